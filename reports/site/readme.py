@@ -85,7 +85,7 @@ def findings() -> str:
     sources = newest, full, rsl_rl, shadow, open_division = [
         read(name)
         for name in (
-            "2026.12/h200-x2", "2026.11/h200-x4-full", "2026.11/h200-x4-rsl", "2026.12/h100-x2-shadow",
+            "2026.12/h200-x2", "2026.12/h200-x4", "2026.11/h200-x4-rsl", "2026.12/h100-x2-shadow",
             "2026.12/h100-tuned-2",
         )
     ]  # fmt: skip

@@ -50,6 +50,31 @@ def test_two_gpus_against_one() -> None:
     assert (ant["verdict"], per_gpu["verdict"], split["verdict"]) == ("inconclusive", "inconclusive", "limited")
 
 
+def test_four_gpus_against_one() -> None:
+    one = set_of("h200-x4")
+    runs = runs_of(one)
+    assert {record.turns is not None and len(record.turns.beside) for record in runs} == {5}
+    assert {(record.environment.num_cpus, str(record.environment.git_commit)[:7]) for record in runs} == {(64, "655d21f")}
+    ids = [f"ant-weak/rl_games-kitless-n{1024 * gpus}-1x{gpus}" for gpus in (1, 2, 4)]
+    ids += [f"cartpole-strong/rl_games-kitless-n8192-1x{gpus}" for gpus in (1, 2, 4)]
+    rows = [row(FOLDER, "h200-x4", case_id) for case_id in ids]
+    assert [each["processes"] for each in rows] == [6] * 6
+    _, ant_2, ant_4, _, split_2, split_4 = rows
+    for each in (ant_2, ant_4, split_2, split_4):
+        low, high = each["speedup_interval"]
+        assert f"{each['speedup']:.2f}" in NOTES
+        assert f"({low:.2f} to {high:.2f})" in NOTES
+    for each in (ant_2, ant_4, split_4):
+        assert f"{percent(each['efficiency'], each['efficiency_interval'])}" in NOTES
+    assert (ant_4["verdict"], split_4["verdict"]) == ("inconclusive", "limited")
+    settled = sum(steady_part(record).flag is None for record in runs)
+    assert f"{settled} of {len(runs)} had on the four H200s," in NOTES
+    for case_id in (ids[2], ids[5]):
+        before = row(BEFORE, "h200-x4-full", case_id)
+        assert percent(before["efficiency"], before["efficiency_interval"]).partition(" % ")[0] in NOTES
+        assert before["processes"] == 3
+
+
 def test_ranges_are_narrower_than_before() -> None:
     times = []
     for name, case_id in (("h200-x4-full", ANT), ("h200-x2-per-gpu", PER_GPU)):
