@@ -10,6 +10,7 @@ from reports.display.card import Card
 from reports.display.html import Html
 from reports.sets.version import Version
 from suite.files.paths import ROOT
+from suite.statistics.intervals import Estimate
 
 TOPICS_FOLDER: Final = ROOT / "reports" / "topics"
 # Parts of the contents that several topics have pages in.
@@ -75,3 +76,8 @@ class Topic:
     # Page -> what it is said of -> its figures, of every number that figures.json does not have; ``verify`` computes
     # them again.
     figures: Mapping[str, Callable[[Version], Mapping[str, Figures]]] = field(default_factory=dict)
+
+
+def with_interval(name: str, found: Estimate | None) -> Figures:
+    """Return a figure and its interval, as a page says both."""
+    return {name: found and found.value, f"{name}_interval": found and found.interval and [*found.interval]}

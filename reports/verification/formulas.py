@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from typing import Any, Final
 
@@ -111,6 +112,7 @@ def seconds_per_iteration(record: Json, rule: str) -> float:
 # --- several processes: intervals, ratios, noise ---
 
 
+@cache
 def student_t(degrees: float) -> float:
     """Return t(0.975) for any number of degrees of freedom: where Student's distribution function is 0.975."""
     low, high = 0.0, 1e6

@@ -76,13 +76,19 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
             "efficiency": speedup / ideal,
             "efficiency_interval": span and [bound / ideal for bound in span],
         }
-    shipped = [other for other in cases if other.case.get("division") == "closed" and _beside(other) == _beside(stored)]
-    if stored.case.get("division") == "open" and shipped and shipped[-1].published_s and stored.published_s:
-        gain, span = ratio_of(shipped[-1], stored)
-        found |= {"as_shipped": shipped[-1].case_id, "gain": gain, "gain_interval": span and list(span)}
-        if times := rewards.sooner(shipped[-1], stored):
+    shipped = case_as_shipped(stored, cases)
+    if shipped and shipped.published_s and stored.published_s:
+        gain, span = ratio_of(shipped, stored)
+        found |= {"as_shipped": shipped.case_id, "gain": gain, "gain_interval": span and list(span)}
+        if times := rewards.sooner(shipped, stored):
             found |= {"sooner": times[0], "sooner_interval": times[1] and list(times[1])}
     return found
+
+
+def case_as_shipped(stored: StoredCase, cases: Sequence[StoredCase]) -> StoredCase | None:
+    """Return the case that one with a change of settings is compared with; None for any other case."""
+    shipped = [other for other in cases if other.case.get("division") == "closed" and _beside(other) == _beside(stored)]
+    return shipped[-1] if shipped and stored.case.get("division") == "open" else None
 
 
 def ratio_of(base: StoredCase, other: StoredCase) -> tuple[float, formulas.Interval | None]:

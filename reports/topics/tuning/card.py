@@ -15,17 +15,40 @@ from suite.statistics.intervals import Estimate
 
 def card(version: Version) -> Card | None:
     """Time to a reward over the most seeds if known; else the largest gain, or None if none is above the noise."""
-    every = [gain for one in version.scaling for gain in gains(one.campaign.results, one.campaign.twins)]
-    found = [gain for gain in every if change_of(gain.case) == "tuned"]
-    seeded = [(min(gain.seeds), gain.sooner.value, gain) for gain in found if has_seeds(gain) and gain.sooner]
-    if seeded:
-        return _of_seeds(max(seeded, key=lambda each: each[:2])[2])
-    sure = [(gain, gain.gain) for gain in found if gain.gain and gain.gain.interval and gain.gain.interval[0] > 1]
-    sure = [(gain, value) for gain, value in sure if gain.noise is None or value.value > 1 + gain.noise]
-    if not sure:
+    found = _tuned(version)
+    best = _best(found)
+    if best is None:
         return None
-    best, value = max(sure, key=lambda each: each[1].value)
-    return _of_frames(best, value, [each for each in sure if each[0].closed == best.closed])
+    if _has_time(best):
+        return _of_seeds(best)
+    return _of_frames(best, [each for each in _sure(found) if each[0].closed == best.closed])
+
+
+def gain_of_card(version: Version) -> Gain | None:
+    """The tuned case that the card is of."""
+    return _best(_tuned(version))
+
+
+def _best(found: Sequence[Gain]) -> Gain | None:
+    seeded = [(min(gain.seeds), gain.sooner.value, gain) for gain in found if _has_time(gain) and gain.sooner]
+    if seeded:
+        return max(seeded, key=lambda each: each[:2])[2]
+    return max(_sure(found), key=lambda each: each[1].value, default=(None, None))[0]
+
+
+def _tuned(version: Version) -> list[Gain]:
+    every = [gain for one in version.scaling for gain in gains(one.campaign.results, one.campaign.twins)]
+    return [gain for gain in every if change_of(gain.case) == "tuned"]
+
+
+def _has_time(gain: Gain) -> bool:
+    return has_seeds(gain) and gain.sooner is not None
+
+
+def _sure(found: Sequence[Gain]) -> list[tuple[Gain, Estimate]]:
+    """Those whose frames per second are above the noise."""
+    sure = [(gain, gain.gain) for gain in found if gain.gain and gain.gain.interval and gain.gain.interval[0] > 1]
+    return [(gain, value) for gain, value in sure if gain.noise is None or value.value > 1 + gain.noise]
 
 
 def _of_seeds(best: Gain) -> Card:
@@ -43,7 +66,8 @@ def _of_seeds(best: Gain) -> Card:
     )
 
 
-def _of_frames(best: Gain, value: Estimate, of_case: Sequence[tuple[Gain, Estimate]]) -> Card:
+def _of_frames(best: Gain, of_case: Sequence[tuple[Gain, Estimate]]) -> Card:
+    value = next(value for gain, value in of_case if gain is best)
     bars = {f"as shipped, {best.closed.num_envs:,} environments": (1 / value.value, "1.0")}
     for gain, each in sorted(of_case, key=lambda pair: pair[1].value):
         bars[", ".join(gain.changes)] = (each.value / value.value, f"{each.value:.1f}")
