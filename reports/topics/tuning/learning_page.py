@@ -40,7 +40,7 @@ def has_seeds(version: Version) -> bool:
 
 def answer(version: Version) -> Html:
     """Say how many rewards of measured rounds were compared with a reference, and how many lie below it."""
-    every = _seeds(version)
+    every = seeds_of(version)
     judged = [one for found in every for one in found.judged]
     compared = sum(len(one.measured) for one in judged)
     below = sum(one.measured_below for one in judged)
@@ -53,7 +53,8 @@ def answer(version: Version) -> Html:
     )
 
 
-def _seeds(version: Version) -> tuple[Seeds, ...]:
+def seeds_of(version: Version) -> tuple[Seeds, ...]:
+    """All sizes that sets with several seeds have."""
     catalog = load_catalog()
     measured = [result for one in version.sets if one.role != "learning" for result in one.campaign.results]
     return seeds(version.learned, measured, lambda case: catalog.learning_references(case.task, case.rl_library))
@@ -63,7 +64,7 @@ def runs(version: Version) -> Html:
     """One part for each size: figure, references and what measured rounds had."""
     catalog = load_catalog()
     parts: list[Displayed] = []
-    for found in _seeds(version):
+    for found in seeds_of(version):
         table = _table(found)
         parts += [
             heading(_what(found)),
@@ -80,7 +81,7 @@ def runs(version: Version) -> Html:
 
 def ranks(version: Version) -> Html:
     """Several ranks beside one, of all sets."""
-    pairs = several_beside_one(_of_all_sets(version))
+    pairs = several_beside_one(results_of_all_sets(version))
     if not pairs:
         return paragraph("No size ran on one rank and on several.")
     return _table_of(
@@ -93,7 +94,7 @@ def ranks(version: Version) -> Html:
 
 def stacks(version: Version) -> Html:
     """What is learned on other physics and on Newton, of all sets, with its heading and its rule."""
-    pairs = stacks_beside_newton(_of_all_sets(version))
+    pairs = stacks_beside_newton(results_of_all_sets(version))
     title = heading("What is learned", depth=2, anchor="what-is-learned")
     if not pairs:
         return together([title, paragraph("No size ran on two stacks.")])
@@ -132,7 +133,7 @@ def _size_of(pair: Beside) -> str:
     )
 
 
-def _of_all_sets(version: Version) -> list[CaseResult]:
+def results_of_all_sets(version: Version) -> list[CaseResult]:
     return [result for one in version.sets for result in one.campaign.results]
 
 

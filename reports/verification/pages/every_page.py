@@ -6,7 +6,7 @@ from typing import Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.hashes import is_version
-from reports.verification.pages import division, stacks
+from reports.verification.pages import division, learning, stacks
 from reports.verification.pages.stored_version import StoredVersion, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
@@ -16,6 +16,7 @@ _BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_
 # Page -> what it is said of -> figures; of no thing where the page says nothing of this version.
 PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "division": division.figures,
+    "learning": learning.figures,
     "stacks": stacks.figures,
 }
 
