@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reports.verification import formulas, rewards
-from reports.verification.case_file import StoredCase
+from reports.verification.case_file import TWIN_SUFFIX, StoredCase
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.round_facts import world_size
 from reports.verification.set_folder import StoredSet, noise_of
@@ -125,20 +125,33 @@ def _size(stored: StoredCase) -> tuple[Any, ...]:
 
 def _verdicts(one: StoredSet, cases: Sequence[StoredCase]) -> dict[str, str | None]:
     """Return the verdict of every curve, by the case id of its largest number of ranks; None for too few processes."""
+    curves = (curve for curve in scaling_curves(cases) if len(curve) > 1)
+    return {curve[-1].case_id: _verdict(curve, twin_of(one, curve[0])) for curve in curves}
+
+
+def scaling_curves(cases: Sequence[StoredCase]) -> list[list[StoredCase]]:
+    """Return cases that differ in their number of ranks alone, fewest first; the first is the baseline, run or not.
+
+    Without emulated nodes, and without what was never tried beyond the baseline. Of as many ranks on several numbers of
+    nodes the fewest count.
+    """
     curves: dict[tuple[Any, ...], dict[int, StoredCase]] = {}
     for stored in sorted(cases, key=_size):
         curve = curves.setdefault(_key(stored), {})
-        emulated = any((record.get("transport") or {}).get("emulated") for record in stored.completed)
-        if not emulated and not (curve and _was_skipped(stored)):
+        if not is_emulated(stored) and not (curve and _was_skipped(stored)):
             curve.setdefault(world_size(stored.case), stored)
-    twins = {other.case_id: other for other in one.cases}
-    found = {}
-    for curve in curves.values():
-        points = list(curve.values())
-        if len(points) > 1:
-            twin = twins.get(f"{points[0].case_id}-aa")
-            found[points[-1].case_id] = _verdict(points, twin if twin and twin.published_s else None)
-    return found
+    return [list(curve.values()) for curve in curves.values() if not all(map(_was_skipped, curve.values()))]
+
+
+def twin_of(one: StoredSet, base: StoredCase) -> StoredCase | None:
+    """Return the repeat of a case, which is the same case by another name; None where none of its rounds completed."""
+    found = (other for other in one.cases if other.case_id == f"{base.case_id}{TWIN_SUFFIX}" and other.published_s)
+    return next(found, None)
+
+
+def is_emulated(stored: StoredCase) -> bool:
+    """Tell whether in any round several nodes were parts of one machine."""
+    return any((record.get("transport") or {}).get("emulated") for record in stored.completed)
 
 
 def _was_skipped(stored: StoredCase) -> bool:

@@ -21,12 +21,18 @@ def answer(lines: Sequence[Line]) -> str:
 
 def cost_answer(lines: Sequence[Line]) -> str:
     """How often one GPU is the cheapest, and the most GPUs are the quickest, by the medians."""
-    cheap = sum(min(line.points, key=lambda point: point.gpus / point.fps.value) is line.points[0] for line in lines)
-    quick = sum(max(line.points, key=lambda point: point.fps.value) is line.points[-1] for line in lines)
+    cheap, quick = cheapest_and_soonest(lines)
     return (
         f"{counted(len(lines), 'training')} ran on one GPU and on several: {cheap} of them {_take(cheap)} the fewest"
         f" GPU-hours on one GPU, and {quick} {_finish(quick)} soonest on the most GPUs that ran it."
     )
+
+
+def cheapest_and_soonest(lines: Sequence[Line]) -> tuple[int, int]:
+    """How many lines take the fewest GPU-hours on one GPU, and how many finish soonest on the most GPUs."""
+    cheap = sum(min(line.points, key=lambda point: point.gpus / point.fps.value) is line.points[0] for line in lines)
+    quick = sum(max(line.points, key=lambda point: point.fps.value) is line.points[-1] for line in lines)
+    return cheap, quick
 
 
 def _take(number: int) -> str:

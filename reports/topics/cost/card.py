@@ -10,11 +10,14 @@ from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 def card(version: Version) -> Card | None:
     """Of the sweep that goes to the most environments, of those with intervals if there are any; None without one."""
+    found = choice_of_card(version)
+    return None if found is None else _card(*found)
+
+
+def choice_of_card(version: Version) -> tuple[ResultSet, SizeChoice] | None:
+    """The sizes that the card is of, and their set."""
     found = [(one, choice) for one in version.scaling for choice in _choices(one)]
-    if not found:
-        return None
-    one, choice = max(found, key=lambda each: (_has_intervals(each[1]), each[1].sizes[-1].num_envs))
-    return _card(one, choice)
+    return max(found, key=lambda each: (_has_intervals(each[1]), each[1].sizes[-1].num_envs), default=None)
 
 
 def _choices(one: ResultSet) -> list[SizeChoice]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.hashes import is_version
-from reports.verification.pages import division, learning, stacks
+from reports.verification.pages import choosing, division, learning, stacks
 from reports.verification.pages.stored_version import StoredVersion, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
@@ -15,6 +15,7 @@ PAGE_FIGURES: Final = "page_figures.json"
 _BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`."
 # Page -> what it is said of -> figures; of no thing where the page says nothing of this version.
 PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
+    "choosing": choosing.figures,
     "division": division.figures,
     "learning": learning.figures,
     "stacks": stacks.figures,

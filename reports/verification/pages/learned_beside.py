@@ -12,16 +12,13 @@ from reports.verification.pages.stacks import ORDER
 from reports.verification.pages.stored_version import StoredVersion
 from reports.verification.references import size_of
 from reports.verification.round_facts import world_size
+from reports.verification.series import trains
 
 MIN_SEEDS: Final = 5  # that both have, before one surely learns more
 MIN_ITERATIONS: Final = 20  # before which rewards say little
 
 type Cases = Sequence[StoredCase]
 type Rewards = dict[int, float]  # by seed
-
-
-def trains(stored: StoredCase) -> bool:
-    return bool(stored.case.get("workload", "train") == "train")
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:

@@ -9,6 +9,7 @@ from reports.verification.finding import Json
 from reports.verification.pages import learned_beside
 from reports.verification.pages.stored_version import StoredVersion
 from reports.verification.references import ASSETS, Size, references_of, reward_at_least, size_of
+from reports.verification.series import trains
 
 LEARNING: Final = "learning"  # role of a set that was made to see what is learned
 
@@ -21,7 +22,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
         if stored.case["assets"] == ASSETS:
             made.setdefault(size_of(stored), []).extend(_runs(stored))
     sizes = {size: runs for size, runs in made.items() if runs}
-    measured = [stored for stored in _cases(version, are_made_for_it=False) if learned_beside.trains(stored)]
+    measured = [stored for stored in _cases(version, are_made_for_it=False) if trains(stored)]
     found = {str(size): _of_size(version, size, runs, measured) for size, runs in sizes.items()}
     judged = [one for row in found.values() for one in row["references"].values()]
     every = {
