@@ -63,7 +63,7 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
         ("baseline", "speedup", "speedup_interval", "efficiency", "efficiency_interval", "as_shipped", "gain",
          "gain_interval", "sooner", "sooner_interval")
     )  # fmt: skip
-    base = min((other for other in cases if _key(other) == _key(stored)), key=_size)
+    base = baseline_of(stored, cases)
     is_same_size = world_size(base.case) == world_size(stored.case) and base is not stored
     if has_speeds and stored.published_s and base.published_s and not is_same_size:
         ideal = world_size(stored.case) / world_size(base.case)
@@ -85,6 +85,11 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
     return found
 
 
+def baseline_of(stored: StoredCase, cases: Sequence[StoredCase]) -> StoredCase:
+    """Return the case on the fewest ranks of its curve, whether it ran or not."""
+    return min((other for other in cases if _key(other) == _key(stored)), key=_size)
+
+
 def case_as_shipped(stored: StoredCase, cases: Sequence[StoredCase]) -> StoredCase | None:
     """Return the case that one with a change of settings is compared with; None for any other case."""
     shipped = [other for other in cases if other.case.get("division") == "closed" and _beside(other) == _beside(stored)]
@@ -95,6 +100,13 @@ def ratio_of(base: StoredCase, other: StoredCase) -> tuple[float, formulas.Inter
     """Return the throughput of ``other`` over that of ``base``, with its interval; both have completed runs."""
     times_s, other_s = list(base.published_s.values()), list(other.published_s.values())
     return formulas.ratio(times_s, other_s, other.frames / base.frames)
+
+
+def efficiency_of(base: StoredCase, other: StoredCase) -> tuple[float, formulas.Interval | None]:
+    """Return the throughput of ``other`` over that of ``base`` with as many ranks, with its interval."""
+    ideal = world_size(other.case) / world_size(base.case)
+    value, span = ratio_of(base, other)
+    return value / ideal, span and (span[0] / ideal, span[1] / ideal)
 
 
 def _key(stored: StoredCase) -> tuple[Any, ...]:
@@ -126,7 +138,7 @@ def _size(stored: StoredCase) -> tuple[Any, ...]:
 def _verdicts(one: StoredSet, cases: Sequence[StoredCase]) -> dict[str, str | None]:
     """Return the verdict of every curve, by the case id of its largest number of ranks; None for too few processes."""
     curves = (curve for curve in scaling_curves(cases) if len(curve) > 1)
-    return {curve[-1].case_id: _verdict(curve, twin_of(one, curve[0])) for curve in curves}
+    return {curve[-1].case_id: verdict_of(one, curve) for curve in curves}
 
 
 def scaling_curves(cases: Sequence[StoredCase]) -> list[list[StoredCase]]:
@@ -158,15 +170,15 @@ def _was_skipped(stored: StoredCase) -> bool:
     return all(record["outcome"] == "skipped" for record in stored.rounds)
 
 
-def _verdict(points: Sequence[StoredCase], twin: StoredCase | None) -> str | None:
+def verdict_of(one: StoredSet, points: Sequence[StoredCase]) -> str | None:
     """Return the word; if the baseline ran twice, both have to give it, unless the twin has too few processes."""
-    word = _word(points)
+    word, twin = word_of(points), twin_of(one, points[0])
     if word in {None, "inconclusive"} or twin is None or len(twin.published_s) < formulas.MIN_PROCESSES:
         return word
-    return word if _word([twin, *points[1:]]) == word else "inconclusive"
+    return word if word_of([twin, *points[1:]]) == word else "inconclusive"
 
 
-def _word(points: Sequence[StoredCase]) -> str | None:
+def word_of(points: Sequence[StoredCase]) -> str | None:
     """Return the word by one baseline; None if it or the largest number of ranks has too few processes."""
     base, *others = points
     spans = {

@@ -87,17 +87,22 @@ def _is_alike(low: float, high: float) -> bool:
 
 def advice(lines: Sequence[Line]) -> str:
     """What to do, by the speed-ups of lines of one key: how many GPUs, how much sooner, for how many GPU-hours more."""
-    top = max(line.points[-1].gpus for line in lines)
-    ends = [point for line in lines if (point := line.at(top)) is not None]
-    sooner = _span(ends)
-    more = sorted(round(100 * (top / point.speedup.value - 1)) for point in ends)
+    top, points = ends(lines)
+    sooner = _span(points)
+    more = sorted(round(100 * (top / point.speedup.value - 1)) for point in points)
     hours = _more(more)
-    unsure = "" if all(point.speedup.interval for point in ends) else " That is of too few runs to be sure."
-    if max(point.speedup.value for point in ends) <= 1:
+    unsure = "" if all(point.speedup.interval for point in points) else " That is of too few runs to be sure."
+    if max(point.speedup.value for point in points) <= 1:
         return f"Use one GPU: {counted(top, 'GPU')} are not faster, and take {hours}.{unsure}"
     if more[-1] <= CHEAP_PERCENT:
         return f"Use {counted(top, 'GPU')} if you can get them: {sooner} times sooner, for {hours}.{unsure}"
     return f"Use {counted(top, 'GPU')} if time matters, one if cost does: {sooner} times sooner, for {hours}.{unsure}"
+
+
+def ends(lines: Sequence[Line]) -> tuple[int, list[Point]]:
+    """The most GPUs that any line has, and the points there."""
+    top = max(line.points[-1].gpus for line in lines)
+    return top, [point for line in lines if (point := line.at(top)) is not None]
 
 
 def _more(percents: Sequence[int]) -> str:

@@ -93,21 +93,14 @@ def _of_baseline(group: ScalingGroup) -> Verdict:
 
 
 def limit(group: ScalingGroup) -> str:
-    """What keeps ``group`` from scaling, as far as a law describes its points; the special law is tried first.
-
-    Communication that grows with every rank (kappa of the universal scalability law) is named only when its interval
-    excludes zero: any curve is fitted better by one more coefficient. It is of one rank's own time, so where the law
-    leaves that none it is infinite and says nothing.
-    """
-    usl = fit("usl", group)
-    if isinstance(usl, Fit) and usl.describes and _surely_positive(usl.parameters["kappa"]):
-        peak = usl.parameters["peak_world_size"]
-        kappa = usl.parameters["kappa"]
+    """What keeps ``group`` from scaling, as far as a law describes its points, see ``limiting_law``."""
+    serial = limiting_law(group)
+    if isinstance(serial, Fit) and serial.law == "usl":
+        peak, kappa = serial.parameters["peak_world_size"], serial.parameters["kappa"]
         return (
             f"by what every rank has to do with every other (universal scalability law, kappa {_words(kappa)}):"
             f" throughput is predicted to peak at {_ranks(round(peak.value))}"
         )
-    serial = fit("amdahl" if group.scaling == "strong" else "gustafson", group)
     if isinstance(serial, NoFit):
         return f"by what is not known: {serial.reason}"
     fraction = serial.parameters["serial_fraction"]
@@ -117,6 +110,19 @@ def limit(group: ScalingGroup) -> str:
         return f"by a part that does not grow with the ranks (Gustafson, serial fraction {_words(fraction)})"
     most = 1 / fraction.value if fraction.value else math.inf
     return f"by a serial part (Amdahl, serial fraction {_words(fraction)}): at most {most:.1f} times one rank"
+
+
+def limiting_law(group: ScalingGroup) -> Fit | NoFit:
+    """The law that says what keeps ``group`` from scaling; the special one is tried first.
+
+    Communication that grows with every rank (kappa of the universal scalability law) is named only when its interval
+    excludes zero: any curve is fitted better by one more coefficient. It is of one rank's own time, so where the law
+    leaves that none it is infinite and says nothing.
+    """
+    usl = fit("usl", group)
+    if isinstance(usl, Fit) and usl.describes and _surely_positive(usl.parameters["kappa"]):
+        return usl
+    return fit("amdahl" if group.scaling == "strong" else "gustafson", group)
 
 
 def _missing(group: ScalingGroup) -> str | None:

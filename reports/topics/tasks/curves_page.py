@@ -43,7 +43,7 @@ from reports.sets.version import ResultSet, Version
 from reports.topics.tasks import verdict_table
 from reports.topics.tasks.start_up import start_up_answer
 from suite.files.wording import counted
-from suite.schema.record import Outcome
+from suite.schema.record import Outcome, Scaling
 
 JUDGED: Final = ("Efficiency", "Interval", "Rounds", "Verdict")
 
@@ -137,7 +137,9 @@ def _drawn(campaign: Campaign) -> list[Campaign]:
 def verdicts(version: Version) -> Html:
     return _by_set_that_scales(
         version,
-        lambda one: verdict_table.verdicts(_scaling(one.campaign).with_twins, label=f"Verdicts {one.title}".strip()),
+        lambda one: verdict_table.verdicts(
+            scaling_part(one.campaign).with_twins, label=f"Verdicts {one.title}".strip()
+        ),
         is_shown=_has_curves,
     )
 
@@ -146,14 +148,14 @@ def predictions(version: Version) -> Html:
     return _by_set_that_scales(
         version,
         lambda one: verdict_table.predictions(
-            _scaling(one.campaign).results, label=f"Predictions {one.title}, not measurements"
+            scaling_part(one.campaign).results, label=f"Predictions {one.title}, not measurements"
         ),
         is_shown=_has_curves,
     )
 
 
 def _has_curves(one: ResultSet) -> bool:
-    return bool(verdict_table.curves(_scaling(one.campaign).results))
+    return bool(verdict_table.curves(scaling_part(one.campaign).results))
 
 
 def _by_set_that_scales(
@@ -178,7 +180,7 @@ def _answers(one: ResultSet) -> Html:
         return _cost_of_nodes(one, pairs)
     if one.campaign.compares_stacks_alone:
         return stacks_of_set(one)
-    campaign = _scaling(one.campaign)
+    campaign = scaling_part(one.campaign)
     if not campaign.results:
         parts = [_without_scaling(one.campaign.series(name), one.title) for name in one.campaign.series_names]
         return together([*parts, _controls(one)])
@@ -270,26 +272,41 @@ def _cost_of_nodes(one: ResultSet, pairs: Sequence[CasePair]) -> Html:
 
 
 def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> str:
-    """What is left of ideal where most ranks ran, by kind of scaling, and how many curves say something for sure.
+    """What is left of ideal where most ranks ran, by kind of scaling, and how many curves say something for sure."""
+    most, left = left_of_ideal(campaign)
+    if not left:
+        return f"No case completed on several {unit}s together with its baseline, so nothing is known of scaling."
+    parts = []
+    works: Mapping[Scaling, str] = {"weak": "grows with them", "strong": "stays the same"}
+    for kind, work in works.items():
+        if found := left.get(kind):
+            low, high = (f"{100 * value:.0f}" for value in (min(found), max(found)))
+            kept = f"{low} %" if low == high else f"{low} to {high} %"
+            parts.append(f"{kept} of ideal where the work {work}")
+    words = number_of_verdicts(groups)
+    said = ", ".join(f"{number} {word}" for word, number in words.most_common())
+    return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
+
+
+def left_of_ideal(campaign: Campaign) -> tuple[int, dict[Scaling, list[float]]]:
+    """The most ranks that ran beside their baseline, and the efficiencies of all curves there by kind of scaling.
 
     Of the curves that the table has, but for emulated nodes, which say nothing of scaling.
     """
     real = campaign.only(lambda result: not is_emulated(result))
     shown = [row for name in real.series_names for row in of_scaling(real.series(name).rows)]
     scaled = [row for row in shown if row.scaling_efficiency and row.world_size != row.baseline_world_size]
-    if not scaled:
-        return f"No case completed on several {unit}s together with its baseline, so nothing is known of scaling."
-    most = max(row.world_size for row in scaled)
-    parts = []
-    for kind, work in (("weak", "grows with them"), ("strong", "stays the same")):
-        found = [row.scaling_efficiency or 0 for row in scaled if row.world_size == most and row.scaling == kind]
-        if found:
-            low, high = (f"{100 * value:.0f}" for value in (min(found), max(found)))
-            kept = f"{low} %" if low == high else f"{low} to {high} %"
-            parts.append(f"{kept} of ideal where the work {work}")
-    words = Counter(verdict(group).word or "with too few rounds" for group in groups if len(group.points) > 1)
-    said = ", ".join(f"{number} {word}" for word, number in words.most_common())
-    return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
+    most = max((row.world_size for row in scaled), default=0)
+    found: dict[Scaling, list[float]] = {}
+    for row in scaled:
+        if row.world_size == most:
+            found.setdefault(row.scaling, []).append(row.scaling_efficiency or 0)
+    return most, found
+
+
+def number_of_verdicts(groups: Sequence[ScalingGroup]) -> Counter[str]:
+    """How many curves have each verdict."""
+    return Counter(verdict(group).word or "with too few rounds" for group in groups if len(group.points) > 1)
 
 
 def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
@@ -342,7 +359,7 @@ def _plain_chart(series: Campaign) -> Displayed:
     return environments(series, is_small=True) if series.is_sweep else efficiency(series, is_small=True)
 
 
-def _scaling(campaign: Campaign) -> Campaign:
+def scaling_part(campaign: Campaign) -> Campaign:
     """Without the controls, sweeps of environments and tuned series: they are shown apart."""
     others = [name for name in campaign.series_names if campaign.series(name).kind != "scaling"]
     return campaign.only(lambda result: result.case.learns and result.case.series not in others)

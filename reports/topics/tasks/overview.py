@@ -16,7 +16,7 @@ from reports.sets.version import Version
 from reports.topics.tasks.page import SWEEPS
 from reports.topics.tasks.picture import picture
 from suite.files.wording import counted
-from suite.schema.record import CaseResult, RunRecord
+from suite.schema.record import Case, CaseResult, RunRecord
 
 
 def tasks(version: Version) -> tuple[str, ...]:
@@ -40,16 +40,22 @@ def opening(version: Version, task: str) -> Html:
 
 def most_frames(results: Sequence[CaseResult]) -> str:
     """Return the most frames per second with learning and what made them, a sentence; empty where nothing trained."""
-    measured = measured_for_speed(results)
-    known = [(fps, result.case) for result in measured if (fps := training_fps(result)) is not None]
-    if not known:
+    found = case_with_most_frames(results)
+    if found is None:
         return ""
-    fps, case = max(known, key=lambda each: each[0])
+    fps, case = found
     settings = ", with tuned settings" if case.division == "open" else ""
     return (
         f"The most that was measured is {count(fps)} frames per second with learning, on {ranks_text(case)} with"
         f" {case.rl_library} and {case.num_envs:,} environments on each{settings}."
     )
+
+
+def case_with_most_frames(results: Sequence[CaseResult]) -> tuple[float, Case] | None:
+    """Return the most frames per second of one training, with its case; None where nothing trained."""
+    measured = measured_for_speed(results)
+    known = [(fps, result.case) for result in measured if (fps := training_fps(result)) is not None]
+    return max(known, key=lambda each: each[0], default=None)
 
 
 def scaling(version: Version, task: str) -> Html:

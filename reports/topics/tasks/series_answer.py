@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign, has_one_size, shared_kind
-from reports.analysis.divisions import gains
+from reports.analysis.divisions import Gain, gains
 from reports.analysis.rows import CaseRow
 from reports.analysis.scaling.answer import answer
 from reports.analysis.scaling.lines import Line
@@ -77,35 +77,51 @@ def _alone(parts: Sequence[Campaign]) -> str:
 
 def _sweep(parts: Sequence[Campaign]) -> str:
     """The number of environments that makes most frames, of all sets, beside the fewest of the same set."""
-    rows = [(row.total_fps, row, part) for part in parts for row in _completed(part) if row.total_fps is not None]
-    if not rows:
+    found = most_and_least_of_sweep(parts)
+    if found is None:
         return NOTHING
-    fps, most, part = max(rows, key=lambda each: each[0])
-    alike = [row for _, row, of in rows if of is part and (row.rl_library, row.stack) == (most.rl_library, most.stack)]
-    least = min(alike, key=lambda row: row.num_envs)
+    most, least = found
     said = (
         f"With {most.rl_library}, {most.num_envs:,} environments on {ranks_text(most)} make the most frames,"
-        f" {interval_of(fps, most.total_fps_interval, count)} a second{_few(most.rounds_completed)}"
+        f" {interval_of(most.total_fps, most.total_fps_interval, count)} a second{_few(most.rounds_completed)}"
     )
-    if least is most or not least.total_fps:
+    if least is most or not most.total_fps or not least.total_fps:
         return f"{said}."
-    return f"{said}: {ratio(fps / least.total_fps)} times those of {least.num_envs:,} environments."
+    return f"{said}: {ratio(most.total_fps / least.total_fps)} times those of {least.num_envs:,} environments."
+
+
+def most_and_least_of_sweep(parts: Sequence[Campaign]) -> tuple[CaseRow, CaseRow] | None:
+    """The case with the most frames per second, and the one with the fewest environments beside it."""
+    rows = [(row.total_fps, row, part) for part in parts for row in _completed(part) if row.total_fps is not None]
+    if not rows:
+        return None
+    _, most, part = max(rows, key=lambda each: each[0])
+    alike = [row for _, row, of in rows if of is part and (row.rl_library, row.stack) == (most.rl_library, most.stack)]
+    return most, min(alike, key=lambda row: row.num_envs)
 
 
 def _tuned(parts: Sequence[Campaign]) -> str:
-    """The change that gains most, one with an interval if there is any, and what it does to learning."""
-    found = [(gain.gain, gain) for part in parts for gain in gains(part.results, part.twins) if gain.gain]
-    if not found:
+    """The change that gains most, and what it does to learning."""
+    best = best_of_tuned(parts)
+    if best is None:
         return "No tuned case completed beside the settings as shipped, so nothing is known of what tuning gains."
-    # Several seeds say more of learning than a larger gain with one.
-    value, best = max(found, key=lambda each: (has_seeds(each[1]), each[0].interval is not None, each[0].value))
     few = _few(min(best.rounds, best.closed_rounds))
     learned = time_to_reward(best) if has_seeds(best) else f"Reward after as many frames: {best.learning}."
     return (
-        f"The change that gains most, {', '.join(best.changes)}, makes {estimated(value)} times the frames of the"
+        f"The change that gains most, {', '.join(best.changes)}, makes {estimated(best.gain)} times the frames of the"
         f" settings as shipped, with {best.case.rl_library} on {ranks_text(best.case)}{few}."
         f" Against the noise: {best.speed}. {learned}"
     )
+
+
+def best_of_tuned(parts: Sequence[Campaign]) -> Gain | None:
+    """The change that gains most, one with several seeds or an interval if there is any; None if none completed.
+
+    Several seeds say more of learning than a larger gain with one.
+    """
+    found = [(gain.gain, gain) for part in parts for gain in gains(part.results, part.twins) if gain.gain]
+    best = max(found, key=lambda each: (has_seeds(each[1]), each[0].interval is not None, each[0].value), default=None)
+    return best and best[1]
 
 
 def _settings(parts: Sequence[Campaign]) -> str:

@@ -10,6 +10,7 @@ from reports.display.series_tables import series_subject
 from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
 from reports.sets.version import Version
 from reports.topics.tasks.overview import series_of, tasks
+from reports.topics.tasks.scaling_figures import scaling_figures
 
 
 def _tasks(version: Version) -> Texts:
@@ -44,5 +45,6 @@ TOPIC: Final = Topic(
     pages=(
         Page(text="curves", is_shown=has_speeds),
         Page(text="task", part="Tasks", is_shown=has_speeds, made=_tasks),
-    )
+    ),
+    figures={"scaling": scaling_figures},
 )
