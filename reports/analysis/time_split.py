@@ -75,6 +75,12 @@ class Inside:
     sampler_core_share: Values | None  # of one core, what the sampling of the above cost; the busiest node's
     without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
 
+    @property
+    def rank_extremes(self) -> tuple[int, int] | None:
+        """The rank that is fastest in the median round, and the one that is slowest; None for one rank."""
+        ordered = sorted(range(len(self.rank_ratios)), key=lambda rank: self.rank_ratios[rank].median)
+        return (ordered[0], ordered[-1]) if ordered else None
+
 
 def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = None) -> Inside:
     """``fastest_probe_s``: of its hosts, which other cases may have seen quicker; None takes what this one saw."""

@@ -6,7 +6,7 @@ from typing import Final
 from reports.analysis.learning_curves import CurvePoint
 from reports.analysis.rows import CaseRow, Failure
 from reports.analysis.series_kind import SeriesKind
-from reports.analysis.time_split import PARTS, Inside, Kind, Values
+from reports.analysis.time_split import PARTS, Inside, Kind
 from reports.display.html import (
     MISSING,
     Html,
@@ -151,7 +151,7 @@ def rank_ratios(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
     return html_table(
         ["Case", "Ranks", "Fastest rank", "Against the median", "Slowest rank", "Against the median rank"],
         (
-            [row.case_id, str(row.world_size), *_extremes(found[row.case_id].rank_ratios)]
+            [row.case_id, str(row.world_size), *_extremes(found[row.case_id])]
             for row in rows
             if found[row.case_id].rank_ratios
         ),
@@ -159,9 +159,9 @@ def rank_ratios(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
     )
 
 
-def _extremes(ratios: Sequence[Values]) -> list[str]:
-    ordered = sorted(range(len(ratios)), key=lambda rank: ratios[rank].median)
-    ends = (ordered[0], ordered[-1])
+def _extremes(found: Inside) -> list[str]:
+    ratios = found.rank_ratios
+    ends = found.rank_extremes or ()
     return [text for rank in ends for text in (str(rank), f"{100 * (ratios[rank].median - 1):+.2f} %")]
 
 

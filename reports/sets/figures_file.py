@@ -14,6 +14,7 @@ from reports.analysis.divisions import Gain, gains
 from reports.analysis.rows import CaseRow
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.scaling.verdicts import verdict
+from reports.sets.measured import measured_of_cases
 from reports.sets.version import ResultSet, Version
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate, Interval
@@ -52,12 +53,14 @@ def _of_set(one: ResultSet) -> dict[str, Any]:
         for group in scaling_groups(campaign.with_twins)
         if campaign.has_speeds and len(group.points) > 1
     }
+    measured = measured_of_cases(campaign)
     rows = {
         row.case_id: {
             **_figure(row, results[row.case_id]),
             **_scaling(row, _baseline(results[row.case_id], campaign.results), is_shown=campaign.has_speeds),
             **_gain(found.get(row.case_id)),
             "verdict": verdicts.get(row.case_id),
+            "measured": measured[row.case_id],
         }
         for row in campaign.rows
     }

@@ -11,8 +11,9 @@ has formulas of its own. Whoever wants to know how a published figure follows fr
    have these numbers?
 5. ``set_folder``: noise, pairs with Isaac Lab's benchmark, the interference test; is everything there that was planned?
 6. ``across_rounds``: copies, overlapping clocks, several machines, missing evidence, over a set and over a version.
-7. ``published``: speed-ups, efficiencies, intervals and verdicts as ``figures.json`` and ``cases.csv`` publish them;
-   ``readme``: the figures of README.md; ``pages``: what a page says besides, such as ratios, a module for each.
+7. ``published``: speed-ups, efficiencies, intervals and verdicts; ``case_figures``: what was measured besides; both
+   against ``figures.json`` and ``cases.csv`` by ``published_files``; ``readme``: the figures of README.md; ``pages``:
+   what a page says besides, such as ratios, a module for each.
 8. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
 9. ``weaknesses``: which findings are known and listed; every other finding is a fault.
 
@@ -32,7 +33,7 @@ from reports.verification.case_file import CASES
 from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.pages.every_page import check_pages
-from reports.verification.published import check_figures
+from reports.verification.published_files import check_figures
 from reports.verification.readme import check_readme
 from reports.verification.set_folder import PLAN, StoredSet, check_asked, read_set
 from reports.verification.signature import check_signature

@@ -51,6 +51,11 @@ def slowest_s(record: Json) -> list[float]:
 
 def steady_start(times_s: Sequence[float]) -> int:
     """Return the first steady iteration by MSER, which sees running medians of three from the second iteration on."""
+    return _steady_start(tuple(times_s))
+
+
+@cache
+def _steady_start(times_s: tuple[float, ...]) -> int:
     rest, count = list(times_s[1:]), len(times_s)
     smooth = [median(rest[max(0, i - 1) : i + 2]) if 0 < i < len(rest) - 1 else value for i, value in enumerate(rest)]
     if len(rest) > 2:  # noqa: PLR2004 - the last value has no running median of its own
@@ -91,11 +96,22 @@ def counted_iterations(record: Json, rule: str) -> list[int]:
     times_s = slowest_s(record)
     if rule == FIRST_RULE:
         return list(range(1, len(times_s)))
-    begins_turn = starts_of_turns(record)
-    steady = [iteration for iteration in range(steady_start(times_s), len(times_s)) if iteration not in begins_turn]
+    steady = _steady_iterations(record)
     marks = record["ranks"][0]["samples"].get("marked")
     unmarked = [iteration for iteration in steady if marks is not None and marks[iteration] == 0]
     return unmarked or steady
+
+
+def marked_iterations(record: Json) -> list[int]:
+    """Return the steady iterations whose parts were timed; in old rounds all were. None of a round may be."""
+    marks = record["ranks"][0]["samples"].get("marked")
+    return [iteration for iteration in _steady_iterations(record) if marks is None or marks[iteration]]
+
+
+def _steady_iterations(record: Json) -> list[int]:
+    """Return those that do not begin a turn."""
+    times_s, begins_turn = slowest_s(record), starts_of_turns(record)
+    return [iteration for iteration in range(steady_start(times_s), len(times_s)) if iteration not in begins_turn]
 
 
 def starts_of_turns(record: Json) -> set[int]:
@@ -144,6 +160,23 @@ def ratio(base: Sequence[float], other: Sequence[float], work: float) -> tuple[f
     degrees = total**2 / (parts[0] ** 2 / (len(base) - 1) + parts[1] ** 2 / (len(other) - 1))
     half = student_t(degrees) * math.sqrt(total)
     return value, _containing(value, math.exp(middle - half), math.exp(middle + half))
+
+
+def sum_of_means(samples: Sequence[Sequence[float]], value: float) -> Interval | None:
+    """Return Welch's interval of the sum of one mean of each sample, extended to contain the figure ``value``."""
+    if min(map(len, samples)) < MIN_PROCESSES:
+        return None
+    means = [math.fsum(sample) / len(sample) for sample in samples]
+    parts = [
+        math.fsum((value - mean) ** 2 for value in sample) / (len(sample) - 1) / len(sample)
+        for sample, mean in zip(samples, means, strict=True)
+    ]
+    total, middle = sum(parts), math.fsum(means)
+    if total == 0:
+        return _containing(value, middle, middle)
+    degrees = total**2 / sum(part**2 / (len(sample) - 1) for part, sample in zip(parts, samples, strict=True))
+    half = student_t(degrees) * math.sqrt(total)
+    return _containing(value, middle - half, middle + half)
 
 
 def apart(change: float) -> float:

@@ -1,35 +1,21 @@
-"""Published figures, computed again from the samples: ``figures.json`` of a version, ``cases.csv`` of its pages.
+"""Published figures, computed again from the samples; ``published_files`` compares them with those of the files.
 
 A figure is the median over processes; a ratio of two cases is that of their medians. ``formulas`` has both, with their
 intervals.
 """
 
-import csv
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Final
 
-from reports.verification import formulas, rewards
+from reports.verification import case_figures, formulas, rewards
 from reports.verification.case_file import TWIN_SUFFIX, StoredCase
-from reports.verification.finding import Finding, Json, as_far_as_possible, differing
+from reports.verification.finding import Json
 from reports.verification.round_facts import world_size
 from reports.verification.set_folder import StoredSet, noise_of
-from reports.verification.shape import read_json
 
-FIGURES: Final = "figures.json"
-CSV: Final = "cases.csv"
 SCALES: Final = 0.80  # the whole interval of an efficiency is at least this
 SUPERLINEAR: Final = 1.02
 VERDICTS: Final = ("scales", "limited", "inconclusive", "superlinear")
-_BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`, or build the pages again."
-_COLUMNS: Final = {  # of cases.csv -> of figures.json
-    "rounds_completed": "processes",
-    "iteration_time_s": "seconds_per_iteration",
-    "total_fps": "frames_per_s",
-    "speedup": "speedup",
-    "scaling_efficiency": "efficiency",
-}
-_BOUNDS: Final = {"iteration_time": "interval_s", "scaling_efficiency": "efficiency_interval"}
 
 
 def figures_of(one: StoredSet) -> Json:
@@ -37,7 +23,15 @@ def figures_of(one: StoredSet) -> Json:
     cases = sorted(one.of_report, key=lambda stored: stored.case_id)
     has_speeds = one.has_speeds
     verdicts = _verdicts(one, cases) if has_speeds else {}
-    rows = {stored.case_id: {**_figure(stored), **_ratios(stored, cases, has_speeds=has_speeds)} for stored in cases}
+    fastest = case_figures.fastest_probes(one.cases)
+    rows = {
+        stored.case_id: {
+            **_figure(stored),
+            **_ratios(stored, cases, has_speeds=has_speeds),
+            "measured": case_figures.measured(stored, fastest),
+        }
+        for stored in cases
+    }
     return {
         "noise": max((pair["noise"] for pair in noise_of(one.cases)), default=None),
         "cases": {case_id: {**row, "verdict": verdicts.get(case_id)} for case_id, row in rows.items()},
@@ -63,9 +57,8 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
         ("baseline", "speedup", "speedup_interval", "efficiency", "efficiency_interval", "as_shipped", "gain",
          "gain_interval", "sooner", "sooner_interval")
     )  # fmt: skip
-    base = baseline_of(stored, cases)
-    is_same_size = world_size(base.case) == world_size(stored.case) and base is not stored
-    if has_speeds and stored.published_s and base.published_s and not is_same_size:
+    base = compared_with(stored, cases)
+    if has_speeds and base:
         ideal = world_size(stored.case) / world_size(base.case)
         speedup, span = ratio_of(base, stored)
         span = None if base is stored else span
@@ -94,6 +87,13 @@ def case_as_shipped(stored: StoredCase, cases: Sequence[StoredCase]) -> StoredCa
     """Return the case that one with a change of settings is compared with; None for any other case."""
     shipped = [other for other in cases if other.case.get("division") == "closed" and _beside(other) == _beside(stored)]
     return shipped[-1] if shipped and stored.case.get("division") == "open" else None
+
+
+def compared_with(stored: StoredCase, cases: Sequence[StoredCase]) -> StoredCase | None:
+    """Return the baseline if both completed; None for as many ranks on more nodes, which would compare networks."""
+    base = baseline_of(stored, cases)
+    is_same_size = world_size(base.case) == world_size(stored.case) and base is not stored
+    return base if stored.published_s and base.published_s and not is_same_size else None
 
 
 def ratio_of(base: StoredCase, other: StoredCase) -> tuple[float, formulas.Interval | None]:
@@ -193,54 +193,3 @@ def word_of(points: Sequence[StoredCase]) -> str | None:
         return None
     low, high = spans[others[-1].case_id]
     return "scales" if low >= SCALES else "limited" if high < SCALES else "inconclusive"
-
-
-# --- files ---
-
-
-def check_figures(version: Path, sets: Sequence[StoredSet], *, root: Path) -> tuple[int, list[Finding]]:
-    """Check the files of figures in a folder of sets; return how many cases they have, and what differs."""
-    expected = {one.folder.relative_to(version).as_posix(): figures_of(one) for one in sets}
-    findings: list[Finding] = []
-    number = 0
-    for name, check in ((FIGURES, _check_json), (CSV, _check_csv)):
-        path = version / name
-        if path.is_file():
-            findings += as_far_as_possible(path.relative_to(root).as_posix(), check(path, root, expected))
-            number = sum(len(one["cases"]) for one in expected.values())
-    return number, findings
-
-
-def _check_json(path: Path, root: Path, expected: Mapping[str, Json]) -> Iterator[Finding]:
-    where, stored = path.relative_to(root).as_posix(), read_json(path)["sets"]
-    yield from differing(where, "the list of sets", sorted(stored), sorted(expected), next_step=_BUILD_AGAIN)
-    for name, wanted in expected.items():
-        found = stored.get(name, {"noise": None, "cases": {}})
-        yield from differing(where, f"{name}: noise", found["noise"], wanted["noise"], next_step=_BUILD_AGAIN)
-        ids = (sorted(found["cases"]), sorted(wanted["cases"]))
-        yield from differing(where, f"{name}: the list of cases", *ids, next_step=_BUILD_AGAIN)
-        for case_id in sorted(found["cases"].keys() & wanted["cases"].keys()):
-            row, figures = dict(found["cases"][case_id]), dict(wanted["cases"][case_id])
-            if row["verdict"] not in (None, *VERDICTS):
-                what, words = f"{case_id}.verdict", " or ".join(VERDICTS)
-                yield Finding(where=where, what=what, got=row["verdict"], expected=words, next_step=_BUILD_AGAIN)
-            yield from differing(where, f"{name}: {case_id}", row, figures, next_step=_BUILD_AGAIN)
-
-
-def _check_csv(path: Path, root: Path, expected: Mapping[str, Json]) -> Iterator[Finding]:
-    where = path.relative_to(root).as_posix()
-    lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-    rows = {(line["set"], line["case_id"]): line for line in lines}
-    places = {(name, case_id) for name, one in expected.items() for case_id in one["cases"]}
-    yield from differing(where, "the list of its cases", sorted(rows), sorted(places), next_step=_BUILD_AGAIN)
-    for name, case_id in sorted(rows.keys() & places):
-        line, figures = rows[name, case_id], expected[name]["cases"][case_id]
-        pairs = [(column, figures[figure]) for column, figure in _COLUMNS.items()]
-        pairs += [
-            (f"{column}_{end}" + ("_s" if "time" in column else ""), (figures[figure] or [None, None])[index])
-            for column, figure in _BOUNDS.items()
-            for index, end in enumerate(("low", "high"))
-        ]
-        for column, wanted in pairs:
-            found = float(line[column]) if line[column] else None
-            yield from differing(where, f"{name}: {case_id}.{column}", found, wanted, next_step=_BUILD_AGAIN)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible
 from reports.verification.hashes import is_version
-from reports.verification.published import FIGURES
+from reports.verification.published_files import FIGURES
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
 

@@ -108,3 +108,19 @@ def times_to(stored: StoredCase, reward: float | None) -> dict[int, float]:
     if None in needed.values():
         return {}
     return {number: number_of * stored.published_s[number] for number, number_of in needed.items() if number_of}
+
+
+def last_reward(stored: StoredCase) -> float | None:
+    """Return the median over rounds of what each had at its end; None if one of them reports no rewards."""
+    known = [smooth(curve_of(record)) for record in stored.completed]
+    return formulas.median([curve[-1] for curve in known]) if known and all(known) else None
+
+
+def last_return(stored: StoredCase) -> float | None:
+    """Return the mean return of the last iteration in which any round reports one, median over the rounds."""
+    curves = [curve_of(record) for record in stored.completed]
+    for iteration in reversed(range(max(map(len, curves), default=0))):
+        values = [value for curve in curves if iteration < len(curve) and (value := curve[iteration]) is not None]
+        if values:
+            return formulas.median(values)
+    return None

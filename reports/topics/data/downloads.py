@@ -2,16 +2,14 @@
 
 import csv
 import io
-import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from reports.analysis.rows import CaseRow
-from reports.analysis.start_ups import StartUps, start_ups
-from reports.analysis.time_split import PARTS, Inside, Values
 from reports.sets.figures_file import FILE, text
 from reports.sets.imported.imported_set import bundle_paths
+from reports.sets.measured import Measured, measured_of_cases
 from reports.sets.version import ResultSet, Version
 from reports.verification.hashes import SUMS, members
 from reports.verification.pages.every_page import PAGE_FIGURES
@@ -19,7 +17,6 @@ from reports.verification.weaknesses import WEAKNESSES
 
 DATA_FOLDER: Final = "data"
 CSV_NAME: Final = "cases.csv"
-_KINDS: Final = {"step": "step_fps", "step and inference": "step_inference_fps", "total": "total_fps"}
 
 
 def files(version: Version) -> dict[str, dict[str, bytes]]:
@@ -59,8 +56,8 @@ def cases_csv(version: Version) -> str:
     """One line a case; an empty field is a value that was not measured. Units are in the names."""
     lines = []
     for one in version.sets:
-        starts = {result.case.case_id: start_ups(result) for result in one.campaign.results}
-        lines += [_line(one, row, starts[row.case_id]) for row in one.campaign.rows]
+        measured = measured_of_cases(one.campaign)
+        lines += [_line(one, row, measured[row.case_id]) for row in one.campaign.rows]
     table = io.StringIO()
     writer = csv.DictWriter(table, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
     writer.writeheader()
@@ -75,8 +72,7 @@ def _members(folder: Path) -> list[Path]:
     return [*(found or sorted(folder.glob("*.json"))), *([sums] if found and sums.is_file() else [])]
 
 
-def _line(one: ResultSet, row: CaseRow, starts: StartUps) -> Mapping[str, str | float | None]:
-    found = one.campaign.inside[row.case_id]
+def _line(one: ResultSet, row: CaseRow, measured: Measured) -> Mapping[str, str | float | None]:
     low, high = row.iteration_time_interval_s or (None, None)
     least, most = row.scaling_efficiency_interval or (None, None)
     scales = one.campaign.has_speeds
@@ -107,32 +103,6 @@ def _line(one: ResultSet, row: CaseRow, starts: StartUps) -> Mapping[str, str | 
         "scaling_efficiency_low": least if scales else None,
         "scaling_efficiency_high": most if scales else None,
         "interconnect": row.interconnect,
-        "rank_skew": row.rank_skew,
-        "warm_start_s": starts.median_s("warm"),
-        "cold_start_s": starts.median_s("cold"),
-        "cold_start_kernels": statistics.median(starts.kernels_compiled) if starts.kernels_compiled else None,
-        **_measured(found),
-    }
-
-
-def _measured(found: Inside) -> dict[str, float | None]:
-    def median(values: Values | None) -> float | None:
-        return None if values is None else values.median
-
-    return {
-        **{name: found.fps[kind].median if kind in found.fps else None for kind, name in _KINDS.items()},  # type: ignore[index]
-        **{f"share_{name}": found.shares.get(part) for name, part in PARTS.items()},
-        "peak_memory_gb": median(found.peak_memory_gb),
-        "gpu_memory_gb": median(found.gpu_memory_gb),
-        "gpu_utilisation_percent": median(found.gpu_utilisation_percent),
-        "power_w": median(found.power_w),
-        "joules_per_million_frames": median(found.joules_per_million_frames),
-        "throttled_share": median(found.throttled_share),
-        "core_probe_us": median(found.core_probe_us),
-        "slowed_core_share": found.core_speed.slowed_share if found.core_speed else None,
-        "unslowed_iteration_time_s": found.core_speed.unslowed_iteration_s if found.core_speed else None,
-        "slower_after_slowed_core": found.core_speed.slower_by if found.core_speed else None,
-        "stolen_cpu_share": median(found.stolen_share),
-        "other_processes_cpu_share": median(found.others_share),
-        "sampler_core_share": median(found.sampler_core_share),
+        "total_fps": row.total_fps,
+        **measured,
     }

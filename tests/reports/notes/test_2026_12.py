@@ -54,7 +54,9 @@ def test_four_gpus_against_one() -> None:
     one = set_of("h200-x4")
     runs = runs_of(one)
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {5}
-    assert {(record.environment.num_cpus, str(record.environment.git_commit)[:7]) for record in runs} == {(64, "655d21f")}
+    assert {(record.environment.num_cpus, str(record.environment.git_commit)[:7]) for record in runs} == {
+        (64, "655d21f")
+    }
     ids = [f"ant-weak/rl_games-kitless-n{1024 * gpus}-1x{gpus}" for gpus in (1, 2, 4)]
     ids += [f"cartpole-strong/rl_games-kitless-n8192-1x{gpus}" for gpus in (1, 2, 4)]
     rows = [row(FOLDER, "h200-x4", case_id) for case_id in ids]

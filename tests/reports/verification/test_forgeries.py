@@ -2,9 +2,10 @@
 
 import copy
 import csv
+import io
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.fixtures.results.forged_version import (
     findings,
     forge,
     write_all_hashes,
+    write_figures,
     write_version,
 )
 
@@ -324,6 +326,52 @@ def test_a_forged_rate_in_the_table_of_all_cases_is_named(version: Path) -> None
     assert ".total_fps is 1.0, expected" in str(said)
 
 
+def test_every_figure_that_was_measured_besides_is_computed_again(version: Path) -> None:
+    document = json.loads((version / "figures.json").read_text())
+    rows = {f"{of}: {case}": row for of, one in document["sets"].items() for case, row in one["cases"].items()}
+    names = [(of, name) for of, row in rows.items() for name, value in row["measured"].items() if value]
+    for of, name in names:
+        rows[of]["measured"][name] *= 1.001
+    (version / "figures.json").write_text(json.dumps(document))
+    (version / "cases.csv").write_text(forged_table((version / "cases.csv").read_text(), [name for _, name in names]))
+    write_all_hashes(version)
+    said = [str(finding) for finding in findings(version)]
+    for of, name in names:
+        assert sum(f"{of}.measured.{name} is" in sentence for sentence in said) == 1
+        assert sum(f"{of}.{name} is" in sentence for sentence in said) == 1
+    assert len({name for _, name in names}) > 30
+
+
+def forged_table(text: str, columns: Collection[str]) -> str:
+    """Each number in these columns, by a thousandth more."""
+    lines = list(csv.DictReader(text.splitlines()))
+    for line in lines:
+        line |= {name: str(float(line[name]) * 1.001) for name in columns if line[name]}
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (",kitless,cuda,", ",ovphysx,cuda,", "stack is ovphysx, expected kitless"),
+        ("h200-x2-per-gpu,,", "h200-x2-per-gpu,Somebody,", "contributed_by is Somebody, expected None"),
+        (",nvlink,", ",pcie,", "interconnect is pcie, expected nvlink"),
+        (",1x2,2,", ",1x2,4,", "world_size is 4.0, expected 2"),
+        ("rank_skew", "skew", "skew is "),
+    ],
+)
+def test_each_column_of_the_table_of_all_cases_is_checked(version: Path, old: str, new: str, words: str) -> None:
+    path = version / "cases.csv"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    write_all_hashes(version)
+    assert any(words in str(finding) for finding in findings(version))
+
+
 def test_there_are_at_least_thirty_forgeries() -> None:
     assert len(FORGERIES) >= 30
 
@@ -336,4 +384,7 @@ def test_a_consistent_invention_is_not_found(version: Path) -> None:
             rank["samples"]["reward_mean"] = [value and value + 100 for value in rank["samples"]["reward_mean"]]
 
     forge(version, SHADOW, invent)
+    assert any("measured.last_reward is" in str(finding) for finding in findings(version))
+    write_figures(version)
+    write_all_hashes(version)
     assert findings(version) == []
