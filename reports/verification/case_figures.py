@@ -94,17 +94,20 @@ def _over_median_rank(record: Json) -> list[float]:
 # --- memory, energy, the host: from what the sampler stored of each round ---
 
 
-def _of_the_machine(records: Sequence[Json]) -> Json:
-    def of_gpus(name: str, statistic: str) -> Callable[[Json], list[float]]:
-        return lambda seen: [gpu[name][statistic] for gpu in seen["gpus"] if gpu.get(name) is not None]
+def gpu_memory_gb(records: Sequence[Json]) -> float | None:
+    """Return the most that was in use on the GPU with most, whatever used it."""
+    return median_of(_of_rounds(records, lambda seen: _most(_of_gpus(seen, "memory_used_gb", "max"))))
 
-    used_gb, busy = of_gpus("memory_used_gb", "max"), of_gpus("sm_utilisation_percent", "mean")
+
+def _of_the_machine(records: Sequence[Json]) -> Json:
     peaks_gb = [_most([rank.get("peak_memory_gb") for rank in record["ranks"]]) for record in records]
     energies = _of_rounds(records, lambda seen: 1e6 / seen["frames_per_joule"] if seen["frames_per_joule"] else None)
     return {
         "peak_memory_gb": median_of(peaks_gb),
-        "gpu_memory_gb": median_of(_of_rounds(records, lambda seen: _most(used_gb(seen)))),
-        "gpu_utilisation_percent": median_of(_of_rounds(records, lambda seen: _mean(busy(seen)))),
+        "gpu_memory_gb": gpu_memory_gb(records),
+        "gpu_utilisation_percent": median_of(
+            _of_rounds(records, lambda seen: _mean(_of_gpus(seen, "sm_utilisation_percent", "mean")))
+        ),
         "power_w": median_of(_of_rounds(records, lambda seen: seen["power_w"] and seen["power_w"]["mean"])),
         "joules_per_million_frames": median_of(energies),
         "throttled_share": median_of(
@@ -126,6 +129,10 @@ def _of_the_host(records: Sequence[Json]) -> Json:
         "other_processes_cpu_share": median_of([None if one is None else one / 100 for one in others]),
         "sampler_core_share": median_of(_of_rounds(records, lambda seen: seen.get("sampler_cpu_share"))),
     }
+
+
+def _of_gpus(seen: Json, name: str, statistic: str) -> list[float]:
+    return [gpu[name][statistic] for gpu in seen["gpus"] if gpu.get(name) is not None]
 
 
 def _of_rounds(records: Sequence[Json], value: Callable[[Json], Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.others import pairs_chart as charts
 from suite.files.wording import are, counted
-from suite.schema.record import CaseResult
+from suite.schema.record import CaseResult, Stack
 
 type Find = Callable[[Sequence[CaseResult]], tuple[CasePair, ...]]
 
@@ -27,18 +27,24 @@ def has_nodes(version: Version) -> bool:
 
 def stacks_answer(version: Version) -> Html:
     """How much longer iterations take, for each two stacks that were compared."""
-    of_stacks: dict[tuple[str, str], list[StackPair]] = {}
-    for series in _series_of(version):
-        for pair in stack_pairs(series):
-            names = STACK_NAMES[pair.case.case.stack], STACK_NAMES[pair.base.case.stack]
-            of_stacks.setdefault(names, []).append(pair)
     said = [
-        f"On {ours} an iteration is {times} than on {theirs}, in {counted(len(known), 'comparison')};"
-        f" {sum(pair.speed == 'slower' for pair in known)} of them {are(len(known))} slower by more than noise."
-        for (ours, theirs), pairs in of_stacks.items()
-        if (known := [pair for pair in pairs if pair.ratio.slower_by]) and (times := _longer([p.ratio for p in known]))
+        f"On {STACK_NAMES[ours]} an iteration is {times} than on {STACK_NAMES[theirs]}, in"
+        f" {counted(len(pairs), 'comparison')}; {sum(pair.speed == 'slower' for pair in pairs)} of them"
+        f" {are(len(pairs))} slower by more than noise."
+        for (ours, theirs), pairs in pairs_by_stacks(version).items()
+        if (times := _longer([pair.ratio for pair in pairs]))
     ]
     return answer_of_page(" ".join(said) or "No two stacks completed the same case, so nothing is known of both.")
+
+
+def pairs_by_stacks(version: Version) -> dict[tuple[Stack, Stack], list[StackPair]]:
+    """Return the pairs that completed, by their stacks, that of the other case last."""
+    found: dict[tuple[Stack, Stack], list[StackPair]] = {}
+    for series in _series_of(version):
+        for pair in stack_pairs(series):
+            if pair.ratio.slower_by:
+                found.setdefault((pair.case.case.stack, pair.base.case.stack), []).append(pair)
+    return found
 
 
 def nodes_answer(version: Version) -> Html:
