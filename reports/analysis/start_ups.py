@@ -108,6 +108,11 @@ class ColdAndWarm:
         return ratio_of(_totals_s(self.cold), _totals_s(self.warm))
 
     @property
+    def whole_longer_by_s(self) -> float:
+        """How much longer a cold start takes [s]. Raises ValueError without starts of both kinds."""
+        return whole_of(self.cold).value - whole_of(self.warm).value
+
+    @property
     def longer_by_s(self) -> dict[str, float]:
         """How much longer each part of a cold start takes [s]. Raises ValueError without starts of both kinds."""
         cold_s, warm_s = median_parts_s(self.cold), median_parts_s(self.warm)

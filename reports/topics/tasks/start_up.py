@@ -22,16 +22,15 @@ from suite.statistics.start_up import StartUp
 def start_up_answer(results: Sequence[CaseResult], *, where: str) -> str:
     """How long a cold and a warm start take, in a sentence. ``where``: the hardware, in words."""
     found = cold_and_warm(results)
-    both = headline(found)
-    if both is not None:
-        return (
-            f"A cold start takes {_time(both.cold)} and a warm one {_time(both.warm)}, with {_work(both)}, on {where}"
-            f"{_difference(both)}{_compiled(both)}."
-        )
-    if not found:
+    most = says_most(found)
+    if most is None:
         known = any(result.completed for result in results)
         return "Of the stored starts it is not known whether they were cold or warm." if known else ""
-    most = max(found, key=lambda each: len(each.cold) + len(each.warm))
+    if most.has_both:
+        return (
+            f"A cold start takes {_time(most.cold)} and a warm one {_time(most.warm)}, with {_work(most)}, on {where}"
+            f"{_difference(most)}{_compiled(most)}."
+        )
     if all(not each.cold for each in found):
         return f"Only warm starts are stored: one takes {_time(most.warm)}, with {_work(most)}, on {where}."
     if all(not each.warm for each in found):
@@ -40,6 +39,11 @@ def start_up_answer(results: Sequence[CaseResult], *, where: str) -> str:
             f"{_compiled(most)}."
         )
     return "No case has both cold and warm starts, so they cannot be compared."
+
+
+def says_most(found: Sequence[ColdAndWarm]) -> ColdAndWarm | None:
+    """Return the work that the sentence is of: with starts of both kinds, or else with most; None without any."""
+    return headline(found) or max(found, key=lambda each: len(each.cold) + len(each.warm), default=None)
 
 
 def chart_title(both: ColdAndWarm) -> str:
@@ -68,7 +72,7 @@ def _work(found: ColdAndWarm) -> str:
 def _difference(both: ColdAndWarm) -> str:
     """Which part of the start makes the difference; nothing if cold starts do not take longer."""
     longer_s = both.longer_by_s
-    whole_s = whole_of(both.cold).value - whole_of(both.warm).value
+    whole_s = both.whole_longer_by_s
     part = max(longer_s, key=lambda name: longer_s[name])
     if whole_s <= 0 or longer_s[part] <= 0:
         return ""

@@ -11,6 +11,7 @@ from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
 from reports.sets.version import Version
 from reports.topics.tasks.overview import series_of, tasks
 from reports.topics.tasks.scaling_figures import scaling_figures
+from reports.topics.tasks.start_figures import start_figures
 
 
 def _tasks(version: Version) -> Texts:
@@ -46,5 +47,5 @@ TOPIC: Final = Topic(
         Page(text="curves", is_shown=has_speeds),
         Page(text="task", part="Tasks", is_shown=has_speeds, made=_tasks),
     ),
-    figures={"scaling": scaling_figures},
+    figures={"scaling": scaling_figures, "starts": start_figures},
 )
