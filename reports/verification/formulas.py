@@ -54,7 +54,7 @@ def steady_start(times_s: Sequence[float]) -> int:
     return _steady_start(tuple(times_s))
 
 
-@cache
+@cache  # every column of a round needs it
 def _steady_start(times_s: tuple[float, ...]) -> int:
     rest, count = list(times_s[1:]), len(times_s)
     smooth = [median(rest[max(0, i - 1) : i + 2]) if 0 < i < len(rest) - 1 else value for i, value in enumerate(rest)]
@@ -96,22 +96,21 @@ def counted_iterations(record: Json, rule: str) -> list[int]:
     times_s = slowest_s(record)
     if rule == FIRST_RULE:
         return list(range(1, len(times_s)))
-    steady = _steady_iterations(record)
+    begins_turn = starts_of_turns(record)
+    steady = [iteration for iteration in range(steady_start(times_s), len(times_s)) if iteration not in begins_turn]
     marks = record["ranks"][0]["samples"].get("marked")
     unmarked = [iteration for iteration in steady if marks is not None and marks[iteration] == 0]
     return unmarked or steady
 
 
 def marked_iterations(record: Json) -> list[int]:
-    """Return the steady iterations whose parts were timed; in old rounds all were. None of a round may be."""
-    marks = record["ranks"][0]["samples"].get("marked")
-    return [iteration for iteration in _steady_iterations(record) if marks is None or marks[iteration]]
-
-
-def _steady_iterations(record: Json) -> list[int]:
-    """Return those that do not begin a turn."""
+    """Return the steady iterations whose parts were timed: all of them in old rounds, which marked every one."""
     times_s, begins_turn = slowest_s(record), starts_of_turns(record)
-    return [iteration for iteration in range(steady_start(times_s), len(times_s)) if iteration not in begins_turn]
+    steady = [iteration for iteration in range(steady_start(times_s), len(times_s)) if iteration not in begins_turn]
+    marks = record["ranks"][0]["samples"].get("marked")
+    if marks is None or all(marks[iteration] != 0 for iteration in steady):
+        return steady
+    return [iteration for iteration in steady if marks[iteration]]
 
 
 def starts_of_turns(record: Json) -> set[int]:

@@ -34,21 +34,20 @@ def opening(version: Version) -> Html:
 
 def card(version: Version) -> Card | None:
     """Describe the weak scaling curve with the most GPUs that loses most; None if no curve surely loses."""
+    found = loses_most(version)
+    return _card(*found[1:]) if found else None
+
+
+def loses_most(version: Version) -> tuple[str, Loss, Case] | None:
+    """Return the name of a set, the loss that the card is of, and its case."""
     found = [
-        (loss, result.case)
+        (one.name, loss, result.case)
         for one in version.scaling
         for loss in losses(one.campaign)
         for result in one.campaign.results
-        if result.case.case_id == loss.case_id and result.case.scaling == "weak" and _is_sure(loss)
+        if result.case.case_id == loss.case_id and result.case.scaling == "weak" and loss.is_sure
     ]
-    if not found:
-        return None
-    loss, case = max(found, key=lambda each: (each[0].world_size, each[0].lost))
-    return _card(loss, case)
-
-
-def _is_sure(loss: Loss) -> bool:
-    return loss.lost_interval is not None and min(loss.lost_interval) > 0
+    return max(found, key=lambda each: (each[1].world_size, each[1].lost), default=None)
 
 
 def _card(loss: Loss, case: Case) -> Card:

@@ -8,8 +8,10 @@ the rollout.
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import as_shipped, curves
@@ -18,6 +20,8 @@ from reports.analysis.time_split import PARTS, Part, part_shares
 from reports.topics.losses.findings import BETWEEN_RANKS
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import Interval, Rounds, sum_of_means
+
+MUCH: Final = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,39 @@ class Loss:
     def lost(self) -> float:
         """1 - efficiency, of the median rounds."""
         return sum(self.parts.values())
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether enough rounds ran to say that something is lost."""
+        return self.lost_interval is not None and min(self.lost_interval) > 0
+
+    @property
+    def largest_part(self) -> Part:
+        return max(self.parts, key=self.parts.__getitem__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lost:
+    """What several curves lose at their most GPUs."""
+
+    curves: int
+    much: int  # of them: over ``MUCH``, and surely something where there is an interval
+    causes: Mapping[Part, int]  # of those, by their largest part, most curves first
+
+    @classmethod
+    def of(cls, found: Sequence[Sequence[Loss]]) -> "Lost":
+        """``found``: of each set as ``losses`` has it."""
+        largest = [loss for those in found for loss in _largest(those)]
+        much = [
+            loss for loss in largest if loss.lost > MUCH and (loss.lost_interval is None or loss.lost_interval[0] > 0)
+        ]
+        causes = Counter(loss.largest_part for loss in much).most_common()
+        return cls(curves=len(largest), much=len(much), causes=dict(causes))
+
+
+def _largest(found: Sequence[Loss]) -> list[Loss]:
+    """Of each curve the loss with the most GPUs."""
+    return list({loss.baseline_id: loss for loss in sorted(found, key=lambda loss: loss.world_size)}.values())
 
 
 def losses(campaign: Campaign) -> tuple[Loss, ...]:

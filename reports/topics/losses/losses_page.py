@@ -1,6 +1,5 @@
 """What scaling loses and to what, and what the parts of an iteration take alone: sections of the page *Findings*."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,7 +20,7 @@ from reports.display.html import (
 )
 from reports.sets.version import Version
 from reports.topics.losses.controls import PartAlone, Timed, parts_alone
-from reports.topics.losses.losses import Loss, losses
+from reports.topics.losses.losses import MUCH, Loss, Lost, losses
 from suite.files.wording import counted
 from suite.schema.record import Workload
 
@@ -32,7 +31,6 @@ NAMES: Final[dict[Workload, str]] = {
     "collection": "Rollouts, and TorchRL's collector alone",
 }
 IN_MS, IN_US = 1e3, 1e6
-MUCH: Final = 0.1
 NUM_NAMED: Final = 3
 
 
@@ -41,7 +39,7 @@ def lost(version: Version) -> Html:
     found = [(one, losses(one.campaign)) for one in version.scaling]
     if not any(those for _, those in found):
         return paragraph("No case on several GPUs says what its iterations go to beside one on fewer.")
-    parts: list[Displayed] = [paragraph(_in_words([loss for _, those in found for loss in _largest(those)]))]
+    parts: list[Displayed] = [paragraph(_in_words(Lost.of([those for _, those in found])))]
     for one, those in found:
         if those:
             parts += [heading(one.title)] if version.must_name_sets else []
@@ -49,19 +47,10 @@ def lost(version: Version) -> Html:
     return together(parts)
 
 
-def _largest(found: Sequence[Loss]) -> list[Loss]:
-    """Of each curve the loss with the most GPUs."""
-    return list({loss.baseline_id: loss for loss in sorted(found, key=lambda loss: loss.world_size)}.values())
-
-
-def _in_words(largest: Sequence[Loss]) -> str:
+def _in_words(found: Lost) -> str:
     """A curve counts where its interval, if it has one, leaves no doubt that something is lost."""
-    much = [
-        loss for loss in largest if loss.lost > MUCH and (loss.lost_interval is None or min(loss.lost_interval) > 0)
-    ]
-    said = f"Over {percent(MUCH)} of ideal is lost at the most GPUs of {len(much)} of {counted(len(largest), 'curve')}"
-    causes = Counter(max(loss.parts, key=loss.parts.__getitem__) for loss in much).most_common()
-    named = ", ".join(f"{part} in {number}" for part, number in causes)
+    said = f"Over {percent(MUCH)} of ideal is lost at the most GPUs of {found.much} of {counted(found.curves, 'curve')}"
+    named = ", ".join(f"{part} in {number}" for part, number in found.causes.items())
     return f"{said}; the largest part of it is {named}." if named else f"{said}."
 
 
@@ -89,7 +78,7 @@ def _losses(found: Sequence[Loss], *, label: str) -> list[Displayed]:
 
 def _surely(loss: Loss) -> str | None:
     """None where nothing is lost for sure, or too few rounds ran to say."""
-    if loss.lost_interval is None or min(loss.lost_interval) <= 0:
+    if not loss.is_sure:
         return None
     lost = [part for part, (low, _) in loss.part_intervals.items() if low > 0]
     largest = sorted(lost, key=lambda part: -loss.parts[part])[:NUM_NAMED]

@@ -6,7 +6,7 @@ from typing import Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.hashes import is_version
-from reports.verification.pages import choosing, division, learning, scaling, stacks, starts
+from reports.verification.pages import choosing, division, learning, losses, scaling, stacks, starts
 from reports.verification.pages.stored_version import StoredVersion, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
@@ -19,6 +19,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "division": division.figures,
     "learning": learning.figures,
     "scaling": scaling.figures,
+    "losses": losses.figures,
     "stacks": stacks.figures,
     "starts": starts.figures,
 }
