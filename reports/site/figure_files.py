@@ -2,7 +2,7 @@
 
 ``python -m reports.site.figure_files [VERSION]`` writes them anew; without a name, those of the newest version.
 
-figures.json        what each case has, and its ratios to the cases that it is compared with, see ``reports.sets``
+figures.json        what was measured of each case, and its ratios to those it is compared with, see ``reports.sets``
 page_figures.json   what the pages say besides, by page: ratios of stacks, of starts, of turns, of machines
 """
 
