@@ -11,7 +11,7 @@ from reports.verification.finding import Json
 from reports.verification.iteration_parts import PARTS
 from reports.verification.pages.loss_parts import PartsOfRounds
 from reports.verification.pages.stored_version import StoredVersion
-from reports.verification.published import baseline_of, curve_of, ratio_of
+from reports.verification.published import compared_with, curve_of, ratio_of
 from reports.verification.round_facts import world_size
 from reports.verification.set_folder import StoredSet
 
@@ -30,7 +30,7 @@ def _of_set(one: StoredSet) -> Iterator[tuple[StoredCase, Json]]:
     for curve in _curves(one):
         before = PartsOfRounds(curve[0])
         for stored in curve[1:]:
-            after, base = PartsOfRounds(stored), baseline_of(stored, one.of_report)
+            after, base = PartsOfRounds(stored), compared_with(stored, one.of_report)
             new = BETWEEN_RANKS if world_size(curve[0].case) == 1 else set()
             if base and after.names >= BETWEEN_RANKS and before.names == after.names - new:
                 ideal, span = world_size(stored.case) / world_size(base.case), ratio_of(base, stored)[1]
