@@ -3,6 +3,7 @@
 from typing import Final
 
 from reports.display.topic import COMPARED, Page, Topic, speeds_and
+from reports.topics.pipeline.figures import pipeline_figures, ray_figures
 from reports.topics.pipeline.page import has_pipelines
 from reports.topics.pipeline.ray_page import has_ray
 
@@ -10,5 +11,6 @@ TOPIC: Final = Topic(
     pages=(
         Page(text="pipeline", part=COMPARED, is_shown=speeds_and(has_pipelines)),
         Page(text="ray", part=COMPARED, is_shown=speeds_and(has_ray)),
-    )
+    ),
+    figures={"pipeline": pipeline_figures, "ray": ray_figures},
 )
