@@ -178,6 +178,23 @@ def sum_of_means(samples: Sequence[Sequence[float]], value: float) -> Interval |
     return _containing(value, middle - half, middle + half)
 
 
+def mean_of_ratios(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple[float, Interval | None]:
+    """Return the geometric mean of ratios of medians, with Welch's interval on logarithms, extended to contain it."""
+    number = len(pairs)
+    value = math.exp(math.fsum(math.log(median(over) / median(under)) for over, under in pairs) / number)
+    samples = [sample for pair in pairs for sample in pair]
+    if min(map(len, samples)) < MIN_PROCESSES:
+        return value, None
+    middle = math.fsum(_logs(over)[0] - _logs(under)[0] for over, under in pairs) / number
+    parts = [_logs(sample)[1] / len(sample) / number**2 for sample in samples]  # of the variance of the mean logarithm
+    total = math.fsum(parts)
+    if total == 0:
+        return value, _containing(value, math.exp(middle), math.exp(middle))
+    degrees = total**2 / math.fsum(part**2 / (len(sample) - 1) for part, sample in zip(parts, samples, strict=True))
+    half = student_t(degrees) * math.sqrt(total)
+    return value, _containing(value, math.exp(middle - half), math.exp(middle + half))
+
+
 def apart(change: float) -> float:
     """Return the size of a relative change; doubling and halving have the same size, 1."""
     return max(1 + change, 1 / (1 + change)) - 1

@@ -3,6 +3,7 @@
 from typing import Final
 
 from reports.display.topic import MEASURING, Page, Topic, has_speeds, speeds_and
+from reports.topics.trust.turns_figures import turns_figures
 from reports.topics.trust.turns_page import has_check
 
 TOPIC: Final = Topic(
@@ -11,5 +12,6 @@ TOPIC: Final = Topic(
         Page(text="archive", part=MEASURING, is_shown=speeds_and(lambda version: version.archived)),
         Page(text="methodology", part=MEASURING, is_shown=has_speeds),
         Page(text="limits", part=MEASURING, is_shown=lambda _: True),
-    )
+    ),
+    figures={"turns": turns_figures},
 )

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reports.analysis.environments import gpu_name
+from reports.sets.version import ResultSet
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import Estimate, estimate, median_of, ratio_of
 from suite.statistics.reduce import iteration_times_s
 from suite.statistics.stopping_rule import completed_times_s
-from suite.statistics.turns_check import BothWays
+from suite.statistics.turns_check import BothWays, measured_both_ways
 
 SECONDS_OF_MINUTE = 60
 
@@ -68,6 +69,24 @@ class Pooled:
     @property
     def is_within_noise(self) -> bool | None:
         return _contains_one(self.ratio)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """How many cases have an interval, and in how many of them it does not contain 1."""
+
+    cases: int
+    outside: int
+
+
+def judged(cases: Sequence[Difference]) -> Judged:
+    known = [case.is_within_noise for case in cases if case.is_within_noise is not None]
+    return Judged(cases=len(known), outside=known.count(False))
+
+
+def pairs_of(one: ResultSet) -> tuple[BothWays, ...]:
+    """Every case of a set that was measured both ways."""
+    return measured_both_ways((*one.campaign.results, *one.copies))
 
 
 def pooled(pairs: Sequence[BothWays]) -> tuple[Pooled, ...]:

@@ -18,10 +18,17 @@ from reports.display.html import (
 )
 from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
-from reports.topics.trust.turns_check import Difference, TurnsCheck, mean_ratio, pooled, turns_check
+from reports.topics.trust.turns_check import (
+    Difference,
+    TurnsCheck,
+    judged,
+    mean_ratio,
+    pairs_of,
+    pooled,
+    turns_check,
+)
 from suite.files.wording import are, counted
 from suite.statistics.intervals import Estimate
-from suite.statistics.turns_check import BothWays, measured_both_ways
 
 WITHIN: Final[dict[bool | None, str]] = {True: "yes", False: "no", None: MISSING}
 
@@ -39,29 +46,24 @@ def check(version: Version) -> Html:
 def answer(version: Version) -> Html:
     """Say how far turns and rounds alone are apart over all sets, and how many cases are outside their noise."""
     found = [checked for one in version.sets if (checked := _of(one))]
-    judged = [case for one in found for case in one.cases if case.is_within_noise is not None]
-    outside = sum(not case.is_within_noise for case in judged)
-    if not judged:
+    counts = judged([case for one in found for case in one.cases])
+    if not counts.cases:
         return answer_of_page("No case was measured three times each way, so nothing is known of the difference.")
-    over_all = mean_ratio([pair for one in version.sets for pair in _pairs(one)])
+    over_all = mean_ratio([pair for one in version.sets for pair in pairs_of(one)])
     where = "" if len(found) == 1 else f" of {len(found)} sets"
     return answer_of_page(
         f"Over all cases{where} an iteration takes {_apart(over_all)}."
-        f" {outside or 'None'} of {counted(len(judged), 'case')} {are(outside or 1)} outside the noise."
+        f" {counts.outside or 'None'} of {counted(counts.cases, 'case')} {are(counts.outside or 1)} outside the noise."
     )
 
 
 def _of(one: ResultSet) -> TurnsCheck | None:
-    return turns_check(_pairs(one))
-
-
-def _pairs(one: ResultSet) -> tuple[BothWays, ...]:
-    return measured_both_ways((*one.campaign.results, *one.copies))
+    return turns_check(pairs_of(one))
 
 
 def _over_sets(sets: Sequence[ResultSet]) -> list[Displayed]:
     """Return a table of the cases that several sets have; nothing without any."""
-    found = pooled([pair for one in sets for pair in _pairs(one)])
+    found = pooled([pair for one in sets for pair in pairs_of(one)])
     if not found:
         return []
     said = (
@@ -114,16 +116,15 @@ def _change(ratio: Estimate) -> Estimate:
 
 
 def _answer(found: TurnsCheck) -> str:
-    judged = [case for case in found.cases if case.is_within_noise is not None]
-    outside = sum(not case.is_within_noise for case in judged)
+    counts = judged(found.cases)
     over_all = f"Over all cases an iteration takes {_apart(found.over_all)}."
-    if not judged:
+    if not counts.cases:
         return f"{over_all} No case has the three processes each way that an interval needs."
-    if not outside:
-        return f"{over_all} The difference of no case exceeds its noise ({counted(len(judged), 'case')})."
+    if not counts.outside:
+        return f"{over_all} The difference of no case exceeds its noise ({counted(counts.cases, 'case')})."
     return (
-        f"{over_all} {outside} of {counted(len(judged), 'case')} {are(outside)} outside the noise. If the core probes "
-        "do not explain it, measure such a case with --no-turns."
+        f"{over_all} {counts.outside} of {counted(counts.cases, 'case')} {are(counts.outside)} outside the noise. If"
+        " the core probes do not explain it, measure such a case with --no-turns."
     )
 
 
