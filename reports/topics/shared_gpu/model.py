@@ -5,7 +5,7 @@ the sum over the trainings. The tables of a series take the slowest training for
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reports.analysis.same_work import Work, work_of
@@ -45,6 +45,27 @@ class Group:
     @property
     def case(self) -> Case:
         return self.numbers[0].result.case
+
+
+type Range = tuple[float, float]  # the least and the most over groups
+
+
+def range_of_gains(found: Sequence[Group]) -> dict[int, Range]:
+    """Number of trainings, fewest first -> total frames of so many over those of one."""
+    return _ranges(found, lambda each: each.over_one)
+
+
+def range_of_speeds(found: Sequence[Group]) -> dict[int, Range]:
+    """Number of trainings, fewest first -> how fast each of so many is compared with one alone."""
+    return _ranges(found, lambda each: each.each_over_alone)
+
+
+def _ranges(found: Sequence[Group], value: Callable[[Shared], Estimate | None]) -> dict[int, Range]:
+    values: dict[int, list[float]] = {}
+    for each in (each for group in found for each in group.numbers[1:]):
+        if (estimate := value(each)) is not None:
+            values.setdefault(each.trainings, []).append(estimate.value)
+    return {trainings: (min(each), max(each)) for trainings, each in sorted(values.items())}
 
 
 def groups(results: Sequence[CaseResult]) -> tuple[Group, ...]:

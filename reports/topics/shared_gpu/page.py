@@ -19,8 +19,7 @@ from reports.display.html import (
 from reports.display.per_set import failures_in_words
 from reports.sets.version import ResultSet, Version
 from reports.topics.shared_gpu.chart import drawn
-from reports.topics.shared_gpu.model import Group, Shared, groups
-from suite.statistics.intervals import Estimate
+from reports.topics.shared_gpu.model import Group, Range, Shared, groups, range_of_gains, range_of_speeds
 
 HEADINGS = (
     "Case",
@@ -94,7 +93,7 @@ def _row(each: Shared) -> list[str]:
 
 def _gain(found: Sequence[Group]) -> str:
     """Say for each number of trainings what it makes of one's frames, over the groups."""
-    gains = _by_number(found, lambda each: each.over_one)
+    gains = range_of_gains(found)
     if not gains:
         return "No case completed both with one training and with several on the GPU."
     said = [f"{number} trainings together process {_range(values, ratio)}" for number, values in gains.items()]
@@ -102,19 +101,10 @@ def _gain(found: Sequence[Group]) -> str:
 
 
 def _each(found: Sequence[Group]) -> str:
-    speeds = _by_number(found, lambda each: each.each_over_alone)
+    speeds = range_of_speeds(found)
     said = [f"each of {number} runs at {_range(values, percent)}" for number, values in speeds.items()]
     return f" Compared with one alone, {', and '.join(said)} of its speed." if said else ""
 
 
-def _by_number(found: Sequence[Group], value: Callable[[Shared], Estimate | None]) -> dict[int, list[float]]:
-    """Number of trainings -> the value of every group that has it, fewest first."""
-    values: dict[int, list[float]] = {}
-    for each in (each for group in found for each in group.numbers[1:]):
-        if (estimate := value(each)) is not None:
-            values.setdefault(each.trainings, []).append(estimate.value)
-    return dict(sorted(values.items()))
-
-
-def _range(values: Sequence[float], text: Callable[[float], str]) -> str:
-    return " to ".join(dict.fromkeys(text(bound) for bound in (min(values), max(values))))
+def _range(values: Range, text: Callable[[float], str]) -> str:
+    return " to ".join(dict.fromkeys(map(text, values)))

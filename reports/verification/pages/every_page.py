@@ -6,7 +6,7 @@ from typing import Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.hashes import is_version
-from reports.verification.pages import choosing, division, learning, losses, pipelines, scaling, stacks, starts, turns
+from reports.verification.pages import choosing, determinism, division, learning, losses, pipelines, scaling, shared_gpu, stacks, starts, turns
 from reports.verification.pages.stored_version import StoredVersion, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
@@ -20,8 +20,10 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "learning": learning.figures,
     "scaling": scaling.figures,
     "losses": losses.figures,
+    "determinism": determinism.figures,
     "pipeline": pipelines.figures,
     "ray": pipelines.ray_figures,
+    "shared-gpu": shared_gpu.figures,
     "stacks": stacks.figures,
     "starts": starts.figures,
     "turns": turns.figures,

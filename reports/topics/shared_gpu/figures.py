@@ -1,0 +1,34 @@
+"""What *Several trainings on one GPU* says besides figures.json. Pure."""
+
+from collections.abc import Mapping
+
+from reports.display.estimate_figures import estimate_figures
+from reports.display.topic import Figures
+from reports.sets.version import Version
+from reports.topics.shared_gpu.model import Shared, groups, range_of_gains, range_of_speeds
+
+
+def shared_gpu_figures(version: Version) -> Mapping[str, Figures]:
+    """Return set and case, and the number of trainings -> figures."""
+    found = [(one.name, group) for one in version.scaling for group in groups(one.campaign.results)]
+    every = [group for _, group in found]
+    gains, speeds = range_of_gains(every), range_of_speeds(every)
+    over_all = {
+        f"{trainings} trainings": {"total_ratio_range": [*gains[trainings]], "each_ratio_range": [*speeds[trainings]]}
+        for trainings in gains
+    }
+    by_case = {f"{name}: {each.result.case.case_id}": _figures(each) for name, group in found for each in group.numbers}
+    return {**by_case, **over_all}
+
+
+def _figures(each: Shared) -> Figures:
+    slowest, fastest = each.each_fps or (None, None)
+    return {
+        **estimate_figures("total_frames_per_s", each.total_fps),
+        "slowest_frames_per_s": slowest,
+        "fastest_frames_per_s": fastest,
+        **estimate_figures("total_ratio", each.over_one),
+        **estimate_figures("each_ratio", each.each_over_alone),
+        "all_at_work_share": each.all_at_work,
+        "mps": each.mps,
+    }
