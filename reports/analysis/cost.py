@@ -30,6 +30,9 @@ class Price:
     in_use: float
     host: float
 
+    def over(self, points: int) -> "Price":
+        return Price(in_use=self.in_use / points, host=self.host / points)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
@@ -37,6 +40,14 @@ class Cost:
     spent: Price
     loop: Price
     measured_points: int  # whose process of upstream was timed; of the others it is assumed
+
+    @property
+    def spent_of_a_point(self) -> Price:
+        return self.spent.over(self.points)
+
+    @property
+    def loop_of_a_point(self) -> Price:
+        return self.loop.over(self.points)
 
     @property
     def in_use_ratio(self) -> float:

@@ -46,15 +46,19 @@ def write(folder: Path) -> list[Path]:
 def _text(version: Version) -> str:
     """Return one line for each thing of which a page says something, so that a difference shows what changed.
 
-    The roles of sets come first, in the order of the version: they decide what the pages show.
+    The roles of sets come first, in the order of the version, and who measured those that are not the project's own:
+    they decide what the pages show.
     """
-    roles = {one.name: one.role for one in version.sets}
+    head: dict[str, Mapping[str, str]] = {"roles": {one.name: one.role for one in version.sets}}
+    if contributors := {one.name: one.contributor.name for one in version.sets if one.contributor}:
+        head["contributors"] = contributors
     shown = []
     for page, said in page_figures(version).items():
         lines = ",\n   ".join(f"{json.dumps(of)}: {json.dumps(figures)}" for of, figures in sorted(said.items()))
         shown.append(f"{json.dumps(page)}: {{\n   {lines}\n  }}")
     pages = ",\n  ".join(shown)
-    return f'{{"roles": {json.dumps(roles)},\n "pages": {{\n  {pages}\n }}\n}}\n'
+    heads = ",\n ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items())
+    return f'{{{heads},\n "pages": {{\n  {pages}\n }}\n}}\n'
 
 
 def _newest() -> Path:

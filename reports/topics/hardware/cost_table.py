@@ -28,8 +28,8 @@ def cost_table(costs: Sequence[tuple[str, Cost]]) -> Html:
 
 
 def _row(title: str, found: Cost) -> list[str]:
+    ours, loop = found.spent_of_a_point, found.loop_of_a_point
     in_use, host = (
-        (f"{ours / found.points:.1f}", f"{loop / found.points:.1f}")
-        for ours, loop in ((found.spent.in_use, found.loop.in_use), (found.spent.host, found.loop.host))
+        (f"{own:.1f}", f"{of_loop:.1f}") for own, of_loop in ((ours.in_use, loop.in_use), (ours.host, loop.host))
     )
     return [title, str(found.points), *in_use, f"{found.in_use_ratio:.2f}", *host, f"{found.host_ratio:.2f}"]

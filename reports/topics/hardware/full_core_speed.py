@@ -1,11 +1,13 @@
 """Cases that several machines measured: how far apart machines are, as measured and at full core speed. Pure."""
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reports.analysis.curves import as_shipped
 from reports.analysis.same_work import work_of
+from reports.sets.version import Version
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.core_speed import (
     FullSpeed,
@@ -53,6 +55,38 @@ class SharedCase:
         if len(having) < 2:  # noqa: PLR2004  (one machine has none to be compared with)
             return None
         return _apart([plain_s for plain_s, _ in having]), _apart([full_s for _, full_s in having if full_s])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closer:
+    """Machines of all cases for which two or more have figures at full core speed."""
+
+    cases: int
+    plain: float  # the slowest machine over the quickest, median of the cases
+    full: float  # the same at full core speed
+    closer: int  # cases in which the machines come closer
+
+    @property
+    def by_chance(self) -> float:
+        """How probable so many cases are if each comes closer or further by chance: the sign test."""
+        ways = sum(math.comb(self.cases, number) for number in range(self.closer, self.cases + 1))
+        return float(ways / 2**self.cases)
+
+
+def come_closer(found: Iterable[SharedCase]) -> Closer | None:
+    """Compare machines at full core speed and as measured; None where no two of one case have both."""
+    both = [apart for one in found if (apart := one.both) is not None]
+    if not both:
+        return None
+    plain, full = (statistics.median(column) for column in zip(*both, strict=True))
+    closer = sum(at_full < as_measured for as_measured, at_full in both)
+    return Closer(cases=len(both), plain=plain, full=full, closer=closer)
+
+
+def shared_cases_of(version: Version) -> tuple[SharedCase, ...]:
+    """Find those of the project's own sets: labels of hosts are whoever's measured."""
+    own = [one for one in version.sets if not one.contributor]
+    return shared_cases(result for one in own for result in version.beside_others[one.name])
 
 
 def shared_cases(results: Iterable[CaseResult]) -> tuple[SharedCase, ...]:

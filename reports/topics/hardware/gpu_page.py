@@ -125,12 +125,7 @@ def _known(version: Version, machine: Machine) -> list[Displayed]:
 
 def most(version: Version, model: str) -> Html:
     """The most frames per second of each task, for each number of GPUs."""
-    best: dict[tuple[str, int], tuple[float, CaseResult]] = {}
-    for result in (result for one in version.scaling for result in measured_for_speed(one.campaign.results)):
-        case, fps = result.case, training_fps(result)
-        if fps is not None and case.nnodes == 1:
-            key = task_name(case.task), case.world_size
-            best[key] = max(best.get(key, (0.0, result)), (fps, result), key=lambda each: each[0])
+    best = best_of(version)
     if not best:
         return paragraph(
             "Nothing that ran here has a speed that says something: it ran on a CPU, did not settle, or was to time"
@@ -142,6 +137,17 @@ def most(version: Version, model: str) -> Html:
         label=f"Most frames per second on {model}",
         text_headings=("Library, environments of a GPU, settings",),
     )
+
+
+def best_of(version: Version) -> dict[tuple[str, int], tuple[float, CaseResult]]:
+    """Return task and number of GPUs -> the most frames per second, and the case that has them."""
+    best: dict[tuple[str, int], tuple[float, CaseResult]] = {}
+    for result in (result for one in version.scaling for result in measured_for_speed(one.campaign.results)):
+        case, fps = result.case, training_fps(result)
+        if fps is not None and case.nnodes == 1:
+            key = task_name(case.task), case.world_size
+            best[key] = max(best.get(key, (0.0, result)), (fps, result), key=lambda each: each[0])
+    return best
 
 
 def _row(key: tuple[str, int], fps: float, result: CaseResult) -> list[Cell]:

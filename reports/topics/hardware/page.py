@@ -1,7 +1,5 @@
 """Where it ran, and what env_check said there."""
 
-import math
-import statistics
 from collections.abc import Hashable, Sequence
 from typing import Final
 
@@ -29,7 +27,7 @@ from reports.display.topic import has_speeds
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
 from reports.topics.hardware.cost_table import cost_table
-from reports.topics.hardware.full_core_speed import SharedCase, shared_cases
+from reports.topics.hardware.full_core_speed import Closer, SharedCase, come_closer, shared_cases_of
 from reports.topics.hardware.gpu_page import CPUS
 from suite.files.wording import counted
 from suite.statistics.aa_noise import NOISE_LEVEL
@@ -157,8 +155,7 @@ def _without_repeats(unknown: int, sets: int) -> str:
 
 def core_speed(version: Version) -> Html:
     """Cases that several machines measured, as measured and at full core speed, and how far machines are apart."""
-    own = [one for one in version.sets if not one.contributor]
-    found = shared_cases(result for one in own for result in version.beside_others[one.name])
+    found = shared_cases_of(version)
     if not found:
         return paragraph("No case ran on several machines with one kind of GPU.")
     return together(
@@ -177,26 +174,23 @@ def how_far_apart(found: Sequence[SharedCase]) -> str:
         f"{counted(len(found), 'case')} ran on several machines with one kind of GPU. The slowest machine takes up to"
         f" {ratio(most.apart)} times as long as the quickest ({most.case.case_id})."
     )
-    both = [apart for one in found if (apart := one.both) is not None]
-    if not both:
+    both = come_closer(found)
+    if both is None:
         return f"{said} No two machines have figures of one case at full core speed."
-    plain, full = (statistics.median(column) for column in zip(*both, strict=True))
-    closer = sum(at_full < as_measured for as_measured, at_full in both)
     return (
-        f"{said} Two machines or more have figures at full core speed for {counted(len(both), 'case')}. Between these"
-        f" machines the slowest takes {ratio(plain)} times as long as measured and {ratio(full)} times at full core"
-        f" speed (medians of cases); they come closer in {closer} of {len(both)}."
-        f" {_what_that_shows(closer, len(both), is_smaller=full < plain)}"
+        f"{said} Two machines or more have figures at full core speed for {counted(both.cases, 'case')}. Between these"
+        f" machines the slowest takes {ratio(both.plain)} times as long as measured and {ratio(both.full)} times at"
+        f" full core speed (medians of cases); they come closer in {both.closer} of {both.cases}."
+        f" {_what_that_shows(both)}"
     )
 
 
-def _what_that_shows(closer: int, cases: int, *, is_smaller: bool) -> str:
-    """Judge by the sign test: how probable so many cases are if each comes closer or further by chance."""
-    if not is_smaller or closer <= cases / 2:
+def _what_that_shows(both: Closer) -> str:
+    """Judge by the sign test."""
+    if both.full >= both.plain or both.closer <= both.cases / 2:
         return "So full core speed does not bring machines closer."
-    by_chance = sum(math.comb(cases, number) for number in range(closer, cases + 1)) / 2**cases
-    if by_chance > CHANCE:
-        return f"So many come closer by chance with a probability of {by_chance:.0%}: that shows nothing."
+    if both.by_chance > CHANCE:
+        return f"So many come closer by chance with a probability of {both.by_chance:.0%}: that shows nothing."
     return "So full core speed brings machines closer."
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.hashes import is_version
-from reports.verification.pages import choosing, determinism, division, learning, losses, pipelines, scaling, shared_gpu, stacks, starts, turns
-from reports.verification.pages.stored_version import StoredVersion, roles_of, stored_version
+from reports.verification.pages import choosing, determinism, division, learning, losses, machines, pipelines, scaling, shared_gpu, stacks, starts, turns
+from reports.verification.pages.stored_version import StoredVersion, contributors_of, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
 
@@ -21,6 +21,8 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "scaling": scaling.figures,
     "losses": losses.figures,
     "determinism": determinism.figures,
+    "hardware": machines.hardware_figures,
+    "machines": machines.figures,
     "pipeline": pipelines.figures,
     "ray": pipelines.ray_figures,
     "shared-gpu": shared_gpu.figures,
@@ -44,7 +46,9 @@ def _check(path: Path, where: str, sets: Sequence[StoredSet]) -> Iterator[Findin
     if is_version(path.parent):
         found = [list(map(list, each.items())) for each in (roles, wanted)]
         yield from differing(where, "roles", *found, next_step=_BUILD_AGAIN)
-    version = stored_version(sets, roles)
+        whose = [document.get("contributors", {}), contributors_of(path.parent)]
+        yield from differing(where, "contributors", *whose, next_step=_BUILD_AGAIN)
+    version = stored_version(sets, roles, document.get("contributors"))
     yield from differing(where, "the list of pages", sorted({*stored} - {*PAGES}), [], next_step=_BUILD_AGAIN)
     for page, figures in PAGES.items():
         expected = figures(version)

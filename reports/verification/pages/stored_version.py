@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from reports.verification.finding import Json
 from reports.verification.set_folder import StoredSet
 
 MANIFEST: Final = "report.toml"
@@ -14,10 +15,14 @@ MANIFEST: Final = "report.toml"
 
 @dataclass(frozen=True, kw_only=True)
 class StoredVersion:
-    """The sets of one folder in the order of its ``report.toml``; ``roles`` by the name of a set's folder."""
+    """The sets of one folder in the order of its ``report.toml``; ``roles`` by the name of a set's folder.
+
+    ``contributors`` has who measured a set, for those that are not the project's own.
+    """
 
     sets: tuple[StoredSet, ...]
     roles: Mapping[str, str] = field(default_factory=dict)
+    contributors: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shown(self) -> tuple[StoredSet, ...]:
@@ -30,14 +35,20 @@ class StoredVersion:
         """Those shown in which a run on a GPU settled: only their speeds mean something."""
         return tuple(one for one in self.shown if one.has_speeds)
 
+    def whose(self, one: StoredSet) -> str | None:
+        return self.contributors.get(one.folder.name)
+
     def role(self, one: StoredSet) -> str:
         return self.roles.get(one.folder.name, "scaling")
 
 
-def stored_version(sets: Sequence[StoredSet], roles: Mapping[str, str]) -> StoredVersion:
+def stored_version(
+    sets: Sequence[StoredSet], roles: Mapping[str, str], contributors: Mapping[str, str] | None = None
+) -> StoredVersion:
     """Return the sets in the order of ``roles``. Raises ValueError for a set that has none."""
     order = [*roles]
-    return StoredVersion(sets=tuple(sorted(sets, key=lambda one: order.index(one.folder.name))), roles=roles)
+    ordered = tuple(sorted(sets, key=lambda one: order.index(one.folder.name)))
+    return StoredVersion(sets=ordered, roles=roles, contributors=contributors or {})
 
 
 def roles_of(folder: Path) -> dict[str, str]:
@@ -45,6 +56,15 @@ def roles_of(folder: Path) -> dict[str, str]:
 
     Raises ValueError and LookupError if the file is not what labscale writes.
     """
+    return {entry["folder"]: entry.get("role", "scaling") for entry in _entries(folder)}
+
+
+def contributors_of(folder: Path) -> dict[str, str]:
+    """Return who measured a set, of those that ``report.toml`` calls contributed. Raises as ``roles_of`` does."""
+    return {entry["folder"]: entry["contributed_by"] for entry in _entries(folder) if "contributed_by" in entry}
+
+
+def _entries(folder: Path) -> list[Json]:
     path = folder / MANIFEST
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("set", []) if path.is_file() else []
-    return {entry["folder"]: entry.get("role", "scaling") for entry in entries if (folder / entry["folder"]).is_dir()}
+    return [entry for entry in entries if (folder / entry["folder"]).is_dir()]

@@ -1,0 +1,105 @@
+"""What the pages of machines say besides figures.json. Pure."""
+
+from collections.abc import Mapping
+
+from reports.analysis.cost import Cost
+from reports.analysis.time_split import core_probe_us
+from reports.display.topic import Figures
+from reports.sets.version import ResultSet, Version
+from reports.topics.hardware.full_core_speed import SharedCase, come_closer, shared_cases_of
+from reports.topics.hardware.gpu_page import best_of, gpu_models, of_model
+from suite.statistics.aa_noise import TwinPair
+from suite.statistics.core_speed import SlowedCores
+from suite.statistics.reduce import round_time_s
+
+
+def machine_figures(version: Version) -> Mapping[str, Figures]:
+    """Return figures of A/A pairs, slowed cores, interference tests and costs by set, and of cases on many machines."""
+    said = {of: figures for one in version.sets for of, figures in _of_set(one).items()}
+    said |= {f"{one.name}: cost": _cost(found) for one in version.shown if (found := one.campaign.cost)}
+    return {**said, **_shared(version)}
+
+
+def hardware_figures(version: Version) -> Mapping[str, Figures]:
+    """Return figures of each GPU model: the most frames of a task, and its cases on several machines."""
+    said: dict[str, Figures] = {}
+    for model in gpu_models(version):
+        part = of_model(version, model)
+        for (_, gpus), (fps, result) in best_of(part).items():
+            figures = {"frames_per_s": fps, "case_id": result.case.case_id, "runs": len(result.completed)}
+            said[f"{model}: {result.case.task}, {gpus} GPUs"] = figures
+        said |= {f"{model}: {of}": figures for of, figures in _shared(part).items()}
+    return said
+
+
+def _of_set(one: ResultSet) -> Mapping[str, Figures]:
+    said = {f"{one.name}: {pair.case_id}": _pair(pair) for pair in one.twin_pairs}
+    if found := one.campaign.slowed_cores:
+        said[f"{one.name}: slowed cores"] = _slowed(found)
+    if test := one.campaign.packing:
+        said[f"{one.name}: interference test"] = {
+            "iteration_s": [round_time_s(record) for record in test.completed],
+            "core_probe_us": [core_probe_us(record) for record in test.completed],
+        }
+    return said
+
+
+def _pair(pair: TwinPair) -> Figures:
+    runs, twin_runs = len(pair.times_s), len(pair.twin_times_s)
+    return {"runs": runs, "twin_runs": twin_runs, "difference": pair.difference, "noise": pair.noise}
+
+
+def _slowed(found: SlowedCores) -> Figures:
+    return {
+        "looks": found.looks,
+        "slowed": found.slowed,
+        "fastest_probes_s": [*found.fastest_s],
+        "slower_by": found.slower_by,
+        "cases": found.cases,
+    }
+
+
+def _cost(found: Cost) -> Figures:
+    ours, loop = found.spent_of_a_point, found.loop_of_a_point
+    return {
+        "points": found.points,
+        "points_with_timed_loop": found.measured_points,
+        "in_use_gpu_minutes_of_a_point": ours.in_use,
+        "in_use_gpu_minutes_of_a_point_of_the_loop": loop.in_use,
+        "in_use_ratio": found.in_use_ratio,
+        "host_gpu_minutes_of_a_point": ours.host,
+        "host_gpu_minutes_of_a_point_of_the_loop": loop.host,
+        "host_ratio": found.host_ratio,
+    }
+
+
+def _shared(version: Version) -> Mapping[str, Figures]:
+    found = shared_cases_of(version)
+    if not found:
+        return {}
+    closer = come_closer(found)
+    over_all = {
+        "cases": len(found),
+        "most_apart": found[0].apart,
+        "cases_with_both": closer and closer.cases,
+        "median_apart": closer and closer.plain,
+        "median_apart_at_full_speed": closer and closer.full,
+        "closer_cases": closer and closer.closer,
+        "closer_by_chance": closer and closer.by_chance,
+    }
+    return {**{f"{one.case.case_id}, {one.gpus}": _case(one) for one in found}, "cases on several machines": over_all}
+
+
+def _case(one: SharedCase) -> Figures:
+    """Columns have one value of each machine, the quickest first."""
+    full = [machine.full for machine in one.machines]
+    return {
+        "apart": one.apart,
+        "machines": [machine.label for machine in one.machines],
+        "runs": [machine.rounds for machine in one.machines],
+        "iteration_s": [machine.iteration_s for machine in one.machines],
+        "full_speed_iteration_s": [machine.full_s for machine in one.machines],
+        "full_speed_iterations": [each and each.iterations for each in full],
+        "counted_iterations": [each and each.counted for each in full],
+        "fastest_probe_s": [machine.fastest_probe_s for machine in one.machines],
+    }
