@@ -42,21 +42,35 @@ def with_other_campaigns(campaigns: Sequence[Sequence[CaseResult]]) -> tuple[tup
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """How many rounds say whether others ran beside them on their host, in how many some did, and the most of them."""
+
+    known: int
+    beside: int
+    most: int | None  # None: none of them is known to have had any
+
+
+def rounds_beside(records: Sequence[RunRecord]) -> Beside:
+    known = [record.neighbours for record in records if record.neighbours is not None]
+    beside = [number for number in known if number]
+    return Beside(known=len(known), beside=len(beside), most=max(beside, default=None))
+
+
 def neighbours_sentence(records: Sequence[RunRecord]) -> str:
     """How many of ``records`` had neighbours, how many at the most, and of how many it is not known."""
     if not records:
         return "No round completed."
-    known = [record.neighbours for record in records if record.neighbours is not None]
-    if not known:
+    found = rounds_beside(records)
+    if not found.known:
         return (
             f"Of {counted(len(records), 'round')} it is not known whether others ran beside, as the records do not say."
         )
-    beside = [number for number in known if number]
-    said = f"{len(beside)} of {counted(len(records), 'round')} ran beside other cases on their host"
-    if beside:
-        said += f", with at most {max(beside)} of them at a time"
-    if len(known) < len(records):
-        said += f"; of {len(records) - len(known)} it is not known, as the records do not say"
+    said = f"{found.beside} of {counted(len(records), 'round')} ran beside other cases on their host"
+    if found.beside:
+        said += f", with at most {found.most} of them at a time"
+    if found.known < len(records):
+        said += f"; of {len(records) - found.known} it is not known, as the records do not say"
     return f"{said}."
 
 

@@ -19,6 +19,7 @@ _ORDER: Final = (False, True, True, False) * 3  # the interference test: whether
 # How a sentence on why a case ended states its number of rounds.
 _ROUNDS: Final = re.compile(r"(?:the budget of |all of its )?(\d+) rounds? (?:were|had ended|have ended|is spent)")
 _BEFORE: Final = {"before its second round": 1, "before its third round": 2}
+_PERCENT: Final = re.compile(r"[+-]?\d+\.\d%")
 _OF_SET: Final = re.compile(r"after (\d+) of \d+ rounds")
 
 
@@ -196,6 +197,10 @@ def _check_packing(where: str, stored: Any, cases: Sequence[StoredCase]) -> Iter
     }
     for name, value in expected_values.items():
         yield from differing(where, f".{name}", stored[name], value, next_step=_TAKE_ANEW)
+    signed = [f"{value:+.1%}" for value in (difference, *(span or ()))]
+    said = _PERCENT.findall(stored["reason"])  # the page shows this sentence
+    wanted = [*signed, f"{tolerance:.1%}", f"{budget:.1%}"]
+    yield from differing(where, ".reason: its percentages", said, wanted, next_step=_TAKE_ANEW)
 
 
 # --- completeness ---

@@ -1,7 +1,6 @@
 """What these numbers cannot say: rounds that failed, cases that were never run, intervals that are missing."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reports.analysis.curves import is_emulated
@@ -10,11 +9,11 @@ from reports.display.html import Html, answer_of_page, bullets, html_table, para
 from reports.display.per_set import under_titles
 from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.sets.version import ResultSet, Version
+from reports.topics.trust.limits_counts import limits, records_beside
 from reports.verification.weaknesses import Weakness, read_weaknesses
 from suite.files.wording import are, counted
 from suite.schema.record import Case, RunRecord
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
-from suite.statistics.reduce import steady_part
 
 MAX_SETS_APART: Final = 2  # of which the same is said one by one
 _UNKNOWN: Final[frozenset[int | None]] = frozenset({None})
@@ -31,14 +30,11 @@ _DRIFT: Final = (
 
 def answer(version: Version) -> Html:
     """Say how many cases have no interval, and how many runs have not settled or did not complete."""
-    rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
-    without = sum(row.iteration_time_interval_s is None for row in rows)
-    records = [record for one in version.sets for record in one.campaign.completed]
-    unsettled = sum(steady_part(record).flag is not None for record in records)
-    failed = sum(len(one.campaign.failures) for one in version.sets)
+    known = limits(version)
+    without, unsettled, failed = known.cases - known.with_interval, known.unsettled, known.failed
     return answer_of_page(
-        f"{without or 'None'} of {counted(len(rows), 'case')} {are(without or 1)} without an interval,"
-        f" {unsettled or 'none'} of {counted(len(records), 'completed run')} {'has' if unsettled <= 1 else 'have'} not"
+        f"{without or 'None'} of {counted(known.cases, 'case')} {are(without or 1)} without an interval,"
+        f" {unsettled or 'none'} of {counted(known.runs, 'completed run')} {'has' if unsettled <= 1 else 'have'} not"
         f" settled, and {counted(failed, 'run') if failed else 'none'} did not complete."
     )
 
@@ -99,31 +95,23 @@ def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:
 
 def uncertain(version: Version) -> Html:
     """How many cases have an interval, telemetry, and checks of the machine: what every number lacks."""
-    results = [result for one in version.sets for result in one.campaign.results if result.completed]
-    records = [record for result in results for record in result.completed]
-    rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
-    rounds = Counter(row.rounds_completed for row in rows)
-    by_rounds = ", ".join(f"{number} with {count}" for count, number in sorted(rounds.items()))
+    known = limits(version)
+    by_rounds = ", ".join(f"{number} with {count}" for count, number in known.cases_by_runs.items())
 
-    def share(of_rounds: Callable[[RunRecord], bool], text: str) -> str:
-        return f"{sum(map(of_rounds, records))} of {counted(len(records), 'round')} {text}."
+    def share(number: int, text: str) -> str:
+        return f"{number} of {counted(known.runs, 'round')} {text}."
 
-    with_interval = sum(row.iteration_time_interval_s is not None for row in rows)
     fewest = f"An interval needs {MIN_ROUNDS_FOR_INTERVAL}, and is narrow only with more."
     return bullets(
         [
             f"Completed rounds a case: {by_rounds}. {fewest}",
-            f"{with_interval} of {counted(len(rows), 'case')} with an interval.",
-            share(
-                lambda record: steady_part(record).flag is not None, f"have not shown that they are steady: {_DRIFT}"
-            ),
-            share(lambda record: bool(record.workload), f"stored a fingerprint of the work{_without_any(version)}"),
-            share(lambda record: record.telemetry is not None, "have power and memory sampled beside them"),
-            share(lambda record: bool(record.environment.checks), "have what env_check said of their machine"),
-            share(
-                lambda record: record.case.assets == "official", "used NVIDIA's own assets; the others used stand-ins"
-            ),
-            share(lambda record: record.case.nnodes > 1, f"ran on more than one node{_emulated(records)}"),
+            f"{known.with_interval} of {counted(known.cases, 'case')} with an interval.",
+            share(known.unsettled, f"have not shown that they are steady: {_DRIFT}"),
+            share(known.with_fingerprint, f"stored a fingerprint of the work{_without_any(version)}"),
+            share(known.with_telemetry, "have power and memory sampled beside them"),
+            share(known.with_checks, "have what env_check said of their machine"),
+            share(known.with_official_assets, "used NVIDIA's own assets; the others used stand-ins"),
+            share(known.on_several_nodes, f"ran on more than one node{_emulated(known.emulated)}"),
             *_not_compared(version),
             *_neighbours(version),
         ]
@@ -137,9 +125,8 @@ def _without_any(version: Version) -> str:
     return f"; none of {'; '.join(one.title or 'this campaign' for one in without)}" if without else ""
 
 
-def _emulated(records: Sequence[RunRecord]) -> str:
+def _emulated(emulated: int) -> str:
     """How many had parts of one host for nodes, which is no network."""
-    emulated = sum(record.transport is not None and bool(record.transport.emulated) for record in records)
     return f", {emulated} of them{_EMULATED}" if emulated else ""
 
 
@@ -157,7 +144,7 @@ def _neighbours(version: Version) -> list[str]:
     """Of every set, which may have run alone, packed, or while another campaign ran; those alike in one sentence."""
     alike: dict[frozenset[int | None], list[tuple[str, list[RunRecord]]]] = {}
     for one in version.sets:
-        records = [record for result in version.beside_others[one.name] for record in result.completed]
+        records = records_beside(version, one)
         alike.setdefault(frozenset(record.neighbours for record in records), []).append((one.title, records))
     apart: dict[str, list[str]] = {}
     as_one = []

@@ -6,7 +6,7 @@ from typing import Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.hashes import is_version
-from reports.verification.pages import choosing, determinism, division, learning, losses, machines, pipelines, scaling, shared_gpu, stacks, starts, turns
+from reports.verification.pages import choosing, determinism, division, learning, limits, losses, machines, pipelines, scaling, shared_gpu, stacks, starts, turns
 from reports.verification.pages.stored_version import StoredVersion, contributors_of, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
@@ -22,6 +22,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "losses": losses.figures,
     "determinism": determinism.figures,
     "hardware": machines.hardware_figures,
+    "limits": limits.figures,
     "machines": machines.figures,
     "pipeline": pipelines.figures,
     "ray": pipelines.ray_figures,

@@ -1,0 +1,61 @@
+"""What *Limits* counts: cases without an interval, runs that did not settle, evidence that runs have or lack. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from reports.display.topic import Figures
+from reports.sets.concurrent_rounds import rounds_beside
+from reports.sets.version import ResultSet, Version
+from suite.schema.record import RunRecord
+from suite.statistics.reduce import steady_part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Counts over all sets of a version; runs are completed ones of cases, without repeats and copies."""
+
+    cases: int  # with a completed run
+    cases_by_runs: Mapping[int, int]  # number of completed runs, fewest first -> cases
+    with_interval: int  # cases
+    runs: int
+    unsettled: int
+    with_fingerprint: int
+    with_telemetry: int
+    with_checks: int  # of env_check
+    with_official_assets: int
+    on_several_nodes: int
+    emulated: int  # of these
+    failed: int  # runs that did not complete, of repeats and of interference tests too
+
+
+def limits(version: Version) -> Limits:
+    rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
+    records = [record for one in version.sets for record in one.campaign.completed]
+    return Limits(
+        cases=len(rows),
+        cases_by_runs=dict(sorted(Counter(row.rounds_completed for row in rows).items())),
+        with_interval=sum(row.iteration_time_interval_s is not None for row in rows),
+        runs=len(records),
+        unsettled=sum(steady_part(record).flag is not None for record in records),
+        with_fingerprint=sum(bool(record.workload) for record in records),
+        with_telemetry=sum(record.telemetry is not None for record in records),
+        with_checks=sum(bool(record.environment.checks) for record in records),
+        with_official_assets=sum(record.case.assets == "official" for record in records),
+        on_several_nodes=sum(record.case.nnodes > 1 for record in records),
+        emulated=sum(record.transport is not None and bool(record.transport.emulated) for record in records),
+        failed=sum(len(one.campaign.failures) for one in version.sets),
+    )
+
+
+def records_beside(version: Version, one: ResultSet) -> list[RunRecord]:
+    """Return the completed runs of a set, whose neighbours are those of other sets too."""
+    return [record for result in version.beside_others[one.name] for record in result.completed]
+
+
+def limits_figures(version: Version) -> Mapping[str, Figures]:
+    """Return set, and ``all`` -> figures."""
+    known = limits(version)
+    by_runs = {str(runs): cases for runs, cases in known.cases_by_runs.items()}
+    by_set = {one.name: asdict(rounds_beside(records_beside(version, one))) for one in version.sets}
+    return {**by_set, "all": {**asdict(known), "cases_by_runs": by_runs}}
