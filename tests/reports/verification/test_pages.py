@@ -84,3 +84,15 @@ def test_roles_that_report_toml_does_not_say_are_named(version: Version) -> None
         (folder / name).mkdir()
     (said,) = [str(finding) for finding in check_pages(folder, sets, root=folder)]
     assert said.startswith(f"{PAGE_FIGURES}: roles[0][1] is scaling, expected archive.")
+
+
+def test_a_set_of_another_contributor_is_another_machine_and_is_named(version: Version) -> None:
+    folder, sets = version
+    name = "h100-turns"
+    others = {**DOCUMENT, "contributors": {name: "Somebody"}}
+    (folder / PAGE_FIGURES).write_text(json.dumps(others))
+    (folder / name).mkdir()
+    (folder / "report.toml").write_text(f'[[set]]\nfolder = "{name}"\n')
+    said = [str(finding) for finding in check_pages(folder, sets, root=folder)]
+    assert any(f"contributors.{name} is Somebody, expected nothing" in sentence for sentence in said)
+    assert any("machines: cases on several machines.cases" in sentence for sentence in said)

@@ -230,6 +230,8 @@ def test_the_verdict_of_an_interference_test_follows_from_its_rounds(tmp_path: P
         ("packing.json", ".packed"),
         ("packing.json", ".difference"),
     ]
+    damage(folder / "packing.json", lambda d: d.update(reason=d["reason"].replace("+2.0%", "+1.0%")))
+    assert [one.what for one in findings(folder)][2:] == [".reason: its percentages[0]"]
     (test,) = (folder / "interference").rglob("*.json")
     test.unlink()
     assert [one.got for one in findings(folder)] == ["0"]
