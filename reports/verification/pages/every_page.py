@@ -6,7 +6,21 @@ from typing import Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.hashes import is_version
-from reports.verification.pages import choosing, determinism, division, learning, limits, losses, machines, pipelines, scaling, shared_gpu, stacks, starts, turns
+from reports.verification.pages import (
+    choosing,
+    determinism,
+    division,
+    learning,
+    limits,
+    losses,
+    machines,
+    pipelines,
+    scaling,
+    shared_gpu,
+    stacks,
+    starts,
+    turns,
+)
 from reports.verification.pages.stored_version import StoredVersion, contributors_of, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
