@@ -1,8 +1,5 @@
 """labscale's clock beside those of the RL libraries and of Isaac Lab's own benchmark."""
 
-import statistics
-from collections.abc import Sequence
-
 from reports.display.html import (
     MISSING,
     Displayed,
@@ -16,24 +13,22 @@ from reports.display.html import (
 )
 from reports.sets.evidence import missing
 from reports.sets.version import ResultSet, Version
-from suite.campaign.runs.upstream import Pair, bracketed_differences
+from reports.topics.others.clock_model import CasePairs, by_case, of_all, of_set
 from suite.files.wording import counted
 
 
 def answer(version: Version) -> Html:
     """Say how far labscale's times are from upstream's, and from the library's in the same process."""
-    found = [pair for one in version.sets for pair in one.pairs]
-    differences = [pair.difference for pair in found]
+    found = of_all(version.pairs)
     said = (
-        f"In {counted(len(found), 'pair')} of processes our iteration time differs from that of Isaac Lab's own"
-        f" benchmark by {statistics.median(differences):+.1%}, in the median."
+        f"In {counted(found.pairs, 'pair')} of processes our iteration time differs from that of Isaac Lab's own"
+        f" benchmark by {found.difference:+.1%}, in the median."
     )
-    clocks = [abs(pair.clock_difference) for pair in found if pair.clock_difference is not None]
-    if not clocks:
+    if found.to_library is None or found.most_to_library is None:
         return answer_of_page(said)
     return answer_of_page(
-        f"{said} In the same process our clock and the library's differ by at most {max(clocks):.2%}, and by"
-        f" {statistics.median(clocks):.2%} in the median."
+        f"{said} In the same process our clock and the library's differ by at most {found.most_to_library:.2%}, and by"
+        f" {found.to_library:.2%} in the median."
     )
 
 
@@ -43,16 +38,13 @@ def pairs(version: Version) -> Html:
 
 
 def _set(one: ResultSet) -> list[Displayed]:
-    by_case: dict[str, list[Pair]] = {}
-    for pair in one.pairs:
-        by_case.setdefault(pair.case_id, []).append(pair)
-    differences = [pair.difference for pair in one.pairs]
-    rows = ([case_id, str(len(found)), *_case(found)] for case_id, found in by_case.items())
+    found = of_set(one.pairs)
+    rows = ([case_id, str(those.pairs), *_case(those)] for case_id, those in by_case(one.pairs).items())
     return [
         heading(one.title or "This campaign"),
         paragraph(
-            f"{counted(len(one.pairs), 'pair')} on {one.campaign.where}. Our iteration time against upstream's: median"
-            f" {statistics.median(differences):+.1%}, from {min(differences):+.1%} to {max(differences):+.1%}. In the"
+            f"{counted(found.pairs, 'pair')} on {one.campaign.where}. Our iteration time against upstream's: median"
+            f" {found.difference:+.1%}, from {found.least:+.1%} to {found.most:+.1%}. In the"
             " table a difference is the median of those of the pairs, and not that of the medians beside it."
             f" {missing(one.campaign.results)}".rstrip()
         ),
@@ -73,19 +65,12 @@ def _set(one: ResultSet) -> list[Displayed]:
     ]
 
 
-def _case(found: Sequence[Pair]) -> list[str]:
-    bracketed = bracketed_differences(found)
-    clocks = [pair.clock_difference for pair in found if pair.clock_difference is not None]
+def _case(found: CasePairs) -> list[str]:
     return [
-        seconds(statistics.median(pair.ours_s for pair in found)),
-        seconds(statistics.median(pair.theirs_s for pair in found)),
-        f"{statistics.median(pair.difference for pair in found):+.1%}",
-        f"{statistics.median(bracketed):+.1%}" if bracketed else MISSING,
-        _spread([pair.theirs_s for pair in found]),
-        f"{statistics.median(clocks):+.2%}" if clocks else MISSING,
+        seconds(found.ours_s),
+        seconds(found.theirs_s),
+        f"{found.difference:+.1%}",
+        MISSING if found.difference_without_drift is None else f"{found.difference_without_drift:+.1%}",
+        MISSING if found.spread_of_theirs is None else f"{found.spread_of_theirs:.1%}",
+        MISSING if found.to_library is None else f"{found.to_library:+.2%}",
     ]
-
-
-def _spread(times_s: Sequence[float]) -> str:
-    """How much longer upstream's slowest run took than its fastest: no pair can say less than that."""
-    return f"{max(times_s) / min(times_s) - 1:.1%}" if len(times_s) > 1 else MISSING

@@ -12,6 +12,7 @@ from reports.display.html import Displayed, Html, answer_of_page, bullets, headi
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.others import pairs_chart as charts
+from reports.topics.others.node_figures import longer_on_nodes
 from suite.files.wording import are, counted
 from suite.schema.record import CaseResult, Stack
 
@@ -64,7 +65,7 @@ def nodes_answer(version: Version) -> Html:
 
 def _longer(pairs: Sequence[CasePair]) -> str:
     """Such as ``1.0 % shorter to 4.0 % longer``, over those that completed; empty without any."""
-    known = sorted(pair.slower_by.value for pair in pairs if pair.slower_by)
+    known = longer_on_nodes(pairs)
     if not known:
         return ""
     ends = [(percent(abs(value)), "longer" if value >= 0 else "shorter") for value in (known[0], known[-1])]

@@ -8,12 +8,14 @@ from reports.verification.finding import Finding, Json, as_far_as_possible, diff
 from reports.verification.hashes import is_version
 from reports.verification.pages import (
     choosing,
+    clock,
     determinism,
     division,
     learning,
     limits,
     losses,
     machines,
+    nodes,
     pipelines,
     scaling,
     shared_gpu,
@@ -38,6 +40,8 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "hardware": machines.hardware_figures,
     "limits": limits.figures,
     "machines": machines.figures,
+    "clock": clock.figures,
+    "nodes": nodes.figures,
     "pipeline": pipelines.figures,
     "ray": pipelines.ray_figures,
     "shared-gpu": shared_gpu.figures,

@@ -1,0 +1,31 @@
+"""What *Nodes* says besides figures.json: what several nodes cost. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side
+from reports.display.estimate_figures import estimate_figures
+from reports.display.topic import Figures
+from reports.sets.version import Version
+
+
+def node_figures(version: Version) -> Mapping[str, Figures]:
+    """Return set and case -> figures, of every case on more nodes than its like, then what the answer says of all."""
+    pairs = [
+        (one.name, pair)
+        for one in version.scaling
+        for series in one.campaign.series_names
+        for pair in nodes_side_by_side(one.campaign.series(series).results)
+    ]
+    found = {f"{name}: {pair.case.case.case_id}": _figures(pair) for name, pair in pairs}
+    longer = longer_on_nodes([pair for _, pair in pairs])
+    said = {"every comparison": {"comparisons": len(longer), "least": longer[0], "most": longer[-1]}} if longer else {}
+    return {**found, **said}
+
+
+def longer_on_nodes(pairs: Sequence[CasePair]) -> list[float]:
+    """Return how much longer iterations take, of the pairs that completed, least first."""
+    return sorted(pair.slower_by.value for pair in pairs if pair.slower_by)
+
+
+def _figures(pair: CasePair) -> Figures:
+    return {"compared_with": pair.base.case.case_id, **estimate_figures("longer_by", pair.slower_by)}
