@@ -26,6 +26,7 @@ class Timed:
 
     case: Case
     where: str
+    set_index: int  # which of the sets it is of
     time_s: float  # of a unit, median over rounds
     times_fewest: float | None  # over that of the fewest GPUs of the same set and size; None for those
 
@@ -95,7 +96,11 @@ def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
     keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if is_part(result.case))
     parts = []
     for key in keys:
-        timed = [each for one in every for each in _timed([r for r in one if key.has(r.case)], key.workload)]
+        timed = [
+            each
+            for index, one in enumerate(every)
+            for each in _timed([r for r in one if key.has(r.case)], key.workload, index)
+        ]
         parts.append(
             PartAlone(
                 workload=key.workload,
@@ -109,7 +114,7 @@ def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
     return tuple(part for part in parts if part.timed)
 
 
-def _timed(results: Sequence[CaseResult], workload: Workload) -> list[Timed]:
+def _timed(results: Sequence[CaseResult], workload: Workload, set_index: int) -> list[Timed]:
     """Of one set, each against the fewest GPUs of its curve. Without the cases that do not time the part."""
     fewest: dict[tuple[str | int, ...], float] = {}
     found = []
@@ -124,6 +129,7 @@ def _timed(results: Sequence[CaseResult], workload: Workload) -> list[Timed]:
             Timed(
                 case=result.case,
                 where=_where(result.completed),
+                set_index=set_index,
                 time_s=time_s,
                 times_fewest=None if first_s is None else time_s / first_s,
             )

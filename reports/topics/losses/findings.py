@@ -15,11 +15,13 @@ from reports.analysis.curves import as_shipped, curves
 from reports.analysis.learned import Learned, learned
 from reports.analysis.seeds import Seeds
 from reports.analysis.time_split import Kind, Values
+from reports.sets.version import Version
 from suite.schema.record import Case, CaseResult
 from suite.statistics.reduce import round_time_s
 
 LEARNING: Final = "learning"  # parts of ``reports.analysis.time_split.PARTS``
 BETWEEN_RANKS: Final = ("all-reduce", "waiting")
+HALF: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,35 @@ class Filling:
     power_w: float | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class OnOneGpu:
+    """Where iterations go in all cases on one GPU."""
+
+    cases: int
+    least_learning: float
+    most_learning: float
+    learn_more_than_half: int  # of the cases
+    least_busy_percent: float | None  # None where no sampler looked
+    most_busy_percent: float | None
+
+
+def on_one_gpu(found: Iterable[Split]) -> OnOneGpu | None:
+    """None without a case on one GPU."""
+    alone = [split for split in found if split.between_ranks is None]
+    if not alone:
+        return None
+    learning = [split.learning for split in alone]
+    busy = [split.busy_percent for split in alone if split.busy_percent is not None]
+    return OnOneGpu(
+        cases=len(alone),
+        least_learning=min(learning),
+        most_learning=max(learning),
+        learn_more_than_half=sum(share > HALF for share in learning),
+        least_busy_percent=min(busy, default=None),
+        most_busy_percent=max(busy, default=None),
+    )
+
+
 def fillings(sweep: Campaign) -> tuple[tuple[Filling, ...], ...]:
     """Of a series that varies environments alone: by library and stack, fewest environments first."""
     groups: dict[tuple[str, str], list[CaseResult]] = {}
@@ -78,6 +109,17 @@ def fillings(sweep: Campaign) -> tuple[tuple[Filling, ...], ...]:
         if result.completed and result.case.device == "cuda":
             groups.setdefault((result.case.rl_library, result.case.stack), []).append(result)
     return tuple(tuple(_filling(result, group, sweep) for result in group) for group in groups.values())
+
+
+def sweeps(campaign: Campaign) -> list[Campaign]:
+    """Return each series that trains and varies environments alone."""
+    every = (campaign.series(name) for name in campaign.series_names)
+    return [series for series in every if series.is_sweep and series.is_training]
+
+
+def with_half_of_most(found: Sequence[Filling]) -> Filling | None:
+    """Return the size with the fewest environments that makes half of the most steps; None if none is known to."""
+    return next((one for one in found if one.of_most.get("step", 0.0) >= HALF), None)
 
 
 def _filling(result: CaseResult, group: Sequence[CaseResult], sweep: Campaign) -> Filling:
@@ -101,6 +143,7 @@ class Places:
     """The same training in several places, as whoever measured labelled them."""
 
     case_id: str  # of one of the cases: series that share a training name it each in its own way
+    gpus: str
     fps: dict[str, float]  # by label, of all rounds there
     perhaps_beside: frozenset[str] = frozenset()  # labels with rounds of which it is not known what ran beside them
 
@@ -136,8 +179,14 @@ def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
         label = records[0].environment.host_label
         if gpus and label:
             found.setdefault((_training(result.case), gpus), {}).setdefault(label, []).append(result)
-    places = (_places(by_label) for by_label in found.values())
+    places = (_places(by_label, gpus) for (_, gpus), by_label in found.items())
     return tuple(sorted((one for one in places if len(one.fps) > 1), key=lambda one: -one.ratio))
+
+
+def places_of_version(version: Version) -> tuple[Places, ...]:
+    """As ``places_of_cases``, of all sets that nobody else measured."""
+    own = [one for one in version.sets if not one.contributor]
+    return places_of_cases(result for one in own for result in version.beside_others[one.name])
 
 
 def _training(case: Case) -> Case:
@@ -157,7 +206,7 @@ def _training(case: Case) -> Case:
     )
 
 
-def _places(by_label: Mapping[str, Sequence[CaseResult]]) -> Places:
+def _places(by_label: Mapping[str, Sequence[CaseResult]], gpus: str) -> Places:
     fps = {label: _fps(those) for label, those in by_label.items()}
     perhaps_beside = frozenset(
         label
@@ -167,7 +216,7 @@ def _places(by_label: Mapping[str, Sequence[CaseResult]]) -> Places:
     slowest = min((fps[label] for label in fps.keys() - perhaps_beside), default=math.inf)
     kept = {label: value for label, value in fps.items() if label not in perhaps_beside or value > slowest}
     case_id = next(result.case.case_id for those in by_label.values() for result in those)
-    return Places(case_id=case_id, fps=kept, perhaps_beside=perhaps_beside & kept.keys())
+    return Places(case_id=case_id, gpus=gpus, fps=kept, perhaps_beside=perhaps_beside & kept.keys())
 
 
 def learned_in_strong_scaling(campaign: Campaign, of_seeds: Sequence[Seeds] = ()) -> tuple[tuple[Learned, ...], ...]:

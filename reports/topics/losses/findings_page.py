@@ -36,20 +36,18 @@ def has_findings(version: Version) -> bool:
 def iterations(version: Version) -> Html:
     """Where an iteration goes, at the fewest and the most GPUs of every series."""
     found = [(one, findings.splits(one.campaign)) for one in version.scaling]
-    alone = [split for _, those in found for split in those if split.between_ranks is None]
-    if not alone:
+    alone = findings.on_one_gpu(split for _, those in found for split in those)
+    if alone is None:
         return paragraph("No case on one GPU says what its iterations go to.")
-    learning = sorted(split.learning for split in alone)
-    most = sum(split.learning > 0.5 for split in alone)  # noqa: PLR2004 - half
     said = (
-        f"In series that vary GPUs or stacks, on one GPU, learning takes {percent(learning[0])} to"
-        f" {percent(learning[-1])} of an iteration, and more than half in {most} of {counted(len(alone), 'case')}."
+        f"In series that vary GPUs or stacks, on one GPU, learning takes {percent(alone.least_learning)} to"
+        f" {percent(alone.most_learning)} of an iteration, and more than half in {alone.learn_more_than_half} of"
+        f" {counted(alone.cases, 'case')}."
     )
-    busy = sorted(split.busy_percent for split in alone if split.busy_percent is not None)
-    if busy:
+    if alone.least_busy_percent is not None:
         said += (
-            f" Any kernel at all runs in {busy[0]:.0f} to {busy[-1]:.0f} % of the time there, where a sampler looked:"
-            " in the rest the GPU has nothing to do."
+            f" Any kernel at all runs in {alone.least_busy_percent:.0f} to {alone.most_busy_percent:.0f} % of the time"
+            " there, where a sampler looked: in the rest the GPU has nothing to do."
         )
     return together([paragraph(said), _by_set(version, found, _splits)])
 
@@ -58,9 +56,8 @@ def sizes(version: Version) -> Html:
     """How full a GPU gets with more environments."""
     parts: list[Displayed] = []
     for one in version.scaling:
-        for series in (one.campaign.series(name) for name in one.campaign.series_names):
-            found = findings.fillings(series) if series.is_sweep and series.is_training else ()
-            if found:
+        for series in findings.sweeps(one.campaign):
+            if found := findings.fillings(series):
                 name = series.rows[0].series
                 address = address_of_series(series.rows[0].task, name)
                 parts += [heading(link(f"{name}: {one.title}" if one.title else name, address))]
@@ -70,8 +67,7 @@ def sizes(version: Version) -> Html:
 
 def places(version: Version) -> Html:
     """The same training in several places."""
-    own = [one for one in version.sets if not one.contributor]
-    found = findings.places_of_cases(result for one in own for result in version.beside_others[one.name])
+    found = findings.places_of_version(version)
     if not found:
         return paragraph("Nothing ran on more than one machine.")
     said = (
@@ -135,9 +131,9 @@ def _splits(one: ResultSet, found: Sequence[Split]) -> Html:
 
 def _filling(found: Sequence[Filling]) -> str:
     least, most = found[0], found[-1]
-    half = [one for one in found if "step" in one.of_most and one.of_most["step"] >= 0.5]  # noqa: PLR2004
-    middle = f"half of the most needs {count(half[0].num_envs if half else None)}"
-    if half and half[0] is least:
+    half = findings.with_half_of_most(found)
+    middle = f"half of the most needs {count(half.num_envs if half else None)}"
+    if half is least:
         middle = "the fewest that ran have half of the most already, so fewer may have it too"
     return (
         f"{least.who}: environment steps alone go from {count(least.fps.get('step'))} a second with {least.num_envs:,}"

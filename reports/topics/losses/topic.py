@@ -10,6 +10,7 @@ from reports.sets.version import Version
 from reports.topics.losses import losses_page
 from reports.topics.losses.card import card
 from reports.topics.losses.controls import is_part
+from reports.topics.losses.figures import findings_figures
 from reports.topics.losses.findings_page import has_findings
 from reports.topics.losses.loss_figures import loss_figures
 
@@ -40,5 +41,5 @@ TOPIC: Final = Topic(
         SeriesPart(after="Where the time goes", shown=_lost),
         SeriesPart(after="What was measured", title="Beside training", shown=_beside_training),
     ),
-    figures={"losses": loss_figures},
+    figures={"findings": findings_figures, "losses": loss_figures},
 )

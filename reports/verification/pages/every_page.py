@@ -23,6 +23,7 @@ from reports.verification.pages import (
     starts,
     turns,
 )
+from reports.verification.pages.findings import every_section
 from reports.verification.pages.stored_version import StoredVersion, contributors_of, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
@@ -41,6 +42,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "limits": limits.figures,
     "machines": machines.figures,
     "clock": clock.figures,
+    "findings": every_section.figures,
     "nodes": nodes.figures,
     "pipeline": pipelines.figures,
     "ray": pipelines.ray_figures,

@@ -38,6 +38,11 @@ class StoredVersion:
     def whose(self, one: StoredSet) -> str | None:
         return self.contributors.get(one.folder.name)
 
+    @property
+    def own(self) -> tuple[StoredSet, ...]:
+        """Those that nobody else measured."""
+        return tuple(one for one in self.sets if one.folder.name not in self.contributors)
+
     def role(self, one: StoredSet) -> str:
         return self.roles.get(one.folder.name, "scaling")
 
@@ -61,6 +66,7 @@ def roles_of(folder: Path) -> dict[str, str]:
 
 def contributors_of(folder: Path) -> dict[str, str]:
     """Return who measured a set, of those that ``report.toml`` calls contributed. Raises as ``roles_of`` does."""
+    """Return who measured each set that ``report.toml`` says is somebody else's. Raises as ``roles_of`` does."""
     return {entry["folder"]: entry["contributed_by"] for entry in _entries(folder) if "contributed_by" in entry}
 
 

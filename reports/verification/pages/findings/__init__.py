@@ -1,0 +1,1 @@
+"""*Findings*: what its sections say, a module a section."""

@@ -1,0 +1,60 @@
+"""How many environments fill a GPU: frames per second of each size over the most of any size."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from reports.verification import formulas
+from reports.verification.case_file import StoredCase
+from reports.verification.finding import Json
+from reports.verification.pages.round_columns import complete_rows, series_of
+from reports.verification.pages.stored_version import StoredVersion
+
+HALF: Final = 0.5
+
+
+def figures(version: StoredVersion) -> dict[str, Json]:
+    """Return each size, then for each library and stack the least size that has half of the most."""
+    found: dict[str, Json] = {}
+    for one in version.with_speeds:
+        for cases in series_of(one, "sweep"):
+            if any(stored.case.get("workload", "train") == "train" for stored in cases):
+                for who, group in _groups(cases).items():
+                    rows = _of_most(group)
+                    found |= {f"{one.folder.name}: {case_id}: size": row for case_id, row in rows.items()}
+                    found[f"{one.folder.name}: {group[0].case['series']}: {who}"] = _half(group, rows)
+    return found
+
+
+def _groups(cases: Sequence[StoredCase]) -> dict[str, list[StoredCase]]:
+    groups: dict[str, list[StoredCase]] = {}
+    for stored in sorted(cases, key=lambda stored: int(stored.case["num_envs"])):
+        if stored.completed and stored.case["device"] == "cuda":
+            groups.setdefault(f"{stored.case['rl_library']}, {stored.case['stack']}", []).append(stored)
+    return groups
+
+
+def _of_most(group: Sequence[StoredCase]) -> dict[str, Json]:
+    total = {stored.case_id: stored.frames / formulas.median([*stored.published_s.values()]) for stored in group}
+    step = {stored.case_id: fps for stored in group if (fps := _step_fps(stored)) is not None}
+    return {
+        stored.case_id: {
+            "step_of_most": step[stored.case_id] / max(step.values()) if stored.case_id in step else None,
+            "total_of_most": total[stored.case_id] / max(total.values()),
+        }
+        for stored in group
+    }
+
+
+def _step_fps(stored: StoredCase) -> float | None:
+    """Return frames over the median time of the slowest rank in environment steps, of the median round."""
+    rounds = [
+        complete_rows(record, "environment_step_time_s", formulas.marked_iterations(record))
+        for record in stored.completed
+    ]
+    times_s = [formulas.median([max(row) for row in rows]) for rows in rounds if rows]
+    return stored.frames / formulas.median(times_s) if times_s else None
+
+
+def _half(group: Sequence[StoredCase], rows: dict[str, Json]) -> Json:
+    enough = [stored.case["num_envs"] for stored in group if (rows[stored.case_id]["step_of_most"] or 0.0) >= HALF]
+    return {"environments_with_half_of_most": enough[0] if enough else None}
