@@ -3,5 +3,6 @@
 from typing import Final
 
 from reports.display.topic import Page, Topic, has_speeds
+from reports.topics.explore.figures import explore_figures
 
-TOPIC: Final = Topic(pages=(Page(text="explore", is_shown=has_speeds),))
+TOPIC: Final = Topic(pages=(Page(text="explore", is_shown=has_speeds),), figures={"explore": explore_figures})

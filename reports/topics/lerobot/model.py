@@ -71,6 +71,17 @@ def recordings(results: Sequence[CaseResult]) -> tuple[Recording, ...]:
     )
 
 
+def most_acting(found: Sequence[Acting]) -> Acting | None:
+    """Return the case that makes the most frames; None if none completed."""
+    return max((each for each in found if each.fps), key=lambda each: each.fps.value if each.fps else 0.0, default=None)
+
+
+def most_written(found: Sequence[Recording]) -> Recording | None:
+    """Return the case that writes the most frames; None if none completed."""
+    known = (each for each in found if each.written_fps)
+    return max(known, key=lambda each: each.written_fps.value if each.written_fps else 0.0, default=None)
+
+
 def _fps(result: CaseResult, time_s: Callable[[RunRecord], float | None]) -> Estimate | None:
     known_s = _known(result, time_s)
     return known_s and known_s.mapped(lambda value: result.case.frames_per_iteration / value)

@@ -8,7 +8,7 @@ from reports.display.html import Displayed, Html, answer_of_page, count, estimat
 from reports.display.per_set import failures_in_words, under_titles
 from reports.display.series_tables import environments_text
 from reports.sets.version import ResultSet, Version
-from reports.topics.lerobot.model import Acting, Recording, acting, recordings
+from reports.topics.lerobot.model import Acting, Recording, acting, most_acting, most_written, recordings
 
 ACTING: Final = ("Case", "Environments", "Frames/s", "Latency, ms", "99th percentile, ms", "Runs")
 RECORDING: Final = ("Case", "Environments", "Frames/s", "Frames/s written", "Bytes a frame", "Runs")
@@ -45,12 +45,11 @@ def of_series(_: Version, parts: Sequence[Campaign]) -> Sequence[Html]:
 
 
 def _acts(found: Sequence[Acting]) -> str:
-    known = [(each.fps.value, each) for each in found if each.fps]
-    if not known:
+    most = most_acting(found)
+    if most is None or most.fps is None:
         return ""
-    most_fps, most = max(known, key=lambda each: each[0])
-    quickest = min((each for _, each in known), key=lambda each: each.case.num_envs)
-    said = f"A policy of LeRobot makes {count(most_fps)} frames a second in {_environments(most)}."
+    quickest = min((each for each in found if each.fps), key=lambda each: each.case.num_envs)
+    said = f"A policy of LeRobot makes {count(most.fps.value)} frames a second in {_environments(most)}."
     usual_s, rare_s = quickest.latency_s, quickest.rare_latency_s
     if usual_s is None or rare_s is None:
         return said
@@ -59,12 +58,13 @@ def _acts(found: Sequence[Acting]) -> str:
 
 
 def _writes(found: Sequence[Recording]) -> str:
-    known = [(each.written_fps.value, each) for each in found if each.written_fps]
-    if not known:
+    most = most_written(found)
+    if most is None or most.written_fps is None:
         return ""
-    fps, most = max(known, key=lambda each: each[0])
     size = "" if most.bytes_per_frame is None else f", of {count(most.bytes_per_frame.value)} bytes each"
-    return f"Its data set writer keeps {count(fps)} frames a second from {_environments(most)}{size}."
+    return (
+        f"Its data set writer keeps {count(most.written_fps.value)} frames a second from {_environments(most)}{size}."
+    )
 
 
 def _environments(each: Acting | Recording) -> str:

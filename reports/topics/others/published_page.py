@@ -89,7 +89,7 @@ def named_source(source: Source) -> Html:
 
 
 def _table(version: Version, table: Table, source: Source, *, depth: int = 3) -> list[Displayed]:
-    ours = _ours(version, table)
+    ours = cases_beside(version, table)
     parts: list[Displayed] = [
         heading(f"{table.title} ({source.author.partition(',')[0]})", depth=depth),
         paragraph(f"{source.terms} CPU: {table.cpu or 'not stated'}."),
@@ -162,7 +162,7 @@ def _their_row(table: Table, row: Row, source: Source) -> list[str]:
 def _our_row(series: Campaign, row: CaseRow, *, is_hours: bool) -> list[str]:
     interval = row.scaling_efficiency_interval
     reach = _range(interval, "rounds") if interval else _too_few(series, row)
-    cells = [MISSING] if is_hours else [count(value) for value in _printed(series, row)]
+    cells = [MISSING] if is_hours else [count(value) for value in fps_beside(series, row)]
     return [
         f"labscale, {series.title or 'this report'}",
         str(row.world_size),
@@ -180,7 +180,7 @@ def _too_few(series: Campaign, row: CaseRow) -> str:
     return counted(min(one.rounds_completed for one in [row, *bases]), "round")
 
 
-def _printed(series: Campaign, row: CaseRow) -> list[float | None]:
+def fps_beside(series: Campaign, row: CaseRow) -> list[float | None]:
     """What RL-Games printed itself where it did, else by labscale's clock."""
     found = series.inside[row.case_id]
     measured = {kind: values.median for kind, values in found.fps.items()}
@@ -191,7 +191,7 @@ def _range(interval: tuple[float, float], of_what: str) -> str:
     return f"{100 * interval[0]:.0f} to {100 * interval[1]:.0f} % ({of_what})"
 
 
-def _ours(version: Version, table: Table) -> list[tuple[Campaign, list[CaseRow]]]:
+def cases_beside(version: Version, table: Table) -> list[tuple[Campaign, list[CaseRow]]]:
     """The completed cases of the series on one node with the table's library, by set.
 
     Without sets whose efficiency is of another number of GPUs than the table's: it is 1 where the table's is less.

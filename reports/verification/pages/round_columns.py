@@ -34,14 +34,15 @@ def shares_of_ranks(record: Json) -> list[tuple[float, float | None]] | None:
     return [((learned - reduced) / whole, reduced / whole) for learned, reduced, whole in each]
 
 
-def series_of(one: StoredSet, kind: str) -> list[list[StoredCase]]:
-    """Return the cases of each series of one kind.
+def series_of(one: StoredSet, kind: str, *, learn: bool = False) -> list[list[StoredCase]]:
+    """Return the cases of each series of one kind; ``learn``: of those that train alone.
 
     A ``sweep`` varies the environments of one number of ranks, ``scaling`` anything else. Series with cold starts or
     with tuned cases are neither.
     """
-    names = dict.fromkeys(stored.case["series"] for stored in one.of_report)
-    every = [[stored for stored in one.of_report if stored.case["series"] == name] for name in names]
+    kept = [stored for stored in one.of_report if not learn or stored.case.get("workload", "train") == "train"]
+    names = dict.fromkeys(stored.case["series"] for stored in kept)
+    every = [[stored for stored in kept if stored.case["series"] == name] for name in names]
     return [cases for cases in every if _kind(cases) == kind]
 
 

@@ -50,6 +50,8 @@ def forged(value: Any) -> Any:
     return f"{value} too" if isinstance(value, str) else value * 1.001 or 0.001
 
 
+NOT_YET = {"lerobot"}  # pages of which no version has a set; tests of their topics verify generated ones
+
 # The first thing of each page that has a figure, with that figure, so that each kind is forged once.
 FIRST = {(page, name): of for page, said in STORED.items() for of, row in reversed(said.items()) for name in row}
 
@@ -72,7 +74,7 @@ def test_a_page_or_a_thing_that_is_left_out_is_named(version: Version) -> None:
 
 def test_every_page_of_the_list_is_published_somewhere() -> None:
     older = json.loads((VERSION.with_name("2026.11") / PAGE_FIGURES).read_text())["pages"]
-    assert {*PAGES} == {*STORED, *older}
+    assert {*PAGES} - NOT_YET == {*STORED, *older}
 
 
 def test_roles_that_report_toml_does_not_say_are_named(version: Version) -> None:
