@@ -16,6 +16,7 @@ from reports.display.topic import Figures
 from reports.sets import figures_file
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.version import Version, read_version, version_order
+from reports.site.publish import older_folders, with_older
 from reports.site.topics import topics
 from reports.verification.pages.every_page import PAGE_FIGURES
 from suite.files.paths import ROOT
@@ -35,9 +36,13 @@ def texts(version: Version) -> Mapping[str, str]:
     return {figures_file.FILE: figures_file.text(version), PAGE_FIGURES: _text(version)}
 
 
-def write(folder: Path) -> list[Path]:
-    """Write the files of the version in ``folder``, and return their paths. Raises ReportError, StoreError, OSError."""
-    found = texts(read_version(folder, name=folder.name))
+def write(folder: Path, *, beside: Path | None = None) -> list[Path]:
+    """Write the files of the version in ``folder``, and return their paths.
+
+    ``beside``: where the other versions are, if not around it. Raises ReportError, StoreError, OSError.
+    """
+    folders = [folder, *older_folders(folder, beside or folder.resolve().parent)]
+    found = texts(with_older([read_version(path, name=path.name) for path in folders])[0])
     for name, text in found.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in found]
@@ -46,12 +51,13 @@ def write(folder: Path) -> list[Path]:
 def _text(version: Version) -> str:
     """Return one line for each thing of which a page says something, so that a difference shows what changed.
 
-    The roles of sets come first, in the order of the version, and who measured those that are not the project's own:
-    they decide what the pages show.
+    First comes what decides what the pages show: the roles of sets, in the order of the version; who measured those
+    that are not the project's own; and the older versions, newest first.
     """
-    head: dict[str, Mapping[str, str]] = {"roles": {one.name: one.role for one in version.sets}}
+    head: dict[str, object] = {"roles": {one.name: one.role for one in version.sets}}
     if contributors := {one.name: one.contributor.name for one in version.sets if one.contributor}:
         head["contributors"] = contributors
+    head["older"] = [one.name for one in version.older]
     shown = []
     for page, said in page_figures(version).items():
         lines = ",\n   ".join(f"{json.dumps(of)}: {json.dumps(figures)}" for of, figures in sorted(said.items()))

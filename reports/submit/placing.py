@@ -34,7 +34,7 @@ def built(source: Path, files: Sequence[Path], target: Target) -> Iterator[Path]
         _count_in_weaknesses(version, target.entry)
         with (version / MANIFEST).open("a", encoding="utf-8") as manifest:
             manifest.write(manifest_entry(target.entry, is_first=not manifest.tell()))
-        figure_files.write(version)
+        figure_files.write(version, beside=target.version.parent)
         write_hashes(version / target.entry.folder)
         (version / SIGNATURE).unlink(missing_ok=True)  # it is of the hashes before
         write_hashes(version)

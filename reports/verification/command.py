@@ -98,7 +98,7 @@ def show(verified: Verified, *, as_json: bool) -> None:
             f"Without {SUMS} nothing shows whether the samples themselves are as they were measured: figures were"
             " compared with them, and they with each other. --write-hashes makes it."
         )
-    for sentence in verified.signatures:
+    for sentence in (*verified.signatures, *verified.unchecked):
         print(sentence)
     if verified.known_weaknesses:
         known = counted(len(verified.known_weaknesses), "known weakness", "known weaknesses")

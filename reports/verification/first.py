@@ -32,7 +32,8 @@ from reports.verification.bundles import BUNDLES, read_bundles
 from reports.verification.case_file import CASES
 from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
-from reports.verification.pages.every_page import check_pages
+from reports.verification.pages.every_page import check_pages, unchecked_pages
+from reports.verification.pages.older_versions import Read, older_versions
 from reports.verification.published_files import check_figures
 from reports.verification.readme import check_readme
 from reports.verification.set_folder import PLAN, StoredSet, check_asked, read_set
@@ -54,6 +55,7 @@ class Verified:
     published_cases: int = 0  # whose figures in files were compared
     known_weaknesses: tuple[Finding, ...] = ()
     signatures: tuple[str, ...] = ()  # a sentence for each version
+    unchecked: tuple[str, ...] = ()  # a sentence for each version whose comparison with an older one was not checked
 
 
 def set_folders(folder: Path) -> list[Path]:
@@ -68,7 +70,12 @@ def set_folders(folder: Path) -> list[Path]:
 
 def verify(folder: Path) -> Verified:
     """Verify every set at or below a folder, and every version: a folder of sets with a ``report.toml``."""
-    found = [_verify_group(parent, list(paths), folder) for parent, paths in groupby(set_folders(folder), _parent)]
+    groups = {parent: list(paths) for parent, paths in groupby(set_folders(folder), _parent)}
+    read = {
+        parent: [read_set(path, root=folder) for path in paths if (path / CASES).is_dir()]
+        for parent, paths in groups.items()
+    }
+    found = [_verify_group(parent, paths, folder, read) for parent, paths in groups.items()]
     return Verified(
         cases=sum(one.cases for one in found),
         rounds=sum(one.rounds for one in found),
@@ -80,6 +87,7 @@ def verify(folder: Path) -> Verified:
         published_cases=sum(one.published_cases for one in found),
         known_weaknesses=tuple(finding for one in found for finding in one.known_weaknesses),
         signatures=tuple(sentence for one in found for sentence in one.signatures),
+        unchecked=tuple(sentence for one in found for sentence in one.unchecked),
     )
 
 
@@ -87,9 +95,12 @@ def _parent(path: Path) -> Path:
     return path.parent
 
 
-def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
-    """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``."""
-    sets = [read_set(path, root=root) for path in paths if (path / CASES).is_dir()]
+def _verify_group(parent: Path, paths: Sequence[Path], root: Path, read: Read) -> Verified:
+    """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``.
+
+    ``read`` has the sets of every folder.
+    """
+    sets = read[parent]
     foreign = [read_bundles(path, root=root) for path in paths if (path / BUNDLES).is_dir()]
     findings = [finding for one in sets for finding in one.findings]
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
@@ -120,7 +131,9 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     if is_published:
         findings += _check_plans(where, sets)
     sentences: tuple[str, ...] = ()
-    findings += as_far_as_possible(where, iter(check_pages(parent, sets, root=root)))
+    older = older_versions(parent, read)
+    findings += check_pages(parent, sets, root=root, older=older)
+    verified = replace(verified, unchecked=unchecked_pages(parent, root=root, older=older))
     if is_version(parent):
         sentence, wrong = check_signature(parent, root=root)
         sentences = (sentence,)

@@ -27,6 +27,7 @@ class Measured:
     """The speed-up of a number of GPUs of one machine, in one version of the report."""
 
     version: str
+    set_name: str
     line: Line
     point: Point
     noise: float | None  # of its set, relative; None if nobody measured it
@@ -73,17 +74,28 @@ class Change:
     def verdict(self) -> str:
         return TOO_FEW if self.value.interval is None else WORDS[self.sign]
 
+    @property
+    def frames_ratio(self) -> float:
+        """Frames per second now over those before."""
+        return self.now.point.fps.value / self.before.point.fps.value
+
 
 def measured(versions: Sequence[Version]) -> tuple[Measured, ...]:
     """Return every speed-up of several GPUs of the versions, in their order, sorted by configuration."""
-    read = [(version.name, one.noise, line) for version in versions for one in version.scaling for line in one.lines]
+    read = [(version.name, one, line) for version in versions for one in version.scaling for line in one.lines]
     lines = [line for _, _, line in read]
     found = [
-        Measured(version=name, line=without_needless_rule(line, lines), point=point, noise=noise)
-        for name, noise, line in read
+        Measured(version=name, set_name=one.name, line=without_needless_rule(line, lines), point=point, noise=one.noise)
+        for name, one, line in read
         for point in line.points[1:]
     ]
     return tuple(sorted(found, key=lambda each: (each.configuration, each.work)))
+
+
+def changes_since_last(version: Version) -> tuple[Change, ...]:
+    """Compare the figures of a version with those of the one before, which has to be there."""
+    before = version.older[0]
+    return changes(before.name, version.name, measured([before, version]))
 
 
 def changes(before: str, now: str, found: Sequence[Measured]) -> tuple[Change, ...]:
@@ -103,11 +115,16 @@ def again(found: Sequence[Measured]) -> set[tuple[str, ...]]:
     return {work for work, number in Counter(work for work, _ in pairs).items() if number > 1}
 
 
+def compared(found: Sequence[Change]) -> set[tuple[str, ...]]:
+    """Return the work of the configurations that were compared."""
+    return {each.now.work for each in found}
+
+
 def answer(before: str, found: Sequence[Change]) -> str:
     """Return what changed since version ``before``, in sentences."""
     if not found:
         return f"No speed-up of version {before} was measured again on the same GPUs, so none is known to have changed."
-    number = counted(len({each.now.work for each in found}), "configuration")
+    number = counted(len(compared(found)), "configuration")
     verdicts = Counter(each.verdict for each in found)
     said = [f"{verdicts[word]} {are(verdicts[word])} {word}" for word in (*WORDS.values(), TOO_FEW) if verdicts[word]]
     is_sure = any(each.sign for each in found)

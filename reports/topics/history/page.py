@@ -22,9 +22,10 @@ from reports.display.html import (
 )
 from reports.sets.version import ResultSet, Version
 from reports.topics.history.chart import over_versions
-from reports.topics.history.comparison import DEFAULT_THRESHOLD, CaseComparison, compare
+from reports.topics.history.comparison import DEFAULT_THRESHOLD, CaseComparison
 from reports.topics.history.conditions import RELEASES, Condition, measurement, software, software_answer
-from reports.topics.history.over_versions import Change, again, answer, changes, measured
+from reports.topics.history.matched_sets import compared_sets, matched_sets
+from reports.topics.history.over_versions import Change, again, answer, changes_since_last, measured
 from suite.files.wording import are, counted
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
 
@@ -40,7 +41,9 @@ CHANGED: Final[Mapping[bool | None, str]] = {True: "yes", False: "no", None: "no
 def opening(version: Version) -> Html:
     """Return the page's answer."""
     before = version.older[0]
-    return answer_of_page(f"{answer(before.name, _changes(version))} {software_answer(software(before, version))}")
+    return answer_of_page(
+        f"{answer(before.name, changes_since_last(version))} {software_answer(software(before, version))}"
+    )
 
 
 def over_all_versions(version: Version) -> Html:
@@ -58,7 +61,7 @@ def over_all_versions(version: Version) -> Html:
 
 def speedups(version: Version) -> Html:
     """Show each speed-up that this version and the one before measured on the same GPUs."""
-    before, found = version.older[0].name, _changes(version)
+    before, found = version.older[0].name, changes_since_last(version)
     if not found:
         return paragraph(answer(before, found))
     return together(
@@ -75,10 +78,10 @@ def speedups(version: Version) -> Html:
 
 def frames(version: Version) -> Html:
     """Show frames per second of the same figures, with the caveat."""
-    before, found = version.older[0].name, _changes(version)
+    before, found = version.older[0].name, changes_since_last(version)
     if not found:
         return Html(markup="", text="")
-    ratios = [each.now.point.fps.value / each.before.point.fps.value for each in found]
+    ratios = [each.frames_ratio for each in found]
     caveat = (
         f"These do not compare versions, because machines of one kind differ. Here, the machines of {version.name} make"
         f" {min(ratios):.2f} to {max(ratios):.2f} times the frames per second."
@@ -112,24 +115,15 @@ def method(version: Version) -> Html:
 
 def case_by_case(version: Version) -> Html:
     """Compare the times of campaigns that have one name in both versions."""
-    before = version.older[0]
-    known = {one.name: one for one in before.sets}
+    before, matched = version.older[0], matched_sets(version)
     parts: list[Displayed] = []
+    for old, one in matched:
+        parts += [heading(f"{one.title or one.name}, since {before.name}"), *_compared(old, one, before)]
+    known = {one.name for _, one in matched}
     new = [one.name for one in version.scaling if one.name not in known]
-    for one in version.scaling:
-        if one.name in known:
-            parts += [
-                heading(f"{one.title or one.name}, since {before.name}"),
-                *_compared(known[one.name], one, before),
-            ]
     if new:
         parts.append(paragraph(f"Version {before.name} has no campaign of these names: {', '.join(new)}."))
     return together(parts)
-
-
-def _changes(version: Version) -> tuple[Change, ...]:
-    before = version.older[0]
-    return changes(before.name, version.name, measured([before, version]))
 
 
 def _table_of_changes(before: str, now: str, found: Sequence[Change]) -> Html:
@@ -176,10 +170,9 @@ def _release(condition: Condition) -> Cell:
 
 
 def _compared(old: ResultSet, new: ResultSet, before: Version) -> list[Displayed]:
-    if old.contributor != new.contributor:
+    found = compared_sets(old, new)
+    if found is None:
         return [paragraph(f"The campaign {new.name} of version {before.name} is of somebody else.")]
-    noises = [noise for noise in (old.noise, new.noise) if noise is not None]
-    found = compare(old.campaign.results, new.campaign.results, noise=max(noises, default=None))
     if not found.cases:
         return [paragraph("No case is in both, so nothing was compared.")]
     table = html_table(

@@ -12,6 +12,7 @@ from reports.verification.pages import (
     determinism,
     division,
     explore,
+    history,
     learning,
     lerobot,
     limits,
@@ -42,6 +43,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "explore": explore.figures,
     "findings": every_section.figures,
     "hardware": machines.hardware_figures,
+    "history": history.figures,
     "learning": learning.figures,
     "lerobot": lerobot.figures,
     "limits": limits.figures,
@@ -57,16 +59,40 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "starts": starts.figures,
     "turns": turns.figures,
 }
+_OF_SEVERAL_VERSIONS: Final = {"history"}
 
 
-def check_pages(folder: Path, sets: Sequence[StoredSet], *, root: Path) -> list[Finding]:
-    """Check the file of a folder of sets; return what differs, which is nothing if there is no such file."""
+def check_pages(
+    folder: Path, sets: Sequence[StoredSet], *, root: Path, older: Sequence[StoredVersion] = ()
+) -> list[Finding]:
+    """Check the file of a folder of sets; return what differs, which is nothing if there is no such file.
+
+    ``older``: the versions that stand beside it. What is said of one that does not is not checked.
+    """
     path = folder / PAGE_FIGURES
     where = path.relative_to(root).as_posix()
-    return list(as_far_as_possible(where, _check(path, where, sets))) if path.is_file() else []
+    return list(as_far_as_possible(where, _check(path, where, sets, older))) if path.is_file() else []
 
 
-def _check(path: Path, where: str, sets: Sequence[StoredSet]) -> Iterator[Finding]:
+def unchecked_pages(folder: Path, *, root: Path, older: Sequence[StoredVersion]) -> tuple[str, ...]:
+    """Return a sentence if pages compare the version with others that do not stand beside it."""
+    path = folder / PAGE_FIGURES
+    try:
+        missing = _missing(read_json(path), older) if path.is_file() else []
+    except (AttributeError, LookupError, TypeError, ValueError):  # a finding of ``check_pages``
+        return ()
+    names, name = " and ".join(missing), folder.relative_to(root).as_posix()
+    are = "is" if len(missing) == 1 else "are"
+    return (f"{name}: what changed since {names} is not checked, because {names} {are} not beside it.",) * bool(missing)
+
+
+def _missing(document: Json, older: Sequence[StoredVersion]) -> list[str]:
+    """Return the versions that the pages were compared with and that are not there."""
+    beside = {version.name for version in older}
+    return [str(name) for name in document["older"] if name not in beside]
+
+
+def _check(path: Path, where: str, sets: Sequence[StoredSet], older: Sequence[StoredVersion]) -> Iterator[Finding]:
     document = read_json(path)
     roles, stored = document["roles"], document["pages"]
     wanted = roles_of(path.parent)
@@ -75,12 +101,21 @@ def _check(path: Path, where: str, sets: Sequence[StoredSet]) -> Iterator[Findin
         yield from differing(where, "roles", *found, next_step=_BUILD_AGAIN)
         whose = [document.get("contributors", {}), contributors_of(path.parent)]
         yield from differing(where, "contributors", *whose, next_step=_BUILD_AGAIN)
-    version = stored_version(sets, roles, document.get("contributors"))
+    is_alone = bool(_missing(document, older))
+    if not is_alone:
+        names = [version.name for version in older]
+        yield from differing(where, "older", document["older"], names, next_step=_BUILD_AGAIN)
+    name = path.parent.resolve().name
+    version = stored_version(sets, roles, document.get("contributors"), name=name, older=older)
     yield from differing(where, "the list of pages", sorted({*stored} - {*PAGES}), [], next_step=_BUILD_AGAIN)
     for page, figures in PAGES.items():
-        expected = figures(version)
-        found = stored.get(page, {})
-        ids = sorted(found), sorted(expected)
-        yield from differing(where, f"{page}: the list of what it says", *ids, next_step=_BUILD_AGAIN)
-        for of in sorted(found.keys() & expected.keys()):
-            yield from differing(where, f"{page}: {of}", found[of], expected[of], next_step=_BUILD_AGAIN)
+        if not (is_alone and page in _OF_SEVERAL_VERSIONS):
+            yield from check_page(where, page, stored.get(page, {}), figures(version))
+
+
+def check_page(where: str, page: str, found: Json, expected: Json) -> Iterator[Finding]:
+    """Compare what is published of a page with what was computed again."""
+    ids = sorted(found), sorted(expected)
+    yield from differing(where, f"{page}: the list of what it says", *ids, next_step=_BUILD_AGAIN)
+    for of in sorted(found.keys() & expected.keys()):
+        yield from differing(where, f"{page}: {of}", found[of], expected[of], next_step=_BUILD_AGAIN)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from reports.verification.case_file import CASES
 from reports.verification.finding import Json
 from reports.verification.set_folder import StoredSet
 
@@ -17,12 +18,14 @@ MANIFEST: Final = "report.toml"
 class StoredVersion:
     """The sets of one folder in the order of its ``report.toml``; ``roles`` by the name of a set's folder.
 
-    ``contributors`` has who measured a set, for those that are not the project's own.
+    ``contributors`` says whose a set is, if not the project's own; ``older`` are older versions, newest first.
     """
 
     sets: tuple[StoredSet, ...]
     roles: Mapping[str, str] = field(default_factory=dict)
     contributors: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    older: tuple["StoredVersion", ...] = field(default=(), repr=False)
 
     @property
     def shown(self) -> tuple[StoredSet, ...]:
@@ -48,29 +51,34 @@ class StoredVersion:
 
 
 def stored_version(
-    sets: Sequence[StoredSet], roles: Mapping[str, str], contributors: Mapping[str, str] | None = None
+    sets: Sequence[StoredSet],
+    roles: Mapping[str, str],
+    contributors: Mapping[str, str] | None = None,
+    *,
+    name: str = "",
+    older: Sequence[StoredVersion] = (),
 ) -> StoredVersion:
     """Return the sets in the order of ``roles``. Raises ValueError for a set that has none."""
     order = [*roles]
-    ordered = tuple(sorted(sets, key=lambda one: order.index(one.folder.name)))
-    return StoredVersion(sets=ordered, roles=roles, contributors=contributors or {})
+    in_order = tuple(sorted(sets, key=lambda one: order.index(one.folder.name)))
+    return StoredVersion(sets=in_order, roles=roles, contributors=contributors or {}, name=name, older=tuple(older))
 
 
 def roles_of(folder: Path) -> dict[str, str]:
-    """Return the role of each set that ``report.toml`` names, in its order; nothing without that file.
+    """Return the role of each set: those that ``report.toml`` names in its order, then others, which show scaling.
 
     Raises ValueError and LookupError if the file is not what labscale writes.
     """
-    return {entry["folder"]: entry.get("role", "scaling") for entry in _entries(folder)}
+    there = sorted(path.parent.name for path in folder.glob(f"*/{CASES}"))  # results of other tools have no cases
+    named = {entry["folder"]: entry.get("role", "scaling") for entry in _entries(folder) if entry["folder"] in there}
+    return {**named, **{name: "scaling" for name in there if name not in named}}
 
 
 def contributors_of(folder: Path) -> dict[str, str]:
     """Return who measured a set, of those that ``report.toml`` calls contributed. Raises as ``roles_of`` does."""
-    """Return who measured each set that ``report.toml`` says is somebody else's. Raises as ``roles_of`` does."""
     return {entry["folder"]: entry["contributed_by"] for entry in _entries(folder) if "contributed_by" in entry}
 
 
 def _entries(folder: Path) -> list[Json]:
     path = folder / MANIFEST
-    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("set", []) if path.is_file() else []
-    return [entry for entry in entries if (folder / entry["folder"]).is_dir()]
+    return tomllib.loads(path.read_text(encoding="utf-8")).get("set", []) if path.is_file() else []

@@ -1,16 +1,20 @@
 """Figures of pages: ``verify`` computes each of them again, and names each that somebody changed."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.verification.pages.every_page import PAGE_FIGURES, PAGES, check_pages
+from reports.verification.finding import Json
+from reports.verification.pages.every_page import PAGE_FIGURES, PAGES, check_page, check_pages
+from reports.verification.pages.older_versions import older_versions
+from reports.verification.pages.stored_version import StoredVersion, stored_version
 from reports.verification.set_folder import StoredSet, read_set
 from suite.files.paths import ROOT
 
-type Version = tuple[Path, list[StoredSet]]
+type Version = tuple[Path, list[StoredSet], tuple[StoredVersion, ...]]
 
 VERSION = ROOT / "reports" / "results" / "2026.12"
 DOCUMENT = json.loads((VERSION / PAGE_FIGURES).read_text())
@@ -22,16 +26,34 @@ def sets() -> list[StoredSet]:
     return [read_set(path.parent, root=VERSION) for path in sorted(VERSION.glob("*/cases"))]
 
 
+@pytest.fixture(scope="module")
+def older() -> tuple[StoredVersion, ...]:
+    return older_versions(VERSION, {})
+
+
 @pytest.fixture
-def version(sets: list[StoredSet], tmp_path: Path) -> Version:
-    """A folder for a file of figures that a test may change, and the sets of the version."""
-    return tmp_path, sets
+def version(sets: list[StoredSet], older: tuple[StoredVersion, ...], tmp_path: Path) -> Version:
+    """A folder for a file of figures that a test may change, the sets of the version, and older versions."""
+    folder = tmp_path / VERSION.name
+    folder.mkdir()
+    return folder, sets, older
 
 
 def findings(version: Version, stored: Any) -> list[str]:
-    folder, sets = version
+    folder, sets, older = version
     (folder / PAGE_FIGURES).write_text(json.dumps({**DOCUMENT, "pages": stored}))
-    return [str(finding) for finding in check_pages(folder, sets, root=folder)]
+    return [str(finding) for finding in check_pages(folder, sets, root=folder, older=older)]
+
+
+@pytest.fixture(scope="module")
+def again(sets: list[StoredSet], older: tuple[StoredVersion, ...]) -> dict[str, Json]:
+    """What the verifier computes of each page."""
+    version = stored_version(sets, DOCUMENT["roles"], name=VERSION.name, older=older)
+    return {page: figures(version) for page, figures in PAGES.items()}
+
+
+def differences(page: str, stored: Json, again: Mapping[str, Json]) -> list[str]:
+    return [str(finding) for finding in check_page(PAGE_FIGURES, page, stored, again[page])]
 
 
 def test_nothing_is_found_in_what_is_published(version: Version) -> None:
@@ -57,17 +79,25 @@ FIRST = {(page, name): of for page, said in STORED.items() for of, row in revers
 
 
 @pytest.mark.parametrize(("page", "name"), sorted(FIRST))
-def test_a_forged_figure_of_a_page_is_named(version: Version, page: str, name: str) -> None:
+def test_a_forged_figure_of_a_page_is_named(again: Mapping[str, Json], page: str, name: str) -> None:
     of = FIRST[page, name]
     row = STORED[page][of]
-    said = findings(version, {**STORED, page: {**STORED[page], of: {**row, name: forged(row[name])}}})
+    said = differences(page, {**STORED[page], of: {**row, name: forged(row[name])}}, again)
     assert [sentence.startswith(f"{PAGE_FIGURES}: {page}: {of}.{name}") for sentence in said] == [True]
 
 
-def test_a_page_or_a_thing_that_is_left_out_is_named(version: Version) -> None:
-    for page in STORED:
-        (said,) = findings(version, {other: rows for other, rows in STORED.items() if other != page})
-        assert said.startswith(f"{PAGE_FIGURES}: {page}: the list of what it says is []")
+@pytest.mark.parametrize("page", sorted(STORED))
+def test_a_thing_that_is_left_out_is_named(again: Mapping[str, Json], page: str) -> None:
+    first, *others = STORED[page]
+    (said,) = differences(page, {of: STORED[page][of] for of in others}, again)
+    assert "the list of what it says is [" in said
+    assert first in again[page]
+
+
+def test_a_page_that_is_left_out_or_invented_is_named(version: Version) -> None:
+    page = next(iter(STORED))
+    (said,) = findings(version, {other: rows for other, rows in STORED.items() if other != page})
+    assert said.startswith(f"{PAGE_FIGURES}: {page}: the list of what it says is []")
     (said,) = findings(version, {**STORED, "invented": {"all": {"ratio": 2}}})
     assert "the list of pages is ['invented'], expected []" in said
 
@@ -78,23 +108,23 @@ def test_every_page_of_the_list_is_published_somewhere() -> None:
 
 
 def test_roles_that_report_toml_does_not_say_are_named(version: Version) -> None:
-    folder, sets = version
+    folder, sets, older = version
     (folder / PAGE_FIGURES).write_text(json.dumps(DOCUMENT))
     entries = (f'[[set]]\nfolder = "{name}"\n' for name in DOCUMENT["roles"])
     (folder / "report.toml").write_text("".join(entries).replace("\n", '\nrole = "archive"\n', 1))
     for name in DOCUMENT["roles"]:
-        (folder / name).mkdir()
-    (said,) = [str(finding) for finding in check_pages(folder, sets, root=folder)]
+        (folder / name / "cases").mkdir(parents=True)
+    (said,) = [str(finding) for finding in check_pages(folder, sets, root=folder, older=older)]
     assert said.startswith(f"{PAGE_FIGURES}: roles[0][1] is scaling, expected archive.")
 
 
 def test_a_set_of_another_contributor_is_another_machine_and_is_named(version: Version) -> None:
-    folder, sets = version
+    folder, sets, older = version
     name = "h100-turns"
     others = {**DOCUMENT, "contributors": {name: "Somebody"}}
     (folder / PAGE_FIGURES).write_text(json.dumps(others))
-    (folder / name).mkdir()
+    (folder / name / "cases").mkdir(parents=True)
     (folder / "report.toml").write_text(f'[[set]]\nfolder = "{name}"\n')
-    said = [str(finding) for finding in check_pages(folder, sets, root=folder)]
+    said = [str(finding) for finding in check_pages(folder, sets, root=folder, older=older)]
     assert any(f"contributors.{name} is Somebody, expected nothing" in sentence for sentence in said)
     assert any("machines: cases on several machines.cases" in sentence for sentence in said)

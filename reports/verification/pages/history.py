@@ -1,0 +1,90 @@
+"""*What changed since the last version?*: speed-ups measured again on the same GPUs, and times case by case."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from reports.verification import estimates, formulas
+from reports.verification.case_file import StoredCase
+from reports.verification.finding import Json
+from reports.verification.pages import case_by_case
+from reports.verification.pages.stored_version import StoredVersion
+from reports.verification.series import Line, gpu_of, lines_of
+from reports.verification.set_folder import StoredSet
+
+TOO_FEW: Final = f"of fewer than {formulas.MIN_PROCESSES} runs"
+WORDS: Final = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
+# What does not change an iteration.
+_NOT_OF_THE_WORK: Final = {
+    "case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "seed_per_round", "iterations",
+}  # fmt: skip
+
+
+class Speedup(NamedTuple):
+    """That of a number of GPUs over one, in one version."""
+
+    version: str
+    of_set: StoredSet
+    line: Line
+    point: StoredCase
+
+    @property
+    def place(self) -> str:
+        return f"{self.of_set.folder.name}: {self.point.case_id}"
+
+    @property
+    def work(self) -> str:
+        """Return what is equal in two speed-ups of one configuration."""
+        case = {
+            name: value for name, value in case_by_case.full(self.point.case).items() if name not in _NOT_OF_THE_WORK
+        }
+        return repr((gpu_of(self.line), self.line.mode, sorted(case.items())))
+
+
+def figures(version: StoredVersion) -> dict[str, Json]:
+    if not (version.older and version.with_speeds):
+        return {}
+    before = version.older[0]
+    found = [(each.work, each) for one in (version, *version.older) for each in _speedups(one)]
+    pairs = [
+        (old, new)
+        for work, new in found
+        for old_work, old in found
+        if (new.version, old.version, work) == (version.name, before.name, old_work)
+    ]
+    changes = {f"{new.place} since {before.name}, {old.place}": _change(old, new) for old, new in pairs}
+    several = Counter(work for work, _ in {(work, each.version) for work, each in found})
+    ratios = [_frames_per_s(new.point) / _frames_per_s(old.point) for old, new in pairs]
+    everything = {
+        "configurations": len(several),
+        "configurations_in_several_versions": sum(number > 1 for number in several.values()),
+        "configurations_compared": len({new.work for _, new in pairs}),
+        "verdicts": dict(Counter(change["verdict"] for change in changes.values())),
+        "frames_ratio": [min(ratios), max(ratios)] if ratios else None,
+    }
+    return {"all": everything, **changes, **case_by_case.figures(before, version)}
+
+
+def _speedups(version: StoredVersion) -> Iterator[Speedup]:
+    for one in version.with_speeds:
+        for line in lines_of(one):
+            for point in line.points[1:]:
+                yield Speedup(version.name, one, line, point)
+
+
+def _frames_per_s(stored: StoredCase) -> float:
+    return stored.frames / formulas.median([*stored.published_s.values()])
+
+
+def _change(old: Speedup, new: Speedup) -> Json:
+    """Return the speed-up now over that before, minus 1, and the word for it beside the noise of both campaigns."""
+    cases = [case for each in (new, old) for case in (each.line.points[0], each.point)]
+    ratio, span = estimates.estimate(
+        [case.published_s.values() for case in cases],
+        lambda times_s: (times_s[0] / times_s[1]) / (times_s[2] / times_s[3]),
+        is_positive=True,
+    )
+    change = ratio - 1, span and (span[0] - 1, span[1] - 1)
+    sign = case_by_case.direction(change, case_by_case.margin([old.of_set, new.of_set]))
+    verdict = WORDS[sign] if span else TOO_FEW
+    return {**estimates.said("speedup_change", change), "verdict": verdict}
