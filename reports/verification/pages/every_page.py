@@ -27,6 +27,7 @@ from reports.verification.pages import (
     starts,
     turns,
 )
+from reports.verification.pages.acceptance import judged_sets
 from reports.verification.pages.findings import every_section
 from reports.verification.pages.stored_version import StoredVersion, contributors_of, roles_of, stored_version
 from reports.verification.set_folder import StoredSet
@@ -36,6 +37,7 @@ PAGE_FIGURES: Final = "page_figures.json"
 _BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`."
 # Page -> what it is said of -> figures; of no thing where the page says nothing of this version.
 PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
+    "acceptance": judged_sets.figures,
     "choosing": choosing.figures,
     "clock": clock.figures,
     "determinism": determinism.figures,
@@ -59,7 +61,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "starts": starts.figures,
     "turns": turns.figures,
 }
-_OF_SEVERAL_VERSIONS: Final = {"history"}
+_OF_SEVERAL_VERSIONS: Final = {"acceptance", "history"}
 
 
 def check_pages(

@@ -1,7 +1,7 @@
 """The same training in several places with one kind of GPU: how many times the frames of the slowest."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from reports.verification import formulas
 from reports.verification.case_file import StoredCase
@@ -16,12 +16,12 @@ type _Round = tuple[StoredCase, Json, int | None]  # with its neighbours
 
 def figures(version: StoredVersion) -> dict[str, Json]:
     """Return training -> its places, then how far apart they are in the nearest and in the furthest."""
-    groups: dict[object, dict[str, list[_Round]]] = {}
+    groups: dict[tuple[str, Hashable], dict[str, list[_Round]]] = {}
     for gpus, label, training in _trainings(version):
         key = gpus, work_of(training[0][0].case, minibatch_rule="", cpu_threads=None)
         groups.setdefault(key, {}).setdefault(label, []).extend(training)
     found = {}
-    for (gpus, _), by_label in groups.items():  # type: ignore[misc]
+    for (gpus, _), by_label in groups.items():
         if row := _places(by_label):
             first = next(iter(by_label.values()))[0][0]
             found[f"{first.case_id} on {gpus}"] = row

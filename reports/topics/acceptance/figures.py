@@ -1,0 +1,43 @@
+"""What *Accepting a machine* says besides figures.json. Pure."""
+
+from collections.abc import Mapping
+
+from reports.accept.judgement import JudgedPart, Judgement
+from reports.display.topic import Figures
+from reports.sets.version import Version
+from reports.topics.acceptance.model import judged_sets
+
+
+def acceptance_figures(version: Version) -> Mapping[str, Figures]:
+    """Return set -> figures, of the sets that the page judges."""
+    return {one.name: _figures(one.judgement) for one in judged_sets(version)}
+
+
+def _figures(found: Judgement) -> Figures:
+    slow = found.with_word("slow")
+    grown, share = found.grown or (None, None)
+    return {
+        "machines": len(found.machines),
+        "slow": len(slow),
+        "within": len(found.with_word("within")),
+        "fast": len(found.with_word("fast")),
+        "open": len(found.with_word("open")),
+        "answer": found.answer,
+        "times_slowest": max((one.time.over_slowest or 0.0 for one in slow), default=None),
+        "most_others": max((len(one.time.others) for one in slow), default=None),
+        "lost_in": grown and grown.part.name,
+        "lost_share": share,
+        "parts": {part.part.name: row for part in found.parts if (row := _part(part))} if slow else None,
+    }
+
+
+def _part(part: JudgedPart) -> Figures | None:
+    if part.worst is None:
+        return None
+    case_id, worst = part.worst
+    return {
+        "word": part.word,
+        "case": case_id,
+        "value": worst.value and worst.value.value,
+        "slowest": worst.slowest,
+    }

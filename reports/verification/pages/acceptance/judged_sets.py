@@ -1,0 +1,108 @@
+"""Of each set how many cases are slow, within or fast, and which part of a slow machine is slow."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from reports.verification.finding import Json
+from reports.verification.pages.acceptance.machines import (
+    Machine,
+    Round,
+    machines_of,
+    model_of,
+    rounds_of,
+)
+from reports.verification.pages.acceptance.parts import OF_AN_ITERATION, PARTS, values_of
+from reports.verification.pages.acceptance.placing import Placed, placed
+from reports.verification.pages.neighbours import neighbours_in
+from reports.verification.pages.stored_version import StoredVersion
+from reports.verification.set_folder import StoredSet
+
+HALF: Final = 0.5
+
+type Cases = dict[str, tuple[Placed, Mapping[str, Placed]]]  # case id -> its time, and its parts by name
+
+
+def figures(version: StoredVersion) -> dict[str, Json]:
+    """Return the sets whose rounds all ran alone and of which a case can be compared."""
+    machines, neighbours = machines_of([version, *version.older]), neighbours_in(version)
+    found = {}
+    for one in version.with_speeds:
+        own = {case.case_id: rounds_of(case) for case in one.of_report if case.case["device"] == "cuda"}
+        rounds = [each for of_case in own.values() for each in of_case]
+        models = {model for each in rounds if (model := model_of(each.record))}
+        if len(models) == 1 and all(neighbours.of(one, each.record) == 0 for each in rounds):
+            known = {each.identity for each in rounds}
+            others = [each for each in machines if {each.model} == models and not each.identities & known]
+            row = _judged(one, {case_id: of_case for case_id, of_case in own.items() if of_case}, others)
+            if row["slow"] + row["within"] + row["fast"]:
+                found[one.folder.name] = row
+    return found
+
+
+def _judged(one: StoredSet, own: Mapping[str, Sequence[Round]], machines: Sequence[Machine]) -> Json:
+    cases: Cases = {}
+    for case_id, rounds in own.items():
+        others = [found for machine in machines if (found := machine.comparable(rounds[0].record))]
+        if time := placed([each.time_s for each in rounds], [[each.time_s for each in found] for found in others]):
+            cases[case_id] = time, _parts(rounds, others)
+    words = [time.word for time, _ in cases.values()]
+    failed = [
+        case
+        for case in one.of_report
+        if case.case["device"] == "cuda"
+        and not case.completed
+        and any(record["outcome"] != "skipped" for record in case.rounds)
+    ]
+    is_accepted = {"within", "fast"} & {*words} and not failed
+    slow = {case_id: case for case_id, case in cases.items() if case[0].word == "slow"}
+    return {
+        "machines": len(machines),
+        **{word: words.count(word) for word in ("slow", "within", "fast", "open")},
+        "answer": "slow" if slow else "accepted" if is_accepted else "cannot say",
+        "times_slowest": max((time.times_slowest or 0.0 for time, _ in slow.values()), default=None),
+        "most_others": max((len(time.others) for time, _ in slow.values()), default=None),
+        **_lost(slow),
+        "parts": {name: row for name in PARTS if (row := _part(name, cases))} if slow else None,
+    }
+
+
+def _parts(rounds: Sequence[Round], others: Sequence[Sequence[Round]]) -> dict[str, Placed]:
+    like = rounds[0].record
+    found = {}
+    for name in PARTS:
+        one = placed(values_of(name, rounds, like), [values_of(name, theirs, like) for theirs in others])
+        if one is not None:
+            found[name] = one
+    return found
+
+
+def _lost(slow: Cases) -> Json:
+    """Return the part in which slow cases lose most of what they lose beyond the median machine, and its mean share."""
+    means = {}
+    for name in OF_AN_ITERATION:
+        placings = [(time.added, parts[name].added) for time, parts in slow.values() if name in parts]
+        shares = [added / of_time for of_time, added in placings if of_time and added is not None]
+        if shares:
+            means[name] = sum(shares) / len(shares)
+    most = max(means, key=means.__getitem__, default=None)
+    if most is None or means[most] <= 0:
+        return {"lost_in": None, "lost_share": None}
+    return {"lost_in": most, "lost_share": means[most]}
+
+
+def _part(name: str, cases: Cases) -> Json | None:
+    """Return the word of a part in all cases that have it, and its value where it is furthest above the slowest."""
+    found = {case_id: parts[name] for case_id, (_, parts) in cases.items() if name in parts}
+    decided = {case_id: one for case_id, one in found.items() if one.word != "open"}
+    likely = decided or {case_id: one for case_id, one in found.items() if one.others}
+    if not likely:
+        return None
+    words = [one.word for one in decided.values()]
+    most = [word for word in ("slow", "fast") if words and words.count(word) >= HALF * len(words)]
+    case_id, worst = max(likely.items(), key=lambda item: item[1].times_slowest or 0.0)
+    return {
+        "word": most[0] if most else "within" if words else "open",
+        "case": case_id,
+        "value": worst.value,
+        "slowest": max(worst.others),
+    }

@@ -1,0 +1,91 @@
+"""The machines that are published: a host of one label on one day, with its rounds that ran alone on one GPU model."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from reports.verification.case_file import StoredCase
+from reports.verification.finding import Json
+from reports.verification.pages.neighbours import neighbours_in
+from reports.verification.pages.same_work import work_of
+from reports.verification.pages.stored_version import StoredVersion
+
+_VERSIONS: Final = "versions."
+_FREE: Final = "versions.python"  # its patch level comes with the operating system
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """A completed round, with its time of an iteration."""
+
+    record: Json
+    time_s: float
+
+    @property
+    def identity(self) -> Hashable:
+        record = self.record
+        place = record["environment"]["host_label"], record["case"]["case_id"], record["round"]
+        return place, record["started_utc"], record["wall_time_s"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    model: str
+    by_work: dict[Hashable, list[Round]] = field(default_factory=dict)
+
+    @property
+    def identities(self) -> set[Hashable]:
+        return {one.identity for rounds in self.by_work.values() for one in rounds}
+
+    def comparable(self, record: Json) -> list[Round]:
+        """Return its rounds of the same work with the same versions of what both name."""
+        ours = _versions(record)
+        return [
+            one
+            for one in self.by_work.get(work_of(record["case"]), [])
+            if all(ours.get(name, version) == version for name, version in _versions(one.record).items())
+        ]
+
+
+def rounds_of(stored: StoredCase) -> list[Round]:
+    return [Round(record=record, time_s=stored.published_s[record["round"]]) for record in stored.completed]
+
+
+def model_of(record: Json) -> str | None:
+    gpus = record["environment"].get("gpus", ())
+    return gpus[0]["name"] if gpus else None
+
+
+def machines_of(versions: Sequence[StoredVersion]) -> list[Machine]:
+    found: dict[Hashable, Machine] = {}
+    for version in versions:
+        for whose, set_name, one in _alone(version):
+            environment, model = one.record["environment"], model_of(one.record)
+            if model is not None:
+                key = whose, environment["host_label"] or set_name, _day(one.record), model
+                machine = found.setdefault(key, Machine(model=model))
+                machine.by_work.setdefault(work_of(one.record["case"]), []).append(one)
+    return [*found.values()]
+
+
+def _alone(version: StoredVersion) -> Iterator[tuple[str | None, str, Round]]:
+    neighbours = neighbours_in(version)
+    for one in version.sets:
+        if version.role(one) != "archive":
+            name = one.folder.name
+            for stored in one.of_report:
+                for each in rounds_of(stored) if stored.case["device"] == "cuda" else ():
+                    if neighbours.of(one, each.record) == 0:
+                        yield version.contributors.get(name), name, each
+
+
+def _versions(record: Json) -> dict[str, str]:
+    settings = record["ranks"][0]["settings"]
+    named = {name: value for name, value in settings.items() if name.startswith(_VERSIONS) and name != _FREE}
+    return {name: str(value) for name, value in named.items() if value is not None}
+
+
+def _day(record: Json) -> str:
+    started = record["started_utc"]
+    return str(datetime.fromisoformat(started).astimezone(UTC).date()) if started else "unknown"
