@@ -119,7 +119,7 @@ def _known(version: Version, machine: Machine) -> list[Displayed]:
         tables = resource_tables.energy(ran.rows, ran.inside), resource_tables.host(ran.rows, ran.inside, label="Cores")
         parts += [named_of(table, of) for table in tables]
     alike = {machine_tables.verdicts(place): place.environment.checks for place in machine.places}
-    parts.append(heading("What env_check said", depth=4))
+    parts.append(heading("What env_check said"))
     return parts + [machine_tables.checks(each, {}, label=f"Checks of {machine.name}") for each in alike.values()]
 
 

@@ -102,7 +102,7 @@ def test_settled_runs_and_cores() -> None:
     settled_third, settled_fourth = (
         sum(steady_part(record).flag is None for record in each) for each in (third, fourth)
     )
-    assert f"{settled} of {len(runs)} had on the first pair of H200s, " in NOTES
+    assert f"{settled} of {len(runs)} on the first pair of H200s, " in NOTES
     assert f"of H200s, {settled_h100} of {len(ended)} on the first two H100s" in NOTES
     assert f"{settled_third} of {len(third)} on the third, {settled_fourth} of {len(fourth)} on the fourth" in NOTES
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {7}
