@@ -75,6 +75,11 @@ def _last_start(count: int) -> int:
     return max(1, min(count // 2, count - MIN_STEADY))
 
 
+def is_at_limit(times_s: Sequence[float]) -> bool:
+    """Return whether the search for the steady part ended at the last place that it may take."""
+    return steady_start(times_s) == _last_start(len(times_s)) > 1
+
+
 def has_settled(record: Json) -> bool:
     """Return whether the later half of the steady part takes as long as the earlier, within ``SETTLED_WITHIN``.
 

@@ -13,7 +13,7 @@ from typing import Final
 from suite.files.wording import listed
 from suite.schema.record import RunRecord
 from suite.statistics.reduce import round_time_s, steady_part
-from suite.statistics.steady import why_unsteady
+from suite.statistics.steady import SteadyWindow, why_unsteady
 
 MIN_ROUNDS: Final = 5  # with fewer rounds, no order of them is rarer than 5 %
 # Of all cores. The services of a quiet host and the launcher take under 1 %; a busy loop took 34 to 50 % of two.
@@ -89,31 +89,46 @@ def trend_p_value(values: Sequence[float]) -> float:
 
 def unsteady(completed: Sequence[RunRecord]) -> str | None:
     """Flag the rounds without a steady part, with the reason of ``suite.statistics.steady``; None if all have one."""
-    found = {record.round: window for record in completed if (window := steady_part(record)).flag}
+    found = unsteady_rounds(completed)
     return f"{listed('round', [*found])}: {why_unsteady([*found.values()])}" if found else None
+
+
+def unsteady_rounds(completed: Sequence[RunRecord]) -> dict[int, SteadyWindow]:
+    """Return number -> steady iterations of the rounds that have not shown that these are steady."""
+    return {record.round: window for record in completed if (window := steady_part(record)).flag}
 
 
 def stolen(completed: Sequence[RunRecord]) -> str | None:
     """Flag the rounds in which a hypervisor withheld CPU time from the machine."""
-    counted = {record.round: record.telemetry.stolen_share for record in completed if record.telemetry}
-    shares = {number: share for number, share in counted.items() if share is not None and share > MATTERS}
+    shares = stolen_shares(completed)
     if not shares:
         return None
     most = max(shares.values())
     return f"{listed('round', [*shares])}: a hypervisor gave up to {most:.1%} of the CPU time in use here to others"
 
 
+def stolen_shares(completed: Sequence[RunRecord]) -> dict[int, float]:
+    """Return number -> share of the wanted CPU time of the rounds in which a hypervisor withheld some that matters."""
+    counted = {record.round: record.telemetry.stolen_share for record in completed if record.telemetry}
+    return {number: share for number, share in counted.items() if share is not None and share > MATTERS}
+
+
 def shared(completed: Sequence[RunRecord]) -> str | None:
     """Flag the rounds during which other processes used the host, other than rounds of the same campaign."""
+    found = others_percent(completed)
+    if not found:
+        return None
+    return f"{listed('round', [*found])}: other processes took up to {max(found.values()):.0f}% of the host's CPU time"
+
+
+def others_percent(completed: Sequence[RunRecord]) -> dict[int, float]:
+    """Return number -> percent of all cores that other processes used, of the rounds in which that is much."""
     counted = {
         record.round: record.telemetry.host_others_percent
         for record in completed
         if record.telemetry and not record.neighbours
     }
-    found = {number: percent for number, percent in counted.items() if percent is not None and percent > OTHERS_PERCENT}
-    if not found:
-        return None
-    return f"{listed('round', [*found])}: other processes took up to {max(found.values()):.0f}% of the host's CPU time"
+    return {number: percent for number, percent in counted.items() if percent is not None and percent > OTHERS_PERCENT}
 
 
 def warned(completed: Sequence[RunRecord]) -> list[str]:
