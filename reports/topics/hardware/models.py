@@ -6,6 +6,7 @@ from typing import Final
 from reports.analysis.curves import task_name
 from reports.display.addresses import page_of_gpu
 from reports.display.html import Cell, Html, html_table, link
+from reports.display.topic import Figures
 from reports.sets.version import Version
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
@@ -27,6 +28,14 @@ def models(version: Version) -> Html:
         label="GPU models",
         num_text_columns=3,
     )
+
+
+def model_figures(version: Version) -> Mapping[str, Figures]:
+    """Return GPU model -> how many runs this version has on it, and on which numbers of GPUs."""
+    return {
+        model: {"runs": len(records), "ranks": sorted({record.case.world_size for record in records})}
+        for model, records in _by_model(version).items()
+    }
 
 
 def _by_model(version: Version) -> Mapping[str, list[RunRecord]]:

@@ -9,7 +9,7 @@ from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
 from reports.sets.version import Version
 from reports.topics.hardware.figures import hardware_figures, machine_figures
 from reports.topics.hardware.gpu_page import gpu_models
-from reports.topics.hardware.models import models
+from reports.topics.hardware.models import model_figures, models
 
 PART: Final = "Hardware"
 
@@ -27,4 +27,5 @@ TOPIC: Final = Topic(
     ),
     figures={"hardware": hardware_figures, "machines": machine_figures},
     page_parts={"index": lambda version: together([heading("Hardware", depth=2, anchor="hardware"), models(version)])},
+    figures={"gpu-models": model_figures},
 )

@@ -51,15 +51,25 @@ class Condition:
         return None if NOT_RECORDED in {self.before, self.now} else self.before != self.now
 
 
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """How many completed runs there are, and of how many commits of labscale; least and most of a case."""
+
+    number: int
+    in_turns: int
+    of_a_case: tuple[int, ...]
+    commits: frozenset[str]
+
+
 def software(before: Version, now: Version) -> tuple[Condition, ...]:
     """Compare the versions of packages and of the driver. A package that neither side recorded is left out."""
-    old, new = (_software(_results(version)) for version in (before, now))
+    old, new = (_software(compared_results(version)) for version in (before, now))
     return _compared({name: value for name, value in old.items() if {value, new[name]} != {NOT_RECORDED}}, new)
 
 
 def measurement(before: Version, now: Version) -> tuple[Condition, ...]:
     """Compare how runs were made."""
-    old, new = (_measurement(_results(version)) for version in (before, now))
+    old, new = (_measurement(compared_results(version)) for version in (before, now))
     return _compared(old, new)
 
 
@@ -73,7 +83,8 @@ def _compared(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Condition
     return tuple(Condition(name=name, before=value, now=new[name]) for name, value in old.items())
 
 
-def _results(version: Version) -> list[CaseResult]:
+def compared_results(version: Version) -> list[CaseResult]:
+    """Return what is compared of a version: what completed of the sets whose speeds are shown."""
     return [result for one in version.scaling for result in one.campaign.results if result.completed]
 
 
@@ -88,15 +99,26 @@ def _software(results: Sequence[CaseResult]) -> dict[str, str]:
 
 def _measurement(results: Sequence[CaseResult]) -> dict[str, str]:
     records = [record for result in results for record in result.completed]
-    commits = {commit for record in records if (commit := commit_of(record.environment))}
-    runs = sorted({len(result.completed) for result in results})
-    in_turns = sum(record.turns is not None for record in records)
+    runs = runs_of(results)
+    commits = runs.commits
     return {
         "labscale": _distinct([record.environment.suite_version for record in records]),
         "Commits of labscale": _distinct(commits) if len(commits) <= MAX_COMMITS else counted(len(commits), "commit"),
-        "Runs of a configuration": " to ".join(map(str, dict.fromkeys((runs[0], runs[-1])))) if runs else NOT_RECORDED,
-        "Runs measured in turns with others": f"{in_turns} of {len(records)}",
+        "Runs of a configuration": " to ".join(map(str, dict.fromkeys(runs.of_a_case))) or NOT_RECORDED,
+        "Runs measured in turns with others": f"{runs.in_turns} of {runs.number}",
     }
+
+
+def runs_of(results: Sequence[CaseResult]) -> Runs:
+    """Count the completed runs of some results."""
+    records = [record for result in results for record in result.completed]
+    numbers = [len(result.completed) for result in results]
+    return Runs(
+        number=len(records),
+        in_turns=sum(record.turns is not None for record in records),
+        of_a_case=(min(numbers), max(numbers)) if numbers else (),
+        commits=frozenset(commit for record in records if (commit := commit_of(record.environment))),
+    )
 
 
 def _distinct(values: Iterable[object]) -> str:

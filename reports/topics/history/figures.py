@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
+from reports.topics.history.conditions import compared_results, runs_of
 from reports.topics.history.matched_sets import compared_sets, matched_sets
 from reports.topics.history.over_versions import (
     Change,
@@ -32,7 +33,18 @@ def history_figures(version: Version) -> Mapping[str, Figures]:
     return {
         "all": everything,
         **{f"{_place(each.now)} since {each.before.version}, {_place(each.before)}": _of(each) for each in changed},
+        **{f"runs of {one.name}": _runs(one) for one in (version, version.older[0])},
         **_case_by_case(version),
+    }
+
+
+def _runs(version: Version) -> Figures:
+    found = runs_of(compared_results(version))
+    return {
+        "runs": found.number,
+        "in_turns": found.in_turns,
+        "runs_of_a_case": [*found.of_a_case],
+        "commits": len(found.commits),
     }
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from reports.display.html import Html, aside
 from reports.sets.version import Version
+from reports.topics.results.measured_before import completed
 from suite.files.wording import counted
 from suite.statistics.reduce import steady_part
 
@@ -16,8 +17,8 @@ def caution(version: Version) -> Html:
     notes = []
     if any(row.rounds_completed == 1 for row in rows):
         notes.append("Where only one round completed, nothing is known about the spread between rounds.")
-    records = [record for one in version.scaling for record in one.campaign.completed]
-    if drifting := sum(steady_part(record).flag is not None for record in records):
+    records = completed(version)
+    if drifting := unsettled(version):
         shown = "has not shown that it is" if drifting == 1 else "have not shown that they are"
         notes.append(
             f"{drifting} of {counted(len(records), 'round')} {shown} steady: iterations were still getting"
@@ -32,6 +33,11 @@ def caution(version: Version) -> Html:
         )
     notes += _of_cores(version)
     return aside("Before you use these numbers", notes)
+
+
+def unsettled(version: Version) -> int:
+    """Count the rounds that have not shown that they are steady."""
+    return sum(steady_part(record).flag is not None for record in completed(version))
 
 
 def _of_cores(version: Version) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -91,16 +92,33 @@ def _measured(records: Sequence[RunRecord]) -> str:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sureness:
+    """How many speed-ups there are, with an interval and in all, and how many of their runs settled."""
+
+    speedups: int
+    with_interval: int
+    runs: int
+    settled: int
+
+
+def how_sure(found: Sequence[Line]) -> Sureness:
+    speedups = [point.speedup for line in found for point in line.points[1:]]
+    points = [point for line in found for point in line.points]
+    return Sureness(
+        speedups=len(speedups),
+        with_interval=sum(speedup.interval is not None for speedup in speedups),
+        runs=sum(point.runs for point in points),
+        settled=sum(point.settled for point in points),
+    )
+
+
 def _sure(version: Version, found: Sequence[Line]) -> str:
-    points = [point for line in found for point in line.points[1:]]
-    with_interval = sum(point.speedup.interval is not None for point in points)
-    settled = sum(point.settled for line in found for point in line.points)
-    runs = sum(point.runs for line in found for point in line.points)
-    said = []
-    if points:
+    sure, said = how_sure(found), []
+    if sure.speedups:
         said.append(
-            f"{with_interval} of {counted(len(points), 'speed-up')} have an interval;"
-            f" {settled} of {counted(runs, 'run')} settled."
+            f"{sure.with_interval} of {counted(sure.speedups, 'speed-up')} have an interval;"
+            f" {sure.settled} of {counted(sure.runs, 'run')} settled."
         )
     machines = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
     if len(machines) > 1:

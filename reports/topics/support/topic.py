@@ -4,6 +4,7 @@ from typing import Final
 
 from reports.display.topic import Page, Topic, has_speeds
 from reports.sets.version import Version
+from reports.topics.support.figures import support_figures
 from reports.topics.support.impossible import read_impossible
 from reports.topics.support.markdown import markdown
 from reports.topics.support.model import trainings
@@ -14,4 +15,8 @@ def _readme(version: Version) -> str:
     return markdown(load_catalog(), trainings(version), read_impossible())
 
 
-TOPIC: Final = Topic(pages=(Page(text="support", part="Hardware", is_shown=has_speeds),), readme=_readme)
+TOPIC: Final = Topic(
+    pages=(Page(text="support", part="Hardware", is_shown=has_speeds),),
+    readme=_readme,
+    figures={"support": support_figures},
+)

@@ -12,6 +12,7 @@ from reports.verification.pages import (
     determinism,
     division,
     explore,
+    first_page,
     history,
     learning,
     lerobot,
@@ -26,6 +27,7 @@ from reports.verification.pages import (
     shared_gpu,
     stacks,
     starts,
+    support,
     turns,
 )
 from reports.verification.pages.acceptance import judged_sets
@@ -45,8 +47,10 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "division": division.figures,
     "explore": explore.figures,
     "findings": every_section.figures,
+    "gpu-models": first_page.gpu_models,
     "hardware": machines.hardware_figures,
     "history": history.figures,
+    "index": first_page.figures,
     "learning": learning.figures,
     "lerobot": lerobot.figures,
     "limits": limits.figures,
@@ -61,9 +65,10 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "shared-gpu": shared_gpu.figures,
     "stacks": stacks.figures,
     "starts": starts.figures,
+    "support": support.figures,
     "turns": turns.figures,
 }
-_OF_SEVERAL_VERSIONS: Final = {"acceptance", "history"}
+_OF_SEVERAL_VERSIONS: Final = {"acceptance", "history", "support"}
 
 
 def check_pages(
@@ -85,9 +90,10 @@ def unchecked_pages(folder: Path, *, root: Path, older: Sequence[StoredVersion])
         missing = _missing(read_json(path), older) if path.is_file() else []
     except (AttributeError, LookupError, TypeError, ValueError):  # a finding of ``check_pages``
         return ()
-    names, name = " and ".join(missing), folder.relative_to(root).as_posix()
-    are = "is" if len(missing) == 1 else "are"
-    return (f"{name}: what changed since {names} is not checked, because {names} {are} not beside it.",) * bool(missing)
+    if not missing:
+        return ()
+    pages, name = " and ".join(sorted(_OF_SEVERAL_VERSIONS)), folder.relative_to(root).as_posix()
+    return (f"{name}: its pages {pages} are not checked: they need {' and '.join(missing)}, not found beside it.",)
 
 
 def _missing(document: Json, older: Sequence[StoredVersion]) -> list[str]:

@@ -62,7 +62,26 @@ def figures(version: StoredVersion) -> dict[str, Json]:
         "verdicts": dict(Counter(change["verdict"] for change in changes.values())),
         "frames_ratio": [min(ratios), max(ratios)] if ratios else None,
     }
-    return {"all": everything, **changes, **case_by_case.figures(before, version)}
+    runs = {f"runs of {one.name}": _runs(one) for one in (version, before)}
+    return {"all": everything, **changes, **runs, **case_by_case.figures(before, version)}
+
+
+def _runs(version: StoredVersion) -> Json:
+    """Count the runs, and the states of labscale's code: a commit, with local changes or without."""
+    completed = [stored.completed for one in version.with_speeds for stored in one.of_report if stored.completed]
+    records = [record for those in completed for record in those]
+    code = {(made["git_commit"][:12], bool(made["git_dirty"])) for made in map(_machine, records) if made["git_commit"]}
+    numbers = [len(those) for those in completed]
+    return {
+        "runs": len(records),
+        "in_turns": sum(record.get("turns") is not None for record in records),
+        "runs_of_a_case": [min(numbers), max(numbers)] if numbers else [],
+        "commits": len(code),
+    }
+
+
+def _machine(record: Json) -> Json:
+    return {"git_commit": None, "git_dirty": None, **record["environment"]}
 
 
 def _speedups(version: StoredVersion) -> Iterator[Speedup]:

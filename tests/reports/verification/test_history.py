@@ -207,7 +207,8 @@ def test_a_version_alone_is_said_not_to_be_compared(versions: Path, capsys: pyte
     (versions / "2026.10" / PAGE_FIGURES).write_text(text.replace(json.dumps(row), json.dumps({**row, "verdict": of})))
     assert of_pages(versions / "2026.10") == []
     main([str(versions / "2026.10")])
-    assert ".: what changed since 2026.9 is not checked, because 2026.9 is not beside it." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert ".: its pages history and support are not checked: they need 2026.9, not found beside it." in said
 
 
 def test_a_forged_change_is_named_beside_the_older_version(versions: Path) -> None:

@@ -1,0 +1,27 @@
+"""What the first page counts: what was measured, and how sure it is. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from reports.display.topic import Figures
+from reports.sets.version import Version
+from reports.topics.results.caution import unsettled
+from reports.topics.results.measured_before import Measured, completed
+from reports.topics.results.page import how_sure
+
+
+def first_page_figures(version: Version) -> Mapping[str, Figures]:
+    """Return ``all`` -> figures; nothing where no run completed."""
+    records = completed(version)
+    if not records:
+        return {}
+    found = Measured.by(records)
+    everything = {
+        "tasks": len(found.tasks),
+        "libraries": len(found.libraries),
+        "most_ranks_of_a_machine": found.most,
+        "runs": len(records),
+        "unsettled": unsettled(version),
+        "speedups": asdict(how_sure(version.lines)),
+    }
+    return {"all": everything}
