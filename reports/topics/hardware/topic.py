@@ -25,7 +25,6 @@ TOPIC: Final = Topic(
         Page(text="machines", part=PART, is_shown=lambda _: True),
         Page(text="hardware", part=PART, is_shown=has_speeds, made=_hardware),
     ),
-    figures={"hardware": hardware_figures, "machines": machine_figures},
+    figures={"gpu-models": model_figures, "hardware": hardware_figures, "machines": machine_figures},
     page_parts={"index": lambda version: together([heading("Hardware", depth=2, anchor="hardware"), models(version)])},
-    figures={"gpu-models": model_figures},
 )
