@@ -12,11 +12,11 @@ from pathlib import Path
 
 from reports.sets.file_errors import told_when_unreadable
 from reports.verification import first
-from reports.verification.bundles import BUNDLES
-from reports.verification.case_file import CASES
 from reports.verification.finding import Finding, counted
 from reports.verification.first import Verified
 from reports.verification.hashes import SIGNATURE, SUMS, is_of_hashes, is_version, write_hashes
+from reports.verification.samples.bundles import BUNDLES
+from reports.verification.samples.case_file import CASES
 from reports.verification.weaknesses import WEAKNESSES
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT

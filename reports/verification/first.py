@@ -27,16 +27,16 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from reports.verification.across_rounds import check_copies, check_environment, check_evidence, check_overlaps
-from reports.verification.bundles import BUNDLES, read_bundles
-from reports.verification.case_file import CASES
+from reports.verification.figures.published_files import check_figures
 from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.pages.every_page import check_pages, unchecked_pages
-from reports.verification.pages.older_versions import Read, older_versions
-from reports.verification.published_files import check_figures
 from reports.verification.readme import check_readme
-from reports.verification.set_folder import PLAN, StoredSet, check_asked, read_set
+from reports.verification.samples.across_rounds import check_copies, check_environment, check_evidence, check_overlaps
+from reports.verification.samples.bundles import BUNDLES, read_bundles
+from reports.verification.samples.case_file import CASES
+from reports.verification.samples.older_versions import Read, older_versions
+from reports.verification.samples.set_folder import PLAN, StoredSet, check_asked, read_set
 from reports.verification.signature import check_signature
 from reports.verification.weaknesses import WEAKNESSES, without_known
 

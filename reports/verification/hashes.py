@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from reports.verification.bundles import BUNDLES, bundle_paths
 from reports.verification.finding import Finding, differing
-from reports.verification.set_folder import PACKING, PLAN, case_paths
+from reports.verification.samples.bundles import BUNDLES, bundle_paths
+from reports.verification.samples.set_folder import PACKING, PLAN, case_paths
 
 SUMS: Final = "SHA256SUMS"
 SIGNATURE: Final = "SHA256SUMS.sig"

@@ -6,35 +6,19 @@ from typing import Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.hashes import is_version
-from reports.verification.pages import (
-    choosing,
-    clock,
-    determinism,
-    division,
-    explore,
-    first_page,
-    history,
-    learning,
-    lerobot,
-    limits,
-    losses,
-    machines,
-    nodes,
-    pipelines,
-    published_beside,
-    remarks,
-    scaling,
-    shared_gpu,
-    stacks,
-    starts,
-    support,
-    turns,
-)
 from reports.verification.pages.acceptance import judged_sets
-from reports.verification.pages.findings import every_section
-from reports.verification.pages.stored_version import StoredVersion, contributors_of, roles_of, stored_version
-from reports.verification.set_folder import StoredSet
-from reports.verification.shape import read_json
+from reports.verification.pages.cost import choosing
+from reports.verification.pages.findings import every_section, losses
+from reports.verification.pages.hardware import machines
+from reports.verification.pages.history import history
+from reports.verification.pages.others import clock, nodes, published_beside, stacks
+from reports.verification.pages.overview import explore, first_page, limits, support
+from reports.verification.pages.tasks import remarks, scaling, starts
+from reports.verification.pages.tuning import division, learning
+from reports.verification.pages.ways_to_run import determinism, lerobot, pipelines, shared_gpu, turns
+from reports.verification.samples.set_folder import StoredSet
+from reports.verification.samples.shape import read_json
+from reports.verification.samples.stored_version import StoredVersion, contributors_of, roles_of, stored_version
 
 PAGE_FIGURES: Final = "page_figures.json"
 _BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`."

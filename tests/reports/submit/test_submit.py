@@ -15,7 +15,7 @@ from reports.submit.placing import put_in_place
 from reports.verification import formulas
 from reports.verification.first import verify
 from reports.verification.hashes import SIGNATURE, write_hashes
-from reports.verification.set_folder import read_set
+from reports.verification.samples.set_folder import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.records.videos import intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, rounds, set_item

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reports.verification.case_file import read_case
+from reports.verification.samples.case_file import read_case
 from tests.fixtures.results.damaged_results import (
     CASE,
     PAIRS,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reports.verification import published
-from reports.verification.set_folder import read_set
+from reports.verification.figures import published
+from reports.verification.samples.set_folder import read_set
 from tests.fixtures.results.damaged_results import ranks, rounds, sample, scale, set_item, telemetry
 from tests.fixtures.results.forged_version import (
     PER_GPU,

@@ -13,12 +13,12 @@ from scipy import stats as scipy_stats
 from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY
 from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY
 from reports.verification import formulas
-from reports.verification.core_probes import MIN_LOOKS, SLOWED
+from reports.verification.figures.core_probes import MIN_LOOKS, SLOWED
+from reports.verification.figures.published import SCALES, SUPERLINEAR
 from reports.verification.finding import differing
-from reports.verification.pages import machines, several_machines
-from reports.verification.published import SCALES, SUPERLINEAR
-from reports.verification.rank_samples import FIRST_MARKED, MARKED_EVERY
-from reports.verification.telemetry import AGREEMENT, HELD_BACK, MAX_GAP_S
+from reports.verification.pages.hardware import machines, several_machines
+from reports.verification.samples.rank_samples import FIRST_MARKED, MARKED_EVERY
+from reports.verification.samples.telemetry import AGREEMENT, HELD_BACK, MAX_GAP_S
 from suite.files.paths import ROOT
 from suite.records.telemetry import summary as telemetry_summary
 from suite.statistics import aa_noise, core_speed, intervals, reduce, steady

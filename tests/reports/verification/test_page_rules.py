@@ -2,7 +2,7 @@
 
 from reports.topics.others.published import read_published
 from reports.verification.pages.findings.learned import RANKS_LEARN_ALONE
-from reports.verification.pages.published_beside import COMPARED
+from reports.verification.pages.others.published_beside import COMPARED
 from suite.matrix.catalog import load_catalog
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.verification.rank_samples import check_between
+from reports.verification.samples.rank_samples import check_between
 
 ITERATION_S = 0.5
 

@@ -6,8 +6,8 @@ import pytest
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint
 from reports.analysis.scaling.scaling_laws import Fit, Law, fit
-from reports.verification.case_file import StoredCase
-from reports.verification.scaling_laws import fitted
+from reports.verification.figures.scaling_laws import fitted
+from reports.verification.samples.case_file import StoredCase
 from suite.schema.record import Scaling
 from suite.statistics.intervals import Estimate
 

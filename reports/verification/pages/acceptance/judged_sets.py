@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from reports.verification.figures.neighbours import neighbours_in
 from reports.verification.finding import Json
 from reports.verification.pages.acceptance.machines import (
     Machine,
@@ -13,9 +14,8 @@ from reports.verification.pages.acceptance.machines import (
 )
 from reports.verification.pages.acceptance.parts import OF_AN_ITERATION, PARTS, values_of
 from reports.verification.pages.acceptance.placing import Placed, placed
-from reports.verification.pages.neighbours import neighbours_in
-from reports.verification.pages.stored_version import StoredVersion
-from reports.verification.set_folder import StoredSet
+from reports.verification.samples.set_folder import StoredSet
+from reports.verification.samples.stored_version import StoredVersion
 
 HALF: Final = 0.5
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from reports.verification.case_file import StoredCase
+from reports.verification.figures.neighbours import neighbours_in
+from reports.verification.figures.same_work import work_of
 from reports.verification.finding import Json
-from reports.verification.pages.neighbours import neighbours_in
-from reports.verification.pages.same_work import work_of
-from reports.verification.pages.stored_version import StoredVersion
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.stored_version import StoredVersion
 
 _VERSIONS: Final = "versions."
 _FREE: Final = "versions.python"  # its patch level comes with the operating system

@@ -6,8 +6,8 @@ from typing import Any, Final
 from reports.verification import formulas
 from reports.verification.finding import Json
 from reports.verification.pages.acceptance.machines import Round
-from reports.verification.pages.warm_starts import start_s
-from reports.verification.round_facts import world_size
+from reports.verification.pages.tasks.warm_starts import start_s
+from reports.verification.samples.round_facts import world_size
 
 type Value = Callable[[Round], float | None]
 

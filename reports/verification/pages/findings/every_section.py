@@ -2,7 +2,7 @@
 
 from reports.verification.finding import Json
 from reports.verification.pages.findings import iterations, learned, parts_alone, places, sizes
-from reports.verification.pages.stored_version import StoredVersion
+from reports.verification.samples.stored_version import StoredVersion
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:

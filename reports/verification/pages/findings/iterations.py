@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.verification import formulas
-from reports.verification.case_file import StoredCase
+from reports.verification.figures.published import curve_of
+from reports.verification.figures.round_columns import is_as_shipped, series_of, shares_of_ranks
 from reports.verification.finding import Json
-from reports.verification.pages.round_columns import is_as_shipped, series_of, shares_of_ranks
-from reports.verification.pages.stored_version import StoredVersion
-from reports.verification.published import curve_of
-from reports.verification.round_facts import world_size
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.round_facts import world_size
+from reports.verification.samples.stored_version import StoredVersion
 
 HALF: Final = 0.5
 

@@ -3,13 +3,14 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
-from reports.verification import formulas, rewards
-from reports.verification.case_file import StoredCase, counts
+from reports.verification import formulas
+from reports.verification.figures import rewards
+from reports.verification.figures.published import curve_of
+from reports.verification.figures.round_columns import is_as_shipped
 from reports.verification.finding import Json
-from reports.verification.pages.round_columns import is_as_shipped
-from reports.verification.pages.stored_version import StoredVersion
-from reports.verification.published import curve_of
-from reports.verification.round_facts import processes, world_size
+from reports.verification.samples.case_file import StoredCase, counts
+from reports.verification.samples.round_facts import processes, world_size
+from reports.verification.samples.stored_version import StoredVersion
 
 # Elsewhere all ranks train everything together; here each trains the network that reads its own pictures.
 RANKS_LEARN_ALONE: Final = {"Isaac-Reorient-Cube-Shadow-Camera-Direct"}

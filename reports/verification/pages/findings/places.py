@@ -4,12 +4,12 @@ import math
 from collections.abc import Hashable, Sequence
 
 from reports.verification import formulas
-from reports.verification.case_file import StoredCase
+from reports.verification.figures.neighbours import neighbours_in
+from reports.verification.figures.round_columns import is_as_shipped
+from reports.verification.figures.same_work import work_of
 from reports.verification.finding import Json
-from reports.verification.pages.neighbours import neighbours_in
-from reports.verification.pages.round_columns import is_as_shipped
-from reports.verification.pages.same_work import work_of
-from reports.verification.pages.stored_version import StoredVersion
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.stored_version import StoredVersion
 
 type _Round = tuple[StoredCase, Json, int | None]  # with its neighbours
 

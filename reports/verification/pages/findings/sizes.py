@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.verification import formulas
-from reports.verification.case_file import StoredCase
+from reports.verification.figures.round_columns import complete_rows, series_of
 from reports.verification.finding import Json
-from reports.verification.pages.round_columns import complete_rows, series_of
-from reports.verification.pages.stored_version import StoredVersion
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.stored_version import StoredVersion
 
 HALF: Final = 0.5
 

@@ -20,7 +20,7 @@ from reports.topics.tasks import curves_page, overview
 from reports.topics.tasks.section import section
 from reports.topics.tasks.series_answer import series_answer
 from reports.verification.finding import differing
-from reports.verification.pages import lerobot as verified
+from reports.verification.pages.ways_to_run import lerobot as verified
 from suite.schema.record import Case, CaseResult, Device, Workload
 from tests.fixtures.results.both_readings import read_by_report, read_by_verifier
 from tests.fixtures.results.generated_results import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reports.topics.determinism.model import Repeats, repeats
-from reports.verification.case_file import read_case
+from reports.verification.samples.case_file import read_case
 from suite.__main__ import main
 from suite.install.worker import Worker
 from suite.records.rank_file import rank_path, read_rank_file

@@ -1,0 +1,1 @@
+"""Figures of cases, computed again from samples."""

@@ -1,0 +1,153 @@
+"""What was measured of a case besides its time: the object ``measured`` of a row of figures.json. Pure.
+
+A figure is the median over the completed rounds that have it; None if none has. Parts of iterations, probes of cores
+and starts have modules of their own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from reports.verification import formulas
+from reports.verification.figures import core_probes, iteration_parts, rewards
+from reports.verification.figures.core_probes import Host
+from reports.verification.figures.starts import median_of, starts_of
+from reports.verification.finding import Json
+from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
+
+# Frames per second of a part -> the column of its time.
+RATES: Final = {"step_fps": "environment_step_time_s", "step_inference_fps": "collection_time_s"}
+
+
+def fastest_probes(cases: Sequence[StoredCase]) -> dict[Host, float]:
+    """Return the fastest probe of each host of a set, twins and the interference test included, copies not."""
+    of_set = [stored for stored in cases if not stored.case_id.endswith(ALONE_SUFFIX)]
+    return core_probes.fastest_s([record for stored in of_set for record in stored.completed])
+
+
+def measured(stored: StoredCase, fastest: Mapping[Host, float]) -> Json:
+    """Return the figures; ``fastest`` as ``fastest_probes`` finds it in the set of the case."""
+    records, starts = stored.completed, starts_of(stored)
+    cold = [start for start in starts if start.is_cold]
+    shares = iteration_parts.mean_shares(records)
+    return {
+        "rank_skew": median_of([_skew(record) for record in records]),
+        "warm_start_s": median_of([start.total_s for start in starts if start.is_cold is False]),
+        "cold_start_s": median_of([start.total_s for start in cold]),
+        "cold_start_kernels": median_of([start.kernels for start in cold]),
+        **{name: _rate(stored, column) for name, column in RATES.items()},
+        **{f"share_{part}": shares.get(part) for part in iteration_parts.PARTS},
+        **_of_the_machine(records),
+        "core_probe_us": median_of([core_probes.probe_us(record) for record in records]),
+        **core_probes.figures(records, fastest),
+        **_of_the_host(records),
+        **_ranks(records),
+        "last_reward": rewards.last_reward(stored),
+        "last_return": rewards.last_return(stored),
+    }
+
+
+# --- ranks and rates, from samples ---
+
+
+def _skew(record: Json) -> float | None:
+    """Return how far the slowest rank is behind the median rank, median over the steady iterations."""
+    if len(record["ranks"]) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
+        return None
+    columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
+    steady = [*zip(*columns, strict=True)][formulas.steady_start(formulas.slowest_s(record)) :]
+    return formulas.median([max(times_s) / formulas.median(times_s) - 1 for times_s in steady])
+
+
+def _rate(stored: StoredCase, column: str) -> float | None:
+    """Return frames over the median time of the slowest rank; of steps that time is known in marked iterations."""
+    if stored.case.get("workload") == "all_reduce":
+        return None
+    time_s = median_of([_slowest_median_s(record, column) for record in stored.completed])
+    return stored.frames / time_s if time_s else None
+
+
+def _slowest_median_s(record: Json, column: str) -> float | None:
+    is_step = column == RATES["step_fps"]
+    known = formulas.marked_iterations(record) if is_step else formulas.counted_iterations(record, formulas.MSER_RULE)
+    columns = [rank["samples"].get(column, []) for rank in record["ranks"]]
+    rows = [[times_s[i] for times_s in columns if i < len(times_s)] for i in known]
+    return median_of([max(row) for row in rows if len(row) == len(columns) and None not in row])
+
+
+def _ranks(records: Sequence[Json]) -> Json:
+    """Return which rank is fastest and slowest in the median round, with its time over that of the median rank."""
+    ratios = [*zip(*map(_over_median_rank, records), strict=True)]
+    if not ratios:
+        return dict.fromkeys(("fastest_rank", "fastest_rank_ratio", "slowest_rank", "slowest_rank_ratio"))
+    ordered = sorted((formulas.median(of_rank), rank) for rank, of_rank in enumerate(ratios))
+    (least, fastest), (most, slowest) = ordered[0], ordered[-1]
+    return {"fastest_rank": fastest, "fastest_rank_ratio": least, "slowest_rank": slowest, "slowest_rank_ratio": most}
+
+
+def _over_median_rank(record: Json) -> list[float]:
+    """Return the median time of each rank over that of the median rank; nothing of one rank alone."""
+    counted = formulas.counted_iterations(record, formulas.MSER_RULE)
+    columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
+    own_s = [formulas.median([times_s[i] for i in counted]) for times_s in columns]
+    return [time_s / formulas.median(own_s) for time_s in own_s] if len(own_s) > 1 else []
+
+
+# --- memory, energy, the host: from what the sampler stored of each round ---
+
+
+def gpu_memory_gb(records: Sequence[Json]) -> float | None:
+    """Return the most that was in use on the GPU with most, whatever used it."""
+    return median_of(_of_rounds(records, lambda seen: _most(_of_gpus(seen, "memory_used_gb", "max"))))
+
+
+def _of_the_machine(records: Sequence[Json]) -> Json:
+    peaks_gb = [_most([rank.get("peak_memory_gb") for rank in record["ranks"]]) for record in records]
+    energies = _of_rounds(records, lambda seen: 1e6 / seen["frames_per_joule"] if seen["frames_per_joule"] else None)
+    return {
+        "peak_memory_gb": median_of(peaks_gb),
+        "gpu_memory_gb": gpu_memory_gb(records),
+        "gpu_utilisation_percent": median_of(
+            _of_rounds(records, lambda seen: _mean(_of_gpus(seen, "sm_utilisation_percent", "mean")))
+        ),
+        "power_w": median_of(_of_rounds(records, lambda seen: seen["power_w"] and seen["power_w"]["mean"])),
+        "joules_per_million_frames": median_of(energies),
+        "throttled_share": median_of(
+            _of_rounds(records, lambda seen: _most([gpu.get("throttled_share") for gpu in seen["gpus"]]))
+        ),
+        **_range("peak_memory_{}_gb", peaks_gb),
+        **_range("joules_per_million_frames_{}", energies),
+    }
+
+
+def _of_the_host(records: Sequence[Json]) -> Json:
+    def stolen(seen: Json) -> float | None:
+        wanted, taken = seen["host_cpu_percent"], seen.get("host_stolen_percent")
+        return taken["mean"] / wanted["mean"] if wanted and taken and wanted["mean"] else None
+
+    others = _of_rounds(records, lambda seen: seen.get("host_others_percent"))
+    return {
+        "stolen_cpu_share": median_of(_of_rounds(records, stolen)),
+        "other_processes_cpu_share": median_of([None if one is None else one / 100 for one in others]),
+        "sampler_core_share": median_of(_of_rounds(records, lambda seen: seen.get("sampler_cpu_share"))),
+    }
+
+
+def _of_gpus(seen: Json, name: str, statistic: str) -> list[float]:
+    return [gpu[name][statistic] for gpu in seen["gpus"] if gpu.get(name) is not None]
+
+
+def _of_rounds(records: Sequence[Json], value: Callable[[Json], Any]) -> list[Any]:
+    return [value(record["telemetry"]) for record in records if record.get("telemetry")]
+
+
+def _range(name: str, values: Sequence[float | None]) -> Json:
+    known = [value for value in values if value is not None]
+    return {name.format("least"): min(known, default=None), name.format("most"): max(known, default=None)}
+
+
+def _most(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

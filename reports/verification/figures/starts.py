@@ -1,0 +1,94 @@
+"""Starts of processes: what each took until its first iteration ended, and whether it was cold. Pure.
+
+A start is cold if its case gives each round an empty kernel cache, or if kernels were compiled in it. Where the record
+does not say how many, or where other rounds used the same cache, it is cold if it took over 1.75 times as long as the
+shortest of its case, and a single one is of no known kind.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reports.verification import formulas
+from reports.verification.finding import Json
+from reports.verification.samples.case_file import StoredCase
+
+COLD_FACTOR: Final = 1.75
+# Part of a start -> the phases of the worker that it consists of; what no phase has is the preparation.
+PHASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "imports": ("imports_torch", "imports"),
+    "settings": ("task_config",),
+    "simulator": ("simulation_launch",),
+    "scene": ("environment_creation",),
+}
+PARTS: Final = (*PHASES, "preparation", "first_iteration")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Of one round."""
+
+    is_cold: bool | None  # None: not known
+    is_on_purpose: bool  # its case gives each round an empty kernel cache
+    total_s: float
+    phases_s: Mapping[str, float]  # of the rank whose phases took longest
+    first_iteration_s: float  # of the slowest rank
+    kernels: int | None
+    compile_s: float | None  # of Warp, on the rank that compiled longest
+
+    @property
+    def parts_s(self) -> dict[str, float]:
+        """Seconds by ``PARTS``."""
+        parts_s = {part: sum(self.phases_s.get(name, 0.0) for name in names) for part, names in PHASES.items()}
+        rest_s = self.total_s - sum(self.phases_s.values()) - self.first_iteration_s
+        return {**parts_s, "preparation": max(0.0, rest_s), "first_iteration": self.first_iteration_s}
+
+
+def starts_of(stored: StoredCase) -> list[Start]:
+    """Return the start of every completed round."""
+    totals_s = [_total_s(record) for record in stored.completed]
+    return [_start(record, totals_s) for record in stored.completed]
+
+
+def median_of(values: Sequence[float | None]) -> float | None:
+    """Return the median of the known values."""
+    known = [value for value in values if value is not None]
+    return formulas.median(known) if known else None
+
+
+def _start(record: Json, totals_s: Sequence[float]) -> Start:
+    own_s, kernels = _total_s(record), _kernels(record)
+    empty = record["case"].get("kernel_cache") == "empty"
+    by_time = own_s > COLD_FACTOR * min(totals_s) if len(totals_s) > 1 else None
+    compiled_s = [rank.get("warp_compile_time_s") for rank in record["ranks"]]
+    return Start(
+        is_cold=True if empty else by_time if kernels is None else kernels > 0,
+        is_on_purpose=empty,
+        total_s=own_s,
+        phases_s=max((rank["phases_s"] for rank in record["ranks"]), key=lambda phases_s: sum(phases_s.values())),
+        first_iteration_s=formulas.slowest_s(record)[0],
+        kernels=kernels,
+        compile_s=None if None in compiled_s else max(compiled_s),
+    )
+
+
+def _total_s(record: Json) -> float:
+    """Return the longest of the ranks, each by its own clock, which begins after ``imports_torch``."""
+    first_s = formulas.slowest_s(record)[0]
+    found: list[float] = []
+    for rank in record["ranks"]:
+        began_s, imported_s = rank["samples"].get("start_s", [None])[0], rank["phases_s"].get("imports_torch")
+        if began_s is None or imported_s is None:  # an old record
+            found.append(sum(rank["phases_s"].values()) + first_s)
+        else:
+            found.append(imported_s + began_s + rank["samples"]["iteration_time_s"][0])
+    return max(found)
+
+
+def _kernels(record: Json) -> int | None:
+    """Return the kernels that the round compiled, on the node with most; None unless the cache was its own."""
+    is_alone = record.get("neighbours") == 0 and record.get("turns") is None
+    if not is_alone and record["case"].get("kernel_cache") != "empty":
+        return None
+    counts = [rank.get("kernels_compiled") for rank in record["ranks"] if rank["local_rank"] == 0]
+    return max(counts) if counts and None not in counts else None

@@ -1,0 +1,1 @@
+"""*Hours and cost*."""

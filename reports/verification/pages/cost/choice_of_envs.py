@@ -1,0 +1,101 @@
+"""How many environments fill a GPU: throughput over the most of a sweep, memory and energy of each size."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from reports.verification import formulas
+from reports.verification.figures.estimates import Estimate
+from reports.verification.figures.published import ratio_of
+from reports.verification.figures.rows import of_pair
+from reports.verification.figures.series import kind_of, series_of, trains
+from reports.verification.finding import Json
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.set_folder import StoredSet
+from reports.verification.samples.stored_version import StoredVersion
+
+NEAR_MOST: Final = 0.95  # of the most throughput: the fewest environments with as much are enough
+
+type Sizes = list[StoredCase]  # of one library on one stack, fewest environments first
+
+
+def figures(one: StoredSet) -> dict[str, Json]:
+    return {_name(completed): _figures(sizes, completed) for sizes, completed in _sweeps(one)}
+
+
+def of_card(version: StoredVersion) -> Json | None:
+    """Return the sweep that goes to the most environments, of those with intervals if there are any."""
+    found = [
+        (one, completed)
+        for one in version.with_speeds
+        for _, completed in _sweeps(one)
+        if completed[0].case["device"] == "cuda"
+    ]
+    if not found:
+        return None
+    one, sizes = max(found, key=lambda each: (min(_rounds(each[1])) >= formulas.MIN_PROCESSES, _envs(each[1][-1])))
+    return {"sizes_of": f"{one.folder.name}: {_name(sizes)}", "rounds": _rounds(sizes)}
+
+
+def _sweeps(one: StoredSet) -> list[tuple[Sizes, Sizes]]:
+    """Return all sizes of each library, and those that completed: two at least."""
+    groups: dict[object, Sizes] = {}
+    for cases in series_of(one.of_report).values():
+        if kind_of(cases) == "sweep":
+            for stored in sorted(filter(trains, cases), key=_envs):
+                case = stored.case
+                names = ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node")
+                groups.setdefault(tuple(case[name] for name in names), []).append(stored)
+    found = [(sizes, [stored for stored in sizes if stored.published_s]) for sizes in groups.values()]
+    return [(sizes, completed) for sizes, completed in found if len(completed) > 1]
+
+
+def _name(completed: Sizes) -> str:
+    return f"sizes from {completed[0].case_id}"
+
+
+def _envs(stored: StoredCase) -> int:
+    return int(stored.case["num_envs"])
+
+
+def _rounds(sizes: Sizes) -> list[int]:
+    return sorted({len(stored.published_s) for stored in sizes})
+
+
+def _figures(sizes: Sizes, completed: Sizes) -> Json:
+    most = max(completed, key=lambda one: one.frames / formulas.median([*one.published_s.values()]))
+    of_most = [(1.0, None) if one is most else ratio_of(most, one) for one in completed]
+    index = next(index for index, (value, _) in enumerate(of_most) if value >= NEAR_MOST)
+    enough = completed[index]
+    beyond = [one for one in sizes if one not in completed and _envs(one) > _envs(enough)]
+    ran_out = any(one.rounds[-1]["outcome"] == "oom" for one in beyond)
+    is_known = enough is not completed[-1] or ran_out
+    fewer_are_less = all(span and span[1] < NEAR_MOST for _, span in of_most[:index])
+    is_decided = is_known and fewer_are_less and _is_enough(of_most[index])
+    return {
+        "enough": _envs(enough),
+        "enough_is": "decided" if is_decided else "inconclusive",
+        "sizes": {one.case_id: _size(one, each) for one, each in zip(completed, of_most, strict=True)},
+    }
+
+
+def _is_enough(of_most: Estimate) -> bool:
+    value, span = of_most
+    return value >= 1 or (span is not None and span[0] >= NEAR_MOST)
+
+
+def _size(stored: StoredCase, of_most: Estimate) -> Json:
+    seen = [record["telemetry"] for record in stored.completed if record.get("telemetry")]
+    used = [[gpu["memory_used_gb"]["max"] for gpu in one["gpus"] if gpu.get("memory_used_gb")] for one in seen]
+    own = [[rank["peak_memory_gb"] for rank in record["ranks"]] for record in stored.completed]
+    joules = [1 / one["frames_per_joule"] for one in seen if one.get("frames_per_joule")]
+    return {
+        **of_pair("of_most", of_most),
+        "gpu_memory_gb": _median_of_most(used),
+        "torch_memory_gb": _median_of_most([[one for one in each if one is not None] for each in own]),
+        "frames_per_joule": 1 / formulas.median(joules) if joules else None,
+    }
+
+
+def _median_of_most(rounds: Sequence[Sequence[float]]) -> float | None:
+    most = [max(each) for each in rounds if each]
+    return formulas.median(most) if most else None

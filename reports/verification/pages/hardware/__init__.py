@@ -1,0 +1,1 @@
+"""*Where it ran* and the pages of GPU models."""

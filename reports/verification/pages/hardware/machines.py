@@ -1,0 +1,101 @@
+"""*Machines* and the pages of GPU models: noise, slowed cores, cases on several machines, costs, most frames."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from reports.verification import formulas
+from reports.verification.figures import core_probes
+from reports.verification.figures.neighbours import in_order
+from reports.verification.finding import Json
+from reports.verification.pages.hardware import several_machines
+from reports.verification.pages.hardware.price import price
+from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
+from reports.verification.samples.round_facts import trainings, world_size
+from reports.verification.samples.set_folder import StoredSet, noise_of
+from reports.verification.samples.stored_version import StoredVersion
+
+WORTH_SAYING: Final = 0.05  # share of looks at slowed cores; fewer are not shown
+CPUS: Final = "CPUs"
+
+
+def figures(version: StoredVersion) -> dict[str, Json]:
+    found = {of: row for one in version.sets for of, row in _of_set(one)}
+    prices = {f"{one.folder.name}: cost": price(one) for one in version.shown}
+    return {**found, **{of: row for of, row in prices.items() if row}, **several_machines.figures(version)}
+
+
+def hardware_figures(version: StoredVersion) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for model in sorted({name for one in version.sets for name in _models(one)}):
+        sets = tuple(one for one in version.sets if model in _models(one))
+        part = replace(version, sets=sets)
+        rows = {**_most_frames(part), **several_machines.figures(part)}
+        found |= {f"{model}: {of}": row for of, row in rows.items()}
+    return found
+
+
+def _of_set(one: StoredSet) -> Iterator[tuple[str, Json]]:
+    name = one.folder.name
+    for pair in noise_of(one.cases):
+        runs = {"runs": len(pair["times_s"]), "twin_runs": len(pair["twin_times_s"])}
+        yield f"{name}: {pair['case_id']}", {**runs, "difference": pair["difference"], "noise": pair["noise"]}
+    if slowed := _slowed_cores(one):
+        yield f"{name}: slowed cores", slowed
+    for test in (stored for stored in one.cases if stored.case_id.endswith("-packing")):
+        times_s = [test.published_s[record["round"]] for record in test.completed]
+        probes_us = [core_probes.probe_us(record) for record in test.completed]
+        yield f"{name}: interference test", {"iteration_s": times_s, "core_probe_us": probes_us}
+
+
+def _slowed_cores(one: StoredSet) -> Json | None:
+    """Return what slowed cores did to the cases of a set, its twins and its interference test; None below 5 %."""
+    cases = [stored for stored in one.cases if not stored.case_id.endswith(ALONE_SUFFIX)]
+    fastest = core_probes.fastest_s([record for stored in cases for record in stored.completed])
+    seen = [core_probes.figures(stored.completed, fastest) for stored in cases]
+    seen = [each for each in seen if each["core_looks"]]
+    looks = sum(each["core_looks"] for each in seen)
+    slowed = sum(round(each["slowed_core_share"] * each["core_looks"]) for each in seen)
+    costs = [each["slower_after_slowed_core"] for each in seen if each["slower_after_slowed_core"] is not None]
+    if not looks or slowed < WORTH_SAYING * looks:
+        return None
+    return {
+        "looks": looks,
+        "slowed": slowed,
+        "fastest_probes_s": sorted(fastest.values()),
+        "slower_by": formulas.median(costs) if costs else None,
+        "cases": len(costs),
+    }
+
+
+def _models(one: StoredSet) -> set[str]:
+    gpus = [record["environment"].get("gpus", []) for stored in one.of_report for record in stored.rounds]
+    return {found[0]["name"] if found else CPUS for found in gpus}
+
+
+def _most_frames(version: StoredVersion) -> dict[str, Json]:
+    """Return the most frames per second of each task, for each number of GPUs of one node."""
+    best: dict[tuple[str, int], tuple[float, StoredCase]] = {}
+    for one in version.with_speeds:
+        for stored in _timed_for_speed(one):
+            key = stored.case["task"].removeprefix("Isaac-").removesuffix("-Direct"), world_size(stored.case)
+            frames_per_s = stored.frames / formulas.median([*stored.published_s.values()])
+            if key not in best or frames_per_s > best[key][0]:
+                best[key] = frames_per_s, stored
+    return {
+        f"{stored.case['task']}, {gpus} GPUs": {
+            "frames_per_s": frames_per_s,
+            "case_id": stored.case_id,
+            "runs": len(stored.completed),
+        }
+        for (_, gpus), (frames_per_s, stored) in best.items()
+    }
+
+
+def _timed_for_speed(one: StoredSet) -> Iterator[StoredCase]:
+    """Yield each case that trained, once on each GPU of one node, but those of series with cold starts."""
+    cold = {stored.case["series"] for stored in one.of_report if stored.case.get("kernel_cache") == "empty"}
+    for stored in in_order(one):
+        is_one_training = stored.case.get("workload", "train") == "train" and trainings(stored.case) == 1
+        if is_one_training and stored.completed and stored.case["nnodes"] == 1 and stored.case["series"] not in cold:
+            yield stored

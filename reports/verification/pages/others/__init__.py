@@ -1,0 +1,1 @@
+"""Clocks, nodes, stacks and publications beside these results."""

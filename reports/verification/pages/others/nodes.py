@@ -1,0 +1,43 @@
+"""*Nodes*: how much longer an iteration takes with the same ranks on more nodes."""
+
+from reports.verification import formulas
+from reports.verification.figures.published import curve_of, ratio_of
+from reports.verification.figures.rows import of_pair
+from reports.verification.finding import Json
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.round_facts import world_size
+from reports.verification.samples.set_folder import StoredSet
+from reports.verification.samples.stored_version import StoredVersion
+
+
+def figures(version: StoredVersion) -> dict[str, Json]:
+    """Return each case beside its like on the fewest nodes, then the least and the most of all that completed."""
+    found = {
+        f"{one.folder.name}: {stored.case_id}": _figures(base, stored)
+        for one in version.with_speeds
+        for stored in one.of_report
+        if (base := _on_fewest_nodes(one, stored)).case["nnodes"] < stored.case["nnodes"]
+    }
+    longer = [row["longer_by"] for row in found.values() if row["longer_by"] is not None]
+    if not longer:
+        return found
+    return {**found, "every comparison": {"comparisons": len(longer), "least": min(longer), "most": max(longer)}}
+
+
+def _on_fewest_nodes(one: StoredSet, stored: StoredCase) -> StoredCase:
+    alike = (other for other in one.of_report if _key(other) == _key(stored))
+    return min(alike, key=lambda other: int(other.case["nnodes"]))
+
+
+def _key(stored: StoredCase) -> tuple[object, ...]:
+    return *curve_of(stored.case), world_size(stored.case)
+
+
+def _figures(base: StoredCase, stored: StoredCase) -> Json:
+    """An iteration takes longer by the inverse of the ratio of throughputs, less 1."""
+    found = None
+    if base.published_s and stored.published_s:
+        ratio, span = ratio_of(base, stored)
+        longer: formulas.Interval | None = span and (1 / span[1] - 1, 1 / span[0] - 1)
+        found = 1 / ratio - 1, longer
+    return {"compared_with": base.case_id, **of_pair("longer_by", found)}

@@ -1,0 +1,1 @@
+"""Pages over all of a version: counts, what ran where, and every configuration."""

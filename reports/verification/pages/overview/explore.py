@@ -1,0 +1,62 @@
+"""*Explore*: energy, memory, warm starts and the time to a reward of every configuration, with their intervals."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from reports.verification.figures.rows import of_median
+from reports.verification.finding import Json
+from reports.verification.pages.cost.times_to_reward import times_to_reward
+from reports.verification.pages.tasks.warm_starts import warm_starts_s
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.stored_version import StoredVersion
+
+WITH_FRAMES: Final = {
+    "train", "environment_step", "collection", "collection_ray", "async_pipeline", "policy_rollout",
+    "dataset_recording",
+}  # fmt: skip
+
+
+def figures(version: StoredVersion) -> dict[str, Json]:
+    found = {}
+    for one in version.with_speeds:
+        cold = {stored.case["series"] for stored in one.of_report if stored.case.get("kernel_cache") == "empty"}
+        times = times_to_reward(one)
+        for stored in one.of_report:
+            if _is_shown(stored) and stored.case["series"] not in cold:
+                found[f"{one.folder.name}/{stored.case_id}"] = _figures(stored, times.get(stored.case_id))
+    return found
+
+
+def _is_shown(stored: StoredCase) -> bool:
+    does = stored.case.get("workload", "train")
+    return bool(stored.completed) and stored.case["device"] == "cuda" and does in WITH_FRAMES
+
+
+def _figures(stored: StoredCase, time: tuple[float, list[float | None]] | None) -> Json:
+    seen = [record["telemetry"] for record in stored.completed if record.get("telemetry")]
+    reward, times_s = time or (None, [])
+    reached_s = [time_s for time_s in times_s if time_s is not None]
+    all_reached = bool(reached_s) and len(reached_s) == len(times_s)
+    return {
+        **of_median("joules_per_million_frames", _joules(seen)),
+        **of_median("gpu_memory_gb", [] if _has_neighbours(stored) else _memory_gb(seen)),
+        **of_median("warm_start_s", warm_starts_s(stored)),
+        **of_median("time_to_reward_s", reached_s if all_reached else []),
+        "reward": reward if all_reached else None,
+    }
+
+
+def _joules(seen: Sequence[Json]) -> list[float]:
+    return [1e6 / one["frames_per_joule"] for one in seen if one["frames_per_joule"]]
+
+
+def _memory_gb(seen: Sequence[Json]) -> list[float]:
+    """Of the GPU with most in each run."""
+    of_gpus = [[gpu["memory_used_gb"]["max"] for gpu in one["gpus"] if gpu["memory_used_gb"]] for one in seen]
+    return [max(values) for values in of_gpus if values]
+
+
+def _has_neighbours(stored: StoredCase) -> bool:
+    """Whether env_check found processes of others on the GPUs: they use memory too."""
+    checks = [check for record in stored.completed for check in record["environment"].get("checks", ())]
+    return any((check["name"], check["verdict"]) == ("other_processes", "warning") for check in checks)

@@ -1,0 +1,1 @@
+"""Pages of tasks and their series."""

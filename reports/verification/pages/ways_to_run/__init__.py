@@ -1,0 +1,1 @@
+"""Pages of ways to run: in turns, deterministic, several on one GPU, in two processes."""

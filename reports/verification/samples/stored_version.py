@@ -1,0 +1,84 @@
+"""A version as its pages see it: which sets they show, and which cases of a set."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from reports.verification.finding import Json
+from reports.verification.samples.case_file import CASES
+from reports.verification.samples.set_folder import StoredSet
+
+MANIFEST: Final = "report.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredVersion:
+    """The sets of one folder in the order of its ``report.toml``; ``roles`` by the name of a set's folder.
+
+    ``contributors`` says whose a set is, if not the project's own; ``older`` are older versions, newest first.
+    """
+
+    sets: tuple[StoredSet, ...]
+    roles: Mapping[str, str] = field(default_factory=dict)
+    contributors: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    older: tuple["StoredVersion", ...] = field(default=(), repr=False)
+
+    @property
+    def shown(self) -> tuple[StoredSet, ...]:
+        """The sets that are meant for the pages: those that show scaling, or else every one that is not archived."""
+        kept = tuple(one for one in self.sets if self.role(one) != "archive")
+        return tuple(one for one in kept if self.role(one) == "scaling") or kept
+
+    @cached_property
+    def with_speeds(self) -> tuple[StoredSet, ...]:
+        """Those shown in which a run on a GPU settled: only their speeds mean something."""
+        return tuple(one for one in self.shown if one.has_speeds)
+
+    def whose(self, one: StoredSet) -> str | None:
+        return self.contributors.get(one.folder.name)
+
+    @property
+    def own(self) -> tuple[StoredSet, ...]:
+        """Those that nobody else measured."""
+        return tuple(one for one in self.sets if one.folder.name not in self.contributors)
+
+    def role(self, one: StoredSet) -> str:
+        return self.roles.get(one.folder.name, "scaling")
+
+
+def stored_version(
+    sets: Sequence[StoredSet],
+    roles: Mapping[str, str],
+    contributors: Mapping[str, str] | None = None,
+    *,
+    name: str = "",
+    older: Sequence[StoredVersion] = (),
+) -> StoredVersion:
+    """Return the sets in the order of ``roles``. Raises ValueError for a set that has none."""
+    order = [*roles]
+    in_order = tuple(sorted(sets, key=lambda one: order.index(one.folder.name)))
+    return StoredVersion(sets=in_order, roles=roles, contributors=contributors or {}, name=name, older=tuple(older))
+
+
+def roles_of(folder: Path) -> dict[str, str]:
+    """Return the role of each set: those that ``report.toml`` names in its order, then others, which show scaling.
+
+    Raises ValueError and LookupError if the file is not what labscale writes.
+    """
+    there = sorted(path.parent.name for path in folder.glob(f"*/{CASES}"))  # results of other tools have no cases
+    named = {entry["folder"]: entry.get("role", "scaling") for entry in _entries(folder) if entry["folder"] in there}
+    return {**named, **{name: "scaling" for name in there if name not in named}}
+
+
+def contributors_of(folder: Path) -> dict[str, str]:
+    """Return who measured a set, of those that ``report.toml`` calls contributed. Raises as ``roles_of`` does."""
+    return {entry["folder"]: entry["contributed_by"] for entry in _entries(folder) if "contributed_by" in entry}
+
+
+def _entries(folder: Path) -> list[Json]:
+    path = folder / MANIFEST
+    return tomllib.loads(path.read_text(encoding="utf-8")).get("set", []) if path.is_file() else []
