@@ -62,11 +62,11 @@ def _rate(stored: StoredCase, column: str) -> float | None:
     """Return frames over the median time of the slowest rank; of steps that time is known in marked iterations."""
     if stored.case.get("workload") == "all_reduce":
         return None
-    time_s = median_of([_slowest_median_s(record, column) for record in stored.completed])
+    time_s = median_of([slowest_median_s(record, column) for record in stored.completed])
     return stored.frames / time_s if time_s else None
 
 
-def _slowest_median_s(record: Json, column: str) -> float | None:
+def slowest_median_s(record: Json, column: str) -> float | None:
     is_step = column == RATES["step_fps"]
     known = formulas.marked_iterations(record) if is_step else formulas.counted_iterations(record, formulas.MSER_RULE)
     columns = [rank["samples"].get(column, []) for rank in record["ranks"]]
@@ -76,7 +76,7 @@ def _slowest_median_s(record: Json, column: str) -> float | None:
 
 def _ranks(records: Sequence[Json]) -> Json:
     """Return which rank is fastest and slowest in the median round, with its time over that of the median rank."""
-    ratios = [*zip(*map(_over_median_rank, records), strict=True)]
+    ratios = [*zip(*map(over_median_rank, records), strict=True)]
     if not ratios:
         return dict.fromkeys(("fastest_rank", "fastest_rank_ratio", "slowest_rank", "slowest_rank_ratio"))
     ordered = sorted((formulas.median(of_rank), rank) for rank, of_rank in enumerate(ratios))
@@ -84,7 +84,7 @@ def _ranks(records: Sequence[Json]) -> Json:
     return {"fastest_rank": fastest, "fastest_rank_ratio": least, "slowest_rank": slowest, "slowest_rank_ratio": most}
 
 
-def _over_median_rank(record: Json) -> list[float]:
+def over_median_rank(record: Json) -> list[float]:
     """Return the median time of each rank over that of the median rank; nothing of one rank alone."""
     counted = formulas.counted_iterations(record, formulas.MSER_RULE)
     columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]

@@ -13,7 +13,7 @@ from reports.verification.pages.hardware import machines
 from reports.verification.pages.history import history
 from reports.verification.pages.others import clock, nodes, published_beside, stacks
 from reports.verification.pages.overview import explore, first_page, limits, support
-from reports.verification.pages.tasks import remarks, scaling, starts
+from reports.verification.pages.tasks import charts, remarks, scaling, starts
 from reports.verification.pages.tuning import division, learning
 from reports.verification.pages.ways_to_run import determinism, lerobot, pipelines, shared_gpu, turns
 from reports.verification.samples.set_folder import StoredSet
@@ -25,6 +25,7 @@ _BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_
 # Page -> what it is said of -> figures; of no thing where the page says nothing of this version.
 PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "acceptance": judged_sets.figures,
+    "charts": charts.figures,
     "choosing": choosing.figures,
     "clock": clock.figures,
     "determinism": determinism.figures,
@@ -60,7 +61,7 @@ def check_pages(
 ) -> list[Finding]:
     """Check the file of a folder of sets; return what differs, which is nothing if there is no such file.
 
-    ``older``: the versions that stand beside it. What is said of one that does not is not checked.
+    ``older``: the versions that stand beside it. Without any, what is said of older versions is not checked.
     """
     path = folder / PAGE_FIGURES
     where = path.relative_to(root).as_posix()
@@ -68,22 +69,16 @@ def check_pages(
 
 
 def unchecked_pages(folder: Path, *, root: Path, older: Sequence[StoredVersion]) -> tuple[str, ...]:
-    """Return a sentence if pages compare the version with others that do not stand beside it."""
+    """Return a sentence if pages compare the version with others and none stands beside it."""
     path = folder / PAGE_FIGURES
     try:
-        missing = _missing(read_json(path), older) if path.is_file() else []
+        needed = list(map(str, read_json(path)["older"])) if path.is_file() and not older else []
     except (AttributeError, LookupError, TypeError, ValueError):  # a finding of ``check_pages``
         return ()
-    if not missing:
+    if not needed:
         return ()
-    pages, name = " and ".join(sorted(_OF_SEVERAL_VERSIONS)), folder.relative_to(root).as_posix()
-    return (f"{name}: its pages {pages} are not checked: they need {' and '.join(missing)}, not found beside it.",)
-
-
-def _missing(document: Json, older: Sequence[StoredVersion]) -> list[str]:
-    """Return the versions that the pages were compared with and that are not there."""
-    beside = {version.name for version in older}
-    return [str(name) for name in document["older"] if name not in beside]
+    pages, name = ", ".join(sorted(_OF_SEVERAL_VERSIONS)), folder.relative_to(root).as_posix()
+    return (f"{name}: not checked, because {' and '.join(needed)} is not beside it: what its pages {pages} compare.",)
 
 
 def _check(path: Path, where: str, sets: Sequence[StoredSet], older: Sequence[StoredVersion]) -> Iterator[Finding]:
@@ -95,7 +90,7 @@ def _check(path: Path, where: str, sets: Sequence[StoredSet], older: Sequence[St
         yield from differing(where, "roles", *found, next_step=_BUILD_AGAIN)
         whose = [document.get("contributors", {}), contributors_of(path.parent)]
         yield from differing(where, "contributors", *whose, next_step=_BUILD_AGAIN)
-    is_alone = bool(_missing(document, older))
+    is_alone = bool(document["older"]) and not older
     if not is_alone:
         names = [version.name for version in older]
         yield from differing(where, "older", document["older"], names, next_step=_BUILD_AGAIN)

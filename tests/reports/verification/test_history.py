@@ -209,7 +209,9 @@ def test_a_version_alone_is_said_not_to_be_compared(versions: Path, capsys: pyte
     assert of_pages(versions / "2026.10") == []
     main([str(versions / "2026.10")])
     said = capsys.readouterr().out
-    assert ".: its pages history and support are not checked: they need 2026.9, not found beside it." in said
+    assert (
+        ".: not checked, because 2026.9 is not beside it: what its pages acceptance, history, support compare." in said
+    )
 
 
 def test_a_forged_change_is_named_beside_the_older_version(versions: Path) -> None:
