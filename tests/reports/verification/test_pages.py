@@ -66,7 +66,7 @@ def forged(value: Any) -> Any:
         name, first = next(iter(value.items()))
         return {**value, name: forged(first)}
     if isinstance(value, list):
-        return [forged(value[0]), *value[1:]]
+        return [forged(value[0]), *value[1:]] if value else [0.5]
     if isinstance(value, bool) or value is None:
         return 0.5
     return f"{value} too" if isinstance(value, str) else value * 1.001 or 0.001
