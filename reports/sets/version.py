@@ -67,9 +67,9 @@ class ResultSet:
         return lines(self.campaign, by=self.contributor.name if self.contributor else None)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Version:
-    """``older`` are the versions that this one can be compared with, newest first."""
+    """``older`` are the versions that this one can be compared with, newest first. Equal is only the same object."""
 
     name: str
     folder: Path

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ DATA_FOLDER: Final = "data"
 CSV_NAME: Final = "cases.csv"
 
 
+@cache
 def files(version: Version) -> dict[str, dict[str, bytes]]:
     """Title of a group -> address below ``DATA_FOLDER`` -> content."""
     groups = {"All cases in one table": _of_all(version)} if version.sets else {}
