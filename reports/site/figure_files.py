@@ -18,7 +18,7 @@ from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.version import Version, read_version, version_order
 from reports.site.publish import older_folders, with_older
 from reports.site.topics import topics
-from reports.verification.pages.every_page import PAGE_FIGURES
+from reports.verification.samples.stored_version import PAGE_FIGURES
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser, exit_code_of, results_path
 

@@ -13,7 +13,7 @@ from reports.sets.imported.imported_set import bundle_paths
 from reports.sets.measured import Measured, measured_of_cases
 from reports.sets.version import ResultSet, Version
 from reports.verification.hashes import SUMS, members
-from reports.verification.pages.every_page import PAGE_FIGURES
+from reports.verification.samples.stored_version import PAGE_FIGURES
 from reports.verification.weaknesses import WEAKNESSES
 
 DATA_FOLDER: Final = "data"

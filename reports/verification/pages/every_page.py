@@ -18,9 +18,14 @@ from reports.verification.pages.tuning import division, learning
 from reports.verification.pages.ways_to_run import determinism, lerobot, pipelines, shared_gpu, turns
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.shape import read_json
-from reports.verification.samples.stored_version import StoredVersion, contributors_of, roles_of, stored_version
+from reports.verification.samples.stored_version import (
+    PAGE_FIGURES,
+    StoredVersion,
+    contributors_of,
+    roles_of,
+    stored_version,
+)
 
-PAGE_FIGURES: Final = "page_figures.json"
 _BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`."
 # Page -> what it is said of -> figures; of no thing where the page says nothing of this version.
 PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {

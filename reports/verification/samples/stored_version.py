@@ -12,6 +12,7 @@ from reports.verification.samples.case_file import CASES
 from reports.verification.samples.set_folder import StoredSet
 
 MANIFEST: Final = "report.toml"
+PAGE_FIGURES: Final = "page_figures.json"  # what pages say besides figures.json
 
 
 @dataclass(frozen=True, kw_only=True)

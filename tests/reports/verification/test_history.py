@@ -13,12 +13,11 @@ from reports.site import figure_files
 from reports.topics.history.comparison import compare
 from reports.verification import formulas
 from reports.verification.command import main, verify
-from reports.verification.pages.every_page import PAGE_FIGURES
 from reports.verification.pages.history import case_by_case
 from reports.verification.samples import case_file, set_folder
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.set_folder import StoredSet
-from reports.verification.samples.stored_version import StoredVersion
+from reports.verification.samples.stored_version import PAGE_FIGURES, StoredVersion
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult, RunRecord
 from suite.schema.transport import Transport

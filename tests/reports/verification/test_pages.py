@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from reports.verification.finding import Json
-from reports.verification.pages.every_page import PAGE_FIGURES, PAGES, check_page, check_pages
+from reports.verification.pages.every_page import PAGES, check_page, check_pages
 from reports.verification.samples.older_versions import older_versions
 from reports.verification.samples.set_folder import StoredSet, read_set
-from reports.verification.samples.stored_version import StoredVersion, stored_version
+from reports.verification.samples.stored_version import PAGE_FIGURES, StoredVersion, stored_version
 from suite.files.paths import ROOT
 
 type Version = tuple[Path, list[StoredSet], tuple[StoredVersion, ...]]
