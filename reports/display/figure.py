@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import vl_convert
@@ -119,10 +120,16 @@ def vega_lite_version(schema: str) -> str:
 
 
 def _static_svg(spec: Mapping[str, Any], *, alt_text: str, width_px: int) -> str:
-    drawn = {**_still(spec), "width": width_px}
-    svg: str = vl_convert.vegalite_to_svg(drawn, vl_version=vega_lite_version(spec["$schema"]))
+    drawn = json.dumps({**_still(spec), "width": width_px}, separators=(",", ":"))
     label = f'<svg role="img" aria-label="{html.escape(alt_text)}" font-family="{FONT}" '
-    return _lean(svg).replace("<svg ", label, 1)
+    return _drawn(drawn, vega_lite_version(spec["$schema"])).replace("<svg ", label, 1)
+
+
+@cache
+def _drawn(spec: str, version: str) -> str:
+    """Draw a spec once: some charts stand on two pages. ``spec``: its JSON."""
+    svg: str = vl_convert.vegalite_to_svg(spec, vl_version=version)
+    return _lean(svg)
 
 
 def _still(spec: Mapping[str, Any]) -> Mapping[str, Any]:
