@@ -61,7 +61,7 @@ EXTRA = {
     "tasks/film/newton_camera.py": {"isaaclab_newton"},
     "tasks/film/watching.py": {"isaaclab_visualizers"},
     "reports/display/figure.py": {"vl_convert"},
-    "reports/analysis/scaling/scaling_laws.py": {"numpy", "scipy"},
+    "reports/analysis/scaling/scaling_laws.py": {"numpy"},
     "reports/topics/history/command.py": {"rich"},
     "reports/accept/command.py": {"rich"},
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},

@@ -7,11 +7,13 @@ than ideal.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
 from suite.files.wording import counted
@@ -160,14 +162,27 @@ def _unfit(form: _Form, group: ScalingGroup, *, needed: int) -> str | None:
 
 
 def _solved(form: _Form, world_sizes: Sequence[int], fps: Sequence[float]) -> Coefficients:
-    """Least squares of the relative error: every row is divided by its target, which then is 1."""
-    from scipy.optimize import nnls  # noqa: PLC0415  (takes half a second, which only pages with laws have to wait for)
+    """Least squares of the relative error: every row is divided by its target, which then is 1.
 
+    No coefficient is below 0: of all choices of terms whose least squares are not, the best one. SciPy has this too
+    (``optimize.nnls``), and takes half a second to load.
+    """
     targets = [form.target(n, value) for n, value in zip(world_sizes, fps, strict=True)]
     rows = np.array([form.basis(n) for n in world_sizes]) / np.array(targets)[:, None]
     scales = np.linalg.norm(rows, axis=0)  # the columns differ by orders of magnitude
-    coefficients, _ = nnls(rows / scales, np.ones(len(targets)))
-    return tuple(float(value) for value in coefficients / scales)
+    best = min(_allowed(rows / scales), key=lambda found: float(np.linalg.norm(rows / scales @ found - 1)))
+    return tuple(float(value) for value in best / scales)
+
+
+def _allowed(rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Yield the least squares of every choice of terms that has no coefficient below 0; the target is 1 everywhere."""
+    terms = rows.shape[1]
+    for choice in product((False, True), repeat=terms):
+        if any(choice):
+            chosen, found = np.array(choice), np.zeros(terms)
+            found[chosen] = np.linalg.lstsq(rows[:, chosen], np.ones(len(rows)))[0]
+            if (found >= 0).all():
+                yield found
 
 
 def _parameter(form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float]) -> Estimate:

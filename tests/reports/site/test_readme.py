@@ -1,5 +1,6 @@
 """README.md says what results in git say, is short, and the pages it leads to are those of the book."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from reports.sets.evidence import has_fingerprints
 from reports.site import figure_files, guide
 from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, tuned, what_ran_where
 from reports.topics.losses.findings import places_of_cases
+from reports.verification.finding import differing
 from suite.campaign.runs import upstream
 from suite.files.paths import ROOT
 from suite.records.store import load_results
@@ -30,7 +32,9 @@ def test_the_readme_shows_what_ran_where() -> None:
 def test_the_figures_in_git_are_those_of_the_report() -> None:
     """Whoever changes a rule of figures writes the files anew: ``python -m reports.site.figure_files``."""
     for name, text in figure_files.texts(committed_version()).items():
-        assert (RESULTS / name).read_text(encoding="utf-8") == text
+        stored = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+        # Least squares differ in their last digit from processor to processor.
+        assert [str(finding) for finding in differing(name, "figures", stored, json.loads(text))] == []
 
 
 def test_tuned_settings_name_how_many_gpus_they_ran_on() -> None:
