@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from reports.display.estimate_figures import estimate_figures
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.determinism.model import Pair, Repeats, equal_cases, pairs, range_of_longer
 
@@ -35,9 +34,9 @@ def _figures(pair: Pair) -> Figures:
     (shipped_s, deterministic_s), (shipped, deterministic) = pair.times_s, pair.repeats
     return {
         "compared_with": pair.shipped.case.case_id,
-        **estimate_figures("as_shipped_s", shipped_s),
-        **estimate_figures("deterministic_s", deterministic_s),
-        **estimate_figures("ratio", pair.longer),
+        **with_interval("as_shipped_s", shipped_s),
+        **with_interval("deterministic_s", deterministic_s),
+        **with_interval("ratio", pair.longer),
         **_repeats("as_shipped", shipped),
         **_repeats("deterministic", deterministic),
     }

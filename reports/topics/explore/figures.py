@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from reports.display.estimate_figures import estimate_figures
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.explore.model import Point, points
 
@@ -22,5 +21,5 @@ def explore_figures(version: Version) -> Mapping[str, Figures]:
 
 
 def _figures(point: Point) -> Figures:
-    known = [estimate_figures(name, point.figures.get(key)) for key, name in NAMES.items()]
+    known = [with_interval(name, point.figures.get(key)) for key, name in NAMES.items()]
     return {name: value for found in known for name, value in found.items()} | {"reward": point.reward}

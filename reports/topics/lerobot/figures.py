@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from reports.display.estimate_figures import estimate_figures
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.lerobot.model import Acting, Recording, acting, most_acting, most_written, recordings
 
@@ -29,13 +28,13 @@ def lerobot_figures(version: Version) -> Mapping[str, Figures]:
 
 def _acting(each: Acting) -> Figures:
     return {
-        **estimate_figures("latency_s", each.latency_s),
-        **estimate_figures("latency_of_99_percent_s", each.rare_latency_s),
+        **with_interval("latency_s", each.latency_s),
+        **with_interval("latency_of_99_percent_s", each.rare_latency_s),
     }
 
 
 def _recording(each: Recording) -> Figures:
     return {
-        **estimate_figures("written_frames_per_s", each.written_fps),
-        **estimate_figures("bytes_per_frame", each.bytes_per_frame),
+        **with_interval("written_frames_per_s", each.written_fps),
+        **with_interval("bytes_per_frame", each.bytes_per_frame),
     }

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side
-from reports.display.estimate_figures import estimate_figures
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 
 
@@ -28,4 +27,4 @@ def longer_on_nodes(pairs: Sequence[CasePair]) -> list[float]:
 
 
 def _figures(pair: CasePair) -> Figures:
-    return {"compared_with": pair.base.case.case_id, **estimate_figures("longer_by", pair.slower_by)}
+    return {"compared_with": pair.base.case.case_id, **with_interval("longer_by", pair.slower_by)}

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from reports.analysis.stack_parts import Side, StackPair, stack_pairs
 from reports.analysis.time_split import PARTS
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.others.pairs_page import pairs_by_stacks
-from suite.statistics.intervals import Estimate
 
 
 def stack_figures(version: Version) -> Mapping[str, Figures]:
@@ -30,10 +29,10 @@ def stack_figures(version: Version) -> Mapping[str, Figures]:
 def _figures(pair: StackPair) -> Figures:
     return {
         "compared_with": pair.base.case.case_id,
-        **_estimate("ratio", pair.ratio.over_base),
+        **with_interval("ratio", pair.ratio.over_base),
         "against_noise": pair.speed,
         "noise": pair.noise,
-        **_estimate("slower_by", pair.ratio.slower_by),
+        **with_interval("slower_by", pair.ratio.slower_by),
         **_side(pair.case),
         "of_compared": _side(pair.base),
         "longer_s": {name: pair.longer_s[part] for name, part in PARTS.items() if part in pair.longer_s},
@@ -52,7 +51,3 @@ def _of_all(pairs: Sequence[StackPair]) -> Figures:
     slower_by = [pair.ratio.slower_by.value for pair in pairs if pair.ratio.slower_by]
     slower = sum(pair.speed == "slower" for pair in pairs)
     return {"compared": len(pairs), "slower": slower, "slower_by_range": [min(slower_by), max(slower_by)]}
-
-
-def _estimate(name: str, found: Estimate | None) -> Figures:
-    return {name: found and found.value, f"{name}_interval": found and found.interval and [*found.interval]}

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from reports.display.estimate_figures import estimate_figures
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.pipeline.model import Pipeline, pipelines
 from reports.topics.pipeline.ray_model import OverRay, over_ray
@@ -29,9 +28,9 @@ def ray_figures(version: Version) -> Mapping[str, Figures]:
 
 def _pipeline(each: Pipeline) -> Figures:
     return {
-        **estimate_figures("optimiser_steps_per_s", each.updates_per_s),
-        **estimate_figures("collecting_frames_per_s", each.collecting_fps),
-        **estimate_figures("over_in_turn", each.over_in_turn),
+        **with_interval("optimiser_steps_per_s", each.updates_per_s),
+        **with_interval("collecting_frames_per_s", each.collecting_fps),
+        **with_interval("over_in_turn", each.over_in_turn),
         "batches_between_syncs": each.batches_between_syncs,
         "staleness_updates": each.staleness,
         "overlapped": each.overlapped,
@@ -40,7 +39,7 @@ def _pipeline(each: Pipeline) -> Figures:
 
 def _over_ray(each: OverRay) -> Figures:
     return {
-        **estimate_figures("here_frames_per_s", each.here_fps),
-        **estimate_figures("over_here", each.over_here),
+        **with_interval("here_frames_per_s", each.here_fps),
+        **with_interval("over_here", each.over_here),
         "collecting": each.collecting,
     }

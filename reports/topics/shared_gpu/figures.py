@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from reports.display.estimate_figures import estimate_figures
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.shared_gpu.model import Shared, groups, range_of_gains, range_of_speeds
 
@@ -24,11 +23,11 @@ def shared_gpu_figures(version: Version) -> Mapping[str, Figures]:
 def _figures(each: Shared) -> Figures:
     slowest, fastest = each.each_fps or (None, None)
     return {
-        **estimate_figures("total_frames_per_s", each.total_fps),
+        **with_interval("total_frames_per_s", each.total_fps),
         "slowest_frames_per_s": slowest,
         "fastest_frames_per_s": fastest,
-        **estimate_figures("total_ratio", each.over_one),
-        **estimate_figures("each_ratio", each.each_over_alone),
+        **with_interval("total_ratio", each.over_one),
+        **with_interval("each_ratio", each.each_over_alone),
         "all_at_work_share": each.all_at_work,
         "mps": each.mps,
     }

@@ -13,11 +13,10 @@ from reports.analysis.start_ups import (
     start_ups,
     whole_of,
 )
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.tasks.start_up import says_most
 from suite.schema.record import CaseResult
-from suite.statistics.intervals import Estimate
 from suite.statistics.start_up import StartUp
 
 
@@ -61,7 +60,7 @@ def _of_work(each: ColdAndWarm) -> Figures:
     return {
         **_of_starts("cold", each.cold),
         **_of_starts("warm", each.warm),
-        **_estimate("ratio", each.ratio if each.has_both else None),
+        **with_interval("ratio", each.ratio if each.has_both else None),
         "longer_by_s": each.whole_longer_by_s if each.has_both else None,
         "parts_longer_by_s": {part.replace(" ", "_"): longer_s[part] for part in PARTS if part in longer_s},
         "kernels_compiled": _ends(each.kernels_compiled),
@@ -73,14 +72,10 @@ def _of_starts(kind: str, starts: Sequence[StartUp]) -> Figures:
     parts_s = median_parts_s(starts) if starts else {}
     return {
         f"{kind}_starts": len(starts),
-        **_estimate(f"{kind}_start_s", whole_of(starts) if starts else None),
+        **with_interval(f"{kind}_start_s", whole_of(starts) if starts else None),
         f"{kind}_parts_s": {part.replace(" ", "_"): time_s for part, time_s in parts_s.items()},
     }
 
 
 def _ends(counts: Sequence[int]) -> list[int] | None:
     return [min(counts), max(counts)] if counts else None
-
-
-def _estimate(name: str, found: Estimate | None) -> Figures:
-    return {name: found and found.value, f"{name}_interval": found and found.interval and [*found.interval]}

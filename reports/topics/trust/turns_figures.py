@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from reports.display.estimate_figures import estimate_figures
-from reports.display.topic import Figures
+from reports.display.topic import Figures, with_interval
 from reports.sets.version import ResultSet, Version
 from reports.topics.trust.turns_check import Difference, TurnsCheck, judged, mean_ratio, pairs_of, pooled, turns_check
 
@@ -20,13 +19,13 @@ def turns_figures(version: Version) -> Mapping[str, Figures]:
             "sets": case.sets,
             "in_turns_runs": case.in_turns_rounds,
             "alone_runs": case.alone_rounds,
-            **estimate_figures("ratio", case.ratio),
+            **with_interval("ratio", case.ratio),
         }
     counts = judged([case for _, checked in found for case in checked.cases])
     said["all"] = {
         "cases": counts.cases,
         "outside_noise": counts.outside,
-        **estimate_figures("ratio", mean_ratio(pairs)),
+        **with_interval("ratio", mean_ratio(pairs)),
     }
     return said
 
@@ -38,7 +37,7 @@ def _of_set(one: ResultSet, checked: TurnsCheck) -> Mapping[str, Figures]:
         one.name: {
             "cases": counts.cases,
             "outside_noise": counts.outside,
-            **estimate_figures("ratio", checked.over_all),
+            **with_interval("ratio", checked.over_all),
             "in_turns_gpu_minutes": checked.in_turns_minutes,
             "alone_gpu_minutes": checked.alone_minutes,
             "cost_ratio": checked.cost,
@@ -49,9 +48,9 @@ def _of_set(one: ResultSet, checked: TurnsCheck) -> Mapping[str, Figures]:
 
 def _of_case(case: Difference) -> Figures:
     return {
-        **estimate_figures("in_turns_s", case.in_turns_s),
-        **estimate_figures("alone_s", case.alone_s),
+        **with_interval("in_turns_s", case.in_turns_s),
+        **with_interval("alone_s", case.alone_s),
         "in_turns_runs": case.in_turns_rounds,
         "alone_runs": case.alone_rounds,
-        **estimate_figures("ratio", case.ratio),
+        **with_interval("ratio", case.ratio),
     }
