@@ -1,7 +1,7 @@
 """What the rounds of a set store of their work besides their times. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from suite.files.wording import counted
@@ -20,13 +20,18 @@ def has_fingerprints(results: Iterable[CaseResult]) -> bool:
     return all(record.workload for result in results for record in result.completed)
 
 
-def missing(results: Iterable[CaseResult]) -> str:
-    """Return sentences on the evidence that completed rounds lack; empty if they lack none."""
+def lacking(results: Iterable[CaseResult]) -> Counter[str]:
+    """Return how many completed rounds do not store each kind of evidence."""
     records = [record for result in results for record in result.completed]
-    lacking = Counter({what: sum(not has(record) for record in records) for what, has in EVIDENCE.items()})
+    return Counter({what: sum(not has(record) for record in records) for what, has in EVIDENCE.items()})
+
+
+def missing(results: Sequence[CaseResult]) -> str:
+    """Return sentences on the evidence that completed rounds lack; empty if they lack none."""
+    rounds, found = sum(len(result.completed) for result in results), lacking(results)
     said = []
-    for number in sorted(set(lacking.values()) - {0}, reverse=True):
-        *others, last = (what for what, count in lacking.items() if count == number)
+    for number in sorted(set(found.values()) - {0}, reverse=True):
+        *others, last = (what for what, count in found.items() if count == number)
         listed = f"{', '.join(others)} and {last}" if others else last
-        said.append(f"{number} of {counted(len(records), 'round')} did not store {listed}.")
+        said.append(f"{number} of {counted(rounds, 'round')} did not store {listed}.")
     return " ".join(said)

@@ -1,13 +1,15 @@
 """What the pages of machines say besides figures.json. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from reports.analysis.cost import Cost
 from reports.analysis.time_split import core_probe_us
 from reports.display.topic import Figures
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware.full_core_speed import SharedCase, come_closer, shared_cases_of
-from reports.topics.hardware.gpu_page import best_of, gpu_models, of_model
+from reports.topics.hardware.gpu_page import best_of, counts_of, gpu_models, of_model
+from reports.topics.hardware.page import machine_counts
 from suite.statistics.aa_noise import TwinPair
 from suite.statistics.core_speed import SlowedCores
 from suite.statistics.reduce import round_time_s
@@ -17,7 +19,8 @@ def machine_figures(version: Version) -> Mapping[str, Figures]:
     """Return figures of A/A pairs, slowed cores, interference tests and costs by set, and of cases on many machines."""
     said = {of: figures for one in version.sets for of, figures in _of_set(one).items()}
     said |= {f"{one.name}: cost": _cost(found) for one in version.shown if (found := one.campaign.cost)}
-    return {**said, **_shared(version)}
+    machines, checked, warned = machine_counts(version)
+    return {**said, **_shared(version), "machines": {"machines": machines, "checked": checked, "with_fault": warned}}
 
 
 def hardware_figures(version: Version) -> Mapping[str, Figures]:
@@ -29,6 +32,7 @@ def hardware_figures(version: Version) -> Mapping[str, Figures]:
             figures = {"frames_per_s": fps, "case_id": result.case.case_id, "runs": len(result.completed)}
             said[f"{model}: {result.case.task}, {gpus} GPUs"] = figures
         said |= {f"{model}: {of}": figures for of, figures in _shared(part).items()}
+        said[f"{model}: machines"] = asdict(counts_of(part, model))
     return said
 
 

@@ -1,7 +1,7 @@
 """The page of a GPU model: its machines, what was made on them, and what is known of how steady they are."""
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import measured_for_speed, task_name
@@ -46,13 +46,32 @@ def of_model(version: Version, model: str) -> Version:
 
 def opening(version: Version, model: str) -> Html:
     """How many machines, when, and how much ran on them. ``version``: the part of this model."""
-    found = machines_of(version, model)
-    runs = sum(place.num_rounds for machine in found for place in machine.places)
-    most = max((len(machine.environment.gpus) for machine in found), default=0)
-    up_to = f", with up to {counted(most, 'GPU')}" if most else ""
-    ran = f"{counted(runs, 'run')} in {counted(len(version.sets), 'set')}"
+    found = counts_of(version, model)
+    up_to = f", with up to {counted(found.most_gpus, 'GPU')}" if found.most_gpus else ""
+    ran = f"{counted(found.runs, 'run')} in {counted(found.sets, 'set')}"
     kind = "without GPUs" if model == CPUS else f"with {model}"
-    return answer_of_page(f"{counted(len(found), 'machine')} {kind}{up_to}: {ran}.")
+    return answer_of_page(f"{counted(found.machines, 'machine')} {kind}{up_to}: {ran}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """Machines of one GPU model, and what ran on them."""
+
+    machines: int
+    most_gpus: int  # of one machine
+    runs: int
+    sets: int
+
+
+def counts_of(version: Version, model: str) -> Counts:
+    """``version``: the part of this model."""
+    found = machines_of(version, model)
+    return Counts(
+        machines=len(found),
+        most_gpus=max((len(machine.environment.gpus) for machine in found), default=0),
+        runs=sum(place.num_rounds for machine in found for place in machine.places),
+        sets=len(version.sets),
+    )
 
 
 def machines_of(version: Version, model: str) -> tuple[Machine, ...]:

@@ -72,14 +72,20 @@ def environments(version: Version) -> Html:
 
 def opening(version: Version) -> Html:
     """Return the page's answer: how many machines of which kinds ran, and on how many env_check found something."""
-    found = version.machines
-    if not found:
+    if not version.machines:
         return answer_of_page("Nothing here was measured by labscale.")
-    kinds = sorted({gpu_name(machine.environment) or "CPUs" for machine in found})
-    checked = [machine.places for machine in found if any(place.environment.checks for place in machine.places)]
-    warned = sum(any(_has_fault(place) for place in places) for places in checked)
-    of_checks = f"env_check looked at {len(checked)} of them, and named a fault on {warned}."
-    return answer_of_page(f"{counted(len(found), 'machine')} ran this: {', '.join(kinds)}. {of_checks}")
+    kinds = sorted({gpu_name(machine.environment) or "CPUs" for machine in version.machines})
+    found, checked, warned = machine_counts(version)
+    of_checks = f"env_check looked at {checked} of them, and named a fault on {warned}."
+    return answer_of_page(f"{counted(found, 'machine')} ran this: {', '.join(kinds)}. {of_checks}")
+
+
+def machine_counts(version: Version) -> tuple[int, int, int]:
+    """Return how many machines there are, on how many env_check looked, and on how many it named a fault."""
+    checked = [
+        machine.places for machine in version.machines if any(place.environment.checks for place in machine.places)
+    ]
+    return len(version.machines), len(checked), sum(any(map(_has_fault, places)) for places in checked)
 
 
 def _shown(version: Version, machine: Machine) -> Cell:

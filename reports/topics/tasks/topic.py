@@ -10,6 +10,7 @@ from reports.display.series_tables import series_subject
 from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
 from reports.sets.version import Version
 from reports.topics.tasks.chart_figures import chart_figures
+from reports.topics.tasks.count_figures import count_figures
 from reports.topics.tasks.overview import series_of, tasks
 from reports.topics.tasks.remarks_figures import remarks_figures
 from reports.topics.tasks.scaling_figures import scaling_figures
@@ -49,5 +50,11 @@ TOPIC: Final = Topic(
         Page(text="curves", is_shown=has_speeds),
         Page(text="task", part="Tasks", is_shown=has_speeds, made=_tasks),
     ),
-    figures={"charts": chart_figures, "remarks": remarks_figures, "scaling": scaling_figures, "starts": start_figures},
+    figures={
+        "charts": chart_figures,
+        "counts": count_figures,
+        "remarks": remarks_figures,
+        "scaling": scaling_figures,
+        "starts": start_figures,
+    },
 )

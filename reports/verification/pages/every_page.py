@@ -12,7 +12,7 @@ from reports.verification.pages.findings import every_section, losses
 from reports.verification.pages.hardware import machines
 from reports.verification.pages.history import history
 from reports.verification.pages.others import clock, nodes, published_beside, stacks
-from reports.verification.pages.overview import explore, first_page, limits, support
+from reports.verification.pages.overview import counts, explore, first_page, limits, support
 from reports.verification.pages.tasks import charts, remarks, scaling, starts
 from reports.verification.pages.tuning import division, learning
 from reports.verification.pages.ways_to_run import determinism, lerobot, pipelines, shared_gpu, turns
@@ -33,6 +33,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "charts": charts.figures,
     "choosing": choosing.figures,
     "clock": clock.figures,
+    "counts": counts.figures,
     "determinism": determinism.figures,
     "division": division.figures,
     "explore": explore.figures,

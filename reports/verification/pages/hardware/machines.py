@@ -1,6 +1,6 @@
 """*Machines* and the pages of GPU models: noise, slowed cores, cases on several machines, costs, most frames."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,7 +8,7 @@ from reports.verification import formulas
 from reports.verification.figures import core_probes
 from reports.verification.figures.neighbours import in_order
 from reports.verification.finding import Json
-from reports.verification.pages.hardware import several_machines
+from reports.verification.pages.hardware import counted_machines, several_machines
 from reports.verification.pages.hardware.price import price
 from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
 from reports.verification.samples.round_facts import trainings, world_size
@@ -22,7 +22,8 @@ CPUS: Final = "CPUs"
 def figures(version: StoredVersion) -> dict[str, Json]:
     found = {of: row for one in version.sets for of, row in _of_set(one)}
     prices = {f"{one.folder.name}: cost": price(one) for one in version.shown}
-    return {**found, **{of: row for of, row in prices.items() if row}, **several_machines.figures(version)}
+    known = {of: row for of, row in prices.items() if row}
+    return {**found, **known, **several_machines.figures(version), "machines": counted_machines.counts(version)}
 
 
 def hardware_figures(version: StoredVersion) -> dict[str, Json]:
@@ -30,7 +31,8 @@ def hardware_figures(version: StoredVersion) -> dict[str, Json]:
     for model in sorted({name for one in version.sets for name in _models(one)}):
         sets = tuple(one for one in version.sets if model in _models(one))
         part = replace(version, sets=sets)
-        rows = {**_most_frames(part), **several_machines.figures(part)}
+        counts = {"machines": counted_machines.counts_of_model(part, model)}
+        rows = {**_most_frames(part), **several_machines.figures(part), **counts}
         found |= {f"{model}: {of}": row for of, row in rows.items()}
     return found
 
@@ -52,6 +54,12 @@ def _slowed_cores(one: StoredSet) -> Json | None:
     """Return what slowed cores did to the cases of a set, its twins and its interference test; None below 5 %."""
     cases = [stored for stored in one.cases if not stored.case_id.endswith(ALONE_SUFFIX)]
     fastest = core_probes.fastest_s([record for stored in cases for record in stored.completed])
+    found = slowed_of(cases, fastest)
+    return {**found, "fastest_probes_s": sorted(fastest.values())} if found else None
+
+
+def slowed_of(cases: Sequence[StoredCase], fastest: Mapping[core_probes.Host, float]) -> Json | None:
+    """Return what slowed cores did to some cases; None below 5 % of the looks at their cores."""
     seen = [core_probes.figures(stored.completed, fastest) for stored in cases]
     seen = [each for each in seen if each["core_looks"]]
     looks = sum(each["core_looks"] for each in seen)
@@ -62,7 +70,6 @@ def _slowed_cores(one: StoredSet) -> Json | None:
     return {
         "looks": looks,
         "slowed": slowed,
-        "fastest_probes_s": sorted(fastest.values()),
         "slower_by": formulas.median(costs) if costs else None,
         "cases": len(costs),
     }
