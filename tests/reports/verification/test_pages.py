@@ -63,7 +63,7 @@ def test_nothing_is_found_in_what_is_published(version: Version) -> None:
 def forged(value: Any) -> Any:
     """Another value of the same kind; a number of one thousandth more."""
     if isinstance(value, dict):
-        name, first = next(iter(value.items()))
+        name, first = next(iter(value.items()), ("more", None))
         return {**value, name: forged(first)}
     if isinstance(value, list):
         return [forged(value[0]), *value[1:]] if value else [0.5]
