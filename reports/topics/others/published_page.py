@@ -5,9 +5,7 @@ from typing import Final
 
 import reports.topics.others.published as figures
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.curves import variant_of
 from reports.analysis.rows import CaseRow
-from reports.analysis.time_split import KIND_COLUMNS
 from reports.display.html import (
     MISSING,
     Cell,
@@ -25,6 +23,7 @@ from reports.display.html import (
 )
 from reports.sets.version import Version
 from reports.topics.others.published import Row, Source, Table, read_published
+from reports.topics.others.published_beside import cases_beside, fewest_rounds, fps_beside, most_tuned
 from reports.topics.others.published_chart import efficiencies
 from suite.files.wording import counted
 
@@ -34,11 +33,10 @@ EXACT: Final = 0.005  # of an efficiency: rounding that leaves less open is not 
 def answer() -> Html:
     """How many efficiencies the sources imply, and how many of them cannot be."""
     published = read_published()
-    found = [interval for table in published.table for _, interval in figures.implied(table)]
-    surely = sum(low > 1 for low, _ in found)
+    found = figures.implied_by(published.table)
     return answer_of_page(
-        f"{counted(len(published.source), 'source')} imply {len(found)} efficiencies of several GPUs;"
-        f" {surely} of them exceed 100 % even after the worst rounding."
+        f"{counted(len(published.source), 'source')} imply {found.efficiencies} efficiencies of several GPUs;"
+        f" {found.above_surely} of them exceed 100 % even after the worst rounding."
     )
 
 
@@ -74,12 +72,11 @@ def above_ideal() -> Html:
     published = read_published()
     sentences = []
     for source in published.source:
-        found = [pair for table in published.table if table.source == source.name for pair in figures.implied(table)]
-        surely = sum(interval[0] > 1 for _, interval in found)
-        number = f"{len(found)} implied {'efficiency' if len(found) == 1 else 'efficiencies'}"
+        found = figures.implied_by(table for table in published.table if table.source == source.name)
+        number = f"{found.efficiencies} implied {'efficiency' if found.efficiencies == 1 else 'efficiencies'}"
         sentences.append(
-            f"{source.author}: {number}, of which {sum(value > 1 for value, _ in found)} above"
-            f" 100 % as printed, {surely} even after the worst rounding."
+            f"{source.author}: {number}, of which {found.above_as_printed} above"
+            f" 100 % as printed, {found.above_surely} even after the worst rounding."
         )
     return bullets(sentences)
 
@@ -118,28 +115,15 @@ def _table(version: Version, table: Table, source: Source, *, depth: int = 3) ->
 
 def _tuned(version: Version, table: Table, source: Source) -> list[Displayed]:
     """The most that tuning brings, in words: only cases as they come stand in the table of what others published."""
-    most: dict[int, tuple[float, str, float]] = {}  # GPUs -> frames per second, of what, and as shipped on that host
-    for series in version.series(table.tuned) if table.tuned else ():
-        cases = {result.case.case_id: result.case for result in series.results}
-        shipped = {
-            row.world_size: row.total_fps
-            for row in series.rows
-            if (cases[row.case_id].division, row.rl_library) == ("closed", table.rl_library) and row.total_fps
-        }
-        for row in series.rows:
-            case = cases[row.case_id]
-            is_like = (case.division, case.rl_library, case.device) == ("open", table.rl_library, "cuda")
-            if is_like and row.total_fps is not None and case.world_size in shipped:
-                said = f"({variant_of(case)}, {counted(row.rounds_completed, 'round')})"
-                found = (row.total_fps, said, shipped[case.world_size])
-                most[case.world_size] = max(most.get(case.world_size, found), found)
-    gpus, their_fps = max(((row.gpus, row.total.value) for row in table.rows if row.total), default=(0, None))
-    ours = [
-        f"{count(fps)} with {counted(gpus, 'GPU')} {said} where the settings as shipped make {count(as_shipped)}"
-        for gpus, (fps, said, as_shipped) in sorted(most.items())
-    ]
-    if not ours or their_fps is None:
+    found, theirs = most_tuned(version, table), figures.most_frames(table)
+    if not found or theirs is None:
         return []
+    ours = [
+        f"{count(one.fps)} with {counted(one.gpus, 'GPU')} ({one.variant}, {counted(one.rounds, 'round')})"
+        f" where the settings as shipped make {count(one.as_shipped_fps)}"
+        for one in found
+    ]
+    gpus, their_fps = theirs
     words = (
         f"Tuned through the libraries' own settings, labscale's most with {table.rl_library} is {', and '.join(ours)}"
         f" total FPS; that of {source.author.partition(',')[0]} is {count(their_fps)} with"
@@ -173,40 +157,10 @@ def _our_row(series: Campaign, row: CaseRow, *, is_hours: bool) -> list[str]:
 
 
 def _too_few(series: Campaign, row: CaseRow) -> str:
-    """The rounds of the case or of its baseline, whose fewer leave its efficiency without an interval."""
-    if row.scaling_efficiency is None or row.world_size == row.baseline_world_size:
-        return MISSING
-    bases = [one for one in series.rows if (one.curve, one.world_size) == (row.curve, row.baseline_world_size)]
-    return counted(min(one.rounds_completed for one in [row, *bases]), "round")
-
-
-def fps_beside(series: Campaign, row: CaseRow) -> list[float | None]:
-    """What RL-Games printed itself where it did, else by labscale's clock."""
-    found = series.inside[row.case_id]
-    measured = {kind: values.median for kind, values in found.fps.items()}
-    return [(found.printed_fps or measured).get(kind) for kind in KIND_COLUMNS]
+    """The rounds that leave an efficiency without an interval."""
+    rounds = fewest_rounds(series, row)
+    return MISSING if rounds is None else counted(rounds, "round")
 
 
 def _range(interval: tuple[float, float], of_what: str) -> str:
     return f"{100 * interval[0]:.0f} to {100 * interval[1]:.0f} % ({of_what})"
-
-
-def cases_beside(version: Version, table: Table) -> list[tuple[Campaign, list[CaseRow]]]:
-    """The completed cases of the series on one node with the table's library, by set.
-
-    Without sets whose efficiency is of another number of GPUs than the table's: it is 1 where the table's is less.
-    """
-    if table.series is None:
-        return []
-    fewest = min(row.gpus for row in table.rows)
-    found = []
-    for series in version.series(table.series):
-        rows = [
-            row
-            for row in sorted(series.rows, key=lambda row: row.world_size)
-            if row.rl_library == table.rl_library and row.nnodes == 1 and row.device == "cuda" and row.total_fps
-            if row.baseline_world_size in (None, fewest)
-        ]
-        if rows:
-            found.append((series, rows))
-    return found
