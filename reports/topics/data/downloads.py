@@ -9,10 +9,10 @@ from typing import Final
 
 from reports.analysis.rows import CaseRow
 from reports.sets.figures_file import FILE, text
-from reports.sets.imported.imported_set import bundle_paths
 from reports.sets.measured import Measured, measured_of_cases
 from reports.sets.version import ResultSet, Version
-from reports.verification.hashes import SUMS, members
+from reports.topics.data.stored_files import stored_files
+from reports.verification.hashes import SUMS
 from reports.verification.samples.stored_version import PAGE_FIGURES
 from reports.verification.weaknesses import WEAKNESSES
 
@@ -24,18 +24,9 @@ CSV_NAME: Final = "cases.csv"
 def files(version: Version) -> dict[str, dict[str, bytes]]:
     """Title of a group -> address below ``DATA_FOLDER`` -> content."""
     groups = {"All cases in one table": _of_all(version)} if version.sets else {}
-    for one in version.sets:
-        name = one.name or "results"
-        groups[one.title or "Results"] = {
-            f"{name}/{path.relative_to(one.folder).as_posix()}": path.read_bytes() for path in _members(one.folder)
-        }
-    for foreign in version.foreign:
-        sums = foreign.folder / SUMS
-        paths = [*bundle_paths(foreign.folder), *([sums] if sums.is_file() else [])]
-        name = foreign.name or "imported"
-        groups[foreign.title or "Imported bundles"] = {
-            f"{name}/{path.relative_to(foreign.folder).as_posix()}": path.read_bytes() for path in paths
-        }
+    for one in stored_files(version):
+        paths = {**one.files, **({SUMS: one.sums} if one.sums else {})}
+        groups[one.title] = {f"{one.name}/{name}": path.read_bytes() for name, path in paths.items()}
     return groups
 
 
@@ -65,13 +56,6 @@ def cases_csv(version: Version) -> str:
     writer.writeheader()
     writer.writerows(lines)
     return table.getvalue()
-
-
-def _members(folder: Path) -> list[Path]:
-    """What a campaign's folder has to publish: not its raw files, which hold paths of the machine."""
-    found = members(folder)
-    sums = folder / SUMS
-    return [*(found or sorted(folder.glob("*.json"))), *([sums] if found and sums.is_file() else [])]
 
 
 def _line(one: ResultSet, row: CaseRow, measured: Measured) -> Mapping[str, str | float | None]:

@@ -6,15 +6,17 @@ from reports.display.contributors import listing as listing_of_contributors
 from reports.display.html import Cell, Displayed, Html, answer_of_page, heading, html_table, link, together
 from reports.sets.version import Version
 from reports.topics.data.downloads import DATA_FOLDER, files
+from reports.topics.data.stored_files import counts, stored_files
 from suite.files.wording import counted
 
 
 def answer(version: Version) -> Html:
-    """Say how many files there are, and how large they are."""
-    contents = [content for members in files(version).values() for content in members.values()]
-    size_mb, sets = sum(map(len, contents)) / 1e6, counted(len(version.sets), "set")
+    """Say how many files of sets and imported bundles there are, and how large they are."""
+    found = counts(stored_files(version))
+    size_mb, sets = found["bytes"] / 1e6, counted(len(version.sets), "set")
+    imported = f" and {counted(len(version.foreign), 'folder')} of imported bundles" if version.foreign else ""
     return answer_of_page(
-        f"{counted(len(contents), 'file')} ({size_mb:.0f} MB) have every stored sample of {sets}."
+        f"{counted(found['files'], 'file')} ({size_mb:.0f} MB) have every stored sample of {sets}{imported}."
         " Each can be downloaded here, and one command computes the figures again."
     )
 

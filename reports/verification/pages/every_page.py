@@ -12,7 +12,7 @@ from reports.verification.pages.findings import every_section, losses
 from reports.verification.pages.hardware import machines
 from reports.verification.pages.history import history
 from reports.verification.pages.others import clock, nodes, published_beside, stacks
-from reports.verification.pages.overview import counts, explore, first_page, limits, support
+from reports.verification.pages.overview import counts, explore, files, first_page, limits, support
 from reports.verification.pages.tasks import charts, remarks, scaling, starts
 from reports.verification.pages.tuning import division, learning
 from reports.verification.pages.ways_to_run import determinism, lerobot, pipelines, shared_gpu, turns
@@ -22,6 +22,7 @@ from reports.verification.samples.stored_version import (
     PAGE_FIGURES,
     StoredVersion,
     contributors_of,
+    imported_of,
     roles_of,
     stored_version,
 )
@@ -34,6 +35,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "choosing": choosing.figures,
     "clock": clock.figures,
     "counts": counts.figures,
+    "data": files.figures,
     "determinism": determinism.figures,
     "division": division.figures,
     "explore": explore.figures,
@@ -101,7 +103,8 @@ def _check(path: Path, where: str, sets: Sequence[StoredSet], older: Sequence[St
         names = [version.name for version in older]
         yield from differing(where, "older", document["older"], names, next_step=_BUILD_AGAIN)
     name = path.parent.resolve().name
-    version = stored_version(sets, roles, document.get("contributors"), name=name, older=older)
+    imported = imported_of(path.parent)
+    version = stored_version(sets, roles, document.get("contributors"), name=name, imported=imported, older=older)
     yield from differing(where, "the list of pages", sorted({*stored} - {*PAGES}), [], next_step=_BUILD_AGAIN)
     for page, figures in PAGES.items():
         if not (is_alone and page in _OF_SEVERAL_VERSIONS):

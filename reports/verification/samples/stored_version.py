@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from reports.verification.finding import Json
+from reports.verification.samples.bundles import BUNDLES
 from reports.verification.samples.case_file import CASES
 from reports.verification.samples.set_folder import StoredSet
 
@@ -19,13 +20,15 @@ PAGE_FIGURES: Final = "page_figures.json"  # what pages say besides figures.json
 class StoredVersion:
     """The sets of one folder in the order of its ``report.toml``; ``roles`` by the name of a set's folder.
 
-    ``contributors`` says whose a set is, if not the project's own; ``older`` are older versions, newest first.
+    ``contributors`` says whose a set is, if not the project's own; ``imported`` are folders with results of other
+    tools; ``older`` are older versions, newest first.
     """
 
     sets: tuple[StoredSet, ...]
     roles: Mapping[str, str] = field(default_factory=dict)
     contributors: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    imported: tuple[Path, ...] = ()
     older: tuple["StoredVersion", ...] = field(default=(), repr=False)
 
     @property
@@ -57,12 +60,25 @@ def stored_version(
     contributors: Mapping[str, str] | None = None,
     *,
     name: str = "",
+    imported: Sequence[Path] = (),
     older: Sequence[StoredVersion] = (),
 ) -> StoredVersion:
     """Return the sets in the order of ``roles``. Raises ValueError for a set that has none."""
     order = [*roles]
     in_order = tuple(sorted(sets, key=lambda one: order.index(one.folder.name)))
-    return StoredVersion(sets=in_order, roles=roles, contributors=contributors or {}, name=name, older=tuple(older))
+    return StoredVersion(
+        sets=in_order,
+        roles=roles,
+        contributors=contributors or {},
+        name=name,
+        imported=tuple(imported),
+        older=tuple(older),
+    )
+
+
+def imported_of(folder: Path) -> list[Path]:
+    """Return the folders of a version that have results of other tools."""
+    return sorted(path.parent for path in folder.glob(f"*/{BUNDLES}"))
 
 
 def roles_of(folder: Path) -> dict[str, str]:
