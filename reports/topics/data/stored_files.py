@@ -1,4 +1,4 @@
-"""What is stored of each set and of imported bundles, with sizes.
+"""What is stored of each set, of imported bundles, and of what env_check said beside them, with sizes.
 
 Two kinds of files are offered beside them and are counted nowhere: the tables and lists of a whole version, because one
 of them, ``page_figures.json``, has these counts and cannot have its own size; and the hashes of a set, which are
@@ -14,6 +14,7 @@ from reports.display.topic import Figures
 from reports.sets.imported.imported_set import bundle_paths
 from reports.sets.version import Version
 from reports.verification.hashes import SUMS, members
+from reports.verification.samples.stored_version import ENV_CHECKS
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class StoredFiles:
 
 
 def stored_files(version: Version) -> Sequence[StoredFiles]:
-    """Return those of every set, then those of imported bundles, in the order of the version."""
+    """Return those of every set, then those of imported bundles, in the order of the version, then of env_check."""
     own = [
         _stored(one.name or "results", one.title or "Results", one.folder, _members(one.folder)) for one in version.sets
     ]
@@ -40,7 +41,9 @@ def stored_files(version: Version) -> Sequence[StoredFiles]:
         _stored(one.name or "imported", one.title or "Imported bundles", one.folder, bundle_paths(one.folder))
         for one in version.foreign
     ]
-    return [*own, *imported]
+    reports = sorted(version.folder.glob(f"{ENV_CHECKS}/*.json")) if version.env_checks else []
+    of_hosts = _stored(ENV_CHECKS, "What env_check said beside the sets", version.folder / ENV_CHECKS, reports)
+    return [*own, *imported, *([of_hosts] if reports else [])]
 
 
 def data_figures(version: Version) -> Mapping[str, Figures]:

@@ -1,15 +1,19 @@
 """What the pages of machines say besides figures.json. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from reports.analysis.cost import Cost
+from reports.analysis.machines import Machine
 from reports.analysis.time_split import core_probe_us
 from reports.display.topic import Figures
 from reports.sets.version import ResultSet, Version
+from reports.topics.hardware.env_check import alike_hosts, by_verdict, looked_at, said_of
 from reports.topics.hardware.full_core_speed import SharedCase, come_closer, shared_cases_of
-from reports.topics.hardware.gpu_page import best_of, counts_of, gpu_models, of_model
-from reports.topics.hardware.page import machine_counts
+from reports.topics.hardware.gpu_page import best_of, counts_of, gpu_models, machines_of, of_model, runs_on
+from reports.topics.hardware.page import hosts_of
+from reports.topics.hardware.tables import rounds_of_row, rows_of_hosts
+from suite.schema.record import CheckResult
 from suite.statistics.aa_noise import TwinPair
 from suite.statistics.core_speed import SlowedCores
 from suite.statistics.reduce import round_time_s
@@ -19,8 +23,8 @@ def machine_figures(version: Version) -> Mapping[str, Figures]:
     """Return figures of A/A pairs, slowed cores, interference tests and costs by set, and of cases on many machines."""
     said = {of: figures for one in version.sets for of, figures in _of_set(one).items()}
     said |= {f"{one.name}: cost": _cost(found) for one in version.shown if (found := one.campaign.cost)}
-    machines, checked, warned = machine_counts(version)
-    return {**said, **_shared(version), "machines": {"machines": machines, "checked": checked, "with_fault": warned}}
+    said |= {f"{one.name}: rounds by machine": _rounds(version, one) for one in version.sets}
+    return {**said, **_shared(version), **_env_checks(version), "machines": asdict(looked_at(version.machines))}
 
 
 def hardware_figures(version: Version) -> Mapping[str, Figures]:
@@ -32,8 +36,37 @@ def hardware_figures(version: Version) -> Mapping[str, Figures]:
             figures = {"frames_per_s": fps, "case_id": result.case.case_id, "runs": len(result.completed)}
             said[f"{model}: {result.case.task}, {gpus} GPUs"] = figures
         said |= {f"{model}: {of}": figures for of, figures in _shared(part).items()}
-        said[f"{model}: machines"] = asdict(counts_of(part, model))
+        found = machines_of(part, model)
+        said[f"{model}: machines"] = asdict(counts_of(part, model)) | asdict(looked_at(found))
+        said |= {f"{model}: {machine.slug}": _machine(machine) for machine in found}
     return said
+
+
+def _machine(machine: Machine) -> Figures:
+    return {"runs": runs_on(machine), "env_check": [_checks(each) for each in said_of(machine)]}
+
+
+def _rounds(version: Version, one: ResultSet) -> Figures:
+    """Rounds of each row of the table of hosts, by the address of the machine."""
+    said: dict[str, list[int]] = {}
+    for row in rows_of_hosts(hosts_of(version, one)):
+        said.setdefault(row[0].machine.slug, []).append(rounds_of_row(row))
+    return said
+
+
+def _env_checks(version: Version) -> Mapping[str, Figures]:
+    """One entry a group of hosts alike, in the order of the page; and one a report beside the results."""
+    said: dict[str, Figures] = {}
+    for number, hosts in enumerate(alike_hosts(version), start=1):
+        where = [f"{one.name}: {version.machine_of(one, place).slug}" for one, place in hosts]
+        checks = _checks(hosts[0][1].environment.checks)
+        said[f"env_check, {number}"] = {"hosts": len(hosts), "where": where, **checks}
+    return said | {f"env_check, {report.name}": _checks(report.checks) for report in version.env_checks}
+
+
+def _checks(found: Sequence[CheckResult]) -> Figures:
+    """Nothing is known without a check: env_check was not part of labscale yet."""
+    return {"checks": len(found) or None, "verdicts": by_verdict(found) or None}
 
 
 def _of_set(one: ResultSet) -> Mapping[str, Figures]:

@@ -1,11 +1,10 @@
 """The page of a GPU model: its machines, what was made on them, and what is known of how steady they are."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import measured_for_speed, task_name
-from reports.analysis.environments import Place
 from reports.analysis.machines import Machine
 from reports.analysis.rows import training_fps
 from reports.display import resource_tables
@@ -28,15 +27,16 @@ from reports.display.html import (
 )
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
+from reports.topics.hardware.env_check import Looked, looked_at, said_of
 from suite.files.wording import counted
-from suite.schema.record import CaseResult, Environment
+from suite.schema.record import CaseResult, Environment, RunRecord
 
 CPUS = "CPUs"
 
 
 def gpu_models(version: Version) -> tuple[str, ...]:
     """Every GPU model that a run was measured on, as its maker names it; ``CPUS`` for machines without."""
-    return tuple(sorted({_model(place) for one in version.sets for place in one.campaign.places}))
+    return tuple(sorted({_model(place.environment) for one in version.sets for place in one.campaign.places}))
 
 
 def of_model(version: Version, model: str) -> Version:
@@ -61,17 +61,31 @@ class Counts:
     most_gpus: int  # of one machine
     runs: int
     sets: int
+    completed: int  # of the runs
+    most_ranks: int  # of a completed run on one machine
 
 
 def counts_of(version: Version, model: str) -> Counts:
     """``version``: the part of this model."""
-    found = machines_of(version, model)
+    found, completed = machines_of(version, model), completed_on(version, model)
     return Counts(
         machines=len(found),
         most_gpus=max((len(machine.environment.gpus) for machine in found), default=0),
-        runs=sum(place.num_rounds for machine in found for place in machine.places),
+        runs=sum(map(runs_on, found)),
         sets=len(version.sets),
+        completed=len(completed),
+        most_ranks=max((record.case.nproc_per_node for record in completed), default=0),
     )
+
+
+def completed_on(version: Version, model: str) -> Sequence[RunRecord]:
+    """Return the completed runs on machines with this model."""
+    records = [record for one in version.sets for record in one.campaign.completed]
+    return [record for record in records if _model(record.environment) == model]
+
+
+def runs_on(machine: Machine) -> int:
+    return sum(place.num_rounds for place in machine.places)
 
 
 def machines_of(version: Version, model: str) -> tuple[Machine, ...]:
@@ -86,11 +100,10 @@ def in_older_versions(version: Version, model: str) -> Html:
         return Html(markup="", text="")
     rows: list[list[Cell]] = []
     for older in found:
-        records = [record for one in of_model(older, model).sets for record in one.campaign.completed]
-        most = max((record.case.nproc_per_node for record in records), default=0)
-        tasks = sorted({task_name(record.case.task) for record in records})
-        address = f"../{older.name}/{page_of_gpu(model)}.html"
-        rows.append([link(f"Version {older.name}", address), str(most), ", ".join(tasks), str(len(records))])
+        tasks = sorted({task_name(record.case.task) for record in completed_on(older, model)})
+        address, counts = f"../{older.name}/{page_of_gpu(model)}.html", counts_of(of_model(older, model), model)
+        most, runs = str(counts.most_ranks), str(counts.completed)
+        rows.append([link(f"Version {older.name}", address), most, ", ".join(tasks), runs])
     return html_table(
         ["Older version", "Most GPUs of a machine", "Tasks", "Runs"],
         rows,
@@ -120,14 +133,24 @@ def _machine(version: Version, machine: Machine) -> list[Cell]:
         count(where.memory_gb),
         where.driver_version or MISSING,
         ", ".join(sorted(tasks)),
-        str(sum(place.num_rounds for place in machine.places)),
+        str(runs_on(machine)),
     ]
 
 
 def machine_by_machine(version: Version, model: str) -> Html:
     """What is known of each machine: its power and utilisation, its cores, and what env_check said."""
     found = machines_of(version, model)
-    return together(fold(machine.name, _known(version, machine), anchor=machine.slug) for machine in found)
+    folds = (fold(machine.name, _known(version, machine), anchor=machine.slug) for machine in found)
+    return together([paragraph(what_folds_show(looked_at(found), model)), *folds])
+
+
+def what_folds_show(found: Looked, model: str) -> str:
+    """Say it, and how many machines env_check looked at. Pure."""
+    known = "its cores" if model == CPUS else "its power, its cores"
+    return (
+        f"Open a machine to see {known} and what env_check said of it. Of {counted(found.machines, 'machine')},"
+        f" env_check looked at {found.checked} and named a fault on {found.with_fault}."
+    )
 
 
 def _known(version: Version, machine: Machine) -> list[Displayed]:
@@ -137,9 +160,8 @@ def _known(version: Version, machine: Machine) -> list[Displayed]:
         of = f"{one.title} on {machine.name}" if one.title else machine.name
         tables = resource_tables.energy(ran.rows, ran.inside), resource_tables.host(ran.rows, ran.inside, label="Cores")
         parts += [named_of(table, of) for table in tables]
-    alike = {machine_tables.verdicts(place): place.environment.checks for place in machine.places}
     parts.append(heading("What env_check said"))
-    return parts + [machine_tables.checks(each, {}, label=f"Checks of {machine.name}") for each in alike.values()]
+    return parts + [machine_tables.checks(each, {}, label=f"Checks of {machine.name}") for each in said_of(machine)]
 
 
 def most(version: Version, model: str) -> Html:
@@ -181,12 +203,12 @@ def _row(key: tuple[str, int], fps: float, result: CaseResult) -> list[Cell]:
     ]
 
 
-def _model(place: Place) -> str:
-    return place.environment.gpus[0].name if place.environment.gpus else CPUS
+def _model(environment: Environment) -> str:
+    return environment.gpus[0].name if environment.gpus else CPUS
 
 
 def _has(one: ResultSet, model: str) -> bool:
-    return any(_model(place) == model for place in one.campaign.places)
+    return any(_model(place.environment) == model for place in one.campaign.places)
 
 
 def _ran_on(version: Version, machine: Machine) -> list[tuple[ResultSet, Campaign]]:

@@ -1,9 +1,9 @@
 """Where it ran, and what env_check said there."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from reports.analysis.environments import Place, gpu_name
+from reports.analysis.environments import gpu_name
 from reports.analysis.machines import Machine
 from reports.display.addresses import address_of_machine
 from reports.display.contributors import byline
@@ -27,6 +27,7 @@ from reports.display.topic import has_speeds
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
 from reports.topics.hardware.cost_table import cost_table
+from reports.topics.hardware.env_check import alike_hosts, looked_at
 from reports.topics.hardware.full_core_speed import Closer, SharedCase, come_closer, shared_cases_of
 from reports.topics.hardware.gpu_page import CPUS
 from suite.files.wording import counted
@@ -52,12 +53,7 @@ FULL_SPEED_RULE: Final = (
 
 def environments(version: Version) -> Html:
     """Every machine, then what many of them have in common; whose a set is, where it is not the project's own."""
-    hosts = [
-        machine_tables.Host(title=one.title, machine=machine, shown=_shown(version, machine), place=place)
-        for one in version.sets
-        for place in one.campaign.places
-        for machine in [version.machine_of(one, place)]
-    ]
+    hosts = [host for one in version.sets for host in hosts_of(version, one)]
     if not hosts:
         return together(())
     return together(
@@ -75,17 +71,18 @@ def opening(version: Version) -> Html:
     if not version.machines:
         return answer_of_page("Nothing here was measured by labscale.")
     kinds = sorted({gpu_name(machine.environment) or "CPUs" for machine in version.machines})
-    found, checked, warned = machine_counts(version)
-    of_checks = f"env_check looked at {checked} of them, and named a fault on {warned}."
-    return answer_of_page(f"{counted(found, 'machine')} ran this: {', '.join(kinds)}. {of_checks}")
+    found = looked_at(version.machines)
+    of_checks = f"env_check looked at {found.checked} of them, and named a fault on {found.with_fault}."
+    return answer_of_page(f"{counted(found.machines, 'machine')} ran this: {', '.join(kinds)}. {of_checks}")
 
 
-def machine_counts(version: Version) -> tuple[int, int, int]:
-    """Return how many machines there are, on how many env_check looked, and on how many it named a fault."""
-    checked = [
-        machine.places for machine in version.machines if any(place.environment.checks for place in machine.places)
+def hosts_of(version: Version, one: ResultSet) -> Sequence[machine_tables.Host]:
+    """Return every place of a set with its machine."""
+    found = [(place, version.machine_of(one, place)) for place in one.campaign.places]
+    return [
+        machine_tables.Host(title=one.title, machine=machine, shown=_shown(version, machine), place=place)
+        for place, machine in found
     ]
-    return len(version.machines), len(checked), sum(any(map(_has_fault, places)) for places in checked)
 
 
 def _shown(version: Version, machine: Machine) -> Cell:
@@ -95,22 +92,10 @@ def _shown(version: Version, machine: Machine) -> Cell:
     return machine_cell(machine.name, address_of_machine(machine.model or CPUS, machine.slug))
 
 
-def _has_fault(place: Place) -> bool:
-    return any(check.verdict in {"warning", "failure"} for check in place.environment.checks)
-
-
 def env_checks(version: Version) -> Html:
     """Fold for fold, what was said of hosts alike, then what reports beside the results say."""
-    alike: dict[Hashable, list[tuple[ResultSet, Place]]] = {}
-    for one in version.sets:
-        firsts: dict[Hashable, Place] = {}
-        for place in one.campaign.places:
-            firsts.setdefault((place.environment.host_label, machine_tables.verdicts(place)), place)
-        for place in firsts.values():
-            shown = machine_tables.worth_showing(place.environment.checks)
-            alike.setdefault((machine_tables.verdicts(place), shown), []).append((one, place))
     parts: list[Displayed] = []
-    for number, hosts in enumerate(alike.values(), start=1):
+    for number, hosts in enumerate(alike_hosts(version), start=1):
         names = [f"{one.title or 'This campaign'}: {version.machine_of(one, place).name}" for one, place in hosts]
         table = machine_tables.checks(hosts[0][1].environment.checks, {}, label=f"Checks of hosts, {number}")
         parts.append(fold(_of_hosts(names), [bullets(names), table] if len(names) > 1 else [table]))

@@ -1,21 +1,18 @@
 """Where results came from, as tables: machines, versions, and what env_check said there. Pure."""
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
 
 from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of
 from reports.analysis.machines import Machine
 from reports.analysis.time_split import core_probe_us
 from reports.display.html import MISSING, Cell, Html, count, html_table, machine_cell, paragraph, seconds, together
+from reports.topics.hardware.env_check import by_verdict, worth_showing
 from reports.topics.hardware.full_core_speed import SharedCase
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult, CheckResult
 from suite.statistics.reduce import round_time_s
-
-WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,23 +30,30 @@ def hosts_table(hosts: Sequence[Host], *, label: str) -> Html:
 
     What many machines have in common is a platform, whose number is that of ``platforms_table``.
     """
-    platforms = _platforms([host.place for host in hosts])
-    rows: dict[tuple[str, ...], list[Host]] = {}
-    for host in hosts:
-        number = platforms.index(_platform_facts(host.place)) + 1
-        rows.setdefault((host.title, *_host_facts(host), str(number)), []).append(host)
     headings = ["Set", "Machine", "Label in its records", "Commit of labscale", "Measured (UTC)"]
     headings += ["Memory in GB", "Platform", "Rounds"]
     skipped = 0 if any(host.title for host in hosts) else 1
-    cells = (_host_row(those, platform) for (*_, platform), those in rows.items())
+    platforms = _platforms([host.place for host in hosts])
+    cells = (_host_row(those, platforms.index(_platform_facts(those[0].place)) + 1) for those in rows_of_hosts(hosts))
     return html_table(headings[skipped:], (row[skipped:] for row in cells), label=label, num_text_columns=5 - skipped)
 
 
-def _host_row(hosts: Sequence[Host], platform: str) -> list[Cell]:
-    first, places = hosts[0], [host.place for host in hosts]
+def rows_of_hosts(hosts: Sequence[Host]) -> Sequence[Sequence[Host]]:
+    """Return the hosts that share a row: those of one set that differ in nothing that the table shows."""
+    rows: dict[tuple[object, ...], list[Host]] = {}
+    for host in hosts:
+        rows.setdefault((host.title, *_host_facts(host), _platform_facts(host.place)), []).append(host)
+    return [*rows.values()]
+
+
+def rounds_of_row(hosts: Sequence[Host]) -> int:
+    return sum(host.place.num_rounds for host in hosts)
+
+
+def _host_row(hosts: Sequence[Host], platform: int) -> list[Cell]:
+    first, measured = hosts[0], _measured([host.place for host in hosts])
     _, where, commit, memory_gb = _host_facts(first)
-    rounds = str(sum(place.num_rounds for place in places))
-    return [first.title, first.shown, where, commit, _measured(places), memory_gb, platform, rounds]
+    return [first.title, first.shown, where, commit, measured, memory_gb, str(platform), str(rounds_of_row(hosts))]
 
 
 def platforms_table(places: Sequence[Place], *, label: str) -> Html:
@@ -139,22 +143,11 @@ def interference_rounds(test: CaseResult, *, label: str) -> Html:
     )
 
 
-def verdicts(place: Place) -> Hashable:
-    """What was said of a host, without what changes by the minute, as free space does."""
-    return tuple((check.name, check.verdict, check.fault) for check in place.environment.checks)
-
-
-def worth_showing(found: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
-    """The checks that did not simply say ok."""
-    return tuple(check for check in found if check.verdict in WORTH_SHOWING)
-
-
 def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: str) -> Html:
     """How many checks said what, and every one that did not say ok."""
     if not found:
         return paragraph("env_check was not part of labscale yet when this was measured, so nothing is known.")
-    counts = Counter(check.verdict.replace("_", " ") for check in found)
-    said = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
+    said = ", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in by_verdict(found).items())
     shown = worth_showing(found)
     if not shown:
         return paragraph(f"{counted(len(found), 'check')}: {said}.")

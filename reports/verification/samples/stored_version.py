@@ -13,6 +13,7 @@ from reports.verification.samples.case_file import CASES
 from reports.verification.samples.set_folder import StoredSet
 
 MANIFEST: Final = "report.toml"
+ENV_CHECKS: Final = "env_check"
 PAGE_FIGURES: Final = "page_figures.json"  # what pages say besides figures.json
 
 
@@ -49,6 +50,12 @@ class StoredVersion:
     def own(self) -> tuple[StoredSet, ...]:
         """Those that nobody else measured."""
         return tuple(one for one in self.sets if one.folder.name not in self.contributors)
+
+    @property
+    def env_checks(self) -> list[Path]:
+        """What ``env_check --json`` printed on hosts: files beside the sets."""
+        folders = {folder.parent for folder in (*(one.folder for one in self.sets), *self.imported)}
+        return sorted(path for folder in folders for path in folder.glob(f"{ENV_CHECKS}/*.json"))
 
     def role(self, one: StoredSet) -> str:
         return self.roles.get(one.folder.name, "scaling")

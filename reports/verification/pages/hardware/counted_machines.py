@@ -1,21 +1,34 @@
-"""How many machines there are, by GPU model, and on how many env_check named a fault."""
+"""Which machines there are, how many by GPU model, and on how many env_check named a fault."""
 
+import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from reports.verification.finding import Json
+from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
 CPUS: Final = "CPUs"
 FAULTS: Final = {"warning", "failure"}
 
-type Machines = dict[object, list[Json]]  # machine -> the environments of its rounds
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A machine with the records of its rounds; ``address``: its name in links, as ``h200x4-20261122-0828``."""
+
+    address: str
+    records: tuple[Json, ...]
+
+    @property
+    def environments(self) -> list[Json]:
+        return [record["environment"] for record in self.records]
 
 
-def counts(version: StoredVersion) -> Json:
-    checked = [each for each in _machines(version).values() if any(environment.get("checks") for environment in each)]
+def counts(found: list[Machine]) -> Json:
+    checked = [each.environments for each in found if any(where.get("checks") for where in each.environments)]
     return {
-        "machines": len(_machines(version)),
+        "machines": len(found),
         "checked": len(checked),
         "with_fault": sum(any(map(_has_fault, each)) for each in checked),
     }
@@ -23,31 +36,59 @@ def counts(version: StoredVersion) -> Json:
 
 def counts_of_model(version: StoredVersion, model: str) -> Json:
     """``version``: the sets that have a machine with this model."""
-    found = [each for each in _machines(version).values() if _model(each[0]) == model]
-    ran = [
-        record
-        for one in version.sets
-        for stored in one.of_report
-        for record in stored.rounds
-        if record["outcome"] != "skipped" and _model(record["environment"]) == model
-    ]
+    found = machines_of(version, model)
+    records = [record for each in found for record in each.records]
+    completed = [record for one in version.sets for stored in one.of_report for record in stored.completed]
+    completed = [record for record in completed if model_of(record["environment"]) == model]
     return {
-        "machines": len(found),
-        "most_gpus": max(len(environment.get("gpus", [])) for each in found for environment in each),
-        "runs": len(ran),
+        **counts(found),
+        "most_gpus": max(len(record["environment"].get("gpus", [])) for record in records),
+        "runs": runs_of(records),
         "sets": len(version.sets),
+        "completed": len(completed),
+        "most_ranks": max((record["case"]["nproc_per_node"] for record in completed), default=0),
     }
 
 
-def _machines(version: StoredVersion) -> Machines:
-    """One label of one contributor is one machine with one kind of GPU; without labels, hardware on one day is."""
-    found: Machines = {}
+def runs_of(records: list[Json]) -> int:
+    return sum(record["outcome"] != "skipped" for record in records)
+
+
+def machines_of(version: StoredVersion, model: str) -> list[Machine]:
+    return [each for each in machines(version) if model_of(each.environments[0]) == model]
+
+
+def machines(version: StoredVersion) -> list[Machine]:
+    """Return every machine, the one that ran first first. Whichever has the address of one before gets a number."""
+    alike: dict[object, list[Json]] = {}
     for one in version.sets:
-        for record in (record for stored in one.of_report for record in stored.rounds):
-            environment = record["environment"]
-            known = environment["host_label"] or _hardware_and_day(record)
-            found.setdefault((version.whose(one), known, _model(environment)), []).append(environment)
+        for record in records_of(one):
+            alike.setdefault(key_of(version, one, record), []).append(record)
+    by_start = sorted(alike.values(), key=lambda records: _first_start(records) or "~")
+    taken: dict[str, int] = {}
+    found = []
+    for records in by_start:
+        address = _address(records)
+        taken[address] = taken.get(address, 0) + 1
+        number = f"-{taken[address]}" if taken[address] > 1 else ""
+        found.append(Machine(address=address + number, records=tuple(records)))
     return found
+
+
+def records_of(one: StoredSet) -> list[Json]:
+    """Return those of the cases that pages show, in their order."""
+    return [record for stored in sorted(one.of_report, key=lambda each: each.case_id) for record in stored.rounds]
+
+
+def key_of(version: StoredVersion, one: StoredSet, record: Json) -> tuple[object, ...]:
+    """One label of one contributor is one machine with one kind of GPU; without labels, hardware on one day is."""
+    environment = record["environment"]
+    return version.whose(one), environment["host_label"] or _hardware_and_day(record), model_of(environment)
+
+
+def model_of(environment: Json) -> str:
+    gpus = environment.get("gpus", [])
+    return str(gpus[0]["name"]) if gpus else CPUS
 
 
 def _hardware_and_day(record: Json) -> tuple[object, ...]:
@@ -57,9 +98,16 @@ def _hardware_and_day(record: Json) -> tuple[object, ...]:
     return (*names, environment["cpu_model"], environment["num_cpus"], day)
 
 
-def _model(environment: Json) -> str:
-    gpus = environment.get("gpus", [])
-    return str(gpus[0]["name"]) if gpus else CPUS
+def _first_start(records: list[Json]) -> str | None:
+    return min((record["started_utc"] for record in records if record["started_utc"]), default=None)
+
+
+def _address(records: list[Json]) -> str:
+    """Return the GPU, the most of them that a run saw, and the minute of the first start."""
+    most = max((record["environment"].get("gpus", []) for record in records), key=len)
+    model = re.sub("[^a-z0-9]+", "-", most[0]["name"].removeprefix("NVIDIA ").lower()).strip("-") if most else ""
+    kind, start = f"{model}x{len(most)}" if most else "cpu", _first_start(records)
+    return f"{kind}-{datetime.fromisoformat(start).astimezone(UTC):%Y%m%d-%H%M}" if start else kind
 
 
 def _has_fault(environment: Json) -> bool:

@@ -8,7 +8,7 @@ from reports.verification import formulas
 from reports.verification.figures import core_probes
 from reports.verification.figures.neighbours import in_order
 from reports.verification.finding import Json
-from reports.verification.pages.hardware import counted_machines, several_machines
+from reports.verification.pages.hardware import counted_machines, said_of_machines, several_machines
 from reports.verification.pages.hardware.price import price
 from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
 from reports.verification.samples.round_facts import trainings, world_size
@@ -22,8 +22,9 @@ CPUS: Final = "CPUs"
 def figures(version: StoredVersion) -> dict[str, Json]:
     found = {of: row for one in version.sets for of, row in _of_set(one)}
     prices = {f"{one.folder.name}: cost": price(one) for one in version.shown}
-    known = {of: row for of, row in prices.items() if row}
-    return {**found, **known, **several_machines.figures(version), "machines": counted_machines.counts(version)}
+    found |= {of: row for of, row in prices.items() if row}
+    found |= {**several_machines.figures(version), **said_of_machines.figures(version)}
+    return {**found, "machines": counted_machines.counts(counted_machines.machines(version))}
 
 
 def hardware_figures(version: StoredVersion) -> dict[str, Json]:
@@ -32,8 +33,8 @@ def hardware_figures(version: StoredVersion) -> dict[str, Json]:
         sets = tuple(one for one in version.sets if model in _models(one))
         part = replace(version, sets=sets)
         counts = {"machines": counted_machines.counts_of_model(part, model)}
-        rows = {**_most_frames(part), **several_machines.figures(part), **counts}
-        found |= {f"{model}: {of}": row for of, row in rows.items()}
+        rows = {**_most_frames(part), **several_machines.figures(part), **said_of_machines.of_model(part, model)}
+        found |= {f"{model}: {of}": row for of, row in {**rows, **counts}.items()}
     return found
 
 

@@ -1,4 +1,4 @@
-"""*Data*: how many files are stored of each set and of imported bundles, and how many bytes they have.
+"""*Data*: how many files are stored of each set, of imported bundles and of env_check, and how many bytes they have.
 
 The hashes of a set are no such file, since they are written last; nor is what lies beside the sets of a version.
 """
@@ -11,7 +11,7 @@ from reports.verification.samples.stored_version import StoredVersion
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
-    folders = [*(one.folder for one in version.sets), *version.imported]
+    folders = [*(one.folder for one in version.sets), *version.imported, *{path.parent for path in version.env_checks}]
     found = {folder.name: _bytes_of(folder) for folder in folders}
     every = [size for sizes in found.values() for size in sizes.values()]
     over_all = {"sets": len(version.sets), "imported": len(version.imported), "files": len(every), "bytes": sum(every)}
