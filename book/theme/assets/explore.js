@@ -53,8 +53,10 @@ function whyNot(one, other, metric, { minRuns }) {
   if (unknown) return `${metric.name} of ${unknown.name} is not known.`;
   if (one.task !== other.task) return "They are different tasks, whose frames are different work.";
   if (one.together !== other.together) {
-    const where = one.machine === other.machine ? `The machines are alike (${one.machine})` : `The first was measured on ${one.machine}, the second on ${other.machine}`;
-    return `They were not measured on one machine in one campaign. ${where}; machines differ even with the same GPUs, so the ratio would mix that with what was changed.`;
+    const why = one.machine === other.machine
+      ? `Both ran on ${one.machine}, in two campaigns, between which a machine and its software may change`
+      : `The first was measured on ${one.machine}, the second on ${other.machine}; machines differ even with the same GPUs`;
+    return `They were not measured on one machine in one campaign. ${why}, so the ratio would mix that with what was changed.`;
   }
   if (metric.overBaseline && one.baseline !== other.baseline) return "They are relative to different baselines.";
   if (metric.sample === "reward" && one.reward !== other.reward) return "Their rewards are different.";

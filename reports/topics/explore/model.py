@@ -6,7 +6,7 @@ from typing import Final
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import comparison_key, is_emulated, measured_for_speed, task_name, variant_of
-from reports.analysis.environments import Place, gpu_name, plain_name
+from reports.analysis.environments import gpu_name
 from reports.analysis.rows import CaseRow
 from reports.analysis.series_kind import Change, change_of
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
@@ -52,7 +52,7 @@ class Point:
     physics: str
     settings: str  # what the case is compared by, such as tuned
     details: str  # what else sets it apart; mostly empty
-    machine: str
+    machine: str  # as it is called everywhere, which no other machine is
     runs: int
     settled: int  # of the runs
     figures: Mapping[str, Estimate]  # by the metric's key
@@ -83,7 +83,7 @@ class Point:
 
 def points(version: Version) -> tuple[Point, ...]:
     """Every point of the sets whose series are shown, by task, library, GPU and size."""
-    found = [point for one in version.scaling for point in _points(one)]
+    found = [point for one in version.scaling for point in _points(one, _machine_names(version, one))]
     return tuple(
         sorted(
             found,
@@ -94,7 +94,13 @@ def points(version: Version) -> tuple[Point, ...]:
     )  # fmt: skip
 
 
-def _points(one: ResultSet) -> list[Point]:
+def _machine_names(version: Version, one: ResultSet) -> Mapping[Environment, str]:
+    """Return the name of the machine of each environment of a set, with who measured if not the project itself."""
+    by = f", by {one.contributor.name}" if one.contributor else ""
+    return {place.environment: version.machine_of(one, place).name + by for place in one.campaign.places}
+
+
+def _points(one: ResultSet, machine_names: Mapping[Environment, str]) -> list[Point]:
     rows = {row.case_id: row for row in one.campaign.rows}
     results = [result for result in measured_for_speed(one.campaign.results) if _counts(result)]
     times = _times_to_reward(one.campaign)
@@ -108,6 +114,7 @@ def _points(one: ResultSet) -> list[Point]:
             rows[result.case.case_id],
             times.get(result.case.case_id),
             baseline=_baseline(result.case, results) if len(counts[comparison_key(result.case)]) > 1 else None,
+            machine_names=machine_names,
         )
         for result in results
     ]
@@ -121,10 +128,16 @@ def _counts(result: CaseResult) -> bool:
 
 
 def _point(
-    one: ResultSet, result: CaseResult, row: CaseRow, time: TimeToReward | None, *, baseline: str | None
+    one: ResultSet,
+    result: CaseResult,
+    row: CaseRow,
+    time: TimeToReward | None,
+    *,
+    baseline: str | None,
+    machine_names: Mapping[Environment, str],
 ) -> Point:
     case = result.case
-    place = _place(one.campaign, result)
+    where = _where(one.campaign, result)
     samples = samples_of(result, time)
     library = case.rl_library if case.learns else OTHERS[case.workload]
     apart = (case.task, library, case.stack, case.minibatch_rule, variant_of(case), case.topology)
@@ -132,7 +145,7 @@ def _point(
         key=_key(one, case),
         task=task_name(case.task),
         library=library,
-        gpu=gpu_name(place.environment) or "GPU",
+        gpu=gpu_name(where) or "GPU",
         gpus=case.world_size,
         nodes=_nodes(result),
         num_envs=case.num_envs,
@@ -140,14 +153,14 @@ def _point(
         physics=STACK_NAMES[case.stack],
         settings=_settings(case),
         details=_details(result),
-        machine=plain_name(place) + (f", by {one.contributor.name}" if one.contributor else ""),
+        machine=machine_names[where],
         runs=row.rounds_completed,
         settled=row.rounds_settled,
         figures=figures_of(result, row, samples, scales=baseline is not None),
         samples=samples,
         reward=time.reward if time and "reward" in samples else None,
         baseline=None if baseline is None else f"{one.name}/{baseline}".removeprefix("/"),
-        together=_host(one, place.environment),
+        together=_host(one, where),
         curve=f"{one.name}/{row.series}/{row.curve}",
         sweep=f"{one.name}/{row.series}/{'/'.join(apart)}",
         file=f"data/{one.name or 'results'}/cases/{case.case_id}.json",
@@ -165,10 +178,10 @@ def _baseline(case: Case, results: Sequence[CaseResult]) -> str:
     return min(alike, key=lambda each: (each.world_size, each.nnodes, each.case_id)).case_id
 
 
-def _place(campaign: Campaign, result: CaseResult) -> Place:
-    """Where most of its completed runs were."""
+def _where(campaign: Campaign, result: CaseResult) -> Environment:
+    """Return the environment of most of its completed runs."""
     environments = [record.environment for record in result.completed]
-    return max(campaign.places, key=lambda place: environments.count(place.environment))
+    return max((place.environment for place in campaign.places), key=environments.count)
 
 
 def _host(one: ResultSet, environment: Environment) -> tuple[str, ...]:

@@ -140,14 +140,18 @@ def test_points_that_do_not_compare_say_why(page: Path, browser: Browser, metric
 
 def test_points_of_two_campaigns_do_not_compare(browser: Browser, tmp_path: Path) -> None:
     version = committed_version()
-    case = "ant-weak/{}-kitless-n1024-1x1"
     address = write_page(main(version).markup, tmp_path).as_uri()
-    for first, second, why in (
-        (("h200-x4-full", "rl_games"), ("h200-x4-rsl", "rsl_rl"), "The machines are alike (4 x H200, 64 vCPU, "),
-        (("h200-x4-full", "rl_games"), ("h100-x2-first", "rl_games"), "the second on 2 x H100 80GB HBM3, "),
+    first = "h200-x4-full/ant-weak/rl_games-kitless-n1024-1x1"
+    again = ("h200-ant-envs/ant-envs/rl_games-kitless-n1024-1x1", "h200-physx/ant-physics/rl_games-kitless-n1024-1x1")
+    for keys, why in (
+        (
+            (first, "h200-x4-rsl/ant-weak/rsl_rl-kitless-n1024-1x1"),
+            " 4 x H200, 64 vCPU, 22 Nov 2026, 08:22, the second on 4 x H200, 64 vCPU, 22 Nov 2026, 14:27; ",
+        ),
+        ((first, "h100-x2-first/ant-weak/rl_games-kitless-n1024-1x1"), "the second on 2 x H100 80GB HBM3, "),
+        (again, "Both ran on 1 x H200, 16 vCPU, 22 Nov 2026, 17:41, in two campaigns, "),
     ):
-        keys = [f"compare={name}/{case.format(library)}" for name, library in (first, second)]
-        tab = Tab.opened(browser, f"{address}#metric=fps&{'&'.join(keys)}", width=1440)
+        tab = Tab.opened(browser, f"{address}#metric=fps&{'&'.join(f'compare={key}' for key in keys)}", width=1440)
         said = tab.value(VIEW)["said"]
         assert "They were not measured on one machine in one campaign." in said
         assert why in said

@@ -114,6 +114,18 @@ def test_simulated_nodes_and_contributors_are_named(tmp_path: Path) -> None:
     assert all(point.machine.endswith(", by Lab") for point in shown)
 
 
+def test_machines_that_are_alike_have_names_of_their_own() -> None:
+    version = committed_version()
+    named = {machine.name for machine in version.machines}
+    labels: dict[str, set[str | None]] = {}
+    for point in points(version):
+        labels.setdefault(point.machine, set()).add(point.together[1])
+    assert labels.keys() <= named
+    assert all(len(found) == 1 for found in labels.values())
+    alike = [name for name in labels if name.startswith("4 x H200, 64 vCPU, 22 Nov 2026, ")]
+    assert len(alike) > 1
+
+
 def test_every_shown_case_of_the_published_version_is_a_point_and_its_file_is_offered() -> None:
     version = committed_version()
     shown = points(version)
