@@ -1,6 +1,6 @@
 """What is stored of each set, of imported bundles, and of what env_check said beside them, with sizes.
 
-Two kinds of files are offered beside them and are counted nowhere: the tables and lists of a whole version, because one
+Two kinds of files are offered besides and are counted nowhere: the tables and lists of a whole version, because one
 of them, ``page_figures.json``, has these counts and cannot have its own size; and the hashes of a set, which are
 written after that file.
 """
@@ -33,7 +33,7 @@ class StoredFiles:
 
 
 def stored_files(version: Version) -> Sequence[StoredFiles]:
-    """Return those of every set, then those of imported bundles, in the order of the version, then of env_check."""
+    """Return those of every set, then those of imported bundles, in the order of the version."""
     own = [
         _stored(one.name or "results", one.title or "Results", one.folder, _members(one.folder)) for one in version.sets
     ]
@@ -41,17 +41,22 @@ def stored_files(version: Version) -> Sequence[StoredFiles]:
         _stored(one.name or "imported", one.title or "Imported bundles", one.folder, bundle_paths(one.folder))
         for one in version.foreign
     ]
-    reports = sorted(version.folder.glob(f"{ENV_CHECKS}/*.json")) if version.env_checks else []
-    of_hosts = _stored(ENV_CHECKS, "What env_check said beside the sets", version.folder / ENV_CHECKS, reports)
-    return [*own, *imported, *([of_hosts] if reports else [])]
+    return [*own, *imported]
+
+
+def env_check_files(version: Version) -> StoredFiles:
+    """Return what env_check said beside the sets, which has no samples; its files may be none."""
+    folder = version.folder / ENV_CHECKS
+    paths = sorted(folder.glob("*.json")) if version.env_checks else []
+    return _stored(ENV_CHECKS, "What env_check said beside the sets", folder, paths)
 
 
 def data_figures(version: Version) -> Mapping[str, Figures]:
-    """Return how many files there are, and their bytes, in all and of each set."""
-    found = stored_files(version)
-    return {"all": {"sets": len(version.sets), "imported": len(version.foreign), **counts(found)}} | {
-        one.name: {**counts([one]), "bytes_of": dict(one.sizes)} for one in found
-    }
+    """Return how many files have samples, and their bytes, in all and of each set; and the same of env_check's."""
+    found, of_hosts = stored_files(version), env_check_files(version)
+    over_all = {"sets": len(version.sets), "imported": len(version.foreign), **counts(found)}
+    listed = [*found, *([of_hosts] if of_hosts.files else [])]
+    return {"all": over_all} | {one.name: {**counts([one]), "bytes_of": dict(one.sizes)} for one in listed}
 
 
 def counts(found: Sequence[StoredFiles]) -> Mapping[str, int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.sets.version import read_version
+from reports.sets.version import Version, read_version
 from reports.site import figure_files
 from reports.topics.data.downloads import files
 from reports.topics.data.page import answer, listing
@@ -15,6 +15,7 @@ from reports.verification import first
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.samples.stored_version import PAGE_FIGURES
 from suite.files.paths import ROOT
+from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
 
 BUNDLE = ROOT / "tests" / "golden" / "isaaclab_1.4" / "upstream-seed42.json"
@@ -34,6 +35,10 @@ def version(tmp_path: Path) -> Path:
     return folder
 
 
+def offered(version: Version) -> set[str]:
+    return {name for group in files(version).values() for name in group}
+
+
 def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(version: Path) -> None:
     read = read_version(version, name=version.name)
     own, theirs = stored_files(read)
@@ -51,10 +56,9 @@ def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(versio
 
 def test_hashes_and_tables_are_offered_with_the_others(version: Path) -> None:
     read = read_version(version, name=version.name)
-    offered = {name for group in files(read).values() for name in group}
-    assert {f"own/{SUMS}", f"theirs/{SUMS}", "cases.csv", PAGE_FIGURES} < offered
-    assert {f"{one.name}/{name}" for one in stored_files(read) for name in one.files} < offered
-    assert all(name in listing(read).text for name in offered)
+    assert {f"own/{SUMS}", f"theirs/{SUMS}", "cases.csv", PAGE_FIGURES} < offered(read)
+    assert {f"{one.name}/{name}" for one in stored_files(read) for name in one.files} < offered(read)
+    assert all(name in listing(read).text for name in offered(read))
 
 
 def test_the_verifier_finds_the_files_itself_and_names_a_change(version: Path, tmp_path: Path) -> None:
@@ -68,3 +72,12 @@ def test_the_verifier_finds_the_files_itself_and_names_a_change(version: Path, t
     assert f"data: theirs.bytes_of.{bundle.relative_to(version / 'theirs')} is " in "".join(findings())
     shutil.rmtree(version / "theirs")
     assert "data: the list of what it says is ['all', 'own', 'theirs'], expected ['all', 'own']" in "".join(findings())
+
+
+def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_samples() -> None:
+    version = committed_version()
+    found = data_figures(version)
+    reports = found["env_check"]
+    assert reports["files"] == len(version.env_checks) > 0
+    assert {f"env_check/{one.name}.json" for one in version.env_checks} < offered(version)
+    assert found["all"]["files"] == sum(len(one.files) for one in stored_files(version))
