@@ -8,6 +8,7 @@ from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.tuning.learned_beside import Beside, several_beside_one, stacks_beside_newton
 from reports.topics.tuning.learning_page import results_of_all_sets, seeds_of
+from reports.topics.tuning.seeds_chart import points
 
 
 def learning_figures(version: Version) -> Mapping[str, Figures]:
@@ -52,6 +53,7 @@ def _seeds(found: Seeds) -> Figures:
         "runs": found.num_runs,
         "last_rewards": {str(seed): _last(rewards) for seed, rewards in found.curves.items()},
         "references": {str(one.reference.iterations): _judged(one) for one in found.judged},
+        "curves": {str(seed): [[at["iteration"], at["reward"]] for at in points(found, seed)] for seed in found.curves},
     }
 
 

@@ -17,8 +17,8 @@ _DIGITS: Final = 4
 
 def curves(campaign: Campaign, found: Seeds, *, data: Html) -> Figure:
     """``campaign``: of one of the seeds, for where it ran."""
-    points = [point for seed in found.curves for point in _points(found, seed)]
-    base = alt.Chart(inline(points))
+    drawn = [point for seed in found.curves for point in points(found, seed)]
+    base = alt.Chart(inline(drawn))
     x = alt.X("iteration:Q", title="Iteration", axis=alt.Axis(tickMinStep=1, tickCount=8, format="d"))
     y = alt.Y("reward:Q", title="Mean return", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
     tooltip = [
@@ -61,7 +61,8 @@ def _name(found: Seeds) -> str:
     return "-".join(("seeds", *map(str, parts)))
 
 
-def _points(found: Seeds, seed: int) -> list[dict[str, Any]]:
+def points(found: Seeds, seed: int) -> list[dict[str, Any]]:
+    """Return what is drawn of a seed: every so many iterations, and rewards to four digits."""
     rewards = found.curves[seed]
     stride = stride_of(len(rewards))
     return [

@@ -1,5 +1,6 @@
 """*What is learned*: rewards of seeds beside their references, ranks beside one, and stacks beside Newton."""
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
@@ -13,6 +14,7 @@ from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.stored_version import StoredVersion
 
 LEARNING: Final = "learning"  # role of a set that was made to see what is learned
+MOST_POINTS: Final = 60  # of a curve, so every so many iterations of a longer one are drawn
 
 type Run = tuple[int, rewards.Curve]  # its seed, and its rewards
 
@@ -66,7 +68,15 @@ def _of_size(version: StoredVersion, size: Size, runs: Sequence[Run], measured: 
         "runs": len(runs),
         "last_rewards": {str(seed): curve[-1] if curve else None for seed, curve in known.items()},
         "references": references,
+        "curves": {str(seed): drawn(curve) for seed, curve in sorted(first.items())},
     }
+
+
+def drawn(curve: rewards.Curve) -> list[list[float]]:
+    """Return iteration and reward, to four digits, of each point of a curve that the chart shows."""
+    step = max(1, math.ceil(len(curve) / MOST_POINTS))
+    shown = ((at, curve[at]) for at in range(0, len(curve), step))
+    return [[at, float(f"{reward:.3e}")] for at, reward in shown if reward is not None]
 
 
 def _after(curves: Sequence[rewards.Curve], iterations: int) -> list[float]:
