@@ -10,7 +10,8 @@ from reports.display.topic import Figures
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware.env_check import alike_hosts, by_verdict, looked_at, said_of
 from reports.topics.hardware.full_core_speed import SharedCase, come_closer, shared_cases_of
-from reports.topics.hardware.gpu_page import best_of, counts_of, gpu_models, machines_of, of_model, runs_on
+from reports.topics.hardware.gpu_page import before, best_of, counts_of, gpu_models, machines_of, of_model, runs_on
+from reports.topics.hardware.models import by_model, only_before
 from reports.topics.hardware.page import hosts_of
 from reports.topics.hardware.tables import rounds_of_row, rows_of_hosts
 from suite.schema.record import CheckResult
@@ -67,6 +68,21 @@ def _env_checks(version: Version) -> Mapping[str, Figures]:
 def _checks(found: Sequence[CheckResult]) -> Figures:
     """Nothing is known without a check: env_check was not part of labscale yet."""
     return {"checks": len(found) or None, "verdicts": by_verdict(found) or None}
+
+
+def model_figures(version: Version) -> Mapping[str, Figures]:
+    """Return GPU model -> what ran on it, of this version."""
+    return {model: asdict(ran) for model, ran in by_model(version).items()}
+
+
+def before_figures(version: Version) -> Mapping[str, Figures]:
+    """Return what older versions have of each GPU model of this one, and of those that only they have."""
+    found: dict[str, Figures] = {}
+    for model in gpu_models(version):
+        found |= {f"{model} in {older}": asdict(has) for older, has in before(version, model).items()}
+    for model, (older, ran) in only_before(version).items():
+        found[f"{model}, only in {older}"] = asdict(ran)
+    return found
 
 
 def _of_set(one: ResultSet) -> Mapping[str, Figures]:

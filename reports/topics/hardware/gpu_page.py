@@ -1,6 +1,6 @@
 """The page of a GPU model: its machines, what was made on them, and what is known of how steady they are."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reports.analysis.analysed_set import Campaign
@@ -93,19 +93,42 @@ def machines_of(version: Version, model: str) -> tuple[Machine, ...]:
     return tuple(machine for machine in version.machines if (machine.model or CPUS) == model)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Before:
+    """What completed in an older version on machines with a GPU model. ``tasks``: their ids."""
+
+    most_ranks_of_a_machine: int | None
+    tasks: tuple[str, ...]
+    runs: int
+
+
+def before(version: Version, model: str) -> Mapping[str, Before]:
+    """Return name of each older version that has this model, newest first -> what it has of it."""
+    return {older.name: _before(older, model) for older in version.older if model in gpu_models(older)}
+
+
+def _before(version: Version, model: str) -> Before:
+    every = (record for one in version.sets for record in one.campaign.completed)
+    records = [record for record in every if _model(record.environment) == model]
+    return Before(
+        most_ranks_of_a_machine=max((record.case.nproc_per_node for record in records), default=None),
+        tasks=tuple(sorted({record.case.task for record in records})),
+        runs=len(records),
+    )
+
+
 def in_older_versions(version: Version, model: str) -> Html:
     """Say what older versions have of this model, with the way there; nothing if they have none of it."""
-    found = [older for older in version.older if machines_of(older, model)]
+    found = before(version, model)
     if not found:
         return Html(markup="", text="")
     rows: list[list[Cell]] = []
-    for older in found:
-        tasks = sorted({task_name(record.case.task) for record in completed_on(older, model)})
-        address, counts = f"../{older.name}/{page_of_gpu(model)}.html", counts_of(of_model(older, model), model)
-        most, runs = str(counts.most_ranks), str(counts.completed)
-        rows.append([link(f"Version {older.name}", address), most, ", ".join(tasks), runs])
+    for name, has in found.items():
+        way = link(f"Version {name}", f"../{name}/{page_of_gpu(model)}.html")
+        tasks = ", ".join(sorted(map(task_name, has.tasks)))
+        rows.append([way, count(has.most_ranks_of_a_machine), tasks, str(has.runs)])
     return html_table(
-        ["Older version", "Most GPUs of a machine", "Tasks", "Runs"],
+        ["Older version", "Most ranks" if model == CPUS else "Most GPUs of a machine", "Tasks", "Runs"],
         rows,
         label=f"{model} in older versions",
         text_headings=("Tasks",),
@@ -203,8 +226,8 @@ def _row(key: tuple[str, int], fps: float, result: CaseResult) -> list[Cell]:
     ]
 
 
-def _model(environment: Environment) -> str:
-    return environment.gpus[0].name if environment.gpus else CPUS
+def _model(where: Environment) -> str:
+    return where.gpus[0].name if where.gpus else CPUS
 
 
 def _has(one: ResultSet, model: str) -> bool:

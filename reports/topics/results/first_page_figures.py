@@ -6,7 +6,7 @@ from dataclasses import asdict
 from reports.display.topic import Figures
 from reports.sets.version import Version
 from reports.topics.results.caution import unsettled
-from reports.topics.results.measured_before import Measured, completed
+from reports.topics.results.measured_before import Measured, asked_of_all_versions, beyond_newer, completed
 from reports.topics.results.page import how_sure
 
 
@@ -25,3 +25,11 @@ def first_page_figures(version: Version) -> Mapping[str, Figures]:
         "speedups": asdict(how_sure(version.lines)),
     }
     return {"all": everything}
+
+
+def before_figures(version: Version) -> Mapping[str, Figures]:
+    """Return what of all versions is said to be missing, and what each older one has that no newer one has."""
+    if not completed(version):
+        return {}
+    beyond = {f"only in {name}": asdict(more) for name, more in beyond_newer(version).items()}
+    return {"all versions": asdict(asked_of_all_versions(version)), **beyond}

@@ -12,7 +12,7 @@ from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
 from reports.display.html import Html, answer_of_page, link, paragraph, together
 from reports.sets.version import Version
-from reports.topics.results.measured_before import Measured, completed, measured_before
+from reports.topics.results.measured_before import Measured, asked_of_all_versions, completed, measured_before
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
@@ -63,7 +63,7 @@ def sureness(version: Version) -> Html:
     facts = {
         "What was measured": _measured(records),
         "How sure is it": _sure(version, version.lines),
-        "What is not known": _unknown([*records, *(record for older in version.older for record in completed(older))]),
+        "What is not known": _unknown(version),
         "Can I check it": "Every sample of every run can be downloaded, and one command computes each figure again.",
     }
     more = {
@@ -85,7 +85,7 @@ def _measured(records: Sequence[RunRecord]) -> str:
     found = Measured.by(records)
     unit = "GPU" if all(record.case.device == "cuda" for record in records) else "rank"
     of_libraries = f"{len(found.libraries)} RL {'library' if len(found.libraries) == 1 else 'libraries'}"
-    tasks = f"{counted(len(found.tasks), 'task')} ({', '.join(sorted(found.tasks))})"
+    tasks = f"{counted(len(found.tasks), 'task')} ({', '.join(found.task_names)})"
     return (
         f"{tasks}, {of_libraries}, up to {counted(found.most, unit)}"
         f" of one machine, {counted(len(records), 'completed run')}."
@@ -126,18 +126,9 @@ def _sure(version: Version, found: Sequence[Line]) -> str:
     return " ".join(said) or "Nothing here compares numbers of GPUs."
 
 
-def _unknown(records: Sequence[RunRecord]) -> str:
+def _unknown(version: Version) -> str:
     """What nobody measured of what people ask first."""
-    most = max(record.case.nproc_per_node for record in records)
-    several = any(record.case.nnodes > 1 and not (record.transport and record.transport.emulated) for record in records)
-    unknown = {
-        f"more than {counted(most, 'GPU')} of a machine": True,
-        "several real nodes": not several,
-        "Isaac Sim's RTX renderer": not any(record.case.stack == "isaacsim" for record in records),
-        "NVIDIA's own assets": not any(record.case.assets == "official" for record in records),
-    }
-    missing = [name for name, is_unknown in unknown.items() if is_unknown]
-    text = f"{', '.join(missing)}."
+    text = f"{', '.join(asked_of_all_versions(version).unknown)}."
     return text[0].upper() + text[1:]
 
 

@@ -12,7 +12,7 @@ from reports.verification.pages.findings import every_section, losses
 from reports.verification.pages.hardware import machines
 from reports.verification.pages.history import history
 from reports.verification.pages.others import clock, nodes, published_beside, stacks
-from reports.verification.pages.overview import counts, explore, files, first_page, limits, support
+from reports.verification.pages.overview import counts, explore, files, first_page, limits, measured_before, support
 from reports.verification.pages.tasks import charts, remarks, scaling, starts
 from reports.verification.pages.tuning import division, learning
 from reports.verification.pages.ways_to_run import determinism, lerobot, pipelines, shared_gpu, turns
@@ -42,8 +42,10 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "findings": every_section.figures,
     "gpu-models": first_page.gpu_models,
     "hardware": machines.hardware_figures,
+    "hardware-before": measured_before.of_models,
     "history": history.figures,
     "index": first_page.figures,
+    "index-before": measured_before.figures,
     "learning": learning.figures,
     "lerobot": lerobot.figures,
     "limits": limits.figures,
@@ -61,7 +63,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "support": support.figures,
     "turns": turns.figures,
 }
-_OF_SEVERAL_VERSIONS: Final = {"acceptance", "history", "support"}
+_OF_SEVERAL_VERSIONS: Final = {"acceptance", "hardware-before", "history", "index-before", "support"}
 
 
 def check_pages(

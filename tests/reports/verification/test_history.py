@@ -208,9 +208,25 @@ def test_a_version_alone_is_said_not_to_be_compared(versions: Path, capsys: pyte
     assert of_pages(versions / "2026.10") == []
     main([str(versions / "2026.10")])
     said = capsys.readouterr().out
-    assert (
-        ".: not checked, because 2026.9 is not beside it: what its pages acceptance, history, support compare." in said
-    )
+    pages = "acceptance, hardware-before, history, index-before, support"
+    assert f".: not checked, because 2026.9 is not beside it: what its pages {pages} compare." in said
+
+
+def test_what_only_older_versions_have_is_computed_again(versions: Path) -> None:
+    path = versions / "2026.10" / PAGE_FIGURES
+    document = json.loads(path.read_text())
+    pages = document["pages"]
+    assert pages["index-before"]["only in 2026.9"]["gpus"] == ["NVIDIA H200"]
+    assert {*pages["hardware-before"]} == {"NVIDIA H100 80GB HBM3 in 2026.9", "NVIDIA H200, only in 2026.9"}
+    pages["index-before"]["only in 2026.9"]["gpus"] = ["NVIDIA B200"]
+    for row in pages["hardware-before"].values():
+        row["runs"] += 1
+    path.write_text(json.dumps(document))
+    assert [said.partition(" is ")[0] for said in of_pages(versions / "2026.10")] == [
+        f"{PAGE_FIGURES}: hardware-before: NVIDIA H100 80GB HBM3 in 2026.9.runs",
+        f"{PAGE_FIGURES}: hardware-before: NVIDIA H200, only in 2026.9.runs",
+        f"{PAGE_FIGURES}: index-before: only in 2026.9.gpus[0]",
+    ]
 
 
 def test_a_forged_change_is_named_beside_the_older_version(versions: Path) -> None:

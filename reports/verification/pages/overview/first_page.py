@@ -11,7 +11,7 @@ from reports.verification.samples.stored_version import StoredVersion
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
-    records = _completed(version.with_speeds)
+    records = completed(version.with_speeds)
     if not records:
         return {}
     cases = [record["case"] for record in records]
@@ -26,7 +26,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     return {"all": everything}
 
 
-def _completed(sets: Sequence[StoredSet]) -> list[Json]:
+def completed(sets: Sequence[StoredSet]) -> list[Json]:
     return [record for one in sets for stored in one.of_report for record in stored.completed]
 
 
@@ -45,10 +45,14 @@ def _speedups(lines: Sequence[Line]) -> Json:
 def gpu_models(version: StoredVersion) -> dict[str, Json]:
     """Return the runs on each GPU model, of all sets."""
     found: dict[str, list[Json]] = {}
-    for record in _completed(version.sets):
+    for record in completed(version.sets):
         for model in {gpu["name"] for gpu in record["environment"].get("gpus", [])}:
             found.setdefault(model, []).append(record)
     return {
-        model: {"runs": len(those), "ranks": sorted({world_size(record["case"]) for record in those})}
+        model: {
+            "runs": len(those),
+            "ranks": sorted({world_size(record["case"]) for record in those}),
+            "tasks": sorted({record["case"]["task"] for record in those}),
+        }
         for model, those in found.items()
     }

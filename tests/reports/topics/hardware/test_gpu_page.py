@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from reports.analysis.analysed_set import Campaign
 from reports.sets.version import read_version
 from reports.site.pages import page_sources
 from reports.topics.hardware import gpu_page
@@ -68,5 +69,16 @@ def test_older_versions_with_the_model_are_named_with_the_way_there(tmp_path: Pa
     said = gpu_page.in_older_versions(both, "NVIDIA H100 80GB HBM3")
     assert "Version 2026.11\t2\tAnt\t" in said.text
     assert '<a href="../2026.11/hardware-nvidia-h100-80gb-hbm3.html">' in said.markup
+    assert gpu_page.in_older_versions(both, gpu_page.CPUS).text.startswith("Older version\tMost ranks\tTasks\tRuns")
     assert gpu_page.in_older_versions(both, "NVIDIA L40S").text == ""
     assert gpu_page.in_older_versions(older, "NVIDIA H200").text == ""
+
+
+def test_runs_of_another_model_in_the_same_set_of_an_older_version_are_not_counted() -> None:
+    older = committed_version()
+    one, other = (each.campaign for each in older.sets if each.name in {"cpu-upstream", "h100-memory"})
+    both = Campaign.from_results([*one.results, *other.results])
+    mixed = replace(older, sets=(replace(older.sets[0], campaign=both),))
+    models = gpu_page.gpu_models(mixed)
+    runs = [gpu_page.before(replace(older, older=(mixed,)), model)[older.name].runs for model in models]
+    assert sorted(runs) == sorted((len(one.completed), len(other.completed)))
