@@ -10,7 +10,16 @@ from reports.display.topic import Figures
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware.env_check import alike_hosts, by_verdict, looked_at, said_of
 from reports.topics.hardware.full_core_speed import SharedCase, come_closer, shared_cases_of
-from reports.topics.hardware.gpu_page import before, best_of, counts_of, gpu_models, machines_of, of_model, runs_on
+from reports.topics.hardware.gpu_page import (
+    before,
+    best_of,
+    counts_of,
+    gpu_models,
+    machines_of,
+    of_model,
+    runs_on,
+    tasks_on,
+)
 from reports.topics.hardware.models import by_model, only_before
 from reports.topics.hardware.page import hosts_of
 from reports.topics.hardware.tables import rounds_of_row, rows_of_hosts
@@ -25,6 +34,7 @@ def machine_figures(version: Version) -> Mapping[str, Figures]:
     said = {of: figures for one in version.sets for of, figures in _of_set(one).items()}
     said |= {f"{one.name}: cost": _cost(found) for one in version.shown if (found := one.campaign.cost)}
     said |= {f"{one.name}: rounds by machine": _rounds(version, one) for one in version.sets}
+    said["sets with slowed cores"] = {"sets": len(version.slowed_cores), "of_sets": len(version.scaling)}
     return {**said, **_shared(version), **_env_checks(version), "machines": asdict(looked_at(version.machines))}
 
 
@@ -39,12 +49,16 @@ def hardware_figures(version: Version) -> Mapping[str, Figures]:
         said |= {f"{model}: {of}": figures for of, figures in _shared(part).items()}
         found = machines_of(part, model)
         said[f"{model}: machines"] = asdict(counts_of(part, model)) | asdict(looked_at(found))
-        said |= {f"{model}: {machine.slug}": _machine(machine) for machine in found}
+        said |= {f"{model}: {machine.slug}": _machine(part, machine) for machine in found}
     return said
 
 
-def _machine(machine: Machine) -> Figures:
-    return {"runs": runs_on(machine), "env_check": [_checks(each) for each in said_of(machine)]}
+def _machine(version: Version, machine: Machine) -> Figures:
+    return {
+        "runs": runs_on(machine),
+        "tasks": tasks_on(version, machine),
+        "env_check": [_checks(each) for each in said_of(machine)],
+    }
 
 
 def _rounds(version: Version, one: ResultSet) -> Figures:

@@ -84,10 +84,6 @@ def completed_on(version: Version, model: str) -> Sequence[RunRecord]:
     return [record for record in records if _model(record.environment) == model]
 
 
-def runs_on(machine: Machine) -> int:
-    return sum(place.num_rounds for place in machine.places)
-
-
 def machines_of(version: Version, model: str) -> tuple[Machine, ...]:
     """The machines with this model, the one that ran first first."""
     return tuple(machine for machine in version.machines if (machine.model or CPUS) == model)
@@ -148,16 +144,24 @@ def machines(version: Version, model: str) -> Html:
 
 def _machine(version: Version, machine: Machine) -> list[Cell]:
     where = machine.environment
-    tasks = {task_name(result.case.task) for _, part in _ran_on(version, machine) for result in part.results}
     return [
         machine_cell(machine.name, f"#{machine.slug}"),
         (machine.first_started_utc or MISSING).partition("+")[0].replace("T", " "),
         where.cpu_model or MISSING,
         count(where.memory_gb),
         where.driver_version or MISSING,
-        ", ".join(sorted(tasks)),
+        ", ".join(sorted(map(task_name, tasks_on(version, machine)))),
         str(runs_on(machine)),
     ]
+
+
+def tasks_on(version: Version, machine: Machine) -> tuple[str, ...]:
+    """Return the ids of the tasks that ran there."""
+    return tuple(sorted({result.case.task for _, part in _ran_on(version, machine) for result in part.results}))
+
+
+def runs_on(machine: Machine) -> int:
+    return sum(place.num_rounds for place in machine.places)
 
 
 def machine_by_machine(version: Version, model: str) -> Html:

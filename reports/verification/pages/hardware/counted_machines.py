@@ -10,6 +10,7 @@ from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
 CPUS: Final = "CPUs"
+LAST: Final = "~"  # after every time
 FAULTS: Final = {"warning", "failure"}
 
 
@@ -64,7 +65,7 @@ def machines(version: StoredVersion) -> list[Machine]:
     for one in version.sets:
         for record in records_of(one):
             alike.setdefault(key_of(version, one, record), []).append(record)
-    by_start = sorted(alike.values(), key=lambda records: _first_start(records) or "~")
+    by_start = sorted(alike.values(), key=lambda records: _first_start(records) or LAST)
     taken: dict[str, int] = {}
     found = []
     for records in by_start:

@@ -24,6 +24,8 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     prices = {f"{one.folder.name}: cost": price(one) for one in version.shown}
     found |= {of: row for of, row in prices.items() if row}
     found |= {**several_machines.figures(version), **said_of_machines.figures(version)}
+    slowed = [f"{one.folder.name}: slowed cores" in found for one in version.with_speeds]
+    found["sets with slowed cores"] = {"sets": sum(slowed), "of_sets": len(slowed)}
     return {**found, "machines": counted_machines.counts(counted_machines.machines(version))}
 
 

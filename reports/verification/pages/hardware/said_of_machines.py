@@ -31,7 +31,11 @@ def of_model(version: StoredVersion, model: str) -> dict[str, Json]:
 
 def _of_machine(machine: Machine) -> Json:
     said = {_verdicts(where): where.get("checks", []) for where in machine.environments}
-    return {"runs": runs_of([*machine.records]), "env_check": [_counts(checks) for checks in said.values()]}
+    return {
+        "runs": runs_of([*machine.records]),
+        "tasks": sorted({record["case"]["task"] for record in machine.records}),
+        "env_check": [_counts(checks) for checks in said.values()],
+    }
 
 
 def _alike(version: StoredVersion, addresses: dict[int, str]) -> dict[str, Json]:
