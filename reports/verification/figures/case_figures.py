@@ -10,7 +10,7 @@ from typing import Any, Final
 from reports.verification import formulas
 from reports.verification.figures import core_probes, iteration_parts, rewards
 from reports.verification.figures.core_probes import Host
-from reports.verification.figures.starts import median_of, starts_of
+from reports.verification.figures.starts import median_of, starts_of, warm_starts_s
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
 
@@ -31,7 +31,7 @@ def measured(stored: StoredCase, fastest: Mapping[Host, float]) -> Json:
     shares = iteration_parts.mean_shares(records)
     return {
         "rank_skew": median_of([_skew(record) for record in records]),
-        "warm_start_s": median_of([start.total_s for start in starts if start.is_cold is False]),
+        "warm_start_s": median_of(warm_starts_s(starts)),
         "cold_start_s": median_of([start.total_s for start in cold]),
         "cold_start_kernels": median_of([start.kernels for start in cold]),
         **{name: _rate(stored, column) for name, column in RATES.items()},

@@ -46,8 +46,26 @@ class Start:
 
 def starts_of(stored: StoredCase) -> list[Start]:
     """Return the start of every completed round."""
-    totals_s = [_total_s(record) for record in stored.completed]
-    return [_start(record, totals_s) for record in stored.completed]
+    totals_s = [total_s(record) for record in stored.completed]
+    shortest_s = min(totals_s) if len(totals_s) > 1 else None
+    return [_start(record, own_s, shortest_s) for record, own_s in zip(stored.completed, totals_s, strict=True)]
+
+
+def warm_starts_s(starts: Sequence[Start]) -> list[float]:
+    """Return the times of those that are known to be warm."""
+    return [start.total_s for start in starts if start.is_cold is False]
+
+
+def total_s(record: Json) -> float:
+    """Return the longest of the ranks, each by its own clock, which begins after ``imports_torch``."""
+    found: list[float] = []
+    for rank in record["ranks"]:
+        began_s, imported_s = rank["samples"].get("start_s", [None])[0], rank["phases_s"].get("imports_torch")
+        if began_s is None or imported_s is None:  # an old record
+            found.append(sum(rank["phases_s"].values()) + _first_iteration_s(record))
+        else:
+            found.append(imported_s + began_s + rank["samples"]["iteration_time_s"][0])
+    return max(found)
 
 
 def median_of(values: Sequence[float | None]) -> float | None:
@@ -56,33 +74,23 @@ def median_of(values: Sequence[float | None]) -> float | None:
     return formulas.median(known) if known else None
 
 
-def _start(record: Json, totals_s: Sequence[float]) -> Start:
-    own_s, kernels = _total_s(record), _kernels(record)
-    empty = record["case"].get("kernel_cache") == "empty"
-    by_time = own_s > COLD_FACTOR * min(totals_s) if len(totals_s) > 1 else None
+def _start(record: Json, own_s: float, shortest_s: float | None) -> Start:
+    kernels, empty = _kernels(record), record["case"].get("kernel_cache") == "empty"
+    by_time = None if shortest_s is None else own_s > COLD_FACTOR * shortest_s
     compiled_s = [rank.get("warp_compile_time_s") for rank in record["ranks"]]
     return Start(
         is_cold=True if empty else by_time if kernels is None else kernels > 0,
         is_on_purpose=empty,
         total_s=own_s,
         phases_s=max((rank["phases_s"] for rank in record["ranks"]), key=lambda phases_s: sum(phases_s.values())),
-        first_iteration_s=formulas.slowest_s(record)[0],
+        first_iteration_s=_first_iteration_s(record),
         kernels=kernels,
         compile_s=None if None in compiled_s else max(compiled_s),
     )
 
 
-def _total_s(record: Json) -> float:
-    """Return the longest of the ranks, each by its own clock, which begins after ``imports_torch``."""
-    first_s = formulas.slowest_s(record)[0]
-    found: list[float] = []
-    for rank in record["ranks"]:
-        began_s, imported_s = rank["samples"].get("start_s", [None])[0], rank["phases_s"].get("imports_torch")
-        if began_s is None or imported_s is None:  # an old record
-            found.append(sum(rank["phases_s"].values()) + first_s)
-        else:
-            found.append(imported_s + began_s + rank["samples"]["iteration_time_s"][0])
-    return max(found)
+def _first_iteration_s(record: Json) -> float:
+    return float(max(rank["samples"]["iteration_time_s"][0] for rank in record["ranks"]))
 
 
 def _kernels(record: Json) -> int | None:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from reports.verification import formulas
+from reports.verification.figures.starts import total_s
 from reports.verification.finding import Json
 from reports.verification.pages.acceptance.machines import Round
-from reports.verification.pages.tasks.warm_starts import start_s
 from reports.verification.samples.round_facts import world_size
 
 type Value = Callable[[Round], float | None]
@@ -56,7 +56,7 @@ def _imports_s(one: Round) -> float | None:
 
 def _start_after_imports_s(one: Round) -> float | None:
     imports_s = _imports_s(one)
-    return None if imports_s is None else start_s(one.record) - imports_s
+    return None if imports_s is None else total_s(one.record) - imports_s
 
 
 def _power_w(one: Round) -> float | None:

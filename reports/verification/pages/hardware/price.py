@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from reports.verification import formulas
-from reports.verification.figures.starts import starts_of
+from reports.verification.figures.wall_times import own_wall_s
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
 from reports.verification.samples.round_facts import world_size
@@ -23,7 +23,8 @@ type Host = tuple[str | None, str | None, tuple[str, ...]]
 def price(one: StoredSet) -> Json | None:
     """Return the figures of a set; None without a case that trained on GPUs. Copies measured alone are not in it."""
     on_gpus = [each for each in one.cases if each.case["device"] == "cuda" and not each.case_id.endswith(ALONE_SUFFIX)]
-    own_s = {id(record): time_s for each in on_gpus for record, time_s in _own_walls_s(each)}
+    walls_s = {id(record): own_wall_s(record) for each in on_gpus for record in each.rounds}
+    own_s = {record: wall_s for record, wall_s in walls_s.items() if wall_s is not None}
     points = [each for each in one.of_report if each in on_gpus and _is_point(each)]
     if not points:
         return None
@@ -52,22 +53,6 @@ def price(one: StoredSet) -> Json | None:
 def _is_point(each: StoredCase) -> bool:
     is_timed = any(record["wall_time_s"] is not None for record in each.completed)
     return each.case.get("workload", "train") == "train" and is_timed
-
-
-def _own_walls_s(each: StoredCase) -> list[tuple[Json, float]]:
-    """Return every round whose wall time is known with that time, or without the turns of others in it.
-
-    A round in turns took its start, to the end of its first iteration, and its other iterations.
-    """
-    starts = {id(record): start for record, start in zip(each.completed, starts_of(each), strict=True)}
-    found = []
-    for record in each.rounds:
-        wall_s, start = record["wall_time_s"], starts.get(id(record))
-        if wall_s is not None and record.get("turns") and start:
-            wall_s = min(wall_s, start.total_s + sum(formulas.slowest_s(record)[1:]))
-        if wall_s is not None:
-            found.append((record, float(wall_s)))
-    return found
 
 
 def _wall_s(each: StoredCase, timed: Mapping[str, float], own_s: Mapping[int, float]) -> float:

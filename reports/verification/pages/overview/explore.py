@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.verification.figures.rows import of_median
+from reports.verification.figures.starts import starts_of, warm_starts_s
 from reports.verification.finding import Json
 from reports.verification.pages.cost.times_to_reward import times_to_reward
-from reports.verification.pages.tasks.warm_starts import warm_starts_s
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -40,7 +40,7 @@ def _figures(stored: StoredCase, time: tuple[float, list[float | None]] | None) 
     return {
         **of_median("joules_per_million_frames", _joules(seen)),
         **of_median("gpu_memory_gb", [] if _has_neighbours(stored) else _memory_gb(seen)),
-        **of_median("warm_start_s", warm_starts_s(stored)),
+        **of_median("warm_start_s", warm_starts_s(starts_of(stored))),
         **of_median("time_to_reward_s", reached_s if all_reached else []),
         "reward": reward if all_reached else None,
     }
