@@ -1,11 +1,11 @@
-"""What a series varies, and the speed-ups over one GPU that a set has. Pure."""
+"""What a series varies, which cases train as shipped, and the speed-ups over one GPU that a set has. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from reports.verification import formulas
-from reports.verification.figures.published import ratio_of, scaling_curves
+from reports.verification.figures.published import curve_of, ratio_of, scaling_curves
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import trainings, world_size
@@ -26,9 +26,20 @@ def series_of(cases: Sequence[StoredCase]) -> dict[str, list[StoredCase]]:
     return found
 
 
+def series_of_kind(one: StoredSet, kind: str, *, trained: bool = False) -> list[list[StoredCase]]:
+    """Return the cases of each series of one kind; ``trained``: of those alone that train."""
+    kept = [stored for stored in one.of_report if not trained or trains(stored)]
+    return [cases for cases in series_of(kept).values() if kind_of(cases) == kind]
+
+
+def with_cold_starts(cases: Iterable[StoredCase]) -> set[str]:
+    """Return the names of the series of which a case gives each round an empty kernel cache."""
+    return {stored.case["series"] for stored in cases if stored.case.get("kernel_cache") == "empty"}
+
+
 def kind_of(cases: Sequence[StoredCase]) -> str:
     """Return what a series varies: starts, one change of settings (tuned for several), environments alone, or ranks."""
-    if any(stored.case.get("kernel_cache") == "empty" for stored in cases):
+    if with_cold_starts(cases):
         return "start_up"
     changes = {_change(stored.case) for stored in cases if stored.case.get("division") == "open"}
     if changes:
@@ -67,13 +78,25 @@ class Line(NamedTuple):
 
 def lines_of(one: StoredSet) -> list[Line]:
     """Return those of series that vary ranks, with the settings as shipped, on GPUs."""
-    kept = [cases for cases in series_of(one.of_report).values() if kind_of(cases) == "scaling"]
-    shipped = [stored for cases in kept for stored in cases if _is_shipped(stored)]
-    curves = [curve for curve in scaling_curves(shipped) if len(curve) > 1 and world_size(curve[0].case) == 1]
+    curves = [curve for curve in scaling_curves(_shipped(one)) if len(curve) > 1 and world_size(curve[0].case) == 1]
     return [Line(mode=MODES[curve[0].case["scaling"]], points=curve) for curve in curves]
 
 
-def _is_shipped(stored: StoredCase) -> bool:
+def curves_on_one_node(one: StoredSet) -> list[list[StoredCase]]:
+    """Return the same cases as curves, fewest ranks first, without those on several nodes."""
+    curves: dict[object, list[StoredCase]] = {}
+    for stored in sorted(_shipped(one), key=lambda stored: (world_size(stored.case), stored.case_id)):
+        if stored.case["nnodes"] == 1:
+            curves.setdefault(curve_of(stored.case), []).append(stored)
+    return [*curves.values()]
+
+
+def _shipped(one: StoredSet) -> list[StoredCase]:
+    return [stored for cases in series_of_kind(one, "scaling") for stored in cases if is_as_shipped(stored)]
+
+
+def is_as_shipped(stored: StoredCase) -> bool:
+    """Tell whether a case trains on GPUs as upstream ships it, and completed."""
     is_closed = stored.case.get("division", "closed") == "closed"
     return bool(stored.published_s) and trains(stored) and is_closed and stored.case["device"] == "cuda"
 

@@ -7,16 +7,10 @@ import pytest
 from reports.sets.version import read_version
 from reports.topics.others.published import parse_figure, read_published
 from reports.topics.others.published_figures import published_figures
-from reports.verification.pages.findings.learned import RANKS_LEARN_ALONE
 from reports.verification.pages.others import published_beside, published_tables
 from reports.verification.samples.set_folder import read_set
 from reports.verification.samples.stored_version import StoredVersion
-from suite.matrix.catalog import load_catalog
 from tests.fixtures.results.generated_results import smoke_results, write_results
-
-
-def test_the_same_tasks_are_learned_by_each_rank_alone() -> None:
-    assert {name for name, task in load_catalog().tasks.items() if task.ranks_learn_alone} == RANKS_LEARN_ALONE
 
 
 @pytest.mark.parametrize("text", ["590322", "2.7M", "10.2M", "950k", "64k", "490k", "1.25k"])

@@ -7,7 +7,7 @@ from reports.verification import formulas
 from reports.verification.figures.estimates import Estimate
 from reports.verification.figures.published import ratio_of
 from reports.verification.figures.rows import of_pair
-from reports.verification.figures.series import kind_of, series_of, trains
+from reports.verification.figures.series import series_of_kind, trains
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.set_folder import StoredSet
@@ -39,12 +39,10 @@ def of_card(version: StoredVersion) -> Json | None:
 def _sweeps(one: StoredSet) -> list[tuple[Sizes, Sizes]]:
     """Return all sizes of each library, and those that completed: two at least."""
     groups: dict[object, Sizes] = {}
-    for cases in series_of(one.of_report).values():
-        if kind_of(cases) == "sweep":
-            for stored in sorted(filter(trains, cases), key=_envs):
-                case = stored.case
-                names = ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node")
-                groups.setdefault(tuple(case[name] for name in names), []).append(stored)
+    names = ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node")
+    for cases in series_of_kind(one, "sweep"):
+        for stored in sorted(filter(trains, cases), key=_envs):
+            groups.setdefault(tuple(stored.case[name] for name in names), []).append(stored)
     found = [(sizes, [stored for stored in sizes if stored.published_s]) for sizes in groups.values()]
     return [(sizes, completed) for sizes, completed in found if len(completed) > 1]
 

@@ -6,7 +6,7 @@ from reports.verification import formulas
 from reports.verification.figures import estimates, rewards
 from reports.verification.figures.published import curve_of, is_emulated, scaling_curves, twin_of
 from reports.verification.figures.rows import of_pair
-from reports.verification.figures.series import Line, kind_of, lines_of, series_of, trains
+from reports.verification.figures.series import Line, lines_of, series_of_kind
 from reports.verification.finding import Json
 from reports.verification.pages.cost import choice_of_envs, choice_of_ranks
 from reports.verification.samples.case_file import StoredCase
@@ -39,14 +39,11 @@ def _gpu_s_per_frame(stored: StoredCase) -> float:
     return world_size(stored.case) * formulas.median([*stored.published_s.values()]) / stored.frames
 
 
-def _scaling_series(one: StoredSet) -> list[list[StoredCase]]:
-    trained = series_of([stored for stored in one.of_report if trains(stored)])
-    return [cases for cases in trained.values() if kind_of(cases) == "scaling"]
-
-
 def _curves(one: StoredSet) -> dict[str, Json]:
     found = {}
-    for base, *others in (curve for cases in _scaling_series(one) for curve in scaling_curves(cases)):
+    for base, *others in (
+        curve for cases in series_of_kind(one, "scaling", trained=True) for curve in scaling_curves(cases)
+    ):
         twin = twin_of(one, base)
         if row := choice_of_ranks.figures([base, *others], [twin, *others] if twin else None):
             found[f"curve from {base.case_id}"] = row
@@ -59,7 +56,7 @@ def _curves(one: StoredSet) -> dict[str, Json]:
 def _rewards(one: StoredSet) -> dict[str, Json]:
     """Return the time to the most that every round of a curve reached, of each case of it."""
     found: dict[str, Json] = {}
-    for cases in _scaling_series(one):
+    for cases in series_of_kind(one, "scaling", trained=True):
         curves: dict[object, list[StoredCase]] = {}
         for stored in cases:
             curves.setdefault((*curve_of(stored.case), is_emulated(stored), _more_nodes(stored, cases)), []).append(

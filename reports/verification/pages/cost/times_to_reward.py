@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from reports.verification import formulas
 from reports.verification.figures import rewards
 from reports.verification.figures.published import curve_of
-from reports.verification.figures.round_columns import series_of
+from reports.verification.figures.series import series_of_kind
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import world_size
@@ -16,7 +16,7 @@ from reports.verification.samples.set_folder import StoredSet
 def times_to_reward(one: StoredSet) -> Mapping[str, tuple[float, list[float | None]]]:
     """Return case id -> the reward, and seconds of each run, None for one that ended before; of series that scale."""
     found = {}
-    for cases in series_of(one, "scaling", learn=True):
+    for cases in series_of_kind(one, "scaling", trained=True):
         for curve in _curves(cases).values() if not _compares_nodes_alone(cases) else ():
             runs = [rewards.curve_of(record) for stored in curve for record in stored.completed]
             reward = _reached_by_all(runs)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.verification import formulas
-from reports.verification.figures.published import curve_of
-from reports.verification.figures.round_columns import is_as_shipped, series_of, shares_of_ranks
+from reports.verification.figures.iteration_parts import mean_shares
+from reports.verification.figures.series import curves_on_one_node
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import world_size
@@ -18,8 +18,8 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     ends = [
         (one.folder.name, stored)
         for one in version.with_speeds
-        for cases in series_of(one, "scaling")
-        for stored in _ends(cases)
+        for curve in curves_on_one_node(one)
+        for stored in (curve if len(curve) == 1 else (curve[0], curve[-1]))
     ]
     found = {
         f"{name}: {stored.case_id}: iteration": row for name, stored in ends if (row := _split(stored)) is not None
@@ -32,25 +32,15 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     return {**found, **({"every iteration on one GPU": _together(alone)} if alone else {})}
 
 
-def _ends(cases: Sequence[StoredCase]) -> list[StoredCase]:
-    curves: dict[object, list[StoredCase]] = {}
-    for stored in sorted(filter(is_as_shipped, cases), key=lambda stored: world_size(stored.case)):
-        curves.setdefault(curve_of(stored.case), []).append(stored)
-    return [end for curve in curves.values() for end in ([curve[0]] if len(curve) == 1 else [curve[0], curve[-1]])]
-
-
 def _split(stored: StoredCase) -> Json | None:
     """Return the mean over all ranks of all rounds; None where the parts are not known, or no all-reduce of several."""
-    ranks = [rank for record in stored.completed for rank in shares_of_ranks(record) or []]
-    reduced = [share for _, share in ranks if share is not None]
-    is_several = world_size(stored.case) > 1
-    if not ranks or (is_several and len(reduced) < len(ranks)):
+    shares, is_several = mean_shares(stored.completed), world_size(stored.case) > 1
+    if not shares or (is_several and "all_reduce" not in shares):
         return None
-    learning = sum(share for share, _ in ranks) / len(ranks)
-    between = sum(reduced) / len(reduced) if is_several else None
+    between = shares["all_reduce"] + shares["waiting"] if is_several else None
     return {
-        "rollout": 1 - learning - (between or 0.0),
-        "learning": learning,
+        "rollout": 1 - shares["learn"] - (between or 0.0),
+        "learning": shares["learn"],
         "between_ranks": between,
         "power_w_of_a_gpu": _power_w_of_a_gpu(stored),
     }

@@ -1,21 +1,18 @@
 """More GPUs, fewer optimiser steps: the reward after as many iterations, beside what other seeds had."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 from reports.verification import formulas
 from reports.verification.figures import rewards
 from reports.verification.figures.published import curve_of
-from reports.verification.figures.round_columns import is_as_shipped
+from reports.verification.figures.references import ASSETS, Size, size_of
+from reports.verification.figures.series import is_as_shipped, with_cold_starts
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import StoredCase, counts
-from reports.verification.samples.round_facts import processes, world_size
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.round_facts import world_size
 from reports.verification.samples.stored_version import StoredVersion
 
-# Elsewhere all ranks train everything together; here each trains the network that reads its own pictures.
-RANKS_LEARN_ALONE: Final = {"Isaac-Reorient-Cube-Shadow-Camera-Direct"}
-
-type Curves = Mapping[Hashable, Mapping[int, rewards.Curve]]  # size -> seed -> rewards of its first run
+type Curves = Mapping[Size, Mapping[int, rewards.Curve]]  # size -> seed -> rewards of its first run
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
@@ -30,24 +27,25 @@ def figures(version: StoredVersion) -> dict[str, Json]:
 
 
 def _curves(cases: Sequence[StoredCase]) -> list[list[StoredCase]]:
-    cold = {stored.case["series"] for stored in cases if stored.case.get("kernel_cache") == "empty"}
-    curves: dict[Hashable, list[StoredCase]] = {}
+    cold = with_cold_starts(cases)
+    curves: dict[object, list[StoredCase]] = {}
     for stored in cases:
         is_strong = (stored.case["scaling"], stored.case["minibatch_rule"]) == ("strong", "fixed_minibatch")
-        if is_strong and is_as_shipped(stored) and stored.case["series"] not in cold:
+        is_on_one_node = stored.case["nnodes"] == 1 and stored.case["series"] not in cold
+        if is_strong and is_on_one_node and is_as_shipped(stored):
             curves.setdefault(curve_of(stored.case), []).append(stored)
     return [*curves.values()]
 
 
 def _learned(stored: StoredCase, seeds: Curves) -> Json | None:
     iterations = stored.case["iterations"]
-    own = {_seed(record) for record in stored.completed}
+    own = {rewards.seed_of(record) for record in stored.completed}
     ends = [rewards.smooth(rewards.curve_of(record)) for record in stored.completed]
     if not all(ends):
         return None
     others = [
         rewards.smooth(curve[:iterations])
-        for seed, curve in seeds.get(_size(stored.case), {}).items()
+        for seed, curve in seeds.get(size_of(stored), {}).items()
         if seed not in own and len(curve) >= iterations
     ]
     last = [curve[-1] for curve in others if curve]
@@ -62,37 +60,11 @@ def _learned(stored: StoredCase, seeds: Curves) -> Json | None:
 
 def _curves_of_seeds(version: StoredVersion) -> Curves:
     """Return the runs that were made to see what is learned; of equal seeds the first."""
-    found: dict[Hashable, dict[int, rewards.Curve]] = {}
+    found: dict[Size, dict[int, rewards.Curve]] = {}
     for one in version.sets:
         for stored in one.of_report if version.role(one) == "learning" else ():
-            if stored.case["assets"] == "offline":
-                for record in _that_learned(stored):
-                    of_size = found.setdefault(_size(stored.case), {})
-                    of_size.setdefault(_seed(record), rewards.curve_of(record))
+            if stored.case["assets"] == ASSETS:
+                for record in rewards.learned_rounds(stored):
+                    of_size = found.setdefault(size_of(stored), {})
+                    of_size.setdefault(rewards.seed_of(record), rewards.curve_of(record))
     return found
-
-
-def _that_learned(stored: StoredCase) -> Iterator[Json]:
-    """Yield measurements, and rounds that are none only because they learned less than their reference."""
-    for record in stored.rounds:
-        checks = [check for rank in record["ranks"] for check in rank.get("validity", ())]
-        failed = {check["name"] for check in checks if check["verdict"] == "failure"}
-        policies = {rank["parameters_sha256"] for rank in record["ranks"]} - {None}
-        is_said = record["outcome"] == "invalid" and (record["reason"] or "").endswith("(learns_worse)")
-        if counts(record) or (
-            is_said and failed == {"learning"} and len(policies) <= 1 and not record.get("profiled_ranks")
-        ):
-            yield record
-
-
-def _size(case: Json) -> Hashable:
-    """What learning depends on, besides the seed."""
-    ranks = world_size(case) if case["task"] in RANKS_LEARN_ALONE else None
-    frames = case["num_envs_global"] * case["num_steps_per_env"]
-    return case["task"], case["rl_library"], case["stack"], ranks, frames, case["optimiser_steps"]
-
-
-def _seed(record: Json) -> int:
-    """Return the seed of the first rank."""
-    case = record["case"]
-    return int(case["seed"] + (record["round"] * processes(case) if case.get("seed_per_round") else 0))

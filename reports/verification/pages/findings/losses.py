@@ -7,7 +7,8 @@ from typing import Final
 
 from reports.verification import formulas
 from reports.verification.figures.iteration_parts import PARTS
-from reports.verification.figures.published import compared_with, curve_of, ratio_of
+from reports.verification.figures.published import compared_with, efficiency_of
+from reports.verification.figures.series import curves_on_one_node
 from reports.verification.finding import Json
 from reports.verification.pages.findings.loss_parts import PartsOfRounds
 from reports.verification.samples.case_file import StoredCase
@@ -27,35 +28,14 @@ def figures(version: StoredVersion) -> dict[str, Json]:
 
 def _of_set(one: StoredSet) -> Iterator[tuple[StoredCase, Json]]:
     """Yield each case and its row: of every curve that varies GPUs as shipped, without the fewest."""
-    for curve in _curves(one):
+    for curve in curves_on_one_node(one):
         before = PartsOfRounds(curve[0])
         for stored in curve[1:]:
             after, base = PartsOfRounds(stored), compared_with(stored, one.of_report)
             new = BETWEEN_RANKS if world_size(curve[0].case) == 1 else set()
             if base and after.names >= BETWEEN_RANKS and before.names == after.names - new:
-                ideal, span = world_size(stored.case) / world_size(base.case), ratio_of(base, stored)[1]
-                yield stored, _row(before, after, [1 - span[1] / ideal, 1 - span[0] / ideal] if span else None)
-
-
-def _curves(one: StoredSet) -> list[list[StoredCase]]:
-    curves: dict[object, list[StoredCase]] = {}
-    for series in {stored.case["series"]: None for stored in one.of_report}:
-        of_series = [stored for stored in one.of_report if stored.case["series"] == series]
-        if not _varies_ranks([stored.case for stored in of_series]):
-            continue
-        for stored in sorted(of_series, key=lambda stored: (world_size(stored.case), stored.case_id)):
-            case = stored.case
-            is_alike = (case["device"], case["nnodes"], case.get("workload", "train")) == ("cuda", 1, "train")
-            if is_alike and stored.published_s:
-                curves.setdefault(curve_of(case), []).append(stored)
-    return list(curves.values())
-
-
-def _varies_ranks(cases: Sequence[Json]) -> bool:
-    """Tell whether a series varies neither settings nor cold starts nor, on one number of ranks, environments."""
-    if any(case.get("kernel_cache") == "empty" or case.get("division") == "open" for case in cases):
-        return False
-    return len({world_size(case) for case in cases}) > 1 or len({case["num_envs"] for case in cases}) == 1
+                span = efficiency_of(base, stored)[1]
+                yield stored, _row(before, after, span and [1 - span[1], 1 - span[0]])
 
 
 def _row(before: PartsOfRounds, after: PartsOfRounds, lost_interval: list[float] | None) -> Json:

@@ -5,8 +5,8 @@ from collections.abc import Hashable, Sequence
 
 from reports.verification import formulas
 from reports.verification.figures.neighbours import neighbours_in
-from reports.verification.figures.round_columns import is_as_shipped
 from reports.verification.figures.same_work import work_of
+from reports.verification.figures.series import is_as_shipped, with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.stored_version import StoredVersion
@@ -37,7 +37,7 @@ def _trainings(version: StoredVersion) -> list[tuple[str, str, list[_Round]]]:
     """Return kind of GPU, label of the host and rounds of each case, without rounds that ran beside others."""
     own = version.own
     neighbours = neighbours_in(version)
-    cold = {case.case["series"] for one in own for case in one.of_report if case.case.get("kernel_cache") == "empty"}
+    cold = with_cold_starts(stored for one in own for stored in one.of_report)
     found = []
     for one in own:
         for stored in one.of_report:
@@ -45,7 +45,8 @@ def _trainings(version: StoredVersion) -> list[tuple[str, str, list[_Round]]]:
             rounds = [
                 (stored, record, beside[record["round"]]) for record in stored.completed if not beside[record["round"]]
             ]
-            if is_as_shipped(stored) and rounds and stored.case["series"] not in cold:
+            is_on_one_node = stored.case["nnodes"] == 1 and stored.case["series"] not in cold
+            if rounds and is_on_one_node and is_as_shipped(stored):
                 gpus = {gpu["name"] for _, record, _ in rounds for gpu in record["environment"].get("gpus", ())}
                 label = rounds[0][1]["environment"]["host_label"]
                 if gpus and label:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.verification import formulas
-from reports.verification.figures.round_columns import complete_rows, series_of
+from reports.verification.figures.round_columns import complete_rows
+from reports.verification.figures.series import series_of_kind, trains
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.stored_version import StoredVersion
@@ -16,8 +17,8 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     """Return each size, then for each library and stack the least size that has half of the most."""
     found: dict[str, Json] = {}
     for one in version.with_speeds:
-        for cases in series_of(one, "sweep"):
-            if any(stored.case.get("workload", "train") == "train" for stored in cases):
+        for cases in series_of_kind(one, "sweep"):
+            if any(map(trains, cases)):
                 for who, group in _groups(cases).items():
                     rows = _of_most(group)
                     found |= {f"{one.folder.name}: {case_id}: size": row for case_id, row in rows.items()}

@@ -7,6 +7,7 @@ from typing import Final
 from reports.verification import formulas
 from reports.verification.figures import core_probes
 from reports.verification.figures.neighbours import in_order
+from reports.verification.figures.series import trains, with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.pages.hardware import counted_machines, said_of_machines, several_machines
 from reports.verification.pages.hardware.price import price
@@ -104,8 +105,8 @@ def _most_frames(version: StoredVersion) -> dict[str, Json]:
 
 def _timed_for_speed(one: StoredSet) -> Iterator[StoredCase]:
     """Yield each case that trained, once on each GPU of one node, but those of series with cold starts."""
-    cold = {stored.case["series"] for stored in one.of_report if stored.case.get("kernel_cache") == "empty"}
+    cold = with_cold_starts(one.of_report)
     for stored in in_order(one):
-        is_one_training = stored.case.get("workload", "train") == "train" and trainings(stored.case) == 1
+        is_one_training = trains(stored) and trainings(stored.case) == 1
         if is_one_training and stored.completed and stored.case["nnodes"] == 1 and stored.case["series"] not in cold:
             yield stored

@@ -9,6 +9,7 @@ from reports.verification import formulas
 from reports.verification.figures.core_probes import Host, host_of
 from reports.verification.figures.neighbours import Neighbours, in_order, neighbours_in
 from reports.verification.figures.same_work import work_of
+from reports.verification.figures.series import is_as_shipped, with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.pages.hardware.full_core_speed import RankOfHost, fastest_s, full_speed_s, probes
 from reports.verification.samples.case_file import StoredCase
@@ -21,39 +22,36 @@ MIN_AT_FULL_SPEED: Final = 8  # iterations; fewer have no median
 
 @dataclass(frozen=True, kw_only=True)
 class _Case:
-    """A case with the completed rounds that nothing ran beside, and with the times of those."""
+    """A case with the completed rounds that nothing ran beside."""
 
-    case: Json
+    stored: StoredCase
     records: list[Json]
-    times_s: Mapping[int, float]
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
     own = [one for one in version.sets if version.whose(one) is None]
     neighbours = neighbours_in(version)
     cases = [_alone(one, stored, neighbours) for one in own for stored in in_order(one)]
-    cold = {each.case["series"] for each in cases if each.case.get("kernel_cache") == "empty"}
-    shipped = [each for each in cases if each.case["series"] not in cold and _is_shipped(each)]
+    cold = with_cold_starts(each.stored for each in cases)
+    shipped = [each for each in cases if each.stored.case["series"] not in cold and _is_shipped(each)]
     fastest = fastest_s(record for each in shipped for record in each.records)
     alike: dict[tuple[object, ...], list[_Case]] = {}
     for each in shipped:
-        alike.setdefault((_gpus(each), work_of(each.case)), []).append(each)
-    rows = {f"{those[0].case['case_id']}, {_gpus(those[0])}": _row(those, fastest) for those in alike.values()}
+        alike.setdefault((_gpus(each), work_of(each.stored.case)), []).append(each)
+    rows = {f"{those[0].stored.case_id}, {_gpus(those[0])}": _row(those, fastest) for those in alike.values()}
     rows = {of: row for of, row in rows.items() if len(row["machines"]) > 1}
     return {**rows, "cases on several machines": _over_all([*rows.values()])} if rows else {}
 
 
 def _alone(one: StoredSet, stored: StoredCase, neighbours: Neighbours) -> _Case:
     records = [record for record in stored.completed if not neighbours.of(one, record)]
-    return _Case(case=stored.case, records=records, times_s=stored.published_s)
+    return _Case(stored=stored, records=records)
 
 
 def _is_shipped(each: _Case) -> bool:
     """Tell whether it trained as upstream ships it, on GPUs of one node of a machine with a label."""
-    case, wanted = each.case, {"device": "cuda", "division": "closed", "nnodes": 1, "workload": "train"}
-    said = {"division": "closed", "workload": "train", **case}
-    is_wanted = all(said[name] == value for name, value in wanted.items())
-    return is_wanted and bool(each.records and each.records[0]["environment"]["host_label"])
+    is_named = bool(each.records and each.records[0]["environment"]["host_label"])
+    return is_named and each.stored.case["nnodes"] == 1 and is_as_shipped(each.stored)
 
 
 def _gpus(each: _Case) -> str:
@@ -64,7 +62,7 @@ def _row(those: Sequence[_Case], fastest: Mapping[RankOfHost, float]) -> Json:
     by_host: dict[Host, list[tuple[Json, float]]] = {}
     for each in those:
         for record in each.records:
-            by_host.setdefault(host_of(record), []).append((record, each.times_s[record["round"]]))
+            by_host.setdefault(host_of(record), []).append((record, each.stored.published_s[record["round"]]))
     machines = [_machine(host, found, fastest) for host, found in by_host.items()]
     machines.sort(key=lambda machine: float(machine["iteration_s"]))
     return {

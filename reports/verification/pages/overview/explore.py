@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.verification.figures.rows import of_median
+from reports.verification.figures.series import with_cold_starts
 from reports.verification.figures.starts import starts_of, warm_starts_s
 from reports.verification.finding import Json
 from reports.verification.pages.cost.times_to_reward import times_to_reward
@@ -19,7 +20,7 @@ WITH_FRAMES: Final = {
 def figures(version: StoredVersion) -> dict[str, Json]:
     found = {}
     for one in version.with_speeds:
-        cold = {stored.case["series"] for stored in one.of_report if stored.case.get("kernel_cache") == "empty"}
+        cold = with_cold_starts(one.of_report)
         times = times_to_reward(one)
         for stored in one.of_report:
             if _is_shown(stored) and stored.case["series"] not in cold:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from reports.verification import formulas
 from reports.verification.figures.rows import of_pair
-from reports.verification.figures.series import Line, gpu_of, kind_of, lines_of, series_of, trains
+from reports.verification.figures.series import Line, gpu_of, kind_of, lines_of, series_of, trains, with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.pages.tuning.changed_settings import changed_pairs, gain_of, num_seeds
 from reports.verification.samples.case_file import StoredCase
@@ -90,7 +90,7 @@ def _advice(lines: Sequence[Line]) -> Json:
 def _most_frames(parts: Sequence[Cases]) -> Json | None:
     """Return the most frames per second of one training, of series without cold starts."""
     every = [stored for cases in parts for stored in cases]
-    cold = {stored.case["series"] for stored in every if stored.case.get("kernel_cache") == "empty"}
+    cold = with_cold_starts(every)
     kept = [stored for stored in every if stored.case["series"] not in cold and trainings(stored.case) == 1]
     known = [stored for stored in kept if trains(stored) and stored.published_s]
     most = max(known, key=_fps, default=None)

@@ -15,7 +15,7 @@ from reports.verification.figures.published import (
     word_of,
 )
 from reports.verification.figures.rows import of_pair
-from reports.verification.figures.series import kind_of, series_of, trains
+from reports.verification.figures.series import series_of_kind, trains
 from reports.verification.finding import Json
 from reports.verification.pages.tasks import answers, laws_of_curves
 from reports.verification.samples.case_file import StoredCase
@@ -29,8 +29,7 @@ type Curve = Sequence[StoredCase]
 def figures(version: StoredVersion) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for one in version.with_speeds:
-        series = series_of(one.of_report).values()
-        cases = [stored for kept in series if kind_of(kept) == "scaling" for stored in kept if trains(stored)]
+        cases = [stored for kept in series_of_kind(one, "scaling") for stored in kept if trains(stored)]
         curves = [curve for curve in scaling_curves(cases) if len(curve) > 1]
         found |= {f"{one.folder.name}: {curve[0].case_id}": _figures(one, curve) for curve in curves}
         if every := _every_curve(one, cases, curves):
