@@ -9,7 +9,7 @@ from reports.analysis.scaling.verdicts import Verdict, limiting_law, verdict
 from reports.display.topic import Figures, with_interval
 from reports.sets.version import ResultSet, Version
 from reports.topics.tasks.answer_figures import answer_figures
-from reports.topics.tasks.curves_page import left_of_ideal, number_of_verdicts, scaling_part
+from reports.topics.tasks.set_answer import left_of_ideal, number_of_verdicts, scaling_part
 from reports.topics.tasks.verdict_table import curves, law_of, prediction_of
 
 
