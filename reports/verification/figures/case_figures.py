@@ -5,39 +5,37 @@ and starts have modules of their own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from reports.verification import formulas
 from reports.verification.figures import core_probes, iteration_parts, rewards
 from reports.verification.figures.core_probes import Host
-from reports.verification.figures.starts import median_of, starts_of, warm_starts_s
+from reports.verification.figures.round_columns import RATES, rate
+from reports.verification.figures.starts import starts_of, warm_starts_s
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
-
-# Frames per second of a part -> the column of its time.
-RATES: Final = {"step_fps": "environment_step_time_s", "step_inference_fps": "collection_time_s"}
+from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.set_folder import StoredSet
 
 
-def fastest_probes(cases: Sequence[StoredCase]) -> dict[Host, float]:
+def fastest_probes(one: StoredSet) -> dict[Host, float]:
     """Return the fastest probe of each host of a set, twins and the interference test included, copies not."""
-    of_set = [stored for stored in cases if not stored.case_id.endswith(ALONE_SUFFIX)]
-    return core_probes.fastest_s([record for stored in of_set for record in stored.completed])
+    return core_probes.fastest_s([record for stored in one.without_copies for record in stored.completed])
 
 
 def measured(stored: StoredCase, fastest: Mapping[Host, float]) -> Json:
     """Return the figures; ``fastest`` as ``fastest_probes`` finds it in the set of the case."""
     records, starts = stored.completed, starts_of(stored)
     cold = [start for start in starts if start.is_cold]
-    shares = iteration_parts.mean_shares(records)
+    shares, is_all_reduce = iteration_parts.mean_shares(records), stored.case.get("workload") == "all_reduce"
     return {
-        "rank_skew": median_of([_skew(record) for record in records]),
-        "warm_start_s": median_of(warm_starts_s(starts)),
-        "cold_start_s": median_of([start.total_s for start in cold]),
-        "cold_start_kernels": median_of([start.kernels for start in cold]),
-        **{name: _rate(stored, column) for name, column in RATES.items()},
+        "rank_skew": formulas.median_of_known([_skew(record) for record in records]),
+        "warm_start_s": formulas.median_of_known(warm_starts_s(starts)),
+        "cold_start_s": formulas.median_of_known([start.total_s for start in cold]),
+        "cold_start_kernels": formulas.median_of_known([start.kernels for start in cold]),
+        **{name: None if is_all_reduce else rate(stored, column) for name, column in RATES.items()},
         **{f"share_{part}": shares.get(part) for part in iteration_parts.PARTS},
         **_of_the_machine(records),
-        "core_probe_us": median_of([core_probes.probe_us(record) for record in records]),
+        "core_probe_us": formulas.median_of_known([core_probes.probe_us(record) for record in records]),
         **core_probes.figures(records, fastest),
         **_of_the_host(records),
         **_ranks(records),
@@ -56,22 +54,6 @@ def _skew(record: Json) -> float | None:
     columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
     steady = [*zip(*columns, strict=True)][formulas.steady_start(formulas.slowest_s(record)) :]
     return formulas.median([max(times_s) / formulas.median(times_s) - 1 for times_s in steady])
-
-
-def _rate(stored: StoredCase, column: str) -> float | None:
-    """Return frames over the median time of the slowest rank; of steps that time is known in marked iterations."""
-    if stored.case.get("workload") == "all_reduce":
-        return None
-    time_s = median_of([slowest_median_s(record, column) for record in stored.completed])
-    return stored.frames / time_s if time_s else None
-
-
-def slowest_median_s(record: Json, column: str) -> float | None:
-    is_step = column == RATES["step_fps"]
-    known = formulas.marked_iterations(record) if is_step else formulas.counted_iterations(record, formulas.MSER_RULE)
-    columns = [rank["samples"].get(column, []) for rank in record["ranks"]]
-    rows = [[times_s[i] for times_s in columns if i < len(times_s)] for i in known]
-    return median_of([max(row) for row in rows if len(row) == len(columns) and None not in row])
 
 
 def _ranks(records: Sequence[Json]) -> Json:
@@ -96,22 +78,50 @@ def over_median_rank(record: Json) -> list[float]:
 
 
 def gpu_memory_gb(records: Sequence[Json]) -> float | None:
+    return formulas.median_of_known(gpu_memory_of_rounds_gb(records))
+
+
+def gpu_memory_of_rounds_gb(records: Sequence[Json]) -> list[float | None]:
     """Return the most that was in use on the GPU with most, whatever used it."""
-    return median_of(_of_rounds(records, lambda seen: _most(_of_gpus(seen, "memory_used_gb", "max"))))
+    return _of_rounds(records, lambda seen: _most(_of_gpus(seen, "memory_used_gb", "max")))
+
+
+def torch_memory_of_rounds_gb(records: Sequence[Json]) -> list[float | None]:
+    """Return the most that torch had on the rank with most."""
+    return [_most([rank.get("peak_memory_gb") for rank in record["ranks"]]) for record in records]
+
+
+def joules_per_million_frames(records: Sequence[Json]) -> list[float | None]:
+    return _of_rounds(records, lambda seen: 1e6 / seen["frames_per_joule"] if seen["frames_per_joule"] else None)
+
+
+def power_w(records: Sequence[Json]) -> float | None:
+    """Return the mean power of all GPUs together, of the median round."""
+    return formulas.median_of_known(_of_rounds(records, lambda seen: seen["power_w"] and seen["power_w"]["mean"]))
+
+
+def gpu_utilisation_percent(records: Sequence[Json]) -> float | None:
+    """Return the share of time in which any kernel ran: mean over GPUs, of the median round."""
+    seen = _of_rounds(records, lambda seen: _mean(_of_gpus(seen, "sm_utilisation_percent", "mean")))
+    return formulas.median_of_known(seen)
+
+
+def stolen_share(record: Json) -> float | None:
+    """Return the part of the wanted CPU time that a hypervisor gave to others."""
+    seen = record.get("telemetry") or {}
+    wanted, stolen = seen.get("host_cpu_percent"), seen.get("host_stolen_percent")
+    return stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None
 
 
 def _of_the_machine(records: Sequence[Json]) -> Json:
-    peaks_gb = [_most([rank.get("peak_memory_gb") for rank in record["ranks"]]) for record in records]
-    energies = _of_rounds(records, lambda seen: 1e6 / seen["frames_per_joule"] if seen["frames_per_joule"] else None)
+    peaks_gb, energies = torch_memory_of_rounds_gb(records), joules_per_million_frames(records)
     return {
-        "peak_memory_gb": median_of(peaks_gb),
+        "peak_memory_gb": formulas.median_of_known(peaks_gb),
         "gpu_memory_gb": gpu_memory_gb(records),
-        "gpu_utilisation_percent": median_of(
-            _of_rounds(records, lambda seen: _mean(_of_gpus(seen, "sm_utilisation_percent", "mean")))
-        ),
-        "power_w": median_of(_of_rounds(records, lambda seen: seen["power_w"] and seen["power_w"]["mean"])),
-        "joules_per_million_frames": median_of(energies),
-        "throttled_share": median_of(
+        "gpu_utilisation_percent": gpu_utilisation_percent(records),
+        "power_w": power_w(records),
+        "joules_per_million_frames": formulas.median_of_known(energies),
+        "throttled_share": formulas.median_of_known(
             _of_rounds(records, lambda seen: _most([gpu.get("throttled_share") for gpu in seen["gpus"]]))
         ),
         **_range("peak_memory_{}_gb", peaks_gb),
@@ -120,15 +130,11 @@ def _of_the_machine(records: Sequence[Json]) -> Json:
 
 
 def _of_the_host(records: Sequence[Json]) -> Json:
-    def stolen(seen: Json) -> float | None:
-        wanted, taken = seen["host_cpu_percent"], seen.get("host_stolen_percent")
-        return taken["mean"] / wanted["mean"] if wanted and taken and wanted["mean"] else None
-
     others = _of_rounds(records, lambda seen: seen.get("host_others_percent"))
     return {
-        "stolen_cpu_share": median_of(_of_rounds(records, stolen)),
-        "other_processes_cpu_share": median_of([None if one is None else one / 100 for one in others]),
-        "sampler_core_share": median_of(_of_rounds(records, lambda seen: seen.get("sampler_cpu_share"))),
+        "stolen_cpu_share": formulas.median_of_known([stolen_share(record) for record in records]),
+        "other_processes_cpu_share": formulas.median_of_known([None if one is None else one / 100 for one in others]),
+        "sampler_core_share": formulas.median_of_known(_of_rounds(records, lambda seen: seen.get("sampler_cpu_share"))),
     }
 
 

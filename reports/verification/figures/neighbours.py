@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -45,11 +44,6 @@ def neighbours_in(version: StoredVersion) -> Neighbours:
             if span := _span(version, one, record):
                 spans.setdefault(span.place, []).append(span)
     return Neighbours(version=version, spans=spans)
-
-
-def in_order(one: StoredSet) -> list[StoredCase]:
-    """Return the cases of a set as its pages have them: by their ids."""
-    return sorted(one.of_report, key=lambda stored: stored.case_id)
 
 
 def _is_beside(span: _Span, own: _Span) -> bool:

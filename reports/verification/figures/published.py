@@ -12,7 +12,7 @@ from reports.verification.figures import case_figures, rewards
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import TWIN_SUFFIX, StoredCase
 from reports.verification.samples.round_facts import world_size
-from reports.verification.samples.set_folder import StoredSet, noise_of
+from reports.verification.samples.set_folder import StoredSet
 
 SCALES: Final = 0.80  # the whole interval of an efficiency is at least this
 SUPERLINEAR: Final = 1.02
@@ -21,10 +21,10 @@ VERDICTS: Final = ("scales", "limited", "inconclusive", "superlinear")
 
 def figures_of(one: StoredSet) -> Json:
     """Return what is published of one set: its noise, and a row for every case."""
-    cases = sorted(one.of_report, key=lambda stored: stored.case_id)
+    cases = one.in_order
     has_speeds = one.has_speeds
     verdicts = _verdicts(one, cases) if has_speeds else {}
-    fastest = case_figures.fastest_probes(one.cases)
+    fastest = case_figures.fastest_probes(one)
     rows = {
         stored.case_id: {
             **_figure(stored),
@@ -34,21 +34,20 @@ def figures_of(one: StoredSet) -> Json:
         for stored in cases
     }
     return {
-        "noise": max((pair["noise"] for pair in noise_of(one.cases)), default=None),
+        "noise": one.noise(),
         "cases": {case_id: {**row, "verdict": verdicts.get(case_id)} for case_id, row in rows.items()},
     }
 
 
 def _figure(stored: StoredCase) -> Json:
     times_s = list(stored.published_s.values())
-    time_s = formulas.median(times_s) if times_s else None
     span_s = formulas.interval(times_s)
     return {
         "processes": len(times_s),
         "settled": sum(map(formulas.has_settled, stored.completed)) if times_s else 0,
-        "seconds_per_iteration": time_s,
+        "seconds_per_iteration": stored.seconds_per_iteration if times_s else None,
         "interval_s": span_s and list(span_s),
-        "frames_per_s": stored.frames / time_s if time_s and stored.case.get("workload") != "all_reduce" else None,
+        "frames_per_s": stored.frames_per_s if times_s and stored.case.get("workload") != "all_reduce" else None,
     }
 
 
@@ -183,10 +182,9 @@ def word_of(points: Sequence[StoredCase]) -> str | None:
     """Return the word by one baseline; None if it or the largest number of ranks has too few processes."""
     base, *others = points
     spans = {
-        other.case_id: (span[0] / ideal, span[1] / ideal)
+        other.case_id: span
         for other in others
-        if other.published_s and base.published_s and (span := ratio_of(base, other)[1])
-        for ideal in [world_size(other.case) / world_size(base.case)]
+        if other.published_s and base.published_s and (span := efficiency_of(base, other)[1])
     }
     if any(low > SUPERLINEAR for low, _ in spans.values()):
         return "superlinear"

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from reports.verification import formulas
+from reports.verification.figures.estimates import Estimate, median_of
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase, counts
 from reports.verification.samples.round_facts import processes
@@ -15,7 +16,7 @@ _LEARNED_LESS: Final = "(learns_worse)"  # ends the reason of a round whose only
 type Curve = tuple[float | None, ...]  # mean reward over the ranks, of every iteration
 
 
-def sooner(shipped: StoredCase, tuned: StoredCase) -> tuple[float, formulas.Interval | None] | None:
+def sooner(shipped: StoredCase, tuned: StoredCase) -> Estimate | None:
     """Return the median over seeds of the ratio of times, with its interval.
 
     None where the rounds share one seed, where the reward as shipped does not rise, and where a round never has it.
@@ -27,12 +28,10 @@ def sooner(shipped: StoredCase, tuned: StoredCase) -> tuple[float, formulas.Inte
     return sooner_by_seed(times_to(shipped, reward), times_to(tuned, reward))
 
 
-def sooner_by_seed(
-    shipped_s: Mapping[int, float], tuned_s: Mapping[int, float]
-) -> tuple[float, formulas.Interval | None] | None:
+def sooner_by_seed(shipped_s: Mapping[int, float], tuned_s: Mapping[int, float]) -> Estimate | None:
     """Return the median of the ratios of times of rounds with one number, which have one seed; None without any."""
     ratios = [shipped_s[number] / tuned_s[number] for number in sorted(shipped_s.keys() & tuned_s.keys())]
-    return (formulas.median(ratios), formulas.interval(ratios)) if ratios else None
+    return median_of(ratios)
 
 
 # --- rounds that learned ---
@@ -69,8 +68,7 @@ def curve_of(record: Json) -> Curve:
 def reward_after(curve: Curve, iterations: int) -> float | None:
     """Return the median of the last rewards until then; None if no episode had ended."""
     until = curve[max(0, iterations - WINDOW) : iterations]
-    known = [reward for reward in until if reward is not None]
-    return formulas.median(known) if known else None
+    return formulas.median_of_known(until)
 
 
 def smooth(curve: Curve) -> list[float]:
@@ -118,9 +116,15 @@ def last_reward(stored: StoredCase) -> float | None:
 
 def last_return(stored: StoredCase) -> float | None:
     """Return the mean return of the last iteration in which any round reports one, median over the rounds."""
+    return next(reversed(medians_by_iteration(stored).values()), None)
+
+
+def medians_by_iteration(stored: StoredCase) -> dict[int, float]:
+    """Return iteration -> mean reward, the median over the rounds that have one there."""
     curves = [curve_of(record) for record in stored.completed]
-    for iteration in reversed(range(max(map(len, curves), default=0))):
-        values = [value for curve in curves if iteration < len(curve) and (value := curve[iteration]) is not None]
-        if values:
-            return formulas.median(values)
-    return None
+    found = {}
+    for iteration in range(max(map(len, curves), default=0)):
+        values = [curve[iteration] for curve in curves if iteration < len(curve)]
+        if (reward := formulas.median_of_known(values)) is not None:
+            found[iteration] = reward
+    return found

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from reports.verification import formulas
 from reports.verification.figures.estimates import Estimate, estimate
 from reports.verification.figures.published import SUPERLINEAR
 from reports.verification.samples.case_file import StoredCase
@@ -41,7 +40,7 @@ class Law:
 
     @property
     def worst_residual(self) -> float:
-        return max(abs(self.fps_at(world_size(one.case))[0] / _fps(one) - 1) for one in self.points)
+        return max(abs(self.fps_at(world_size(one.case))[0] / one.frames_per_s - 1) for one in self.points)
 
     @property
     def serial_fraction(self) -> Estimate:
@@ -54,7 +53,7 @@ class Law:
     @property
     def peak_ranks(self) -> float:
         """The number of ranks with the most throughput by the universal scalability law, at least 1."""
-        one, sigma, kappa = _solved(self.name, self._ranks, [_fps(point) for point in self.points])
+        one, sigma, kappa = _solved(self.name, self._ranks, [point.frames_per_s for point in self.points])
         if kappa == 0:
             return math.inf if sigma < one else 1.0
         return max(1.0, math.sqrt(max(0.0, one - sigma) / kappa))
@@ -92,12 +91,8 @@ def fitted(name: str, curve: Sequence[StoredCase], *, beyond: int = 1) -> Law | 
     is_about = name == "usl" or LAW_OF[curve[0].case["scaling"]] == name
     if not is_about or not curve[0].published_s or len(points) < len(TERMS[name](1)) + beyond:
         return None
-    each = [_fps(one) / world_size(one.case) for one in points]
+    each = [one.frames_per_s / world_size(one.case) for one in points]
     return None if max(each) / each[0] > SUPERLINEAR else Law(name=name, points=points)
-
-
-def _fps(stored: StoredCase) -> float:
-    return stored.frames / formulas.median([*stored.published_s.values()])
 
 
 def _measured_or_fps(name: str, ranks: int, value: float) -> float:

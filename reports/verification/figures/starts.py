@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.verification import formulas
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 
@@ -66,12 +65,6 @@ def total_s(record: Json) -> float:
         else:
             found.append(imported_s + began_s + rank["samples"]["iteration_time_s"][0])
     return max(found)
-
-
-def median_of(values: Sequence[float | None]) -> float | None:
-    """Return the median of the known values."""
-    known = [value for value in values if value is not None]
-    return formulas.median(known) if known else None
 
 
 def _start(record: Json, own_s: float, shortest_s: float | None) -> Start:

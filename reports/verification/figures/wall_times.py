@@ -14,7 +14,7 @@ def start_up_s(stored: StoredCase) -> float | None:
         for number, wall_s in walls_s.items()
         if wall_s is not None
     ]
-    return formulas.median(beyond) if beyond else None
+    return formulas.median_of_known(beyond)
 
 
 def own_wall_s(record: Json) -> float | None:

@@ -55,6 +55,15 @@ class StoredCase:
     def frames(self) -> int:
         return int(self.case["num_envs_global"] * self.case["num_steps_per_env"])
 
+    @property
+    def seconds_per_iteration(self) -> float:
+        """The figure of a case that completed: the median over its processes."""
+        return formulas.median([*self.published_s.values()])
+
+    @property
+    def frames_per_s(self) -> float:
+        return self.frames / self.seconds_per_iteration
+
 
 def counts(record: Json) -> bool:
     return record["outcome"] == "completed" and not record.get("profiled_ranks")

@@ -9,7 +9,16 @@ from typing import Any, Final
 from reports.verification import formulas
 from reports.verification.finding import OR_LIST, STORE_ANEW, Finding, Json, as_far_as_possible, counted, differing
 from reports.verification.samples import across_rounds
-from reports.verification.samples.case_file import ALONE, CASES, INTERFERENCE, TWIN_SUFFIX, TWINS, StoredCase, read_case
+from reports.verification.samples.case_file import (
+    ALONE,
+    ALONE_SUFFIX,
+    CASES,
+    INTERFERENCE,
+    TWIN_SUFFIX,
+    TWINS,
+    StoredCase,
+    read_case,
+)
 from reports.verification.samples.shape import json_files, read_json
 
 PLAN: Final = "plan.json"
@@ -38,6 +47,21 @@ class StoredSet:
     def of_report(self) -> list[StoredCase]:
         """The cases that are published: neither twins nor the interference test."""
         return [stored for stored in self.cases if f"/{stored.where}".endswith(f"/{CASES}/{stored.case_id}.json")]
+
+    @property
+    def in_order(self) -> list[StoredCase]:
+        """The same by their ids, as pages have them."""
+        return sorted(self.of_report, key=lambda stored: stored.case_id)
+
+    @property
+    def without_copies(self) -> list[StoredCase]:
+        """All cases but the copies that ran alone of cases in turns."""
+        return [stored for stored in self.cases if not stored.case_id.endswith(ALONE_SUFFIX)]
+
+    def noise(self, series: str | None = None) -> float | None:
+        """Return that of the repeat measurements of a series, or of the whole set; None without any."""
+        cases = [stored for stored in self.cases if series in (None, stored.case["series"])]
+        return _budget(noise_of(cases))
 
     @property
     def has_speeds(self) -> bool:
@@ -122,11 +146,14 @@ def noise_of(cases: Sequence[StoredCase]) -> list[Json]:
     ]
 
 
+def _budget(pairs: Sequence[Json]) -> float | None:
+    return max((pair["noise"] for pair in pairs), default=None)
+
+
 def _check_noise(where: str, stored: Any, cases: Sequence[StoredCase]) -> Iterator[Finding]:
     pairs = noise_of(cases)
-    budget = max((pair["noise"] for pair in pairs), default=None)
     found = sorted(stored["pairs"], key=lambda pair: str(pair["case_id"]))
-    yield from differing(where, "noise_budget", stored["noise_budget"], budget, next_step=STORE_ANEW)
+    yield from differing(where, "noise_budget", stored["noise_budget"], _budget(pairs), next_step=STORE_ANEW)
     yield from differing(where, "pairs", found, pairs, next_step=STORE_ANEW)
 
 

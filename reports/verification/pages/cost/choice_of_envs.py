@@ -1,9 +1,13 @@
 """How many environments fill a GPU: throughput over the most of a sweep, memory and energy of each size."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from reports.verification import formulas
+from reports.verification.figures.case_figures import (
+    gpu_memory_gb,
+    joules_per_million_frames,
+    torch_memory_of_rounds_gb,
+)
 from reports.verification.figures.estimates import Estimate
 from reports.verification.figures.published import ratio_of
 from reports.verification.figures.rows import of_pair
@@ -60,7 +64,7 @@ def _rounds(sizes: Sizes) -> list[int]:
 
 
 def _figures(sizes: Sizes, completed: Sizes) -> Json:
-    most = max(completed, key=lambda one: one.frames / formulas.median([*one.published_s.values()]))
+    most = max(completed, key=lambda one: one.frames_per_s)
     of_most = [(1.0, None) if one is most else ratio_of(most, one) for one in completed]
     index = next(index for index, (value, _) in enumerate(of_most) if value >= NEAR_MOST)
     enough = completed[index]
@@ -82,18 +86,10 @@ def _is_enough(of_most: Estimate) -> bool:
 
 
 def _size(stored: StoredCase, of_most: Estimate) -> Json:
-    seen = [record["telemetry"] for record in stored.completed if record.get("telemetry")]
-    used = [[gpu["memory_used_gb"]["max"] for gpu in one["gpus"] if gpu.get("memory_used_gb")] for one in seen]
-    own = [[rank["peak_memory_gb"] for rank in record["ranks"]] for record in stored.completed]
-    joules = [1 / one["frames_per_joule"] for one in seen if one.get("frames_per_joule")]
+    joules = formulas.median_of_known(joules_per_million_frames(stored.completed))
     return {
         **of_pair("of_most", of_most),
-        "gpu_memory_gb": _median_of_most(used),
-        "torch_memory_gb": _median_of_most([[one for one in each if one is not None] for each in own]),
-        "frames_per_joule": 1 / formulas.median(joules) if joules else None,
+        "gpu_memory_gb": gpu_memory_gb(stored.completed),
+        "torch_memory_gb": formulas.median_of_known(torch_memory_of_rounds_gb(stored.completed)),
+        "frames_per_joule": joules and 1e6 / joules,
     }
-
-
-def _median_of_most(rounds: Sequence[Sequence[float]]) -> float | None:
-    most = [max(each) for each in rounds if each]
-    return formulas.median(most) if most else None

@@ -44,14 +44,14 @@ def _figures(curve: Curve) -> Json | None:
     base, options = curve[0], [stored for stored in curve if stored.published_s]
     if not options:
         return None
-    least = min(options, key=_rank_s_per_frame)
+    least = min(options, key=gpu_s_per_frame)
     over = {_ranks(one): _over(one, least) for one in options}
     steps = pairwise(options) if base.published_s else ()
     worth = {_ranks(after): _worth(base, before, after) for before, after in steps}
     cheapest = _cheapest(over, _ranks(least))
     knee = _knee(_ranks(options[0]), worth)
     return {
-        "soonest_ranks": _ranks(max(options, key=lambda one: 1 / _s_per_frame(one))),
+        "soonest_ranks": _ranks(max(options, key=lambda one: one.frames_per_s)),
         "cheapest_ranks": cheapest[0],
         "cheapest_is": cheapest[1],
         "worth_adding_ranks": knee and knee[0],
@@ -71,12 +71,8 @@ def _ranks(stored: StoredCase) -> int:
     return world_size(stored.case)
 
 
-def _s_per_frame(stored: StoredCase) -> float:
-    return formulas.median([*stored.published_s.values()]) / stored.frames
-
-
-def _rank_s_per_frame(stored: StoredCase) -> float:
-    return _ranks(stored) * _s_per_frame(stored)
+def gpu_s_per_frame(stored: StoredCase) -> float:
+    return _ranks(stored) / stored.frames_per_s
 
 
 def _over(one: StoredCase, least: StoredCase) -> Estimate:

@@ -26,17 +26,13 @@ def figures(version: StoredVersion) -> dict[str, Json]:
 
 
 def _all(lines: Sequence[Line]) -> Json:
-    hours = [[_gpu_s_per_frame(point) for point in line.points] for line in lines]
+    hours = [[choice_of_ranks.gpu_s_per_frame(point) for point in line.points] for line in lines]
     speeds = [[line.speedup(point)[0] for point in line.points] for line in lines]
     return {
         "trainings": len(lines),
         "cheapest_on_one_gpu": sum(min(each) == each[0] for each in hours),
         "soonest_on_most_gpus": sum(max(each) == each[-1] > max(each[:-1]) for each in speeds),
     }
-
-
-def _gpu_s_per_frame(stored: StoredCase) -> float:
-    return world_size(stored.case) * formulas.median([*stored.published_s.values()]) / stored.frames
 
 
 def _curves(one: StoredSet) -> dict[str, Json]:
@@ -90,6 +86,6 @@ def _reward(stored: StoredCase, reward: float) -> Json:
     is_known_of_all = len(times_s) == len(needed)
     return {
         "reward": reward,
-        "iterations_to_reward": formulas.median(iterations) if iterations else None,
+        "iterations_to_reward": formulas.median_of_known(iterations),
         **of_pair("seconds_to_reward", estimates.median_of(times_s) if is_known_of_all else None),
     }

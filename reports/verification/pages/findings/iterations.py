@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from reports.verification import formulas
+from reports.verification.figures.case_figures import gpu_utilisation_percent, power_w
 from reports.verification.figures.iteration_parts import mean_shares
 from reports.verification.figures.series import curves_on_one_node
 from reports.verification.finding import Json
@@ -37,30 +37,19 @@ def _split(stored: StoredCase) -> Json | None:
     shares, is_several = mean_shares(stored.completed), world_size(stored.case) > 1
     if not shares or (is_several and "all_reduce" not in shares):
         return None
+    power = power_w(stored.completed)
     between = shares["all_reduce"] + shares["waiting"] if is_several else None
     return {
         "rollout": 1 - shares["learn"] - (between or 0.0),
         "learning": shares["learn"],
         "between_ranks": between,
-        "power_w_of_a_gpu": _power_w_of_a_gpu(stored),
+        "power_w_of_a_gpu": power and power / world_size(stored.case),
     }
 
 
-def _power_w_of_a_gpu(stored: StoredCase) -> float | None:
-    seen = [record["telemetry"] for record in stored.completed if record.get("telemetry")]
-    powers_w = [one["power_w"]["mean"] for one in seen if one["power_w"]]
-    return formulas.median(powers_w) / world_size(stored.case) if powers_w else None
-
-
 def _busy(stored: StoredCase) -> float | None:
-    """Return the share of time in which any kernel ran: mean over GPUs, median over rounds."""
-    seen = [record["telemetry"]["gpus"] for record in stored.completed if record.get("telemetry")]
-    known = [
-        [gpu["sm_utilisation_percent"]["mean"] for gpu in gpus if gpu["sm_utilisation_percent"] is not None]
-        for gpus in seen
-    ]
-    means = [sum(percents) / len(percents) / 100 for percents in known if percents]
-    return formulas.median(means) if means else None
+    percent = gpu_utilisation_percent(stored.completed)
+    return None if percent is None else percent / 100
 
 
 def _together(alone: Sequence[tuple[Json, float | None]]) -> Json:

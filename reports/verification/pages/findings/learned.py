@@ -53,7 +53,7 @@ def _learned(stored: StoredCase, seeds: Curves) -> Json | None:
         "reward": formulas.median([end[-1] for end in ends]),
         "other_seeds": len(last),
         "worst_of_other_seeds": min(last, default=None),
-        "median_of_other_seeds": formulas.median(last) if last else None,
+        "median_of_other_seeds": formulas.median_of_known(last),
         "best_of_other_seeds": max(last, default=None),
     }
 

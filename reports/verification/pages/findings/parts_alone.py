@@ -75,4 +75,4 @@ def _unit_s(stored: StoredCase, part: str) -> float | None:
     units = stored.case["optimiser_steps" if part == "all_reduce" else "num_steps_per_env"]
     rounds = [complete_rows(record, COLUMNS[part], formulas.marked_iterations(record)) for record in stored.completed]
     times_s = [formulas.median([of_ranks(row) / units for row in rows]) for rows in rounds if rows]
-    return formulas.median(times_s) if times_s else None
+    return formulas.median_of_known(times_s)

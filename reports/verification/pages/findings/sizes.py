@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from reports.verification import formulas
-from reports.verification.figures.round_columns import complete_rows
+from reports.verification.figures.round_columns import STEP, rate
 from reports.verification.figures.series import series_of_kind, trains
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
@@ -35,8 +34,8 @@ def _groups(cases: Sequence[StoredCase]) -> dict[str, list[StoredCase]]:
 
 
 def _of_most(group: Sequence[StoredCase]) -> dict[str, Json]:
-    total = {stored.case_id: stored.frames / formulas.median([*stored.published_s.values()]) for stored in group}
-    step = {stored.case_id: fps for stored in group if (fps := _step_fps(stored)) is not None}
+    total = {stored.case_id: stored.frames_per_s for stored in group}
+    step = {stored.case_id: fps for stored in group if (fps := rate(stored, STEP)) is not None}
     return {
         stored.case_id: {
             "step_of_most": step[stored.case_id] / max(step.values()) if stored.case_id in step else None,
@@ -44,16 +43,6 @@ def _of_most(group: Sequence[StoredCase]) -> dict[str, Json]:
         }
         for stored in group
     }
-
-
-def _step_fps(stored: StoredCase) -> float | None:
-    """Return frames over the median time of the slowest rank in environment steps, of the median round."""
-    rounds = [
-        complete_rows(record, "environment_step_time_s", formulas.marked_iterations(record))
-        for record in stored.completed
-    ]
-    times_s = [formulas.median([max(row) for row in rows]) for rows in rounds if rows]
-    return stored.frames / formulas.median(times_s) if times_s else None
 
 
 def _half(group: Sequence[StoredCase], rows: dict[str, Json]) -> Json:

@@ -6,12 +6,12 @@ from typing import Final
 
 from reports.verification import formulas
 from reports.verification.figures import core_probes
-from reports.verification.figures.neighbours import in_order
+from reports.verification.figures.case_figures import fastest_probes
 from reports.verification.figures.series import trains, with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.pages.hardware import counted_machines, said_of_machines, several_machines
 from reports.verification.pages.hardware.price import price
-from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
+from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import trainings, world_size
 from reports.verification.samples.set_folder import StoredSet, noise_of
 from reports.verification.samples.stored_version import StoredVersion
@@ -56,9 +56,8 @@ def _of_set(one: StoredSet) -> Iterator[tuple[str, Json]]:
 
 def _slowed_cores(one: StoredSet) -> Json | None:
     """Return what slowed cores did to the cases of a set, its twins and its interference test; None below 5 %."""
-    cases = [stored for stored in one.cases if not stored.case_id.endswith(ALONE_SUFFIX)]
-    fastest = core_probes.fastest_s([record for stored in cases for record in stored.completed])
-    found = slowed_of(cases, fastest)
+    fastest = fastest_probes(one)
+    found = slowed_of(one.without_copies, fastest)
     return {**found, "fastest_probes_s": sorted(fastest.values())} if found else None
 
 
@@ -74,7 +73,7 @@ def slowed_of(cases: Sequence[StoredCase], fastest: Mapping[core_probes.Host, fl
     return {
         "looks": looks,
         "slowed": slowed,
-        "slower_by": formulas.median(costs) if costs else None,
+        "slower_by": formulas.median_of_known(costs),
         "cases": len(costs),
     }
 
@@ -86,27 +85,26 @@ def _models(one: StoredSet) -> set[str]:
 
 def _most_frames(version: StoredVersion) -> dict[str, Json]:
     """Return the most frames per second of each task, for each number of GPUs of one node."""
-    best: dict[tuple[str, int], tuple[float, StoredCase]] = {}
+    best: dict[tuple[str, int], StoredCase] = {}
     for one in version.with_speeds:
         for stored in _timed_for_speed(one):
             key = stored.case["task"].removeprefix("Isaac-").removesuffix("-Direct"), world_size(stored.case)
-            frames_per_s = stored.frames / formulas.median([*stored.published_s.values()])
-            if key not in best or frames_per_s > best[key][0]:
-                best[key] = frames_per_s, stored
+            if key not in best or stored.frames_per_s > best[key].frames_per_s:
+                best[key] = stored
     return {
         f"{stored.case['task']}, {gpus} GPUs": {
-            "frames_per_s": frames_per_s,
+            "frames_per_s": stored.frames_per_s,
             "case_id": stored.case_id,
             "runs": len(stored.completed),
         }
-        for (_, gpus), (frames_per_s, stored) in best.items()
+        for (_, gpus), stored in best.items()
     }
 
 
 def _timed_for_speed(one: StoredSet) -> Iterator[StoredCase]:
     """Yield each case that trained, once on each GPU of one node, but those of series with cold starts."""
     cold = with_cold_starts(one.of_report)
-    for stored in in_order(one):
+    for stored in one.in_order:
         is_one_training = trains(stored) and trainings(stored.case) == 1
         if is_one_training and stored.completed and stored.case["nnodes"] == 1 and stored.case["series"] not in cold:
             yield stored

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from reports.verification import formulas
+from reports.verification.figures.series import trains
 from reports.verification.figures.wall_times import own_wall_s
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
+from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import world_size
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.shape import read_json
@@ -22,7 +23,7 @@ type Host = tuple[str | None, str | None, tuple[str, ...]]
 
 def price(one: StoredSet) -> Json | None:
     """Return the figures of a set; None without a case that trained on GPUs. Copies measured alone are not in it."""
-    on_gpus = [each for each in one.cases if each.case["device"] == "cuda" and not each.case_id.endswith(ALONE_SUFFIX)]
+    on_gpus = [each for each in one.without_copies if each.case["device"] == "cuda"]
     walls_s = {id(record): own_wall_s(record) for each in on_gpus for record in each.rounds}
     own_s = {record: wall_s for record, wall_s in walls_s.items() if wall_s is not None}
     points = [each for each in one.of_report if each in on_gpus and _is_point(each)]
@@ -52,7 +53,7 @@ def price(one: StoredSet) -> Json | None:
 
 def _is_point(each: StoredCase) -> bool:
     is_timed = any(record["wall_time_s"] is not None for record in each.completed)
-    return each.case.get("workload", "train") == "train" and is_timed
+    return trains(each) and is_timed
 
 
 def _wall_s(each: StoredCase, timed: Mapping[str, float], own_s: Mapping[int, float]) -> float:

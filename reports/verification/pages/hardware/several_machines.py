@@ -7,7 +7,7 @@ from typing import Final
 
 from reports.verification import formulas
 from reports.verification.figures.core_probes import Host, host_of
-from reports.verification.figures.neighbours import Neighbours, in_order, neighbours_in
+from reports.verification.figures.neighbours import Neighbours, neighbours_in
 from reports.verification.figures.same_work import work_of
 from reports.verification.figures.series import is_as_shipped, with_cold_starts
 from reports.verification.finding import Json
@@ -31,7 +31,7 @@ class _Case:
 def figures(version: StoredVersion) -> dict[str, Json]:
     own = [one for one in version.sets if version.whose(one) is None]
     neighbours = neighbours_in(version)
-    cases = [_alone(one, stored, neighbours) for one in own for stored in in_order(one)]
+    cases = [_alone(one, stored, neighbours) for one in own for stored in one.in_order]
     cold = with_cold_starts(each.stored for each in cases)
     shipped = [each for each in cases if each.stored.case["series"] not in cold and _is_shipped(each)]
     fastest = fastest_s(record for each in shipped for record in each.records)

@@ -6,19 +6,14 @@ from typing import Any, Final
 from reports.verification import formulas
 from reports.verification.figures import estimates
 from reports.verification.figures.rows import of_pair
+from reports.verification.figures.same_work import full
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
-from reports.verification.samples.set_folder import StoredSet, noise_of
+from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
 THRESHOLD: Final = 0.02  # smaller changes are none
 MOST: Final = 0.5  # a case of which more rounds fail does
-# What older cases do not say.
-_DEFAULTS: Final[Json] = {
-    "presets": [], "overrides": [], "workload": "train", "division": "closed", "cpu_threads": None, "pin_cpus": False,
-    "seed_per_round": False, "deterministic": False, "trainings_per_gpu": 1, "kernel_cache": "kept",
-    "with_packages": [],
-}  # fmt: skip
 _NOT_OF_THE_CASE: Final = {"case_id", "timeout_s", "hang_timeout_s"}
 _OF_THE_MACHINE: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
@@ -35,15 +30,9 @@ _IF_KNOWN: Final = {
 type Values = dict[str, set[str]]  # of every property of a case: its values in all rounds
 
 
-def full(case: Json) -> Json:
-    """Return the case with all fields."""
-    return {**_DEFAULTS, **case}
-
-
 def margin(sets: Sequence[StoredSet]) -> float:
     """Return what a change has to exceed: the threshold, or the noise of the sets if that is more."""
-    noises: list[float] = [pair["noise"] for one in sets for pair in noise_of(one.cases)]
-    return max([THRESHOLD, *noises])
+    return max([THRESHOLD, *(noise for one in sets if (noise := one.noise()) is not None)])
 
 
 def direction(change: estimates.Estimate, allowed: float) -> int | None:

@@ -1,12 +1,13 @@
 """*What changed since the last version?*: speed-ups measured again on the same GPUs, and times case by case."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Final, NamedTuple
 
 from reports.verification import formulas
 from reports.verification.figures import estimates
 from reports.verification.figures.rows import of_pair
+from reports.verification.figures.same_work import work_of
 from reports.verification.figures.series import Line, gpu_of, lines_of
 from reports.verification.finding import Json
 from reports.verification.pages.history import case_by_case
@@ -16,10 +17,6 @@ from reports.verification.samples.stored_version import StoredVersion
 
 TOO_FEW: Final = f"of fewer than {formulas.MIN_PROCESSES} runs"
 WORDS: Final = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
-# What does not change an iteration.
-_NOT_OF_THE_WORK: Final = {
-    "case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "seed_per_round", "iterations",
-}  # fmt: skip
 
 
 class Speedup(NamedTuple):
@@ -35,12 +32,9 @@ class Speedup(NamedTuple):
         return f"{self.of_set.folder.name}: {self.point.case_id}"
 
     @property
-    def work(self) -> str:
+    def work(self) -> Hashable:
         """Return what is equal in two speed-ups of one configuration."""
-        case = {
-            name: value for name, value in case_by_case.full(self.point.case).items() if name not in _NOT_OF_THE_WORK
-        }
-        return repr((gpu_of(self.line), self.line.mode, sorted(case.items())))
+        return gpu_of(self.line), self.line.mode, work_of(self.point.case)
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
@@ -56,7 +50,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     ]
     changes = {f"{new.place} since {before.name}, {old.place}": _change(old, new) for old, new in pairs}
     several = Counter(work for work, _ in {(work, each.version) for work, each in found})
-    ratios = [_frames_per_s(new.point) / _frames_per_s(old.point) for old, new in pairs]
+    ratios = [new.point.frames_per_s / old.point.frames_per_s for old, new in pairs]
     everything = {
         "configurations": len(several),
         "configurations_in_several_versions": sum(number > 1 for number in several.values()),
@@ -91,10 +85,6 @@ def _speedups(version: StoredVersion) -> Iterator[Speedup]:
         for line in lines_of(one):
             for point in line.points[1:]:
                 yield Speedup(version.name, one, line, point)
-
-
-def _frames_per_s(stored: StoredCase) -> float:
-    return stored.frames / formulas.median([*stored.published_s.values()])
 
 
 def _change(old: Speedup, new: Speedup) -> Json:

@@ -61,9 +61,9 @@ def _of_case(pairs: Sequence[Json]) -> Json:
         "ours_s": formulas.median([pair["ours_s"] for pair in pairs]),
         "theirs_s": formulas.median(theirs_s),
         "difference": formulas.median([_difference(pair) for pair in pairs]),
-        "difference_without_drift": _middle(_without_drift(pairs)),
+        "difference_without_drift": formulas.median_of_known(_without_drift(pairs)),
         "spread_of_theirs": max(theirs_s) / min(theirs_s) - 1 if len(theirs_s) > 1 else None,
-        "to_library": _middle(_to_library(pairs)),
+        "to_library": formulas.median_of_known(_to_library(pairs)),
     }
 
 
@@ -72,7 +72,7 @@ def _of_all(pairs: Sequence[Json]) -> Json:
     return {
         "pairs": len(pairs),
         "difference": formulas.median([_difference(pair) for pair in pairs]),
-        "to_library": _middle(sizes),
+        "to_library": formulas.median_of_known(sizes),
         "most_to_library": max(sizes, default=None),
     }
 
@@ -97,7 +97,3 @@ def _without_drift(pairs: Sequence[Json]) -> list[float]:
         around_s = (before_s + after_s) / 2
         found.append((time_s / around_s if kind == "ours_s" else around_s / time_s) - 1)
     return found
-
-
-def _middle(values: Sequence[float]) -> float | None:
-    return formulas.median(values) if values else None

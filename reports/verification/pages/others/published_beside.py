@@ -9,7 +9,7 @@ from typing import Final
 
 from reports.verification import formulas
 from reports.verification.figures.published import compared_with, curve_of
-from reports.verification.figures.round_columns import complete_rows
+from reports.verification.figures.round_columns import STEP, complete_rows, rate
 from reports.verification.finding import Json
 from reports.verification.pages.others import published_tables
 from reports.verification.samples.case_file import StoredCase
@@ -18,7 +18,7 @@ from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
 KINDS: Final = {  # kind -> what RL-Games prints of it, and the time that labscale divides by
-    "step": ("rl_games.step_fps", "environment_step_time_s"),
+    "step": ("rl_games.step_fps", STEP),
     "step_and_inference": ("rl_games.step_inference_fps", "collection_time_s"),
     "total": ("rl_games.total_fps", "iteration_time_s"),
 }
@@ -96,7 +96,7 @@ def _fps(stored: StoredCase) -> Json:
     printed = {kind: _printed(stored, column) for kind, (column, _) in KINDS.items()}
     if any(printed.values()):
         return {f"{kind}_frames_per_s": value for kind, value in printed.items()}
-    return {f"{kind}_frames_per_s": _timed(stored, column) for kind, (_, column) in KINDS.items()}
+    return {f"{kind}_frames_per_s": rate(stored, column) for kind, (_, column) in KINDS.items()}
 
 
 def _printed(stored: StoredCase, column: str) -> float | None:
@@ -108,14 +108,3 @@ def _printed(stored: StoredCase, column: str) -> float | None:
     ]
     rates = [formulas.median(values) for values in rounds if values]
     return 1 / formulas.median([1 / rate for rate in rates]) if rates else None
-
-
-def _timed(stored: StoredCase, column: str) -> float | None:
-    rounds = [
-        complete_rows(record, column, formulas.marked_iterations(record))
-        if column == KINDS["step"][1]
-        else complete_rows(record, column, formulas.counted_iterations(record, formulas.MSER_RULE))
-        for record in stored.completed
-    ]
-    times_s = [formulas.median([max(row) for row in rows]) for rows in rounds if rows]
-    return stored.frames / formulas.median(times_s) if times_s else None

@@ -9,7 +9,7 @@ from reports.verification.figures.case_figures import gpu_memory_gb
 from reports.verification.figures.published import curve_of, ratio_of
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
-from reports.verification.samples.set_folder import StoredSet, noise_of
+from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
 ORDER: Final = ("kitless", "ovphysx", "isaacsim")  # each is compared with the first of these that was measured
@@ -47,9 +47,7 @@ def _rank(stored: StoredCase) -> int:
 
 def _figures(one: StoredSet, base: StoredCase, stored: StoredCase) -> Json:
     ratio, span = ratio_of(base, stored) if base.published_s and stored.published_s else (None, None)
-    of_series = [other for other in one.cases if other.case["series"] == stored.case["series"]]
-    noise = max((pair["noise"] for pair in noise_of(of_series)), default=None)
-    ours, theirs = _side(stored), _side(base)
+    noise, ours, theirs = one.noise(stored.case["series"]), _side(stored), _side(base)
     before_s, after_s = theirs["parts_s"], ours["parts_s"]
     is_known = before_s and before_s.keys() == after_s.keys()
     return {
@@ -67,10 +65,9 @@ def _figures(one: StoredSet, base: StoredCase, stored: StoredCase) -> Json:
 
 
 def _side(stored: StoredCase) -> Json:
-    times_s = list(stored.published_s.values())
     shares = iteration_parts.mean_shares(stored.completed)
     return {
-        "parts_s": {part: share * formulas.median(times_s) for part, share in shares.items()},
+        "parts_s": {part: share * stored.seconds_per_iteration for part, share in shares.items()},
         "gpu_memory_gb": gpu_memory_gb(stored.completed),
         "reward": rewards.last_reward(stored),
     }

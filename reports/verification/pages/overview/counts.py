@@ -8,7 +8,7 @@ from reports.verification.figures import core_probes
 from reports.verification.figures.case_figures import fastest_probes
 from reports.verification.finding import Json
 from reports.verification.pages.hardware.machines import slowed_of
-from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
+from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -23,7 +23,7 @@ EVIDENCE: Final[Mapping[str, Callable[[Json], bool]]] = {
 def figures(version: StoredVersion) -> dict[str, Json]:
     found = {one.folder.name: _of_set(one) for one in version.sets}
     for one in version.with_speeds:
-        fastest = fastest_probes(one.cases)
+        fastest = fastest_probes(one)
         for name in {stored.case["series"]: None for stored in one.of_report}:
             found[f"{one.folder.name}: {name}"] = _of_series(one, name, fastest)
     return found
@@ -31,7 +31,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
 
 def _of_set(one: StoredSet) -> Json:
     cases = one.of_report
-    others = [stored for stored in _paid(one) if stored not in cases]
+    others = [stored for stored in one.without_copies if stored not in cases]
     records = [record for stored in cases for record in stored.completed]
     return {
         "cases": len(cases),
@@ -40,11 +40,6 @@ def _of_set(one: StoredSet) -> Json:
         "not_completed_of_repeats_and_tests": _outcomes(others),
         "runs_that_lack": {name: sum(not has(record) for record in records) for name, has in EVIDENCE.items()},
     }
-
-
-def _paid(one: StoredSet) -> list[StoredCase]:
-    """Return the cases with their repeats and interference tests; copies that ran alone are of *Turns*."""
-    return [stored for stored in one.cases if not stored.case_id.endswith(ALONE_SUFFIX)]
 
 
 def _outcomes(cases: Sequence[StoredCase]) -> dict[str, int]:
@@ -61,7 +56,7 @@ def _of_series(one: StoredSet, name: str, fastest: Mapping[core_probes.Host, flo
     ]
     known = [number for number in said if number is not None]
     beside = [number for number in known if number]
-    slowed = slowed_of([stored for stored in _paid(one) if stored.case["series"] == name], fastest)
+    slowed = slowed_of([stored for stored in one.without_copies if stored.case["series"] == name], fastest)
     return {
         "beside": {"known": len(known), "beside": len(beside), "most": max(beside, default=None)},
         "slowed_cores": slowed,

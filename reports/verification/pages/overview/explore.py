@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from reports.verification.figures.case_figures import gpu_memory_of_rounds_gb, joules_per_million_frames
 from reports.verification.figures.rows import of_median
 from reports.verification.figures.series import with_cold_starts
 from reports.verification.figures.starts import starts_of, warm_starts_s
@@ -34,27 +35,21 @@ def _is_shown(stored: StoredCase) -> bool:
 
 
 def _figures(stored: StoredCase, time: tuple[float, list[float | None]] | None) -> Json:
-    seen = [record["telemetry"] for record in stored.completed if record.get("telemetry")]
+    joules, memory_gb = joules_per_million_frames(stored.completed), gpu_memory_of_rounds_gb(stored.completed)
     reward, times_s = time or (None, [])
-    reached_s = [time_s for time_s in times_s if time_s is not None]
+    reached_s = _known(times_s)
     all_reached = bool(reached_s) and len(reached_s) == len(times_s)
     return {
-        **of_median("joules_per_million_frames", _joules(seen)),
-        **of_median("gpu_memory_gb", [] if _has_neighbours(stored) else _memory_gb(seen)),
+        **of_median("joules_per_million_frames", _known(joules)),
+        **of_median("gpu_memory_gb", [] if _has_neighbours(stored) else _known(memory_gb)),
         **of_median("warm_start_s", warm_starts_s(starts_of(stored))),
         **of_median("time_to_reward_s", reached_s if all_reached else []),
         "reward": reward if all_reached else None,
     }
 
 
-def _joules(seen: Sequence[Json]) -> list[float]:
-    return [1e6 / one["frames_per_joule"] for one in seen if one["frames_per_joule"]]
-
-
-def _memory_gb(seen: Sequence[Json]) -> list[float]:
-    """Of the GPU with most in each run."""
-    of_gpus = [[gpu["memory_used_gb"]["max"] for gpu in one["gpus"] if gpu["memory_used_gb"]] for one in seen]
-    return [max(values) for values in of_gpus if values]
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
 
 
 def _has_neighbours(stored: StoredCase) -> bool:

@@ -5,7 +5,6 @@ from collections import Counter
 from reports.verification import formulas
 from reports.verification.figures.neighbours import neighbours_in
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import ALONE_SUFFIX
 from reports.verification.samples.stored_version import StoredVersion
 
 
@@ -27,7 +26,7 @@ def _by_set(version: StoredVersion) -> dict[str, Json]:
 def _over_all(version: StoredVersion) -> Json:
     cases = [stored for one in version.sets for stored in one.of_report if stored.completed]
     runs = [record for stored in cases for record in stored.completed]
-    paid = [stored for one in version.sets for stored in one.cases if not stored.case_id.endswith(ALONE_SUFFIX)]
+    paid = [stored for one in version.sets for stored in one.without_copies]
     by_runs = Counter(len(stored.completed) for stored in cases)
     return {
         "cases": len(cases),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from reports.verification import formulas
 from reports.verification.figures.rows import of_pair
 from reports.verification.figures.series import Line, gpu_of, kind_of, lines_of, series_of, trains, with_cold_starts
 from reports.verification.finding import Json
@@ -47,10 +46,6 @@ def _is_kind(parts: Sequence[Cases], kind: str) -> bool:
     return {kind_of(cases) for cases in parts} == {kind}
 
 
-def _fps(stored: StoredCase) -> float:
-    return stored.frames / formulas.median([*stored.published_s.values()])
-
-
 # --- speed-ups over one GPU ---
 
 
@@ -93,8 +88,8 @@ def _most_frames(parts: Sequence[Cases]) -> Json | None:
     cold = with_cold_starts(every)
     kept = [stored for stored in every if stored.case["series"] not in cold and trainings(stored.case) == 1]
     known = [stored for stored in kept if trains(stored) and stored.published_s]
-    most = max(known, key=_fps, default=None)
-    return None if most is None else {"case": most.case_id, "frames_per_s": _fps(most)}
+    most = max(known, key=lambda stored: stored.frames_per_s, default=None)
+    return None if most is None else {"case": most.case_id, "frames_per_s": most.frames_per_s}
 
 
 def _sweep(parts: Sequence[Cases]) -> Json | None:
@@ -107,11 +102,11 @@ def _sweep(parts: Sequence[Cases]) -> Json | None:
     ]
     if not known:
         return None
-    most, of_set = max(known, key=lambda each: _fps(each[0]))
+    most, of_set = max(known, key=lambda each: each[0].frames_per_s)
     kind = most.case["rl_library"], most.case["stack"]
     alike = [one for one in of_set if one.published_s and (one.case["rl_library"], one.case["stack"]) == kind]
     least = min(alike, key=lambda one: one.case["num_envs"])
-    fps, over = _fps(most), _fps(least)
+    fps, over = most.frames_per_s, least.frames_per_s
     return {"case": most.case_id, "frames_per_s": fps, "over": least.case_id, "times": fps / over}
 
 

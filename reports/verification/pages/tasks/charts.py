@@ -1,8 +1,9 @@
 """Charts of tasks: frames per second of the slowest and the fastest run, each rank beside the median rank, rewards."""
 
 from reports.verification import formulas
-from reports.verification.figures.case_figures import RATES, over_median_rank, slowest_median_s
-from reports.verification.figures.rewards import curve_of
+from reports.verification.figures.case_figures import over_median_rank
+from reports.verification.figures.rewards import medians_by_iteration
+from reports.verification.figures.round_columns import RATES, slowest_median_s
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.stored_version import StoredVersion
@@ -23,7 +24,7 @@ def _figures(stored: StoredCase) -> Json:
     has_frames = stored.case.get("workload") != "all_reduce"
     ranges = {f"{name}_range": _range(stored, column) for name, column in COLUMNS.items() if has_frames}
     of_ranks = zip(*map(over_median_rank, stored.completed), strict=True)
-    rewards = _rewards(stored)
+    rewards = medians_by_iteration(stored)
     return {
         **{name: span for name, span in ranges.items() if span},
         "ranks": [[formulas.median(ratios), min(ratios), max(ratios)] for ratios in of_ranks],
@@ -36,14 +37,3 @@ def _range(stored: StoredCase, column: str) -> list[float] | None:
     """Return the frames per second of the slowest and of the fastest run; None if no run has the time."""
     times_s = [time_s for record in stored.completed if (time_s := slowest_median_s(record, column))]
     return [stored.frames / max(times_s), stored.frames / min(times_s)] if times_s else None
-
-
-def _rewards(stored: StoredCase) -> dict[int, float]:
-    """Return iteration -> mean reward, the median over the runs that have one there."""
-    curves = [curve_of(record) for record in stored.completed]
-    found = {}
-    for iteration in range(max(map(len, curves), default=0)):
-        known = [value for curve in curves if iteration < len(curve) and (value := curve[iteration]) is not None]
-        if known:
-            found[iteration] = formulas.median(known)
-    return found

@@ -3,6 +3,7 @@
 from typing import Final
 
 from reports.verification import formulas
+from reports.verification.figures.case_figures import stolen_share
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.stored_version import StoredVersion
@@ -26,7 +27,7 @@ def _remarks(stored: StoredCase) -> Json:
     found = {
         "unsteady": {number: _halves(one) for number, one in by_round.items() if not formulas.has_settled(one)},
         "stolen_cpu_share": {
-            number: share for number, one in by_round.items() if (share := _stolen(one)) and share > STOLEN_MATTERS
+            number: share for number, one in by_round.items() if (share := stolen_share(one)) and share > STOLEN_MATTERS
         },
         "other_processes_cpu_percent": {
             number: percent
@@ -49,13 +50,6 @@ def _halves(record: Json) -> Json:
         "later_half_longer_by": change,
         "warm_up_may_be_longer": formulas.is_at_limit(times_s),
     }
-
-
-def _stolen(record: Json) -> float | None:
-    """Return the part of the wanted CPU time that a hypervisor gave to others."""
-    telemetry = record.get("telemetry") or {}
-    wanted, stolen = telemetry.get("host_cpu_percent"), telemetry.get("host_stolen_percent")
-    return stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None
 
 
 def _others_percent(record: Json) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.verification import formulas
-from reports.verification.figures.starts import PARTS, Start, median_of, starts_of
+from reports.verification.figures.starts import PARTS, Start, starts_of
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import COLD_SUFFIX, StoredCase
 from reports.verification.samples.stored_version import StoredVersion
@@ -18,7 +18,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for one in version.with_speeds:
         every: dict[str, dict[str, list[Start]]] = {}  # series -> case id with a kept cache -> starts
-        for stored in sorted(one.of_report, key=lambda stored: stored.case_id):
+        for stored in one.in_order:
             of_series = every.setdefault(stored.case["series"], {})
             of_series.setdefault(stored.case_id.removesuffix(COLD_SUFFIX), []).extend(starts_of(stored))
         cases = {stored.case_id: _of_case(stored) for stored in one.of_report if stored.completed}
@@ -52,11 +52,11 @@ def _of_case(stored: StoredCase) -> Json:
         "warm_starts": len(warm),
         "cold_starts": len(cold),
         "unknown_starts": len(unknown),
-        "unknown_start_s": median_of([start.total_s for start in unknown]),
+        "unknown_start_s": formulas.median_of_known([start.total_s for start in unknown]),
         "kernels_compiled": _kernels(cold),
-        "warp_compile_time_s": median_of([start.compile_s for start in cold]),
-        "scene_s": median_of([start.phases_s.get("environment_creation") for start in usual]),
-        "first_iteration_s": median_of([start.first_iteration_s for start in usual]),
+        "warp_compile_time_s": formulas.median_of_known([start.compile_s for start in cold]),
+        "scene_s": formulas.median_of_known([start.phases_s.get("environment_creation") for start in usual]),
+        "first_iteration_s": formulas.median_of_known([start.first_iteration_s for start in usual]),
     }
 
 
@@ -72,7 +72,7 @@ def _of_work(cold: Sequence[Start], warm: Sequence[Start]) -> Json:
         "longer_by_s": row["cold_start_s"] - row["warm_start_s"] if cold and warm else None,
         "parts_longer_by_s": longer_s,
         "kernels_compiled": _kernels(cold),
-        "warp_compile_time_s": median_of([start.compile_s for start in cold]),
+        "warp_compile_time_s": formulas.median_of_known([start.compile_s for start in cold]),
     }
 
 
@@ -82,7 +82,7 @@ def _of_starts(kind: str, starts: Sequence[Start]) -> Json:
     parts_s = {part: formulas.median([start.parts_s[part] for start in starts]) for part in PARTS if starts}
     return {
         f"{kind}_starts": len(starts),
-        f"{kind}_start_s": median_of(totals_s),
+        f"{kind}_start_s": formulas.median_of_known(totals_s),
         f"{kind}_start_s_interval": span and list(span),
         f"{kind}_parts_s": parts_s,
     }

@@ -6,13 +6,13 @@ from reports.verification.figures.estimates import Estimate
 from reports.verification.figures.published import case_as_shipped, ratio_of
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import trainings
-from reports.verification.samples.set_folder import StoredSet, noise_of
+from reports.verification.samples.set_folder import StoredSet
 
 type Pair = tuple[StoredCase, StoredCase]  # as shipped, and with a change
 
 
 def changed_pairs(one: StoredSet) -> list[Pair]:
-    cases = sorted(one.of_report, key=lambda stored: stored.case_id)
+    cases = one.in_order
     pairs = ((case_as_shipped(stored, cases), stored) for stored in cases)
     return [(shipped, changed) for shipped, changed in pairs if shipped is not None]
 
@@ -21,12 +21,6 @@ def is_tuned(stored: StoredCase) -> bool:
     """Tell whether it changes settings of the libraries: nothing that has a page of its own."""
     case = stored.case
     return not (case.get("deterministic") or trainings(case) > 1 or case.get("with_packages"))
-
-
-def noise_of_repeats(one: StoredSet, series: str | None = None) -> float | None:
-    """Return that of the repeat measurements of a series, or of the whole set; None without any."""
-    cases = [stored for stored in one.cases if series in (None, stored.case["series"])]
-    return max((pair["noise"] for pair in noise_of(cases)), default=None)
 
 
 def gain_of(pair: Pair) -> Estimate | None:

@@ -17,7 +17,7 @@ MIN_RUNS: Final = 3  # that learned otherwise, of either side, before one side s
 
 def figures(version: StoredVersion) -> dict[str, Json]:
     found = {
-        f"{one.folder.name}: {pair[1].case_id}": _figures(pair, changed.noise_of_repeats(one, pair[1].case["series"]))
+        f"{one.folder.name}: {pair[1].case_id}": _figures(pair, one.noise(pair[1].case["series"]))
         for one in version.with_speeds
         for pair in changed.changed_pairs(one)
     }
@@ -41,9 +41,7 @@ def _figures(pair: Pair, noise: float | None) -> Json:
         "against_noise": formulas.against_noise(gain, span, noise),
         "learns": _word(learned, at["frames"]),
         "seeds": changed.num_seeds(pair),
-        "rewards_at_equal": {
-            equal: [formulas.median(side) if side else None for side in both] for equal, both in at.items()
-        },
+        "rewards_at_equal": {equal: [formulas.median_of_known(side) for side in both] for equal, both in at.items()},
         "reward_as_shipped": reward,
         "runs_with_reward": [sum(iterations is not None for iterations in needed[1]), len(learned[1])],
         "iterations_to_reward": [_median_of_all(side) for side in needed],
@@ -59,7 +57,7 @@ def _equal_ends(pair: Pair) -> dict[str, list[int]]:
     iterations = min(stored.case["iterations"] for stored in pair)
     ends = {"frames": [frames // stored.frames for stored in pair], "iterations": [iterations] * 2}
     if all(stored.published_s for stored in pair):
-        paces_s = [formulas.median(list(stored.published_s.values())) for stored in pair]
+        paces_s = [stored.seconds_per_iteration for stored in pair]
         known = [(stored.case["iterations"], pace_s) for stored, pace_s in zip(pair, paces_s, strict=True)]
         time_s = min(most * pace_s for most, pace_s in known)
         ends["time"] = [min(most, round(time_s / pace_s)) for most, pace_s in known]
@@ -92,7 +90,7 @@ def _median_of_all(needed: Sequence[int | None]) -> float | None:
 def _of_card(version: StoredVersion) -> Pair | None:
     """Return the tuned case that is soonest over the most seeds; else the one that gains most beyond the noise."""
     tuned = [
-        (pair, changed.noise_of_repeats(one) or 0.0)
+        (pair, one.noise() or 0.0)
         for one in version.with_speeds
         for pair in changed.changed_pairs(one)
         if changed.is_tuned(pair[1])

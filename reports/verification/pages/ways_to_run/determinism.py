@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from reports.verification.figures.rewards import seed_of
 from reports.verification.figures.rows import of_median, of_ratio
 from reports.verification.figures.same_work import work_of
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import TWIN_SUFFIX, StoredCase
-from reports.verification.samples.round_facts import processes
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -24,8 +24,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
 
 
 def _pairs(one: StoredSet) -> Iterator[tuple[StoredCase, StoredCase]]:
-    cases = sorted(one.of_report, key=lambda stored: stored.case_id)
-    cases = [stored for stored in cases if not stored.case_id.endswith(TWIN_SUFFIX)]
+    cases = [stored for stored in one.in_order if not stored.case_id.endswith(TWIN_SUFFIX)]
     shipped = {_key(stored): stored for stored in cases if not stored.case.get("deterministic")}
     for stored in cases:
         if stored.case.get("deterministic") and _key(stored) in shipped:
@@ -54,7 +53,7 @@ def _repeats(name: str, stored: StoredCase) -> Json:
     for record in stored.completed:
         if all(rank["parameters_sha256"] for rank in record["ranks"]):
             gpus = tuple(rank["settings"].get("gpu_name") for rank in record["ranks"])
-            alike.setdefault((_seed(stored.case, record["round"]), gpus), []).append(record)
+            alike.setdefault((seed_of(record), gpus), []).append(record)
     runs = max(alike.values(), key=len, default=[])
     is_known = len(runs) > 1
     parameters = {tuple(rank["parameters_sha256"] for rank in record["ranks"]) for record in runs}
@@ -63,10 +62,6 @@ def _repeats(name: str, stored: StoredCase) -> Json:
         f"{name}_outcomes": len(parameters) if is_known else None,
         f"{name}_rewards_differ_from_iteration": _first_difference(runs) if is_known else None,
     }
-
-
-def _seed(case: Json, round_number: int) -> int:
-    return int(case["seed"] + (round_number * processes(case) if case.get("seed_per_round") else 0))
 
 
 def _first_difference(runs: Sequence[Json]) -> int | None:

@@ -18,11 +18,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
         **{of: _acting(stored) for of, stored in acting.items()},
         **{of: _writing(stored) for of, stored in writing.items()},
     }
-    most_acting = [
-        stored.frames / formulas.median([*stored.published_s.values()])
-        for stored in acting.values()
-        if stored.published_s
-    ]
+    most_acting = [stored.frames_per_s for stored in acting.values() if stored.published_s]
     most_writing = [fps for of in writing if (fps := found[of]["written_frames_per_s"]) is not None]
     most = {
         "most_frames_per_s": max(most_acting, default=None),

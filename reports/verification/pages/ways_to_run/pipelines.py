@@ -39,9 +39,11 @@ def _pipeline(stored: StoredCase, cases: Sequence[StoredCase]) -> Json:
         **of_rate("optimiser_steps_per_s", stored.case["optimiser_steps"], own_s),
         **of_rate("collecting_frames_per_s", stored.frames, collecting_s),
         **of_ratio("over_in_turn", in_turn_s, own_s),
-        "batches_between_syncs": _middle([_mean(record, "pipeline.batches_since_sync") for record in runs]),
-        "staleness_updates": _middle([_mean(record, "pipeline.staleness_updates") for record in runs]),
-        "overlapped": _middle([_share(record, "pipeline.overlapped_time_s") for record in runs]),
+        "batches_between_syncs": formulas.median_of_known(
+            [_mean(record, "pipeline.batches_since_sync") for record in runs]
+        ),
+        "staleness_updates": formulas.median_of_known([_mean(record, "pipeline.staleness_updates") for record in runs]),
+        "overlapped": formulas.median_of_known([_share(record, "pipeline.overlapped_time_s") for record in runs]),
     }
 
 
@@ -51,7 +53,9 @@ def _over_ray(stored: StoredCase, cases: Sequence[StoredCase]) -> Json:
     return {
         **of_rate("here_frames_per_s", stored.frames, here_s),
         **of_ratio("over_here", here_s, own_s),
-        "collecting": _middle([_share(record, "control.collected_time_s") for record in stored.completed]),
+        "collecting": formulas.median_of_known(
+            [_share(record, "control.collected_time_s") for record in stored.completed]
+        ),
     }
 
 
@@ -76,7 +80,3 @@ def _share(record: Json, column: str) -> float:
     times_s = formulas.slowest_s(record)
     counted = formulas.counted_iterations(record, formulas.MSER_RULE)
     return sum(_values(record, column)) / sum(times_s[iteration] for iteration in counted)
-
-
-def _middle(values: Sequence[float]) -> float | None:
-    return formulas.median(values) if values else None

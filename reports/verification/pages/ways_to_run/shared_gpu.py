@@ -52,12 +52,12 @@ def _figures(stored: StoredCase, single: StoredCase) -> Json:
     answers = {rank["settings"].get("mps") for record in stored.completed for rank in record["ranks"]}
     return {
         **of_median("total_frames_per_s", totals),
-        "slowest_frames_per_s": formulas.median([*map(min, runs)]) if runs else None,
-        "fastest_frames_per_s": formulas.median([*map(max, runs)]) if runs else None,
+        "slowest_frames_per_s": formulas.median_of_known([*map(min, runs)]),
+        "fastest_frames_per_s": formulas.median_of_known([*map(max, runs)]),
         **ratio,
         "each_ratio": None if value is None else value / number,
         "each_ratio_interval": span and [bound / number for bound in span],
-        "all_at_work_share": formulas.median(shares) if shares else None,
+        "all_at_work_share": formulas.median_of_known(shares),
         "mps": answers.pop() if answers in ({True}, {False}) else None,
     }
 
