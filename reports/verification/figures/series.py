@@ -8,7 +8,7 @@ from reports.verification import formulas
 from reports.verification.figures.published import curve_of, ratio_of, scaling_curves
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
-from reports.verification.samples.round_facts import trainings, world_size
+from reports.verification.samples.round_facts import gpu_model, trainings, world_size
 from reports.verification.samples.set_folder import StoredSet
 
 MODES: Final[Mapping[str, str]] = {"weak": "own", "strong": "split"}  # how GPUs share the work
@@ -16,6 +16,11 @@ MODES: Final[Mapping[str, str]] = {"weak": "own", "strong": "split"}  # how GPUs
 
 def trains(stored: StoredCase) -> bool:
     return bool(stored.case.get("workload", "train") == "train")
+
+
+def short_task(stored: StoredCase) -> str:
+    """Return the name by which pages call its task."""
+    return str(stored.case["task"]).removeprefix("Isaac-").removesuffix("-Direct")
 
 
 def series_of(cases: Sequence[StoredCase]) -> dict[str, list[StoredCase]]:
@@ -106,4 +111,4 @@ def gpu_of(line: Line) -> str:
     ran = [record for point in line.points for record in point.rounds if record["outcome"] != "skipped"]
     number = Counter(repr(record["environment"]) for record in ran)
     most = max(ran, key=lambda record: number[repr(record["environment"])])
-    return str(most["environment"]["gpus"][0]["name"]).removeprefix("NVIDIA ")
+    return str(gpu_model(most["environment"])).removeprefix("NVIDIA ")

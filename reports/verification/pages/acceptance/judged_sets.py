@@ -9,11 +9,11 @@ from reports.verification.pages.acceptance.machines import (
     Machine,
     Round,
     machines_of,
-    model_of,
     rounds_of,
 )
 from reports.verification.pages.acceptance.parts import OF_AN_ITERATION, PARTS, values_of
 from reports.verification.pages.acceptance.placing import Placed, placed
+from reports.verification.samples.round_facts import gpu_model
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -29,7 +29,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     for one in version.with_speeds:
         own = {case.case_id: rounds_of(case) for case in one.of_report if case.case["device"] == "cuda"}
         rounds = [each for of_case in own.values() for each in of_case]
-        models = {model for each in rounds if (model := model_of(each.record))}
+        models = {model for each in rounds if (model := gpu_model(each.record["environment"]))}
         if len(models) == 1 and all(neighbours.of(one, each.record) == 0 for each in rounds):
             known = {each.identity for each in rounds}
             others = [each for each in machines if {each.model} == models and not each.identities & known]

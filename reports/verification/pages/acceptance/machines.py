@@ -9,6 +9,7 @@ from reports.verification.figures.neighbours import neighbours_in
 from reports.verification.figures.same_work import work_of
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.round_facts import gpu_model
 from reports.verification.samples.stored_version import StoredVersion
 
 _VERSIONS: Final = "versions."
@@ -52,16 +53,12 @@ def rounds_of(stored: StoredCase) -> list[Round]:
     return [Round(record=record, time_s=stored.published_s[record["round"]]) for record in stored.completed]
 
 
-def model_of(record: Json) -> str | None:
-    gpus = record["environment"].get("gpus", ())
-    return gpus[0]["name"] if gpus else None
-
-
 def machines_of(versions: Sequence[StoredVersion]) -> list[Machine]:
     found: dict[Hashable, Machine] = {}
     for version in versions:
         for whose, set_name, one in _alone(version):
-            environment, model = one.record["environment"], model_of(one.record)
+            environment = one.record["environment"]
+            model = gpu_model(environment)
             if model is not None:
                 key = whose, environment["host_label"] or set_name, _day(one.record), model
                 machine = found.setdefault(key, Machine(model=model))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from reports.verification.finding import Json
+from reports.verification.samples.round_facts import gpu_model
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -88,8 +89,7 @@ def key_of(version: StoredVersion, one: StoredSet, record: Json) -> tuple[object
 
 
 def model_of(environment: Json) -> str:
-    gpus = environment.get("gpus", [])
-    return str(gpus[0]["name"]) if gpus else CPUS
+    return gpu_model(environment) or CPUS
 
 
 def _hardware_and_day(record: Json) -> tuple[object, ...]:

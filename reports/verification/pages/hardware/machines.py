@@ -7,7 +7,7 @@ from typing import Final
 from reports.verification import formulas
 from reports.verification.figures import core_probes
 from reports.verification.figures.case_figures import fastest_probes
-from reports.verification.figures.series import trains, with_cold_starts
+from reports.verification.figures.series import short_task, trains, with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.pages.hardware import counted_machines, said_of_machines, several_machines
 from reports.verification.pages.hardware.price import price
@@ -17,7 +17,6 @@ from reports.verification.samples.set_folder import StoredSet, noise_of
 from reports.verification.samples.stored_version import StoredVersion
 
 WORTH_SAYING: Final = 0.05  # share of looks at slowed cores; fewer are not shown
-CPUS: Final = "CPUs"
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
@@ -79,8 +78,8 @@ def slowed_of(cases: Sequence[StoredCase], fastest: Mapping[core_probes.Host, fl
 
 
 def _models(one: StoredSet) -> set[str]:
-    gpus = [record["environment"].get("gpus", []) for stored in one.of_report for record in stored.rounds]
-    return {found[0]["name"] if found else CPUS for found in gpus}
+    rounds = [record for stored in one.of_report for record in stored.rounds]
+    return {counted_machines.model_of(record["environment"]) for record in rounds}
 
 
 def _most_frames(version: StoredVersion) -> dict[str, Json]:
@@ -88,7 +87,7 @@ def _most_frames(version: StoredVersion) -> dict[str, Json]:
     best: dict[tuple[str, int], StoredCase] = {}
     for one in version.with_speeds:
         for stored in _timed_for_speed(one):
-            key = stored.case["task"].removeprefix("Isaac-").removesuffix("-Direct"), world_size(stored.case)
+            key = short_task(stored), world_size(stored.case)
             if key not in best or stored.frames_per_s > best[key].frames_per_s:
                 best[key] = stored
     return {

@@ -5,10 +5,10 @@ from typing import Final
 
 from reports.verification.figures.case_figures import gpu_memory_of_rounds_gb, joules_per_million_frames
 from reports.verification.figures.rows import of_median
-from reports.verification.figures.series import with_cold_starts
+from reports.verification.figures.series import series_of_kind, with_cold_starts
 from reports.verification.figures.starts import starts_of, warm_starts_s
 from reports.verification.finding import Json
-from reports.verification.pages.cost.times_to_reward import times_to_reward
+from reports.verification.pages.cost.times_to_reward import Reached, compares_nodes_alone, times_to_reward
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -22,7 +22,8 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     found = {}
     for one in version.with_speeds:
         cold = with_cold_starts(one.of_report)
-        times = times_to_reward(one)
+        scaling = [cases for cases in series_of_kind(one, "scaling", trained=True) if not compares_nodes_alone(cases)]
+        times = {case_id: reached for cases in scaling for case_id, reached in times_to_reward(cases).items()}
         for stored in one.of_report:
             if _is_shown(stored) and stored.case["series"] not in cold:
                 found[f"{one.folder.name}/{stored.case_id}"] = _figures(stored, times.get(stored.case_id))
@@ -34,9 +35,9 @@ def _is_shown(stored: StoredCase) -> bool:
     return bool(stored.completed) and stored.case["device"] == "cuda" and does in WITH_FRAMES
 
 
-def _figures(stored: StoredCase, time: tuple[float, list[float | None]] | None) -> Json:
+def _figures(stored: StoredCase, reached: Reached | None) -> Json:
     joules, memory_gb = joules_per_million_frames(stored.completed), gpu_memory_of_rounds_gb(stored.completed)
-    reward, times_s = time or (None, [])
+    times_s = reached.times_s if reached else []
     reached_s = _known(times_s)
     all_reached = bool(reached_s) and len(reached_s) == len(times_s)
     return {
@@ -44,7 +45,7 @@ def _figures(stored: StoredCase, time: tuple[float, list[float | None]] | None) 
         **of_median("gpu_memory_gb", [] if _has_neighbours(stored) else _known(memory_gb)),
         **of_median("warm_start_s", warm_starts_s(starts_of(stored))),
         **of_median("time_to_reward_s", reached_s if all_reached else []),
-        "reward": reward if all_reached else None,
+        "reward": reached.reward if reached and all_reached else None,
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reports.verification.figures.series import trains
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import TWIN_SUFFIX, StoredCase
-from reports.verification.samples.round_facts import world_size
+from reports.verification.samples.round_facts import gpu_model, world_size
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -40,8 +40,7 @@ def _cases(one: StoredSet) -> Iterator[StoredCase]:
 
 
 def _system(record: Json) -> str:
-    case, gpus = record["case"], record["environment"].get("gpus", [])
-    model = gpus[0]["name"].removeprefix("NVIDIA ") if gpus else "unknown GPU"
+    case, model = record["case"], (gpu_model(record["environment"]) or "unknown GPU").removeprefix("NVIDIA ")
     hardware = "CPU" if case["device"] == "cpu" else model
     return f"{case['rl_library']}, {case['stack']}, {hardware}, {_way(record)}"
 

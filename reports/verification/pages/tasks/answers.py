@@ -3,7 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from reports.verification.figures.rows import of_pair
-from reports.verification.figures.series import Line, gpu_of, kind_of, lines_of, series_of, trains, with_cold_starts
+from reports.verification.figures.series import (
+    Line,
+    gpu_of,
+    kind_of,
+    lines_of,
+    series_of,
+    short_task,
+    trains,
+    with_cold_starts,
+)
 from reports.verification.finding import Json
 from reports.verification.pages.tuning.changed_settings import changed_pairs, gain_of, num_seeds
 from reports.verification.samples.case_file import StoredCase
@@ -17,8 +26,8 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     lines = [line for one in version.with_speeds for line in lines_of(one)]
     parts = [cases for one in version.with_speeds for cases in series_of(one.of_report).values()]
     found = {"all": _speedups(lines)} if lines else {}
-    for task, of_task in _grouped(parts, lambda cases: _task(cases[0])).items():
-        ours = [line for line in lines if _task(line.points[0]) == task]
+    for task, of_task in _grouped(parts, lambda cases: short_task(cases[0])).items():
+        ours = [line for line in lines if short_task(line.points[0]) == task]
         found[task] = {**_speedups(ours), "most_frames": _most_frames(of_task)}
         for name, of_series in _grouped(of_task, lambda cases: str(cases[0].case["series"])).items():
             found[f"{task}, {name}"] = {
@@ -36,10 +45,6 @@ def _grouped[T](things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[
     for thing in things:
         found.setdefault(key(thing), []).append(thing)
     return found
-
-
-def _task(stored: StoredCase) -> str:
-    return str(stored.case["task"]).removeprefix("Isaac-").removesuffix("-Direct")
 
 
 def _is_kind(parts: Sequence[Cases], kind: str) -> bool:
@@ -66,7 +71,7 @@ def _ends(lines: Sequence[Line], gpus: int) -> Json:
 
 def _key(line: Line) -> str:
     case = line.case
-    what = f"{_task(line.points[0])}, {case['rl_library']}, {case['minibatch_rule']}"
+    what = f"{short_task(line.points[0])}, {case['rl_library']}, {case['minibatch_rule']}"
     return f"{what}, {case['num_envs']} {line.mode}, {gpu_of(line)}"
 
 

@@ -9,7 +9,7 @@ from reports.verification import formulas
 from reports.verification.figures.rows import of_median, of_pair, of_ratio
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import ALONE_SUFFIX, StoredCase
-from reports.verification.samples.round_facts import world_size
+from reports.verification.samples.round_facts import gpu_model, world_size
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -25,8 +25,7 @@ class BothWays:
 
     @property
     def gpu(self) -> str:
-        gpus = self.in_turns[0]["environment"].get("gpus", [])
-        return gpus[0]["name"].removeprefix("NVIDIA ") if gpus else "CPUs"
+        return (gpu_model(self.in_turns[0]["environment"]) or "CPUs").removeprefix("NVIDIA ")
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
