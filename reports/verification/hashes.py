@@ -8,17 +8,17 @@ from typing import Final
 from reports.verification.finding import Finding, differing
 from reports.verification.samples.bundles import BUNDLES, bundle_paths
 from reports.verification.samples.set_folder import PACKING, PLAN, case_paths
+from reports.verification.samples.stored_version import MANIFEST
 
 SUMS: Final = "SHA256SUMS"
 SIGNATURE: Final = "SHA256SUMS.sig"
 VIDEOS: Final = "videos"
 VIDEOS_LIST: Final = "videos.json"
-REPORT: Final = "report.toml"  # a folder with it is a version
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
 
 
 def is_version(folder: Path) -> bool:
-    return (folder / REPORT).is_file()
+    return (folder / MANIFEST).is_file()
 
 
 def members(folder: Path) -> list[Path]:

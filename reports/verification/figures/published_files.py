@@ -1,7 +1,6 @@
 """``figures.json`` of a version and ``cases.csv`` of its pages, against the figures computed again."""
 
 import csv
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -9,14 +8,15 @@ from typing import Final
 
 from reports.verification.figures.published import VERDICTS, compared_with, figures_of
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
+from reports.verification.hashes import is_version
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import world_size
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.shape import read_json
+from reports.verification.samples.stored_version import contributors_of
 
 FIGURES: Final = "figures.json"
 CSV: Final = "cases.csv"
-MANIFEST: Final = "report.toml"
 _BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`, or build the pages again."
 _OF_CASE: Final = (
     "series", "scaling", "task", "rl_library", "stack", "device", "minibatch_rule", "num_envs", "num_envs_global",
@@ -77,7 +77,7 @@ def _check_csv(path: Path, where: str, expected: Expected, sets: Sequence[Stored
     rows = {(line["set"], line["case_id"]): line for line in lines}
     cases = {(_name(one, path.parent), stored.case_id): (one, stored) for one in sets for stored in one.of_report}
     yield from differing(where, "the list of its cases", sorted(rows), sorted(cases), next_step=_BUILD_AGAIN)
-    whose = _contributors(path.parent / MANIFEST)
+    whose = contributors_of(path.parent) if is_version(path.parent) else None
     for place in sorted(rows.keys() & cases.keys()):
         (name, case_id), (one, stored) = place, cases[place]
         wanted = _line(stored, one.of_report, expected()[name]["cases"][case_id])
@@ -127,11 +127,3 @@ def _read(text: str, wanted: object) -> float | str | None:
         return float(text)
     except ValueError:
         return text
-
-
-def _contributors(manifest: Path) -> dict[str, str | None] | None:
-    """Return set -> whose it is, of those that the manifest names; None without one."""
-    if not manifest.is_file():
-        return None
-    sets = tomllib.loads(manifest.read_text(encoding="utf-8")).get("set", [])
-    return {entry["folder"]: entry.get("contributed_by") for entry in sets}

@@ -12,8 +12,8 @@ from reports.verification.samples.bundles import BUNDLES
 from reports.verification.samples.case_file import CASES
 from reports.verification.samples.set_folder import StoredSet
 
-MANIFEST: Final = "report.toml"
 ENV_CHECKS: Final = "env_check"
+MANIFEST: Final = "report.toml"  # a folder with it is a version
 PAGE_FIGURES: Final = "page_figures.json"  # what pages say besides figures.json
 
 
