@@ -42,7 +42,7 @@ class Recording:
 
 
 def acting(results: Sequence[CaseResult]) -> tuple[Acting, ...]:
-    """Return every case of a policy that acts, in the order of ``results``."""
+    """Return every case of a policy that acts, with the fewest environments first."""
     return tuple(
         Acting(
             result=result,
@@ -50,13 +50,13 @@ def acting(results: Sequence[CaseResult]) -> tuple[Acting, ...]:
             latency_s=_known(result, lambda record: _median(record, "lerobot.latency_median_s", marked_iterations)),
             rare_latency_s=_known(result, lambda record: _median(record, "lerobot.latency_p99_s", marked_iterations)),
         )
-        for result in results
+        for result in _by_size(results)
         if result.case.workload == "policy_rollout"
     )
 
 
 def recordings(results: Sequence[CaseResult]) -> tuple[Recording, ...]:
-    """Return every case that LeRobot recorded, in the order of ``results``."""
+    """Return every case that LeRobot recorded, with the fewest environments first."""
     return tuple(
         Recording(
             result=result,
@@ -66,9 +66,13 @@ def recordings(results: Sequence[CaseResult]) -> tuple[Recording, ...]:
                 result, lambda record: _median(record, "lerobot.bytes_per_frame", counted_iterations)
             ),
         )
-        for result in results
+        for result in _by_size(results)
         if result.case.workload == "dataset_recording"
     )
+
+
+def _by_size(results: Sequence[CaseResult]) -> list[CaseResult]:
+    return sorted(results, key=lambda result: result.case.num_envs)
 
 
 def most_acting(found: Sequence[Acting]) -> Acting | None:

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.display.html import Displayed, Html, answer_of_page, count, estimated, html_table, seconds, together
+from reports.display.charts.sweep import environments
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    count,
+    estimated,
+    heading,
+    html_table,
+    seconds,
+    together,
+)
 from reports.display.per_set import failures_in_words, under_titles
 from reports.display.series_tables import environments_text
 from reports.sets.version import ResultSet, Version
@@ -13,6 +24,7 @@ from reports.topics.lerobot.model import Acting, Recording, acting, most_acting,
 ACTING: Final = ("Case", "Environments", "Frames/s", "Latency, ms", "99th percentile, ms", "Runs")
 RECORDING: Final = ("Case", "Environments", "Frames/s", "Frames/s written", "Bytes a frame", "Runs")
 IN_MS: Final = 1e3
+FEWEST_DRAWN: Final = 3  # numbers of environments; the table says what two are
 
 
 def has_lerobot(version: Version) -> bool:
@@ -31,10 +43,10 @@ def answer(version: Version) -> Html:
 
 
 def sets(version: Version) -> Html:
-    """Tables for every set in which LeRobot acted or recorded."""
+    """A chart with its claim as title, and tables, for every set in which LeRobot acted or recorded."""
     return under_titles(
         [one for one in version.scaling if _has_any(one)],
-        lambda one: together(_of(one.campaign, one.title)),
+        lambda one: together([*_drawn(one.campaign), *_of(one.campaign, one.title)]),
         are_named=version.must_name_sets,
     )
 
@@ -85,6 +97,17 @@ def _of(campaign: Campaign, title: str) -> list[Displayed]:
     parts += failures_in_words(each.result for each in acted)
     parts += failures_in_words(each.result for each in recorded)
     return parts
+
+
+def _drawn(campaign: Campaign) -> list[Displayed]:
+    found = [each for each in acting(campaign.results) if each.fps]
+    if len(found) < FEWEST_DRAWN or len({each.case.series for each in found}) > 1:
+        return []
+    few, many = (f"{count(each.fps.value)} in {_environments(each)}" for each in (found[0], found[-1]) if each.fps)
+    return [
+        heading(f"A policy makes {few} and {many}, in frames a second", depth=4),
+        environments(campaign.series(found[0].case.series)),
+    ]
 
 
 def _row(each: Acting | Recording, *own: str) -> list[str]:

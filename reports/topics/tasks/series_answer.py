@@ -55,17 +55,15 @@ def _scaling(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
 def _alone(parts: Sequence[Campaign]) -> str:
     """How long an iteration takes on the fewest and the most ranks of the set that has most, of a part or a pipeline.
 
-    Of a sweep, with the fewest and the most environments.
+    Of a sweep, how many frames there are with the fewest and the most environments.
     """
-    is_sweep = shared_kind(parts) == "sweep"
     of_sets = [sorted(_completed(part), key=lambda row: (row.world_size, row.nnodes, row.num_envs)) for part in parts]
     rows = max(of_sets, key=lambda rows: rows[-1].world_size if rows else 0)
-    ends = [rows[0], rows[-1]] if is_sweep or rows[0].world_size != rows[-1].world_size else rows[:1]
-    times = (
-        f"{_seconds(row)} s on {ranks_text(row)}"
-        f"{f' with {environments_text(row.num_envs)}' if is_sweep else ''}{_few(row.rounds_completed)}"
-        for row in ends
-    )
+    if shared_kind(parts) == "sweep":
+        of_sweep = rows if len(rows) == 1 else (rows[0], rows[-1])
+        return f"Nothing is trained. There are {' and '.join(map(_frames, of_sweep))}."
+    ends = [rows[0], rows[-1]] if rows[0].world_size != rows[-1].world_size else rows[:1]
+    times = (f"{_seconds(row)} s on {ranks_text(row)}{_few(row.rounds_completed)}" for row in ends)
     is_pipeline = any(result.case.is_pipeline for part in parts for result in part.results)
     what = (
         "One process simulates while another one learns. An iteration"
@@ -73,6 +71,11 @@ def _alone(parts: Sequence[Campaign]) -> str:
         else "One part of an iteration alone, without training. It"
     )
     return f"{what} takes {' and '.join(times)}."
+
+
+def _frames(row: CaseRow) -> str:
+    fps = interval_of(row.total_fps, row.total_fps_interval, count)
+    return f"{fps} frames/s in {environments_text(row.num_envs)} on {ranks_text(row)}{_few(row.rounds_completed)}"
 
 
 def _sweep(parts: Sequence[Campaign]) -> str:

@@ -130,13 +130,25 @@ def test_the_tasks_page_has_its_figures_and_nothing_of_training(version: Version
     assert page_of_task(TASK) in page_sources(version)
     parts = version.series(ACTS)
     assert series_answer(parts, ()) == (
-        "One part of an iteration alone, without training. It takes 0.500 (0.500 to 0.500) s on 1 GPU with 1"
-        " environment and 1.00 (1.00 to 1.00) s on 1 GPU with 512 environments."
+        "Nothing is trained. There are 32 (32 to 32) frames/s in 1 environment on 1 GPU and 8,192 (8,192 to 8,192)"
+        " frames/s in 512 environments on 1 GPU."
     )
     listed = overview.details(version, TASK).text
     assert "from few to many environments on 1 rank, a policy of LeRobot acting without training" in listed
     assert "Latency, ms" in section(version, TASK, ACTS, LEROBOT.series_parts).text
     assert [part.shown(version, parts) for part in LOSSES.series_parts] == [[], []]
+
+
+def test_three_sizes_have_a_chart_and_are_in_order(tmp_path: Path) -> None:
+    """The ids of cases are in another order: 512 before 64."""
+    middle = ran(case_of("policy_rollout", 64), 0.8, 0.8, 0.8, latency_median_s=0.05, latency_p99_s=0.06)
+    version = read_version(write_results([*results(), middle], tmp_path), name="v")
+    shown = page.sets(version)
+    assert "A policy makes 32 in 1 environment and 8,192 in 512 environments, in frames a second" in shown.text
+    assert shown.markup.count("<figure") == 1
+    rows = [line.split("\t") for line in shown.text.splitlines() if line.startswith(f"{ACTS}/")]
+    assert [row[1] for row in rows] == ["1", "64", "512"]
+    assert "<figure" not in page.sets(read_version(write_results(results(), tmp_path / "two"), name="v")).markup
 
 
 def test_explore_has_a_point_for_every_size(version: Version) -> None:
