@@ -41,11 +41,7 @@ def print_plan(
             f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
             f"{case.num_envs_global:,} in all, {case.iterations} iterations, {_rounds(item)}",
         )
-        say(
-            console,
-            f"  minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
-            f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}",
-        )
+        say(console, f"  {_learning(case)}")
         if item.infeasible:
             console.print("  [yellow]not here:[/] ", end="")
             say(console, item.infeasible)
@@ -53,6 +49,15 @@ def print_plan(
         if command is not None:
             say(console, f"  {command}", style="dim")
     _print_total(console, planned)
+
+
+def _learning(case: Case) -> str:
+    if not (case.learns or case.is_pipeline):
+        return f"nothing is trained: {case.workload}"
+    return (
+        f"minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
+        f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
+    )
 
 
 def _rounds(item: PlannedCase) -> str:

@@ -1,6 +1,7 @@
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from suite.campaign.display.tables import (
@@ -14,7 +15,7 @@ from suite.campaign.display.tables import (
 )
 from suite.campaign.runs.upstream import Pair
 from suite.records.store import load_results
-from suite.schema.record import CaseResult, Environment, PlannedCase, RunRecord
+from suite.schema.record import CaseResult, Environment, PlannedCase, RunRecord, Workload
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from suite.statistics.aa_noise import TwinPair
 from suite.statistics.stopping_rule import Rule
@@ -44,6 +45,18 @@ def test_the_plan_gives_cost_and_command_also_of_what_cannot_run_here(
     assert ", 3 rounds\n" in printed
     assert "0 cases can run here: nothing to do." in printed
     assert "All 1: about 3:00 one after another, 6 GPU-minutes." in printed
+
+
+@pytest.mark.parametrize(("workload", "steps"), [("train", True), ("async_pipeline", True), ("policy_rollout", False)])
+def test_the_plan_names_optimiser_steps_only_where_something_learns(
+    make_case: CaseMaker, environment: Environment, workload: Workload, *, steps: bool
+) -> None:
+    case = replace(make_case(), workload=workload)
+    item = PlannedCase(case=case, rounds=3, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=60.0)
+    target, output = console()
+    print_plan(target, [item], [None], environment)
+    assert ("optimiser steps an iteration" in output.getvalue()) == steps
+    assert (f"  nothing is trained: {workload}\n" in output.getvalue()) != steps
 
 
 def test_the_plan_says_when_each_round_has_seeds_of_its_own(make_case: CaseMaker, environment: Environment) -> None:
