@@ -56,7 +56,7 @@ def hardware_figures(version: Version) -> Mapping[str, Figures]:
 def _machine(version: Version, machine: Machine) -> Figures:
     return {
         "runs": runs_on(machine),
-        "tasks": tasks_on(version, machine),
+        "tasks": [*tasks_on(version, machine)],
         "env_check": [_checks(each) for each in said_of(machine)],
     }
 

@@ -1,6 +1,6 @@
 """The page of a GPU model: its machines, what was made on them, and what is known of how steady they are."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from reports.analysis.analysed_set import Campaign
@@ -29,7 +29,7 @@ from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
 from reports.topics.hardware.env_check import Looked, looked_at, said_of
 from suite.files.wording import counted
-from suite.schema.record import CaseResult, Environment, RunRecord
+from suite.schema.record import CaseResult, Environment
 
 CPUS = "CPUs"
 
@@ -61,27 +61,17 @@ class Counts:
     most_gpus: int  # of one machine
     runs: int
     sets: int
-    completed: int  # of the runs
-    most_ranks: int  # of a completed run on one machine
 
 
 def counts_of(version: Version, model: str) -> Counts:
     """``version``: the part of this model."""
-    found, completed = machines_of(version, model), completed_on(version, model)
+    found = machines_of(version, model)
     return Counts(
         machines=len(found),
         most_gpus=max((len(machine.environment.gpus) for machine in found), default=0),
         runs=sum(map(runs_on, found)),
         sets=len(version.sets),
-        completed=len(completed),
-        most_ranks=max((record.case.nproc_per_node for record in completed), default=0),
     )
-
-
-def completed_on(version: Version, model: str) -> Sequence[RunRecord]:
-    """Return the completed runs on machines with this model."""
-    records = [record for one in version.sets for record in one.campaign.completed]
-    return [record for record in records if _model(record.environment) == model]
 
 
 def machines_of(version: Version, model: str) -> tuple[Machine, ...]:
@@ -121,7 +111,7 @@ def in_older_versions(version: Version, model: str) -> Html:
     rows: list[list[Cell]] = []
     for name, has in found.items():
         way = link(f"Version {name}", f"../{name}/{page_of_gpu(model)}.html")
-        tasks = ", ".join(sorted(map(task_name, has.tasks)))
+        tasks = ", ".join(sorted({*map(task_name, has.tasks)}))
         rows.append([way, count(has.most_ranks_of_a_machine), tasks, str(has.runs)])
     return html_table(
         ["Older version", "Most ranks" if model == CPUS else "Most GPUs of a machine", "Tasks", "Runs"],
@@ -150,7 +140,7 @@ def _machine(version: Version, machine: Machine) -> list[Cell]:
         where.cpu_model or MISSING,
         count(where.memory_gb),
         where.driver_version or MISSING,
-        ", ".join(sorted(map(task_name, tasks_on(version, machine)))),
+        ", ".join(sorted({*map(task_name, tasks_on(version, machine))})),
         str(runs_on(machine)),
     ]
 

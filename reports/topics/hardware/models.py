@@ -67,7 +67,7 @@ def _ran(records: Sequence[RunRecord]) -> Ran:
 
 
 def _row(model: str, ran: Ran, *, of: str | None = None) -> list[Cell]:
-    said = ", ".join(sorted(map(task_name, ran.tasks)))
+    said = ", ".join(sorted({*map(task_name, ran.tasks)}))
     runs = f"{said}; {counted(ran.runs, 'run')}{f', version {of}' if of else ''}"
     folder = f"../{of}/" if of else ""
     return [link(model, f"{folder}{page_of_gpu(model)}.html"), ", ".join(map(str, ran.ranks)), runs]

@@ -24,7 +24,7 @@ class Beyond:
     def words(self) -> list[str]:
         most = self.most_ranks_of_a_machine
         up_to = [f"up to {counted(most, 'GPU')}"] if most else []
-        return [*up_to, *self.gpus, *sorted(map(task_name, self.tasks)), *self.libraries]
+        return [*up_to, *self.gpus, *sorted({*map(task_name, self.tasks)}), *self.libraries]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def task_names(self) -> list[str]:
-        return sorted(map(task_name, self.tasks))
+        return sorted({*map(task_name, self.tasks)})
 
     def beyond(self, other: "Measured") -> Beyond:
         """Return what this covers and ``other`` does not."""

@@ -40,15 +40,11 @@ def counts_of_model(version: StoredVersion, model: str) -> Json:
     """``version``: the sets that have a machine with this model."""
     found = machines_of(version, model)
     records = [record for each in found for record in each.records]
-    completed = [record for one in version.sets for stored in one.of_report for record in stored.completed]
-    completed = [record for record in completed if model_of(record["environment"]) == model]
     return {
         **counts(found),
         "most_gpus": max(len(record["environment"].get("gpus", [])) for record in records),
         "runs": runs_of(records),
         "sets": len(version.sets),
-        "completed": len(completed),
-        "most_ranks": max((record["case"]["nproc_per_node"] for record in completed), default=0),
     }
 
 

@@ -85,8 +85,10 @@ def test_hosts_of_which_the_same_was_said_share_a_fold(tmp_path: Path) -> None:
     assert "The same of 2 hosts" in shown
     assert shown.count("2 checks: 1 ok, 1 warning.") == 2
     assert figures[f"Generated Accelerator: {KIND}"] == {
-        "runs": 1, "env_check": [{"checks": 2, "verdicts": {"ok": 1, "warning": 1}}],
-    }  # fmt: skip
+        "runs": 1,
+        "tasks": ["Isaac-Cartpole-Direct"],
+        "env_check": [{"checks": 2, "verdicts": {"ok": 1, "warning": 1}}],
+    }
 
 
 def test_a_machine_has_each_set_of_verdicts_once_and_a_row_for_each_commit(tmp_path: Path) -> None:
