@@ -114,7 +114,7 @@ def in_older_versions(version: Version, model: str) -> Html:
         tasks = ", ".join(sorted({*map(task_name, has.tasks)}))
         rows.append([way, count(has.most_ranks_of_a_machine), tasks, str(has.runs)])
     return html_table(
-        ["Older version", "Most ranks" if model == CPUS else "Most GPUs of a machine", "Tasks", "Runs"],
+        ["Older version", "Most ranks" if model == CPUS else "Most GPUs of a machine", "Tasks", "Completed runs"],
         rows,
         label=f"{model} in older versions",
         text_headings=("Tasks",),
