@@ -22,7 +22,7 @@ def markdown(catalog: Catalog, found: Sequence[Training], cannot: Iterable[Impos
 
 def _tasks(found: Sequence[Training]) -> str:
     by_task = grouped(found, lambda one: one.task)
-    return f"- **Tasks**: {', '.join(_task(task, by_task[task]) for task in sorted(by_task))}."
+    return f"- **Tasks**: {', '.join(_task(task, by_task[task]) for task in sorted(by_task, key=task_name))}."
 
 
 def _task(task: str, those: Sequence[Training]) -> str:

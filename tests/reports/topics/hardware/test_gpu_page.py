@@ -69,7 +69,9 @@ def test_older_versions_with_the_model_are_named_with_the_way_there(tmp_path: Pa
     said = gpu_page.in_older_versions(both, "NVIDIA H100 80GB HBM3")
     assert "Version 2026.11\t2\tAnt\t" in said.text
     assert '<a href="../2026.11/hardware-nvidia-h100-80gb-hbm3.html">' in said.markup
-    assert gpu_page.in_older_versions(both, gpu_page.CPUS).text.startswith("Older version\tMost ranks\tTasks\tCompleted runs")
+    assert gpu_page.in_older_versions(both, gpu_page.CPUS).text.startswith(
+        "Older version\tMost ranks\tTasks\tCompleted runs"
+    )
     assert gpu_page.in_older_versions(both, "NVIDIA L40S").text == ""
     assert gpu_page.in_older_versions(older, "NVIDIA H200").text == ""
 

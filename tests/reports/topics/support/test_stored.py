@@ -90,7 +90,8 @@ def test_every_cell_of_the_tables_has_a_stored_record_of_its_size_and_day() -> N
     found = trainings(versions())
     columns = tables.columns(CATALOG, found)
     of_libraries = zip(CATALOG.libraries, tables.library_rows(CATALOG, found), strict=True)
-    of_tasks = zip(CATALOG.tasks, tables.task_rows(CATALOG, found), strict=True)
+    others = {record.case.task for record in stored()} - {*CATALOG.tasks}  # own tasks, and those of LeRobot
+    of_tasks = zip([*CATALOG.tasks, *sorted(others)], tables.task_rows(CATALOG, found), strict=True)
     rows = [(library, row[1:]) for library, row in of_libraries] + [(task, row[2:]) for task, row in of_tasks]
     for name, cells in rows:
         for column, cell in zip(columns, cells, strict=True):
@@ -111,7 +112,7 @@ def test_every_stack_has_a_name_in_words() -> None:
 def test_the_page_is_in_the_contents_and_opens_with_its_answer() -> None:
     assert "support.opening(version)" in page_sources(versions())["support"]
     assert page.opening(versions()).markup.startswith(
-        '<p class="answer">rl_games, rsl_rl, sb3, skrl and torchrl ran with'
+        '<p class="answer">lerobot, rl_games, rsl_rl, sb3, skrl and torchrl ran with'
     )
     assert "\t1, 2, 4\t" in page.systems(versions()).text
     nothing = replace(versions(), sets=(), older=())
