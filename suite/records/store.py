@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -31,6 +31,24 @@ _SIGNIFICANT_DIGITS: Final = 9
 # pydantic accepts no configuration for a plain dataclass, but passes on the one of a tuple that contains it.
 _RECORD: Final = TypeAdapter(tuple[RunRecord], config=STRICT)
 _CASE: Final = TypeAdapter(tuple[CaseResult], config=STRICT)
+
+
+class _OfLabscale(TypedDict):
+    """What a document of a case holds besides what pytest-benchmark writes."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+    schema_version: int
+    suite_version: str
+    no_benchmarks_because: str | None
+    case_result: CaseResult
+
+
+class _Document(TypedDict):
+    labscale: _OfLabscale
+
+
+_DOCUMENT: Final = TypeAdapter(_Document)
 AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
 AGAIN_CASE: Final = "Move the file away and run again: the case is stored again from the records of its rounds."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
@@ -48,7 +66,7 @@ def write_record(record: RunRecord, path: Path) -> None:
 
 def read_record(path: Path) -> RunRecord:
     """Read one round. Raises StoreError if the file is missing, corrupt or not valid, with what to do."""
-    return _checked_record(_read_object(path, AGAIN_ROUND), path, AGAIN_ROUND)
+    return _checked_record(_object(_content(path), path, AGAIN_ROUND), path, AGAIN_ROUND)
 
 
 def read_record_of(case: Case, round_index: int, path: Path) -> RunRecord:
@@ -92,7 +110,18 @@ def read_case(path: Path) -> CaseResult:
 
 def read_unsound_case(path: Path) -> CaseResult:
     """Read a case without ``suite.records.soundness``: fields are valid each, but may contradict each other."""
-    stored = _read_object(path, AGAIN_CASE).get("labscale")
+    content = _content(path)
+    try:
+        stored = _DOCUMENT.validate_json(content)["labscale"]
+    except ValidationError:
+        return _case_step_by_step(content, path)
+    _check_version(stored["schema_version"], path, AGAIN_CASE)
+    return _consistent(stored["case_result"], path, AGAIN_CASE)
+
+
+def _case_step_by_step(content: bytes, path: Path) -> CaseResult:
+    """Read what is no document as labscale writes it, to name what is wrong with it. Takes three times as long."""
+    stored = _object(content, path, AGAIN_CASE).get("labscale")
     if not isinstance(stored, dict) or "case_result" not in stored:
         raise StoreError(f"{path} is not a case stored by labscale: it has no labscale.case_result. {AGAIN_CASE}")
     _check_version(stored.get("schema_version"), path, AGAIN_CASE)
@@ -148,7 +177,11 @@ def _upgraded(record: RunRecord) -> RunRecord:
 
 
 def _checked_case(plain: Any, path: Path, next_step: str) -> CaseResult:
-    result = _validated(_CASE, plain, path, next_step)
+    return _consistent(_validated(_CASE, plain, path, next_step), path, next_step)
+
+
+def _consistent(result: CaseResult, path: Path, next_step: str) -> CaseResult:
+    """Return ``result`` in the current schema; raise StoreError if its rounds are not those of one case."""
     if not result.rounds:
         raise StoreError(
             f"{path}: {result.case.case_id} has no rounds; a case that cannot run has a skipped one. {next_step}"
@@ -271,11 +304,16 @@ def _layout(value: Any, indent: str = "\n") -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
-def _read_object(path: Path, next_step: str) -> dict[str, Any]:
+def _content(path: Path) -> bytes:
     try:
-        stored = parsed(path.read_bytes())
+        return path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+
+
+def _object(content: bytes, path: Path, next_step: str) -> dict[str, Any]:
+    try:
+        stored = parsed(content)
     except ValueError as error:
         raise StoreError(f"{path} is corrupt, not JSON: {error}. {next_step}") from error
     if not isinstance(stored, dict):
