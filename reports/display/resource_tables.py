@@ -8,6 +8,7 @@ from reports.analysis.time_split import GPU_MEMORY, Inside, Values
 from reports.display.html import Html, html_table, paragraph, seconds, together
 
 NOT_MEASURED: Final = "not measured"
+RANGES: Final = "Median round; in brackets the rounds with least and with most, where they differ."
 
 type Columns = Mapping[str, Callable[[Inside], str]]  # by heading
 
@@ -50,6 +51,14 @@ def _median(values: Values | None, form: str) -> str:
     return NOT_MEASURED if values is None else form.format(values.median)
 
 
+def _with_range(values: Values | None, form: str) -> str:
+    """``8.2 (8.1 to 8.4)``; the median alone where all rounds are written alike."""
+    if values is None:
+        return NOT_MEASURED
+    median, low, high = (form.format(value) for value in (values.median, values.low, values.high))
+    return median if low == high else f"{median} ({low} to {high})"
+
+
 def _slowed(found: Inside) -> str:
     speed = found.core_speed
     return NOT_MEASURED if speed is None else f"{speed.slowed} of {speed.looks}"
@@ -61,13 +70,13 @@ def _unslowed(found: Inside) -> str:
 
 
 _MEMORY: Final[Columns] = {
-    "Peak of torch's allocator in GB": lambda found: _median(found.peak_memory_gb, "{:.3g}"),
+    "Peak of torch's allocator in GB": lambda found: _with_range(found.peak_memory_gb, "{:.3g}"),
     GPU_MEMORY: lambda found: _median(found.gpu_memory_gb, "{:.3g}"),
 }
 _ENERGY: Final[Columns] = {
     "GPU utilisation": lambda found: _median(found.gpu_utilisation_percent, "{:.0f} %"),
     "Power of all GPUs in W": lambda found: _median(found.power_w, "{:,.0f}"),
-    "Energy for a million frames in J, of all steady iterations": lambda found: _median(
+    "Energy for a million frames in J, of all steady iterations": lambda found: _with_range(
         found.joules_per_million_frames, "{:,.0f}"
     ),
     "Throttled time": lambda found: _median(found.throttled_share, "{:.1%}"),

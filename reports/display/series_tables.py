@@ -7,6 +7,7 @@ from reports.analysis.learning_curves import CurvePoint
 from reports.analysis.rows import CaseRow, Failure
 from reports.analysis.series_kind import SeriesKind
 from reports.analysis.time_split import PARTS, Inside, Kind
+from reports.display.charts.points import some_ranks
 from reports.display.html import (
     MISSING,
     Html,
@@ -137,32 +138,48 @@ def time_split(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
     """One column for every part that any of the cases has."""
     parts = [part for part in PARTS.values() if any(part in found[row.case_id].shares for row in rows)]
     return html_table(
-        ["Case", "Ranks", *(part.capitalize() for part in parts)],
+        ["Case", "Ranks", "Iteration in s", *(f"{part.capitalize()} in s" for part in parts)],
         (
-            [row.case_id, str(row.world_size), *(percent(found[row.case_id].shares.get(part)) for part in parts)]
+            [
+                row.case_id,
+                str(row.world_size),
+                seconds(row.iteration_time_s),
+                *(_part(row.iteration_time_s, found[row.case_id].shares.get(part)) for part in parts),
+            ]
             for row in rows
         ),
-        label="Shares of the iteration time",
+        label="Parts of the iteration time and their shares",
     )
 
 
+def _part(iteration_time_s: float | None, share: float | None) -> str:
+    """``0.0123 (41.2 %)``."""
+    if iteration_time_s is None or share is None:
+        return MISSING
+    return f"{seconds(share * iteration_time_s)} ({percent(share)})"
+
+
 def rank_ratios(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
-    """The rank that is fastest in the median round, and the one that is slowest, with how far from the median rank."""
+    """How far each rank is behind the median rank: in its median round, and in the least and the most of its rounds."""
     return html_table(
-        ["Case", "Ranks", "Fastest rank", "Against the median", "Slowest rank", "Against the median rank"],
+        ["Case", "Ranks", "Rank", "Behind the median rank by", "Least round", "Most"],
         (
-            [row.case_id, str(row.world_size), *_extremes(found[row.case_id])]
+            [
+                row.case_id,
+                str(row.world_size),
+                str(rank),
+                *(behind(of - 1) for of in (ratio.median, ratio.low, ratio.high)),
+            ]
             for row in rows
-            if found[row.case_id].rank_ratios
+            for rank, ratio in some_ranks(found[row.case_id].rank_ratios)
         ),
         label="Iteration time by rank",
     )
 
 
-def _extremes(found: Inside) -> list[str]:
-    ratios = found.rank_ratios
-    ends = found.rank_extremes or ()
-    return [text for rank in ends for text in (str(rank), f"{100 * (ratios[rank].median - 1):+.2f} %")]
+def behind(share: float | None) -> str:
+    """``+0.02 %``: by how much of the median rank's time."""
+    return MISSING if share is None else f"{100 * share:+z.2f} %"
 
 
 def final_rewards(last: Sequence[CurvePoint]) -> Html:

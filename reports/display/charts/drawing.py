@@ -10,7 +10,7 @@ import altair as alt
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.rows import CaseRow
 from reports.display.charts.points import case_points, curves_of
-from reports.display.figure import PADDING, RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, make_figure
+from reports.display.figure import PADDING, RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, TableFigure, make_figure
 from reports.display.html import Html, named_of
 
 SCHEMA_URL: Final[str] = alt.SCHEMA_URL
@@ -63,16 +63,28 @@ def figure(
 
     The caption says where the campaign ran and ``others`` that it shows, unless the figure is a small one among many.
     """
-    where = "; ".join(dict.fromkeys(one.where for one in (campaign, *others)))
     padding = {"padding": {**PADDING, "right": LABEL_MARGIN_PX}} if is_labelled else {}
     return make_figure(
         {**layered(layers, height=height, alt_text=alt_text), **padding},
         figure_id=figure_id(campaign, chart),
         alt_text=alt_text,
-        caption=caption if is_small else f"{caption} Ran on {where}.",
+        caption=caption if is_small else _with_where(caption, (campaign, *others)),
         data=named_of(data, " ".join(_name(campaign, chart))),
         static_width_px=SMALL_WIDTH_PX if is_small else STATIC_WIDTH_PX,
     )
+
+
+def as_table(campaign: Campaign, *, chart: str, caption: str, data: Html) -> TableFigure:
+    """What takes the place of a chart of too few numbers."""
+    return TableFigure(
+        figure_id=figure_id(campaign, chart),
+        caption=_with_where(caption, [campaign]),
+        data=named_of(data, " ".join(_name(campaign, chart))),
+    )
+
+
+def _with_where(caption: str, campaigns: Sequence[Campaign]) -> str:
+    return f"{caption} Ran on {'; '.join(dict.fromkeys(one.where for one in campaigns))}."
 
 
 def layered(layers: Sequence[alt.Chart], *, height: int, alt_text: str) -> dict[str, Any]:

@@ -7,15 +7,16 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.start_ups import SAID, ColdAndWarm, cold_and_warm, headline
 from reports.display import division, pair_tables, resource_tables, series_tables
 from reports.display.charts import learning as learning_charts
+from reports.display.charts import resources as resource_figures
 from reports.display.charts import scaling as scaling_charts
-from reports.display.charts import start_up as start_up_charts
+from reports.display.charts import start_up as start_up_parts
 from reports.display.charts import sweep as sweep_charts
 from reports.display.charts import time_split as inside_charts
 from reports.display.charts.drawing import named
 from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
 from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.topics.tasks import verdict_table
-from reports.topics.tasks.start_up import chart_title, start_up_answer, start_up_table
+from reports.topics.tasks.start_up import parts_title, start_up_answer, start_up_table
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.round_flags import flags
@@ -76,21 +77,21 @@ def time_split(parts: Sequence[Campaign]) -> Html:
 
 
 def rank_skew(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [inside_charts.rank_skew(series)])
+    return _of_every_set(parts, lambda series: [resource_figures.rank_skew(series)])
 
 
 def resources(parts: Sequence[Campaign]) -> Html:
     def shown(series: Campaign) -> list[Displayed]:
         label = f"The host's cores, {named(series)}"
         host = resource_tables.host(series.rows, series.inside, label=label)
-        return [inside_charts.memory(series), inside_charts.energy(series), host]
+        return [resource_figures.memory(series), resource_figures.energy(series), host]
 
     return _of_every_set(parts, shown)
 
 
 def start_up(parts: Sequence[Campaign]) -> Html:
-    """How long cold and warm starts take, with a chart of the set that says most, and a table of all cases."""
-    charted = _says_most(parts)
+    """How long cold and warm starts take, their parts in the set that says most of them, and a table of all cases."""
+    most = _says_most(parts)
 
     def shown(series: Campaign) -> list[Displayed]:
         label = f"Start-up of {named(series)}"
@@ -98,7 +99,7 @@ def start_up(parts: Sequence[Campaign]) -> Html:
         depth = 5 if _has_headings(parts, series) else 4
         return [
             *([paragraph(said)] if said else []),
-            *(_start_up_chart(*charted, depth=depth) if charted and charted[0] is series else []),
+            *(_parts_of_starts(*most, depth=depth) if most and most[0] is series else []),
             start_up_table(_in_order(series), label=label),
         ]
 
@@ -112,10 +113,10 @@ def _says_most(parts: Sequence[Campaign]) -> tuple[Campaign, ColdAndWarm] | None
     return next(((series, best) for series, best in bests if best is most), None)
 
 
-def _start_up_chart(series: Campaign, most: ColdAndWarm, *, depth: int) -> list[Displayed]:
+def _parts_of_starts(series: Campaign, most: ColdAndWarm, *, depth: int) -> list[Displayed]:
     """All work whose cold starts were made on purpose; else ``most``, which the title names."""
     designed = [each for each in cold_and_warm(series.results) if each.is_designed and each.has_both]
-    return [heading(chart_title(most), depth=depth), start_up_charts.start_up(series, designed or [most])]
+    return [heading(parts_title(most), depth=depth), start_up_parts.start_up(series, designed or [most])]
 
 
 def learning(parts: Sequence[Campaign]) -> Html:

@@ -1,4 +1,4 @@
-"""Start-ups of processes: a sentence, what stands above their chart, and a table of all cases."""
+"""Start-ups of processes: a sentence, what stands above their parts, and a table of all cases."""
 
 from collections.abc import Sequence
 
@@ -46,8 +46,8 @@ def says_most(found: Sequence[ColdAndWarm]) -> ColdAndWarm | None:
     return headline(found) or max(found, key=lambda each: len(each.cold) + len(each.warm), default=None)
 
 
-def chart_title(both: ColdAndWarm) -> str:
-    """What the chart of cold beside warm shows, in a sentence."""
+def parts_title(both: ColdAndWarm) -> str:
+    """What the parts of cold beside warm starts show, in a sentence."""
     return f"A cold start takes {estimated(both.ratio)} times as long as a warm one, with {_work(both)}"
 
 

@@ -9,9 +9,9 @@ import altair as alt
 import pytest
 
 from reports.analysis.analysed_set import Campaign
-from reports.display.charts import drawing, learning, scaling, sweep
+from reports.display.charts import drawing, learning, resources, scaling, sweep
 from reports.display.charts import time_split as inside
-from reports.display.figure import Figure, make_figure
+from reports.display.figure import Figure, TableFigure, make_figure
 from reports.display.html import Html
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import (
@@ -31,23 +31,25 @@ CAMPAIGNS = {
 }
 
 
-def series_figures(results: list[CaseResult]) -> list[Figure | Html]:
+def series_figures(results: list[CaseResult]) -> list[Figure | TableFigure | Html]:
     campaign = Campaign.from_results(results)
     drawn = [
-        scaling.speedup, scaling.efficiency, scaling.throughput, inside.time_split, inside.rank_skew, inside.memory,
-        inside.energy, learning.learning,
+        scaling.speedup, scaling.efficiency, scaling.throughput, inside.time_split, resources.rank_skew,
+        resources.memory, resources.energy, learning.learning,
     ]  # fmt: skip
     return [chart(campaign.series(name)) for name in campaign.series_names for chart in drawn]
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_every_figure_has_a_drawing_words_and_data(name: str) -> None:
-    figures = [figure for figure in series_figures(CAMPAIGNS[name]) if isinstance(figure, Figure)]
-    kinds = {figure.figure_id.removeprefix("cartpole-strong-") for figure in figures}
-    assert kinds >= {"speedup", "efficiency", "time-split", "learning"}
-    assert ("throughput" in kinds) == (name != "one_rank")
-    ids = [figure.figure_id for figure in figures]
+    all_figures = [figure for figure in series_figures(CAMPAIGNS[name]) if not isinstance(figure, Html)]
+    ids = [figure.figure_id for figure in all_figures]
     assert len(ids) == len(set(ids))
+    figures = [figure for figure in all_figures if isinstance(figure, Figure)]
+    kinds = {figure.figure_id.removeprefix("cartpole-strong-") for figure in figures}
+    assert kinds >= {"speedup", "efficiency", "learning"}
+    assert ("throughput" in kinds) == (name != "one_rank")
+    assert ("time-split" in kinds) == (name in ("eight_ranks", "slower_than_one_rank"))
     for figure in figures:
         root = ET.fromstring(figure.svg)  # noqa: S314 - our own drawing
         assert root.get("role") == "img"
@@ -118,14 +120,26 @@ def test_a_series_that_failed_has_sentences_instead_of_charts() -> None:
     assert {type(figure) for figure in figures} == {Html}
 
 
-def test_memory_of_one_or_two_cases_is_a_table() -> None:
-    results = [make_result(make_case(world_size=ranks, device="cuda"), 1.0 / ranks) for ranks in (1, 2, 4)]
-    two, three = (Campaign.from_results(results[:count]) for count in (2, 3))
-    table, chart = inside.memory(two), inside.memory(three)
-    assert isinstance(chart, Figure)
-    assert isinstance(table, Html)
-    assert chart.caption.startswith(table.text.splitlines()[0])
-    assert all((result.case.case_id in table.text) == (result in two.results) for result in results)
+def test_memory_is_a_table_that_can_be_linked_with_the_rounds_that_had_least_and_most() -> None:
+    case = make_case(device="cuda")
+    first, second = (make_record(case, index=index) for index in (0, 1))
+    more = replace(second, ranks=(replace(second.ranks[0], peak_memory_gb=3.0),))
+    less = replace(first, ranks=(replace(first.ranks[0], peak_memory_gb=1.0),))
+    shown = resources.memory(Campaign.from_results([CaseResult(case=case, rounds=(less, more))]))
+    assert isinstance(shown, TableFigure)
+    assert "\t2 (1 to 3)" in shown.data.text
+    markup = shown._repr_mimebundle_()["text/html"]
+    assert markup.startswith('<figure class="table-figure" id="cartpole-strong-memory"><div class="scroll"')
+    assert "generated data, not measured" in markup.partition("<figcaption>")[2]
+
+
+def test_each_rank_has_a_line_with_how_far_it_is_behind() -> None:
+    shown = resources.rank_skew(Campaign.from_results([make_result(make_case(world_size=2), 0.5, 0.5)]))
+    assert isinstance(shown, TableFigure)
+    headings, *lines = (line.split("\t") for line in shown.data.text.splitlines())
+    assert headings == ["Case", "Ranks", "Rank", "Behind the median rank by", "Least round", "Most"]
+    assert [line[2] for line in lines] == ["0", "1"]
+    assert all(float(line[4].split()[0]) <= float(line[3].split()[0]) <= float(line[5].split()[0]) for line in lines)
 
 
 def test_throughput_of_one_number_of_ranks_is_a_table() -> None:
@@ -214,18 +228,27 @@ def test_ticks_of_a_log_axis_hold_the_data(low: float, high: float, ticks: list[
     assert drawing.log_ticks(low, high) == pytest.approx(ticks)
 
 
+PARTS_OF_TWO_RANKS = ["rest of steps", "rest of rollout", "learning", "all-reduce", "waiting"]
+
+
 def test_time_split_adds_up_to_the_iteration() -> None:
-    figure = inside.time_split(Campaign.from_results([make_result(make_case(world_size=2), 0.5)]))
+    results = [make_result(make_case(world_size=2, rl_library=name), 0.5) for name in ("rsl_rl", "rl_games", "skrl")]
+    figure = inside.time_split(Campaign.from_results(results))
     assert isinstance(figure, Figure)
     points = figure.spec["datasets"][figure.spec["data"]["name"]]
-    assert [point["part"] for point in points] == [
-        "rest of steps",
-        "rest of rollout",
-        "learning",
-        "all-reduce",
-        "waiting",
-    ]
-    assert sum(point["time_s"] for point in points) == pytest.approx(0.5)
+    first = [point for point in points if point["case"] == points[0]["case"]]
+    assert [point["part"] for point in first] == PARTS_OF_TWO_RANKS
+    assert sum(point["time_s"] for point in first) == pytest.approx(0.5)
+
+
+def test_time_split_of_one_or_two_cases_is_a_table_of_seconds_and_shares() -> None:
+    shown = inside.time_split(Campaign.from_results([make_result(make_case(world_size=2), 0.5)]))
+    assert isinstance(shown, TableFigure)
+    headings, cells = (line.split("\t")[2:] for line in shown.data.text.splitlines())
+    assert headings == ["Iteration in s", *(f"{part.capitalize()} in s" for part in PARTS_OF_TWO_RANKS)]
+    times_s, shares = zip(*(cell.removesuffix(" %)").split(" (") for cell in cells[1:]), strict=True)
+    assert sum(map(float, times_s)) == pytest.approx(float(cells[0]), abs=0.001)
+    assert sum(map(float, shares)) == pytest.approx(100, abs=0.3)
 
 
 def test_a_drawing_keeps_its_shapes_and_loses_what_nobody_sees() -> None:

@@ -22,7 +22,7 @@ from tests.fixtures.results.generated_results import LABEL, full_results, on_gpu
 
 RESULTS = [*on_gpus(smoke_results()), *full_results()[-1:]]
 FIGURES_ABOVE = 2  # all series of the task: one for each way to share the work
-FIGURES_PER_SERIES = 6  # without telemetry: no energy
+FIGURES_PER_SERIES = 4  # the others are tables
 LOADING = {
     "script": "src",
     "link": "href",

@@ -1,23 +1,22 @@
-"""The Start-up part of a task's page: its sentence, its chart, and where series with cold starts are shown."""
+"""The Start-up part of a task's page: its sentence, its tables, and where series with cold starts are shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pytest
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import measured_for_speed
 from reports.analysis.start_ups import PARTS, cold_and_warm, headline, median_parts_s, parts_s
-from reports.display.charts.start_up import start_up as chart
+from reports.display.charts.start_up import start_up as parts_table
 from reports.sets.version import Version, read_version
 from reports.site.topics import series_parts
 from reports.topics.explore.model import points
 from reports.topics.tasks import overview, page
 from reports.topics.tasks.section import section
-from reports.topics.tasks.start_up import chart_title, start_up_answer
+from reports.topics.tasks.start_up import parts_title, start_up_answer
 from suite.schema.record import Case, CaseResult, RlLibrary, RunRecord
 from suite.statistics.intervals import median_of, ratio_of
 from suite.statistics.start_up import start_up
@@ -91,7 +90,7 @@ def test_the_sentence_has_both_with_their_intervals_what_differs_and_what_was_co
     )
     (both,) = cold_and_warm(results_of())
     ratio = ratio_of([36.0, 38.0, 40.0], [10.0, 11.0, 12.0])
-    assert chart_title(both).startswith(f"A cold start takes {ratio.value:.2f} (")
+    assert parts_title(both).startswith(f"A cold start takes {ratio.value:.2f} (")
 
 
 def test_few_starts_have_no_interval_and_say_how_many_they_are() -> None:
@@ -153,28 +152,26 @@ def test_cold_starts_on_purpose_stand_for_their_work_and_go_before_others() -> N
     assert best.case == warm.case
 
 
-def bars_of(results: Sequence[CaseResult]) -> list[dict[str, Any]]:
-    series = Campaign.from_results(results)
-    spec: Any = chart(series, cold_and_warm(results)).spec
-    alt.Chart.from_dict({name: part for name, part in spec.items() if name != "config"})  # raises
-    values: list[dict[str, Any]] = spec["datasets"][spec["data"]["name"]]
-    return values
+def lines_of(results: Sequence[CaseResult]) -> Mapping[str, Mapping[str, str]]:
+    """Start -> heading -> cell of the table of parts."""
+    headings, *lines = parts_table(Campaign.from_results(results), cold_and_warm(results)).data.text.splitlines()
+    cells = [dict(zip(headings.split("\t"), line.split("\t"), strict=True)) for line in lines]
+    return {line["Start"]: line for line in cells}
 
 
-def test_the_chart_stacks_the_parts_of_cold_beside_warm() -> None:
+def test_the_table_has_the_parts_of_cold_beside_warm() -> None:
     results = results_of()
     (both,) = cold_and_warm(results)
-    drawn = {(bar["start"], bar["part"]): bar["time_s"] for bar in bars_of(results)}
-    expected = {
-        (start, part): time_s
-        for start, starts in (("Cold", both.cold), ("Warm", both.warm))
-        for part, time_s in median_parts_s(starts).items()
-    }
-    assert drawn == pytest.approx(expected, rel=1e-5)
+    shown = lines_of(results)
+    assert list(shown) == ["Cold", "Warm"]
+    for start, starts in (("Cold", both.cold), ("Warm", both.warm)):
+        for part, time_s in median_parts_s(starts).items():
+            assert float(shown[start][f"{part.capitalize()} in s"]) == pytest.approx(time_s, rel=0.005)
+        assert shown[start]["Starts"] == "3"
 
 
-def test_bars_of_several_libraries_name_them() -> None:
-    names = {bar["start"] for bar in bars_of([*results_of(), *results_of("rl_games")])}
+def test_lines_of_several_libraries_name_them() -> None:
+    names = set(lines_of([*results_of(), *results_of("rl_games")]))
     assert names == {"Cold, rsl_rl", "Warm, rsl_rl", "Cold, rl_games", "Warm, rl_games"}
 
 
@@ -182,7 +179,7 @@ def version_of(results: Sequence[CaseResult], folder: Path) -> Version:
     return read_version(write_results(on_gpus(list(results)), folder), name="v")
 
 
-def test_the_part_opens_with_the_sentence_then_the_chart_then_the_table(tmp_path: Path) -> None:
+def test_the_part_opens_with_the_sentence_then_the_parts_then_all_cases(tmp_path: Path) -> None:
     version = version_of([*results_of(), *full_results()], tmp_path)
     (series,) = version.series("cartpole-start-up")
     text = page.start_up([series]).text
@@ -191,7 +188,7 @@ def test_the_part_opens_with_the_sentence_then_the_chart_then_the_table(tmp_path
         for words in (
             "A cold start takes 38.0 s",
             "A cold start takes 3.45 (",
-            "Parts of a start in seconds. Cold: ",
+            "Start\tWhole start in s",
             "Warp's compiler in s",
             "Files that the operating system keeps in memory are not dropped",
         )
@@ -201,11 +198,11 @@ def test_the_part_opens_with_the_sentence_then_the_chart_then_the_table(tmp_path
     assert "<h5>" in page.start_up([series, series]).markup  # below the titles of the sets
 
 
-def test_only_the_set_that_says_most_has_a_chart() -> None:
+def test_only_the_set_that_says_most_has_a_table_of_parts() -> None:
     many, few = (Campaign.from_results(results_of(rounds=rounds)) for rounds in (5, 4))
     for parts in ([few, many], [many, few]):
         text = page.start_up(parts).text
-        assert text.count("Parts of a start in seconds. Cold: ") == 1
+        assert text.count("Start\tWhole start in s") == 1
         assert page.start_up([many]).text.splitlines()[1] in text
         assert text.count("Warp's compiler in s") == 2
 
