@@ -29,7 +29,6 @@ from reports.site import guide
 from reports.site.cells import run_cells, run_together
 from reports.site.links import keep_links_to
 from reports.site.pages import contents, page_sources
-from reports.site.topics import topics
 from suite.errors import ReportError
 
 FRONTMATTER: Final = ("title", "description")
@@ -89,23 +88,25 @@ async def _build(
     version: Version, out_dir: Path, folder: Path, siblings: Sequence[Sibling], script: Callable[[], str]
 ) -> None:
     """``folder``: for files on the way."""
-    pages = _notebooks(page_sources(version))
-    await run_cells(pages, version, folder)
-    pages |= _notebooks(guide.sources())
     project, beside = folder / "project", folder / "beside"
+    beside.mkdir()
+    pages = _notebooks(page_sources(version))
+    await run_cells({**pages, "": _writing(beside)}, version, folder)
+    pages |= _notebooks(guide.sources())
     await asyncio.to_thread(_write_project, project, pages, version=version, siblings=siblings, script=script)
-    site, _ = await asyncio.gather(
-        asyncio.to_thread(_run_jupyter_book, project), asyncio.to_thread(_write_beside, version, beside)
-    )
+    site = await asyncio.to_thread(_run_jupyter_book, project)
     await asyncio.to_thread(_write_site, [site, beside], out_dir)
 
 
-def _write_beside(version: Version, folder: Path) -> None:
-    """Write the files of the topics that stand beside the pages."""
-    folder.mkdir()
-    for topic in topics():
-        if topic.write:
-            topic.write(version, folder)
+def _writing(folder: Path) -> Any:
+    """A cell that writes the files beside the pages: the pages' cells have computed what is in them."""
+    code = f"""
+from pathlib import Path
+from reports.sets.version import version_of_page
+from reports.site.pages import write_beside
+write_beside(version_of_page(), Path({str(folder)!r}))
+"""
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
 
 
 def _write_site(parts: Sequence[Path], out_dir: Path) -> None:

@@ -1,6 +1,7 @@
 """The pages of a version and their order, from what the topics give."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from reports.display.card import cards
@@ -41,6 +42,13 @@ def found_elsewhere(version: Version) -> Html:
 def from_other_topics(page: str, version: Version) -> Html:
     """What other topics show on this page."""
     return together([topic.page_parts[page](version) for topic in topics() if page in topic.page_parts])
+
+
+def write_beside(version: Version, folder: Path) -> None:
+    """Write the files of the topics that stand beside the pages."""
+    for topic in topics():
+        if topic.write:
+            topic.write(version, folder)
 
 
 def _files(names: Sequence[str]) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ import difflib
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
 
@@ -51,7 +52,12 @@ class TomlFile:
 
     path: Path
     data: dict[str, Any]
-    lines: dict[Location, int]
+    text: str
+
+    @cached_property
+    def lines(self) -> dict[Location, int]:
+        """Of each key. Only a message needs them, and to find them takes several times as long as to read the file."""
+        return _key_lines(self.text)
 
     def validate[T: TomlTable](self, model: type[T]) -> T:
         """Return the document as ``model``. Raises MatrixError with every problem found."""
@@ -87,7 +93,7 @@ def read_toml(path: Path) -> TomlFile:
         raise MatrixError(f"{path}: nested too deeply; take brackets away and run again.") from None
     except ValueError as error:  # from tomllib, or from Python for an integer with too many digits
         raise MatrixError(f"{path}: not valid TOML: {error}. Correct the syntax there and run again.") from None
-    return TomlFile(path=path, data=data, lines=_key_lines(text))
+    return TomlFile(path=path, data=data, text=text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

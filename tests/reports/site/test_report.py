@@ -303,7 +303,6 @@ def test_a_report_that_cannot_be_copied_to_its_place_is_one_message(
     monkeypatch.setattr(book, "run_cells", no_cells)
     monkeypatch.setattr(book, "_write_project", lambda *_, **__: None)
     monkeypatch.setattr(book, "_run_jupyter_book", lambda _: tmp_path / "site")
-    monkeypatch.setattr(book, "topics", tuple)
     monkeypatch.setattr(shutil, "copytree", disk_full)
     out = tmp_path / "out"
     assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
