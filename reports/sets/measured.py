@@ -62,6 +62,7 @@ def _of_the_machine(found: Inside) -> Measured:
         "other_processes_cpu_share": _median(found.others_share),
         "sampler_core_share": _median(found.sampler_core_share),
         "core_looks": speed.looks if speed else None,
+        "slowed_core_looks": speed.slowed if speed else None,
         "peak_memory_least_gb": memory_gb.low if memory_gb else None,
         "peak_memory_most_gb": memory_gb.high if memory_gb else None,
         "joules_per_million_frames_least": energy_j.low if energy_j else None,

@@ -36,6 +36,7 @@ def _figures(pair: StackPair) -> Figures:
         **_side(pair.case),
         "of_compared": _side(pair.base),
         "longer_s": {name: pair.longer_s[part] for name, part in PARTS.items() if part in pair.longer_s},
+        "all_longer_s": sum(pair.longer_s.values()) if pair.longer_s else None,
     }
 
 

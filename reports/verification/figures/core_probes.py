@@ -34,10 +34,12 @@ def figures(records: Sequence[Json], fastest: Mapping[Host, float]) -> Json:
     """Return how often a core was slowed, and what the next iteration took where it was not and where it was."""
     looks = [look for record in records for look in _looks(record, fastest)]
     after = {kind: [time_s for slowed, time_s in looks if slowed is kind and time_s] for kind in (False, True)}
+    slowed = sum(slowed for slowed, _ in looks)
     medians = {kind: formulas.median(times_s) for kind, times_s in after.items() if len(times_s) >= MIN_LOOKS}
     return {
         "core_looks": len(looks) or None,
-        "slowed_core_share": sum(slowed for slowed, _ in looks) / len(looks) if looks else None,
+        "slowed_core_looks": slowed if looks else None,
+        "slowed_core_share": slowed / len(looks) if looks else None,
         "unslowed_iteration_time_s": medians.get(False),
         "slower_after_slowed_core": medians[True] / medians[False] - 1 if len(medians) > 1 else None,
     }

@@ -78,7 +78,8 @@ def test_a_core_is_slowed_beside_the_fastest_probe_of_its_host() -> None:
     fastest = core_probes.fastest_s(probes)
     assert fastest == {("H", "C"): 1e-5}
     found = core_probes.figures(probes, fastest)
-    assert (found["core_looks"], found["slowed_core_share"], found["slower_after_slowed_core"]) == (2, 0.5, None)
+    assert (found["core_looks"], found["slowed_core_looks"], found["slowed_core_share"]) == (2, 1, 0.5)
+    assert found["slower_after_slowed_core"] is None
 
 
 def test_the_interval_of_a_sum_of_means_is_that_of_students_t() -> None:

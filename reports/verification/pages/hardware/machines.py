@@ -65,7 +65,7 @@ def slowed_of(cases: Sequence[StoredCase], fastest: Mapping[core_probes.Host, fl
     seen = [core_probes.figures(stored.completed, fastest) for stored in cases]
     seen = [each for each in seen if each["core_looks"]]
     looks = sum(each["core_looks"] for each in seen)
-    slowed = sum(round(each["slowed_core_share"] * each["core_looks"]) for each in seen)
+    slowed = sum(each["slowed_core_looks"] for each in seen)
     costs = [each["slower_after_slowed_core"] for each in seen if each["slower_after_slowed_core"] is not None]
     if not looks or slowed < WORTH_SAYING * looks:
         return None

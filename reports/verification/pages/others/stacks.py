@@ -61,6 +61,7 @@ def _figures(one: StoredSet, base: StoredCase, stored: StoredCase) -> Json:
         **ours,
         "of_compared": theirs,
         "longer_s": {part: after_s[part] - before_s[part] for part in after_s} if is_known else {},
+        "all_longer_s": sum(after_s.values()) - sum(before_s.values()) if is_known else None,
     }
 
 
