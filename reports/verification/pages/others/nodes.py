@@ -40,4 +40,28 @@ def _figures(base: StoredCase, stored: StoredCase) -> Json:
         ratio, span = ratio_of(base, stored)
         longer: formulas.Interval | None = span and (1 / span[1] - 1, 1 / span[0] - 1)
         found = 1 / ratio - 1, longer
-    return {"compared_with": base.case_id, **of_pair("longer_by", found)}
+    return {
+        "compared_with": base.case_id,
+        **of_pair("longer_by", found),
+        "all_reduce_and_waiting_share": _all_reduce_share(stored),
+        "all_reduce_and_waiting_share_of_compared": _all_reduce_share(base),
+    }
+
+
+def _all_reduce_share(stored: StoredCase) -> float | None:
+    """Return the median round's share."""
+    return formulas.median_of_known([_share(record) for record in stored.completed])
+
+
+def _share(record: Json) -> float | None:
+    """Return the time in all-reduce, waiting included, over that of the same iterations, both summed over all ranks.
+
+    Of the steady iterations, those in which it was measured: the marked ones.
+    """
+    start, reduced_s, whole_s = formulas.steady_start(formulas.slowest_s(record)), 0.0, 0.0
+    for rank in record["ranks"]:
+        all_reduce_s = rank["samples"].get("all_reduce_time_s", [])[start:]
+        for time_s, part_s in zip(rank["samples"]["iteration_time_s"][start:], all_reduce_s, strict=False):
+            if part_s is not None:
+                reduced_s, whole_s = reduced_s + part_s, whole_s + time_s
+    return reduced_s / whole_s if whole_s else None
