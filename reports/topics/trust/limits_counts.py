@@ -18,6 +18,7 @@ class Limits:
     cases: int  # with a completed run
     cases_by_runs: Mapping[int, int]  # number of completed runs, fewest first -> cases
     with_interval: int  # cases
+    without_interval: int
     runs: int
     unsettled: int
     with_fingerprint: int
@@ -32,10 +33,12 @@ class Limits:
 def limits(version: Version) -> Limits:
     rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
     records = [record for one in version.sets for record in one.campaign.completed]
+    with_interval = sum(row.iteration_time_interval_s is not None for row in rows)
     return Limits(
         cases=len(rows),
         cases_by_runs=dict(sorted(Counter(row.rounds_completed for row in rows).items())),
-        with_interval=sum(row.iteration_time_interval_s is not None for row in rows),
+        with_interval=with_interval,
+        without_interval=len(rows) - with_interval,
         runs=len(records),
         unsettled=sum(steady_part(record).flag is not None for record in records),
         with_fingerprint=sum(bool(record.workload) for record in records),

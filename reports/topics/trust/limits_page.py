@@ -31,7 +31,7 @@ _DRIFT: Final = (
 def answer(version: Version) -> Html:
     """Say how many cases have no interval, and how many runs have not settled or did not complete."""
     known = limits(version)
-    without, unsettled, failed = known.cases - known.with_interval, known.unsettled, known.failed
+    without, unsettled, failed = known.without_interval, known.unsettled, known.failed
     return answer_of_page(
         f"{without or 'None'} of {counted(known.cases, 'case')} {are(without or 1)} without an interval,"
         f" {unsettled or 'none'} of {counted(known.runs, 'completed run')} {'has' if unsettled <= 1 else 'have'} not"

@@ -32,6 +32,7 @@ def _over_all(version: StoredVersion) -> Json:
         "cases": len(cases),
         "cases_by_runs": {str(number): by_runs[number] for number in sorted(by_runs)},
         "with_interval": sum(len(stored.completed) >= formulas.MIN_PROCESSES for stored in cases),
+        "without_interval": sum(len(stored.completed) < formulas.MIN_PROCESSES for stored in cases),
         "runs": len(runs),
         "unsettled": sum(not formulas.has_settled(record) for record in runs),
         "with_fingerprint": sum(bool(record.get("workload")) for record in runs),
