@@ -100,6 +100,12 @@ def cost(
     )
 
 
+def timed_points(costs: Iterable[Cost]) -> tuple[int, int]:
+    """Return of how many points of all sets a process of the loop was timed, and how many there are."""
+    every = [*costs]
+    return sum(each.measured_points for each in every), sum(each.points for each in every)
+
+
 def union_s(spans: Iterable[Span]) -> float:
     """Seconds in which at least one of the spans is."""
     total, reached = 0.0, float("-inf")

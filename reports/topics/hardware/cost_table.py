@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reports.analysis.cost import Cost
+from reports.analysis.cost import Cost, timed_points
 from reports.display.html import Html, html_table, paragraph, together
 from suite.files.wording import counted
 
@@ -16,8 +16,7 @@ def cost_table(costs: Sequence[tuple[str, Cost]]) -> Html:
         [_row(title, found) for title, found in costs],
         label="GPU-minutes of a published point",
     )
-    timed = sum(found.measured_points for _, found in costs)
-    points = sum(found.points for _, found in costs)
+    timed, points = timed_points(found for _, found in costs)
     if timed == points:
         return table
     assumed = (

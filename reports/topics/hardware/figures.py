@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from reports.analysis.cost import Cost
+from reports.analysis.cost import Cost, timed_points
 from reports.analysis.machines import Machine
 from reports.analysis.time_split import core_probe_us
 from reports.display.topic import Figures
@@ -32,7 +32,10 @@ from suite.statistics.reduce import round_time_s
 def machine_figures(version: Version) -> Mapping[str, Figures]:
     """Return figures of A/A pairs, slowed cores, interference tests and costs by set, and of cases on many machines."""
     said = {of: figures for one in version.sets for of, figures in _of_set(one).items()}
-    said |= {f"{one.name}: cost": _cost(found) for one in version.shown if (found := one.campaign.cost)}
+    costs = {one.name: found for one in version.shown if (found := one.campaign.cost)}
+    said |= {f"{name}: cost": _cost(found) for name, found in costs.items()}
+    timed, points = timed_points(costs.values())
+    said["every cost"] = {"points": points, "points_with_timed_loop": timed}
     said |= {f"{one.name}: rounds by machine": _rounds(version, one) for one in version.sets}
     said["sets with slowed cores"] = {"sets": len(version.slowed_cores), "of_sets": len(version.scaling)}
     return {**said, **_shared(version), **_env_checks(version), "machines": asdict(looked_at(version.machines))}

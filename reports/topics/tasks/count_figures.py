@@ -8,14 +8,19 @@ from reports.display.topic import Figures
 from reports.sets.concurrent_rounds import rounds_beside
 from reports.sets.evidence import lacking
 from reports.sets.version import ResultSet, Version
+from reports.topics.tasks.overview import counts_of, series_of, tasks
 
 
 def count_figures(version: Version) -> Mapping[str, Figures]:
-    """Return set -> counts, and set and series -> counts."""
+    """Return set -> counts, set and series -> counts, and task and series -> counts over all sets."""
     found: dict[str, Figures] = {one.name: _of_set(one) for one in version.sets}
     for one in version.scaling:
         for name in one.campaign.series_names:
             found[f"{one.name}: {name}"] = _of_series(one, name)
+    found["every set with speeds"] = counts_of([one.campaign for one in version.scaling])
+    for task in tasks(version):
+        for name, parts in series_of(version, task).items():
+            found[f"{parts[0].rows[0].task}: {name}"] = counts_of(parts)
     return found
 
 
@@ -23,6 +28,7 @@ def _of_set(one: ResultSet) -> Figures:
     campaign = one.campaign
     of_cases = Counter(failure.outcome for row in campaign.rows for failure in row.failures)
     return {
+        "series": len(campaign.series_names),
         "cases": len(campaign.rows),
         "completed": sum(row.rounds_completed for row in campaign.rows),
         "not_completed": dict(of_cases),

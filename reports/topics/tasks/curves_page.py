@@ -23,6 +23,7 @@ from reports.display.per_set import under_titles
 from reports.display.series_tables import series_title
 from reports.sets.version import ResultSet, Version
 from reports.topics.tasks import verdict_table
+from reports.topics.tasks.overview import counts_of
 from reports.topics.tasks.set_answer import address_of, scaling_part, set_answer
 from reports.topics.tasks.start_up import start_up_answer
 from suite.files.wording import counted
@@ -48,8 +49,8 @@ def _all_measured(sets: Sequence[ResultSet]) -> str:
     campaigns = [one.campaign for one in sets]
     environments = [place.environment for one in sets for place in one.campaign.places]
     names = {name for one in environments for name in ({gpu.name for gpu in one.gpus} or {one.cpu_model or "unknown"})}
-    num_cases = sum(len(one.rows) for one in campaigns)
-    counts = f"{counted(len(sets), 'set')}, {counted(num_cases, 'case')}, on {' and '.join(sorted(names))}"
+    found = counts_of(campaigns)
+    counts = f"{counted(found['sets'], 'set')}, {counted(found['cases'], 'case')}, on {' and '.join(sorted(names))}"
     compared = "A set is one campaign; frames per second are compared within a set, not between two."
     return f"{counts}: {_rounds(campaigns)}. {compared}"
 

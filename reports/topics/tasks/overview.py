@@ -1,6 +1,6 @@
 """The top of a task's page: how it scales, what it costs, how many environments it takes, and its series."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from reports.analysis.analysed_set import Campaign, shared_kind
 from reports.analysis.curves import measured_for_speed, task_name
@@ -87,15 +87,22 @@ def details(version: Version, task: str) -> Html:
             [
                 link(name, f"#{anchor_of_series(name)}"),
                 series_title(parts[0].results[0].case, shared_kind(parts)),
-                str(sum(len(part.rows) for part in parts)),
-                str(sum(row.rounds_completed for part in parts for row in part.rows)),
-                str(len(parts)),
+                *map(str, counts_of(parts).values()),
             ]
             for name, parts in series_of(version, task).items()
         ),
         label=f"Series of {task}",
         num_text_columns=2,
     )
+
+
+def counts_of(parts: Sequence[Campaign]) -> Mapping[str, int]:
+    """Return how many cases, completed runs and sets a series has, from what each set has of it."""
+    return {
+        "cases": sum(len(part.rows) for part in parts),
+        "completed": sum(row.rounds_completed for part in parts for row in part.rows),
+        "sets": len(parts),
+    }
 
 
 def series_of(version: Version, task: str) -> dict[str, list[Campaign]]:

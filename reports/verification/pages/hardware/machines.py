@@ -22,7 +22,9 @@ WORTH_SAYING: Final = 0.05  # share of looks at slowed cores; fewer are not show
 def figures(version: StoredVersion) -> dict[str, Json]:
     found = {of: row for one in version.sets for of, row in _of_set(one)}
     prices = {f"{one.folder.name}: cost": price(one) for one in version.shown}
-    found |= {of: row for of, row in prices.items() if row}
+    known = {of: row for of, row in prices.items() if row}
+    sums = {name: sum(row[name] for row in known.values()) for name in ("points", "points_with_timed_loop")}
+    found |= {**known, "every cost": sums}
     found |= {**several_machines.figures(version), **said_of_machines.figures(version)}
     slowed = [f"{one.folder.name}: slowed cores" in found for one in version.with_speeds]
     found["sets with slowed cores"] = {"sets": sum(slowed), "of_sets": len(slowed)}

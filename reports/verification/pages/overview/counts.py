@@ -26,6 +26,24 @@ def figures(version: StoredVersion) -> dict[str, Json]:
         fastest = fastest_probes(one)
         for name in {stored.case["series"]: None for stored in one.of_report}:
             found[f"{one.folder.name}: {name}"] = _of_series(one, name, fastest)
+    every = [stored for one in version.with_speeds for stored in one.of_report]
+    completed = sum(len(stored.completed) for stored in every)
+    found["every set with speeds"] = {"cases": len(every), "completed": completed, "sets": len(version.with_speeds)}
+    return found | _over_all_sets(version)
+
+
+def _over_all_sets(version: StoredVersion) -> dict[str, Json]:
+    """Return the counts of each series of each task."""
+    found: dict[str, Json] = {}
+    for one in version.with_speeds:
+        of_set: dict[str, list[StoredCase]] = {}
+        for stored in one.of_report:
+            of_set.setdefault(f"{stored.case['task']}: {stored.case['series']}", []).append(stored)
+        for series, cases in of_set.items():
+            counts = found.setdefault(series, {"cases": 0, "completed": 0, "sets": 0})
+            counts["cases"] += len(cases)
+            counts["completed"] += sum(len(stored.completed) for stored in cases)
+            counts["sets"] += 1
     return found
 
 
@@ -34,6 +52,7 @@ def _of_set(one: StoredSet) -> Json:
     others = [stored for stored in one.without_copies if stored not in cases]
     records = [record for stored in cases for record in stored.completed]
     return {
+        "series": len({stored.case["series"] for stored in cases}),
         "cases": len(cases),
         "completed": len(records),
         "not_completed": _outcomes(cases),
