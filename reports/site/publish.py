@@ -12,7 +12,7 @@ import json
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -62,7 +62,8 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     """
     _check_replaceable(out_dir)
     names = _version_names(results_dir)
-    inputs = _inputs_sha256([results_dir, guide.BOOK])
+    hashes = {name: _sha256_of(_files(results_dir / name)) for name in names} | {"": _sha256_of(_common())}
+    inputs = _joined(hashes.values())
     with told_when_unwritable(out_dir):
         if _is_whole(out_dir, names) and _stamp(out_dir / SITE_STAMP) == inputs:
             return ()  # the files alone tell: to read the results would take several times as long
@@ -71,7 +72,7 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
         script = second.submit(vega_bundle)
         siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
         with told_when_unwritable(out_dir):
-            built = _write_site(versions, siblings, out_dir, script.result)
+            built = _write_site(versions, siblings, out_dir, script.result, hashes)
             (out_dir / SITE_STAMP).write_text(inputs, encoding="utf-8")
             return built
 
@@ -124,12 +125,17 @@ def _read_version(folder: Path) -> Version:
 
 
 def _write_site(
-    versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path, script: Callable[[], str]
+    versions: Sequence[Version],
+    siblings: Sequence[Sibling],
+    out_dir: Path,
+    script: Callable[[], str],
+    hashes: Mapping[str, str],
 ) -> tuple[str, ...]:
+    """``hashes``: of what each version is made of, by its name, and of what all are made of, by an empty one."""
     out_dir.mkdir(parents=True, exist_ok=True)
     (out_dir / SITE_STAMP).unlink(missing_ok=True)
     names = [version.name for version in versions]
-    stamps = {version.name: _version_sha256(version, siblings) for version in versions}
+    stamps = {version.name: _stamp_of(version, siblings, hashes) for version in versions}
     changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
     build_sites({out_dir / version.name: version for version in changed}, siblings=siblings, script=script)
     built = [version.name for version in changed]
@@ -183,16 +189,18 @@ def _stamp(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-def _version_sha256(version: Version, siblings: Sequence[Sibling]) -> str:
+def _stamp_of(version: Version, siblings: Sequence[Sibling], hashes: Mapping[str, str]) -> str:
     """Of everything that a version's pages are made of: results, pages, theme, code, pins, other versions."""
-    older = (older.folder for older in version.older)
-    return _inputs_sha256([version.folder, *older, guide.BOOK], beside=repr(siblings))
+    return _joined([*(hashes[one.name] for one in (version, *version.older)), hashes[""], repr(siblings)])
 
 
-def _inputs_sha256(folders: Sequence[Path], *, beside: str = "") -> str:
-    """Of every file below some folders, of the code, and of a text ``beside`` them."""
-    digest = hashlib.sha256(beside.encode())
-    for path in [*_files(folders), *_code()]:
+def _joined(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _sha256_of(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
         with told_when_unreadable(path):  # the site's folder is not at fault
             content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode())
@@ -200,9 +208,14 @@ def _inputs_sha256(folders: Sequence[Path], *, beside: str = "") -> str:
     return digest.hexdigest()
 
 
-def _files(folders: Sequence[Path]) -> Iterator[Path]:
-    for folder in folders:
-        yield from sorted(path for path in folder.rglob("*") if path.is_file())
+def _common() -> Iterator[Path]:
+    """Return what every version is made of: the theme and the pages that all have, and the code."""
+    yield from _files(guide.BOOK)
+    yield from _code()
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _code() -> Iterator[Path]:

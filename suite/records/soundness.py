@@ -108,13 +108,13 @@ def _too_large(value: Any, where: str) -> Iterator[str]:
     if isinstance(value, tuple) and _are_numbers_in_range(value):  # nearly all numbers are in such columns
         return
     for name, item in _parts(value):
-        if item is not None and not isinstance(item, str):
+        if not (item is None or isinstance(item, str) or (isinstance(item, int | float) and abs(item) <= LARGEST)):
             yield from _too_large(item, f"{where}.{name}")
 
 
 def _are_numbers_in_range(column: tuple[Any, ...]) -> bool:
     """Whether a column has nothing but numbers up to ``LARGEST`` and None."""
-    if not {type(item) for item in column} <= {float, int, bool, NoneType}:
+    if not set(map(type, column)) <= {float, int, bool, NoneType}:
         return False
     return max(map(abs, filter(None, column)), default=0) <= LARGEST
 
