@@ -190,7 +190,7 @@ def _stamp(path: Path) -> str | None:
 
 
 def _stamp_of(version: Version, siblings: Sequence[Sibling], hashes: Mapping[str, str]) -> str:
-    """Of everything that a version's pages are made of: results, pages, theme, code, pins, other versions."""
+    """Hash of everything that a version's pages are made of: results, pages, theme, code, pins, other versions."""
     return _joined([*(hashes[one.name] for one in (version, *version.older)), hashes[""], repr(siblings)])
 
 
