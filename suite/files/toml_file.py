@@ -56,7 +56,7 @@ class TomlFile:
 
     @cached_property
     def lines(self) -> dict[Location, int]:
-        """Line of each key. Only messages need them, and to find them takes several times as long as to read the file."""
+        """Line of each key. Only messages need them, and finding them takes much longer than reading the file."""
         return _key_lines(self.text)
 
     def validate[T: TomlTable](self, model: type[T]) -> T:
