@@ -82,7 +82,7 @@ def sweeps(version: Version, task: str) -> Html:
 def details(version: Version, task: str) -> Html:
     """Every series of the task, with what it has."""
     return html_table(
-        ["Series", "What it varies", "Cases", "Completed runs", "Machines"],
+        ["Series", "What it varies", "Cases", "Completed runs", "Sets"],
         (
             [
                 link(name, f"#{anchor_of_series(name)}"),
