@@ -26,7 +26,6 @@ from reports.topics.cost import tables as choosing_tables
 from reports.topics.cost.chart import time_and_cost
 from reports.topics.cost.model import KNEE_WORTH, Choice, choice
 from reports.topics.cost.sizes import NEAR_MOST, Failed, SizeChoice, size_choices
-from suite.files.wording import are, counted
 
 FRAMES: Final = 1_000_000_000  # that hours and costs are stated for; the reader's own go with them
 
@@ -73,7 +72,7 @@ def in_short(version: Version) -> Html:
     left_out = len(_of_sets(version, _scaling)) - len(_choosable(version))
     if not left_out:
         return shown
-    said = f"{counted(left_out, 'set')} of one number of GPUs {are(left_out)} left out: there is nothing to choose."
+    said = "Sets of one number of GPUs are left out: there is nothing to choose."
     return together([shown, paragraph(said)])
 
 

@@ -21,7 +21,7 @@ from reports.topics.hardware.gpu_page import (
     tasks_on,
 )
 from reports.topics.hardware.models import by_model, only_before
-from reports.topics.hardware.page import hosts_of
+from reports.topics.hardware.page import hosts_of, without_repeat
 from reports.topics.hardware.tables import rounds_of_row, rows_of_hosts
 from suite.schema.record import CheckResult
 from suite.statistics.aa_noise import TwinPair
@@ -37,6 +37,7 @@ def machine_figures(version: Version) -> Mapping[str, Figures]:
     timed, points = timed_points(costs.values())
     said["every cost"] = {"points": points, "points_with_timed_loop": timed}
     said |= {f"{one.name}: rounds by machine": _rounds(version, one) for one in version.sets}
+    said["sets without a repeat"] = _without_repeat(version)
     said["sets with slowed cores"] = {"sets": len(version.slowed_cores), "of_sets": len(version.scaling)}
     return {**said, **_shared(version), **_env_checks(version), "machines": asdict(looked_at(version.machines))}
 
@@ -51,9 +52,14 @@ def hardware_figures(version: Version) -> Mapping[str, Figures]:
             said[f"{model}: {result.case.task}, {gpus} GPUs"] = figures
         said |= {f"{model}: {of}": figures for of, figures in _shared(part).items()}
         found = machines_of(part, model)
+        said[f"{model}: sets without a repeat"] = _without_repeat(part)
         said[f"{model}: machines"] = asdict(counts_of(part, model)) | asdict(looked_at(found))
         said |= {f"{model}: {machine.slug}": _machine(part, machine) for machine in found}
     return said
+
+
+def _without_repeat(version: Version) -> Figures:
+    return {"sets": without_repeat(version.sets), "of_sets": len(version.sets)}
 
 
 def _machine(version: Version, machine: Machine) -> Figures:

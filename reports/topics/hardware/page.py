@@ -127,7 +127,7 @@ def noise(version: Version) -> Html:
         label="A/A pairs",
         num_text_columns=2,
     )
-    unknown = sum(not one.twin_pairs for one in version.sets)
+    unknown = without_repeat(version.sets)
     slowed = slowed_cores_table(version.sets)
     return together(
         [
@@ -137,6 +137,11 @@ def noise(version: Version) -> Html:
             *([slowed] if slowed else []),
         ]
     )
+
+
+def without_repeat(sets: Sequence[ResultSet]) -> int:
+    """Return in how many sets no case ran twice."""
+    return sum(not one.twin_pairs for one in sets)
 
 
 def _without_repeats(unknown: int, sets: int) -> str:

@@ -1,14 +1,21 @@
 """What *Limits* counts: cases without an interval, runs that did not settle, evidence that runs have or lack. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Final
 
 from reports.display.topic import Figures
-from reports.sets.concurrent_rounds import rounds_beside
+from reports.sets.concurrent_rounds import neighbours_sentence, rounds_beside
 from reports.sets.version import ResultSet, Version
 from suite.schema.record import RunRecord
 from suite.statistics.reduce import steady_part
+
+type Numbers = frozenset[int | None]  # of cases that ran beside the runs of a set; None: not known
+
+MAX_SETS_APART: Final = 2  # of which the same is said one by one
+ALONE: Final[Numbers] = frozenset({0})
+UNKNOWN: Final[Numbers] = frozenset({None})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +63,29 @@ def records_beside(version: Version, one: ResultSet) -> list[RunRecord]:
     return [record for result in version.beside_others[one.name] for record in result.completed]
 
 
+def by_neighbours(version: Version) -> tuple[Mapping[Numbers, Sequence[str]], Mapping[str, Sequence[str]]]:
+    """Return the titles of many sets that ran alone or that do not say it; then those of all others, by sentence."""
+    alike: dict[Numbers, list[ResultSet]] = {}
+    for one in version.sets:
+        numbers = frozenset(record.neighbours for record in records_beside(version, one))
+        alike.setdefault(numbers, []).append(one)
+    as_one = {
+        numbers: [one.title for one in sets]
+        for numbers, sets in alike.items()
+        if numbers in {ALONE, UNKNOWN} and len(sets) > MAX_SETS_APART
+    }
+    apart: dict[str, list[str]] = {}
+    for one in (one for numbers, sets in alike.items() if numbers not in as_one for one in sets):
+        apart.setdefault(neighbours_sentence(records_beside(version, one)), []).append(one.title)
+    return as_one, apart
+
+
 def limits_figures(version: Version) -> Mapping[str, Figures]:
-    """Return set, and ``all`` -> figures."""
+    """Return set, ``all``, and ``neighbours`` -> figures."""
+    as_one, apart = by_neighbours(version)
+    alike = {"sets_alone": len(as_one.get(ALONE, ())), "sets_unknown": len(as_one.get(UNKNOWN, ()))}
     known = limits(version)
     by_runs = {str(runs): cases for runs, cases in known.cases_by_runs.items()}
     by_set = {one.name: asdict(rounds_beside(records_beside(version, one))) for one in version.sets}
-    return {**by_set, "all": {**asdict(known), "cases_by_runs": by_runs}}
+    neighbours = {**alike, "sets_of_one_sentence": sorted(map(len, apart.values()))}
+    return {**by_set, "all": {**asdict(known), "cases_by_runs": by_runs}, "neighbours": neighbours}

@@ -7,19 +7,16 @@ from reports.analysis.curves import is_emulated
 from reports.display import series_tables
 from reports.display.html import Html, answer_of_page, bullets, html_table, paragraph, together
 from reports.display.per_set import under_titles
-from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.sets.version import ResultSet, Version
-from reports.topics.trust.limits_counts import limits, records_beside
+from reports.topics.trust.limits_counts import ALONE, MAX_SETS_APART, UNKNOWN, Numbers, by_neighbours, limits
 from reports.verification.weaknesses import Weakness, read_weaknesses
 from suite.files.wording import are, counted
-from suite.schema.record import Case, RunRecord
+from suite.schema.record import Case
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
-MAX_SETS_APART: Final = 2  # of which the same is said one by one
-_UNKNOWN: Final[frozenset[int | None]] = frozenset({None})
-_ALIKE: Final[Mapping[frozenset[int | None], str]] = {
-    frozenset({0}): "No round ran beside other cases on its host",
-    _UNKNOWN: "Of no round it is known whether others ran beside it",
+_ALIKE: Final[Mapping[Numbers, str]] = {
+    ALONE: "No round ran beside other cases on its host",
+    UNKNOWN: "Of no round it is known whether others ran beside it",
 }
 _EMULATED: Final = " on nodes emulated on one host"
 _DRIFT: Final = (
@@ -142,21 +139,13 @@ def _not_compared(version: Version) -> list[str]:
 
 def _neighbours(version: Version) -> list[str]:
     """Of every set, which may have run alone, packed, or while another campaign ran; those alike in one sentence."""
-    alike: dict[frozenset[int | None], list[tuple[str, list[RunRecord]]]] = {}
-    for one in version.sets:
-        records = records_beside(version, one)
-        alike.setdefault(frozenset(record.neighbours for record in records), []).append((one.title, records))
-    apart: dict[str, list[str]] = {}
+    of_many, apart = by_neighbours(version)
     as_one = []
-    for numbers, sets in alike.items():
-        if numbers in _ALIKE and len(sets) > MAX_SETS_APART:
-            which = f"all {len(sets)} sets" if len(sets) == len(version.sets) else f"{len(sets)} sets"
-            if numbers == _UNKNOWN:  # those that ran alone are all that are not named
-                which += f": {'; '.join(title for title, _ in sets)}"
-            as_one.append(f"{_ALIKE[numbers]}, in {which}.")
-        else:
-            for title, records in sets:
-                apart.setdefault(neighbours_sentence(records), []).append(title)
+    for numbers, titles in of_many.items():
+        which = f"all {len(titles)} sets" if len(titles) == len(version.sets) else f"{len(titles)} sets"
+        if numbers == UNKNOWN:  # those that ran alone are all that are not named
+            which += f": {'; '.join(titles)}"
+        as_one.append(f"{_ALIKE[numbers]}, in {which}.")
     named = [line for said, titles in apart.items() for line in _of_sets(titles, said, are_named=len(version.sets) > 1)]
     return named + as_one
 

@@ -27,6 +27,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     found |= {**known, "every cost": sums}
     found |= {**several_machines.figures(version), **said_of_machines.figures(version)}
     slowed = [f"{one.folder.name}: slowed cores" in found for one in version.with_speeds]
+    found["sets without a repeat"] = _without_repeat(version)
     found["sets with slowed cores"] = {"sets": sum(slowed), "of_sets": len(slowed)}
     return {**found, "machines": counted_machines.counts(counted_machines.machines(version))}
 
@@ -36,10 +37,17 @@ def hardware_figures(version: StoredVersion) -> dict[str, Json]:
     for model in sorted({name for one in version.sets for name in _models(one)}):
         sets = tuple(one for one in version.sets if model in _models(one))
         part = replace(version, sets=sets)
-        counts = {"machines": counted_machines.counts_of_model(part, model)}
+        counts = {
+            "machines": counted_machines.counts_of_model(part, model),
+            "sets without a repeat": _without_repeat(part),
+        }
         rows = {**_most_frames(part), **several_machines.figures(part), **said_of_machines.of_model(part, model)}
         found |= {f"{model}: {of}": row for of, row in {**rows, **counts}.items()}
     return found
+
+
+def _without_repeat(version: StoredVersion) -> Json:
+    return {"sets": sum(not noise_of(one.cases) for one in version.sets), "of_sets": len(version.sets)}
 
 
 def _of_set(one: StoredSet) -> Iterator[tuple[str, Json]]:

@@ -21,7 +21,8 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     longer = [row["longer_by"] for row in found.values() if row["longer_by"] is not None]
     if not longer:
         return found
-    return {**found, "every comparison": {"comparisons": len(longer), "least": min(longer), "most": max(longer)}}
+    counts = {"comparisons": len(longer), "left_out": len(found) - len(longer)}
+    return {**found, "every comparison": {**counts, "least": min(longer), "most": max(longer)}}
 
 
 def _on_fewest_nodes(one: StoredSet, stored: StoredCase) -> StoredCase:

@@ -1,15 +1,34 @@
 """*Limits*: how many cases have an interval, and how many runs settled, completed and have evidence."""
 
 from collections import Counter
+from typing import Final
 
 from reports.verification import formulas
 from reports.verification.figures.neighbours import neighbours_in
 from reports.verification.finding import Json
 from reports.verification.samples.stored_version import StoredVersion
 
+MAX_SETS_APART: Final = 2  # that ran alone, or of which nothing is known, and yet are named one by one
+
 
 def figures(version: StoredVersion) -> dict[str, Json]:
-    return {**_by_set(version), "all": _over_all(version)}
+    by_set = _by_set(version)
+    return {**by_set, "all": _over_all(version), "neighbours": _neighbours(version, by_set)}
+
+
+def _neighbours(version: StoredVersion, by_set: dict[str, Json]) -> Json:
+    """Return how many sets ran alone, of how many nothing is known, and how many others share what is said of them."""
+    runs = {one.folder.name: sum(len(stored.completed) for stored in one.of_report) for one in version.sets}
+    alone = [name for name, row in by_set.items() if row["known"] == runs[name] > 0 == row["beside"]]
+    unknown = [name for name, row in by_set.items() if row["known"] == 0 < runs[name]]
+    many = [names for names in (alone, unknown) if len(names) > MAX_SETS_APART]
+    named = [name for name in by_set if not any(name in names for names in many)]
+    sentences = Counter((runs[name], *by_set[name].values()) for name in named)
+    return {
+        "sets_alone": len(alone) if alone in many else 0,
+        "sets_unknown": len(unknown) if unknown in many else 0,
+        "sets_of_one_sentence": sorted(sentences.values()),
+    }
 
 
 def _by_set(version: StoredVersion) -> dict[str, Json]:

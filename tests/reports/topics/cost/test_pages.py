@@ -317,4 +317,4 @@ def test_sets_of_one_number_of_gpus_are_counted_where_others_have_a_choice() -> 
     several = [one.title for one in newest.scaling if one.folder.name in {"h200-x2", "h100-x2-shadow"}]
     assert all(title in said for title in several)
     assert "1 x H200" not in said
-    assert "sets of one number of GPUs are left out: there is nothing to choose." in said
+    assert "Sets of one number of GPUs are left out: there is nothing to choose." in said
