@@ -1,14 +1,16 @@
-"""What *Limits* counts: cases without an interval, runs that did not settle, evidence that runs have or lack. Pure."""
+"""What *Limits* counts: cases without an interval, runs that did not settle, what runs lack, what never ran. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from reports.analysis.curves import is_emulated
 from reports.display.topic import Figures
 from reports.sets.concurrent_rounds import neighbours_sentence, rounds_beside
+from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import ResultSet, Version
-from suite.schema.record import RunRecord
+from suite.schema.record import Case, RunRecord
 from suite.statistics.reduce import steady_part
 
 type Numbers = frozenset[int | None]  # of cases that ran beside the runs of a set; None: not known
@@ -58,6 +60,31 @@ def limits(version: Version) -> Limits:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfMatrix:
+    """How many cases of a matrix completed in a version; on emulated nodes ``emulated`` of them never did otherwise."""
+
+    cases: int
+    completed: int
+    emulated: int
+    missing: Mapping[str, Sequence[Case]]  # series -> those that never completed
+
+
+def of_matrix(version: Version, planned: Sequence[Case]) -> OfMatrix:
+    results = [result for one in version.sets for result in one.campaign.results if result.completed]
+    measured = {result.case.case_id for result in results}
+    on_nodes = {result.case.case_id for result in results if not is_emulated(result)}
+    missing: dict[str, list[Case]] = {}
+    for case in (case for case in planned if case.case_id not in measured):
+        missing.setdefault(case.series, []).append(case)
+    return OfMatrix(
+        cases=len(planned),
+        completed=len(planned) - sum(map(len, missing.values())),
+        emulated=sum(case.case_id in measured - on_nodes for case in planned),
+        missing=missing,
+    )
+
+
 def records_beside(version: Version, one: ResultSet) -> list[RunRecord]:
     """Return the completed runs of a set, whose neighbours are those of other sets too."""
     return [record for result in version.beside_others[one.name] for record in result.completed]
@@ -81,11 +108,18 @@ def by_neighbours(version: Version) -> tuple[Mapping[Numbers, Sequence[str]], Ma
 
 
 def limits_figures(version: Version) -> Mapping[str, Figures]:
-    """Return set, ``all``, and ``neighbours`` -> figures."""
+    """Return set, ``all``, ``neighbours``, the matrix, and each of its series that has cases without a run -> figures."""
     as_one, apart = by_neighbours(version)
     alike = {"sets_alone": len(as_one.get(ALONE, ())), "sets_unknown": len(as_one.get(UNKNOWN, ()))}
     known = limits(version)
     by_runs = {str(runs): cases for runs, cases in known.cases_by_runs.items()}
     by_set = {one.name: asdict(rounds_beside(records_beside(version, one))) for one in version.sets}
     neighbours = {**alike, "sets_of_one_sentence": sorted(map(len, apart.values()))}
-    return {**by_set, "all": {**asdict(known), "cases_by_runs": by_runs}, "neighbours": neighbours}
+    said = {"all": {**asdict(known), "cases_by_runs": by_runs}, "neighbours": neighbours}
+    return {**by_set, **said, **_planned(of_matrix(version, planned_cases()))}
+
+
+def _planned(found: OfMatrix) -> Mapping[str, Figures]:
+    counts = {"cases": found.cases, "completed": found.completed, "emulated": found.emulated}
+    by_series = {f"{MATRIX}: {name}": {"not_measured": len(cases)} for name, cases in found.missing.items()}
+    return {f"matrix {MATRIX}": counts, **by_series}

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reports.analysis.curves import is_emulated
 from reports.display import series_tables
 from reports.display.html import Html, answer_of_page, bullets, html_table, paragraph, together
 from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
-from reports.topics.trust.limits_counts import ALONE, MAX_SETS_APART, UNKNOWN, Numbers, by_neighbours, limits
+from reports.topics.trust.limits_counts import ALONE, MAX_SETS_APART, UNKNOWN, Numbers, by_neighbours, limits, of_matrix
 from reports.verification.weaknesses import Weakness, read_weaknesses
 from suite.files.wording import are, counted
 from suite.schema.record import Case
@@ -67,27 +66,20 @@ def _where(weakness: Weakness) -> str:
 
 def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:
     """Cases of ``matrix`` that no set of the version has, by series."""
-    results = [result for one in version.sets for result in one.campaign.results if result.completed]
-    measured = {result.case.case_id for result in results}
-    on_nodes = {result.case.case_id for result in results if not is_emulated(result)}
-    missing = [case for case in planned if case.case_id not in measured]
-    emulated = sum(case.case_id in measured - on_nodes for case in planned)
+    found = of_matrix(version, planned)
+    emulated = f", {found.emulated} of them{_EMULATED} alone" if found.emulated else ""
     sentence = (
-        f"Of the {len(planned)} cases of the matrix {matrix} of this labscale {len(planned) - len(missing)} have a"
-        f" completed round here{f', {emulated} of them{_EMULATED} alone' if emulated else ''};"
-        f" {len(missing)} were not measured."
+        f"Of the {found.cases} cases of the matrix {matrix} of this labscale {found.completed} have a"
+        f" completed round here{emulated}; {found.cases - found.completed} were not measured."
     )
-    by_series: dict[str, list[Case]] = {}
-    for case in missing:
-        by_series.setdefault(case.series, []).append(case)
-    rows = ([name, *_missing(cases)] for name, cases in by_series.items())
+    rows = ([name, *_missing(cases)] for name, cases in found.missing.items())
     table = html_table(
         ["Series", "Not measured", "Topologies (nodes x ranks)", "Libraries"],
         rows,
         label=f"Cases of {matrix} that were not measured",
         num_text_columns=4,
     )
-    return together([paragraph(sentence), *([table] if missing else [])])
+    return together([paragraph(sentence), *([table] if found.missing else [])])
 
 
 def uncertain(version: Version) -> Html:

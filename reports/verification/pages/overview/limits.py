@@ -6,6 +6,7 @@ from typing import Final
 from reports.verification import formulas
 from reports.verification.figures.neighbours import neighbours_in
 from reports.verification.finding import Json
+from reports.verification.pages.overview import planned
 from reports.verification.samples.stored_version import StoredVersion
 
 MAX_SETS_APART: Final = 2  # that ran alone, or of which nothing is known, and yet are named one by one
@@ -13,7 +14,7 @@ MAX_SETS_APART: Final = 2  # that ran alone, or of which nothing is known, and y
 
 def figures(version: StoredVersion) -> dict[str, Json]:
     by_set = _by_set(version)
-    return {**by_set, "all": _over_all(version), "neighbours": _neighbours(version, by_set)}
+    return {**by_set, "all": _over_all(version), "neighbours": _neighbours(version, by_set), **planned.figures(version)}
 
 
 def _neighbours(version: StoredVersion, by_set: dict[str, Json]) -> Json:
