@@ -108,7 +108,7 @@ def by_neighbours(version: Version) -> tuple[Mapping[Numbers, Sequence[str]], Ma
 
 
 def limits_figures(version: Version) -> Mapping[str, Figures]:
-    """Return set, ``all``, ``neighbours``, the matrix, and each of its series that has cases without a run -> figures."""
+    """Return set, ``all``, ``neighbours``, the matrix, and those of its series that are not complete -> figures."""
     as_one, apart = by_neighbours(version)
     alike = {"sets_alone": len(as_one.get(ALONE, ())), "sets_unknown": len(as_one.get(UNKNOWN, ()))}
     known = limits(version)

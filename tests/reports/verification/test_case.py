@@ -9,6 +9,7 @@ import pytest
 from reports.verification.samples.case_file import read_case
 from tests.fixtures.results.damaged_results import (
     CASE,
+    FOUR_TRAININGS,
     PAIRS,
     PIPELINE,
     RENDERING,
@@ -179,6 +180,20 @@ def test_pictures_are_of_whole_steps(tmp_path: Path) -> None:
 def test_the_own_times_of_rl_games_are_held_to_ours(tmp_path: Path, name: str, factor: float, what: str) -> None:
     found = damaged_case(PAIRS / CASE, lambda d: sample(d, name, 3, factor), tmp_path)
     assert any(f"rank 1: {what}" in finding.what for finding in found)
+
+
+@pytest.mark.parametrize(("beyond_s", "is_found"), [(0.006, False), (0.012, True)])
+def test_trainings_that_share_a_gpu_may_work_between_two_clocks(
+    tmp_path: Path, beyond_s: float, *, is_found: bool
+) -> None:
+    """Each of four has 2 ms beside the 5 % that a library's clock may differ."""
+
+    def change(document: Any) -> None:
+        ours_s = column(document, "learning_time_s")[5]
+        set_item(column(document, "rsl_rl.learning_time_s"), 5, 1.05 * ours_s + beyond_s)
+
+    found = damaged_case(FOUR_TRAININGS, change, tmp_path)
+    assert any("rank 1: the time by rsl_rl.learning_time_s of iteration 5" in one.what for one in found) is is_found
 
 
 @pytest.mark.parametrize(
