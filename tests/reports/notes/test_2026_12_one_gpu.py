@@ -11,11 +11,11 @@ from reports.topics.determinism.model import pairs
 from reports.topics.pipeline.model import pipelines
 from reports.topics.pipeline.ray_model import over_ray
 from reports.topics.shared_gpu.model import groups
-from suite.schema.record import CaseResult, RunRecord
+from suite.schema.record import RunRecord
 from suite.statistics.intervals import Estimate, median_of
 from suite.statistics.reduce import steady_part
 from suite.statistics.stopping_rule import completed_times_s
-from tests.fixtures.results.version_2026_12 import FOLDER, NOTES, ends, row, runs_of, set_of, times
+from tests.fixtures.results.version_2026_12 import FOLDER, NOTES, ends, frames_ratio, row, runs_of, set_of, times
 
 TUNED_TASKS = ("Cartpole", "Ant")
 
@@ -175,11 +175,6 @@ def test_the_second_single_h200() -> None:
     assert {str(record.environment.git_commit)[:7] for record in runs} == {"d9ab449"}
 
 
-def frames_ratio(ours: CaseResult, theirs: CaseResult) -> Estimate:
-    work = ours.case.frames_per_iteration / theirs.case.frames_per_iteration
-    return speedup_of(case_times(ours).times_s, case_times(theirs).times_s, work=work)
-
-
 def test_torchrl_its_pipeline_and_its_collector() -> None:
     found = {
         result.case.case_id.partition("/")[0] + result.case.rl_library: result
@@ -238,7 +233,7 @@ def test_the_pipeline_on_two_gpus() -> None:
     assert f"Both work in {100 * pipeline.overlapped:.1f} % of the time there" in NOTES
     runs = runs_of(one)
     flags = {record.case.workload: steady_part(record).flag is None for record in runs}
-    assert f"second pair of H200s {sum(steady_part(record).flag is None for record in runs)} of {len(runs)}." in NOTES
+    assert f"second pair of H200s {sum(steady_part(record).flag is None for record in runs)} of {len(runs)}, " in NOTES
     assert flags == {"train": False, "async_pipeline": True}
     assert {str(record.environment.git_commit)[:7] for record in runs} == {"3694dca"}
     assert {record.environment.num_cpus for record in runs} == {32}
