@@ -11,7 +11,7 @@ from reports.analysis.rows import CaseRow
 from reports.sets.figures_file import FILE, text
 from reports.sets.measured import Measured, measured_of_cases
 from reports.sets.version import ResultSet, Version
-from reports.topics.data.stored_files import env_check_files, stored_files
+from reports.topics.data.stored_files import with_env_checks
 from reports.verification.hashes import SUMS
 from reports.verification.samples.stored_version import PAGE_FIGURES
 from reports.verification.weaknesses import WEAKNESSES
@@ -24,8 +24,7 @@ CSV_NAME: Final = "cases.csv"
 def files(version: Version) -> dict[str, dict[str, bytes]]:
     """Title of a group -> address below ``DATA_FOLDER`` -> content."""
     groups = {"All cases in one table": _of_all(version)} if version.sets else {}
-    of_hosts = env_check_files(version)
-    for one in [*stored_files(version), *([of_hosts] if of_hosts.files else [])]:
+    for one in with_env_checks(version):
         paths = {**one.files, **({SUMS: one.sums} if one.sums else {})}
         groups[one.title] = {f"{one.name}/{name}": path.read_bytes() for name, path in paths.items()}
     return groups

@@ -1,8 +1,8 @@
 """What is stored of each set, of imported bundles, and of what env_check said beside them, with sizes.
 
-Two kinds of files are offered besides and are counted nowhere: the tables and lists of a whole version, because one
-of them, ``page_figures.json``, has these counts and cannot have its own size; and the hashes of a set, which are
-written after that file.
+Two kinds of files are offered besides, without a size and counted nowhere: the tables and lists of a whole version,
+because one of them, ``page_figures.json``, has these counts and cannot have its own size; and the hashes of a set,
+which are written after that file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,12 +51,17 @@ def env_check_files(version: Version) -> StoredFiles:
     return _stored(ENV_CHECKS, "What env_check said beside the sets", folder, paths)
 
 
+def with_env_checks(version: Version) -> Sequence[StoredFiles]:
+    """Return all of them."""
+    of_hosts = env_check_files(version)
+    return [*stored_files(version), *([of_hosts] if of_hosts.files else [])]
+
+
 def data_figures(version: Version) -> Mapping[str, Figures]:
     """Return how many files have samples, and their bytes, in all and of each set; and the same of env_check's."""
-    found, of_hosts = stored_files(version), env_check_files(version)
-    over_all = {"sets": len(version.sets), "imported": len(version.foreign), **counts(found)}
-    listed = [*found, *([of_hosts] if of_hosts.files else [])]
-    return {"all": over_all} | {one.name: {**counts([one]), "bytes_of": dict(one.sizes)} for one in listed}
+    over_all = {"sets": len(version.sets), "imported": len(version.foreign), **counts(stored_files(version))}
+    found = with_env_checks(version)
+    return {"all": over_all} | {one.name: {**counts([one]), "bytes_of": dict(one.sizes)} for one in found}
 
 
 def counts(found: Sequence[StoredFiles]) -> Mapping[str, int]:

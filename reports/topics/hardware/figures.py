@@ -22,7 +22,7 @@ from reports.topics.hardware.gpu_page import (
 )
 from reports.topics.hardware.models import by_model, only_before
 from reports.topics.hardware.page import hosts_of, without_repeat
-from reports.topics.hardware.tables import rounds_of_row, rows_of_hosts
+from reports.topics.hardware.tables import rounds_of_row, rows_of_hosts, started_of_row
 from suite.schema.record import CheckResult
 from suite.statistics.aa_noise import TwinPair
 from suite.statistics.core_speed import SlowedCores
@@ -64,6 +64,7 @@ def _without_repeat(version: Version) -> Figures:
 
 def _machine(version: Version, machine: Machine) -> Figures:
     return {
+        "first_started_utc": machine.first_started_utc,
         "runs": runs_on(machine),
         "tasks": [*tasks_on(version, machine)],
         "env_check": [_checks(each) for each in said_of(machine)],
@@ -71,10 +72,12 @@ def _machine(version: Version, machine: Machine) -> Figures:
 
 
 def _rounds(version: Version, one: ResultSet) -> Figures:
-    """Rounds of each row of the table of hosts, by the address of the machine."""
-    said: dict[str, list[int]] = {}
+    """Rounds of each row of the table of hosts, by the address of the machine, with their first and last start."""
+    said: dict[str, list[Figures]] = {}
     for row in rows_of_hosts(hosts_of(version, one)):
-        said.setdefault(row[0].machine.slug, []).append(rounds_of_row(row))
+        first, last = started_of_row(row) or (None, None)
+        started = {"first_started_utc": first and first.isoformat(), "last_started_utc": last and last.isoformat()}
+        said.setdefault(row[0].machine.slug, []).append({"rounds": rounds_of_row(row), **started})
     return said
 
 

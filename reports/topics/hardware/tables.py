@@ -51,7 +51,7 @@ def rounds_of_row(hosts: Sequence[Host]) -> int:
 
 
 def _host_row(hosts: Sequence[Host], platform: int) -> list[Cell]:
-    first, measured = hosts[0], _measured([host.place for host in hosts])
+    first, measured = hosts[0], _measured(hosts)
     _, where, commit, memory_gb = _host_facts(first)
     return [first.title, first.shown, where, commit, measured, memory_gb, str(platform), str(rounds_of_row(hosts))]
 
@@ -78,13 +78,19 @@ def _host_facts(host: Host) -> tuple[str, str, str, str]:
     )
 
 
-def _measured(places: Sequence[Place]) -> str:
-    """From the first start of a round to the last."""
+def started_of_row(hosts: Sequence[Host]) -> tuple[datetime, datetime] | None:
+    """Return the first start of a round and the last, in UTC; None if no round says when it started."""
+    places = [host.place for host in hosts]
     starts = [place.first_started_utc for place in places] + [place.last_started_utc for place in places]
     known = sorted(datetime.fromisoformat(start).astimezone(UTC) for start in starts if start is not None)
-    if not known:
+    return (known[0], known[-1]) if known else None
+
+
+def _measured(hosts: Sequence[Host]) -> str:
+    started = started_of_row(hosts)
+    if started is None:
         return MISSING
-    first, last = known[0], known[-1]
+    first, last = started
     until = f"{last:%H:%M}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M}"
     return f"{first:%Y-%m-%d %H:%M} to {until}"
 

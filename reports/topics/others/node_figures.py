@@ -18,12 +18,13 @@ def node_figures(version: Version) -> Mapping[str, Figures]:
     ]
     found = {f"{one.name}: {pair.case.case.case_id}": _figures(one.campaign, pair) for one, pair in pairs}
     longer = longer_on_nodes([pair for _, pair in pairs])
-    said = {"every comparison": _over_all(longer, left_out=len(pairs) - len(longer))} if longer else {}
+    said = {"every comparison": _over_all(longer, left_out=len(pairs) - len(longer))} if pairs else {}
     return {**found, **said}
 
 
 def _over_all(longer: Sequence[float], *, left_out: int) -> Figures:
-    return {"comparisons": len(longer), "left_out": left_out, "least": longer[0], "most": longer[-1]}
+    least, most = (longer[0], longer[-1]) if longer else (None, None)
+    return {"comparisons": len(longer), "left_out": left_out, "least": least, "most": most}
 
 
 def longer_on_nodes(pairs: Sequence[CasePair]) -> list[float]:

@@ -7,7 +7,7 @@ from reports.display.topic import Figures
 from reports.sets.version import Version
 from reports.topics.results.caution import unsettled
 from reports.topics.results.measured_before import Measured, asked_of_all_versions, beyond_newer, completed
-from reports.topics.results.page import how_sure
+from reports.topics.results.page import first_and_last, how_sure
 
 
 def first_page_figures(version: Version) -> Mapping[str, Figures]:
@@ -15,13 +15,14 @@ def first_page_figures(version: Version) -> Mapping[str, Figures]:
     records = completed(version)
     if not records:
         return {}
-    found = Measured.by(records)
+    found, days = Measured.by(records), first_and_last(records)
     everything = {
         "tasks": len(found.tasks),
         "libraries": len(found.libraries),
         "most_ranks_of_a_machine": found.most,
         "runs": len(records),
         "unsettled": unsettled(version),
+        "days": [day.isoformat() for day in days] if days else None,
         "speedups": asdict(how_sure(version.lines)),
     }
     return {"all": everything}

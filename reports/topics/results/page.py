@@ -3,7 +3,7 @@
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from reports.analysis.scaling.answer import answer
@@ -142,13 +142,19 @@ def _versions(records: Sequence[RunRecord]) -> str:
     return " · ".join(f"{name} {' and '.join(values)}" for name, values in found.items() if values) or "Isaac Lab"
 
 
+def first_and_last(records: Sequence[RunRecord]) -> tuple[date, date] | None:
+    """Return the days on which the first and the last run started; None if no record says it."""
+    days = sorted(datetime.fromisoformat(record.started_utc).date() for record in records if record.started_utc)
+    return (days[0], days[-1]) if days else None
+
+
 def _days(records: Sequence[RunRecord]) -> str:
-    days = sorted(datetime.fromisoformat(record.started_utc) for record in records if record.started_utc)
-    if not days:
+    days = first_and_last(records)
+    if days is None:
         return "on an unknown day"
-    first, last = days[0], days[-1]
+    first, last = days
     end = f"{last.day} {last:%B %Y}"
-    if first.date() == last.date():
+    if first == last:
         return end
     is_one_month = (first.year, first.month) == (last.year, last.month)
     return f"{first.day if is_one_month else f'{first.day} {first:%B %Y}'} to {end}"
@@ -161,8 +167,8 @@ def _gpus(records: Sequence[RunRecord]) -> str:
 def citation(version: Version) -> Html:
     """How to cite this version: one sentence, and BibTeX with the month of its last run."""
     said = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
-    days = sorted(record.started_utc for record in completed(version) if record.started_utc)
-    last = datetime.fromisoformat(days[-1]) if days else None
+    days = first_and_last(completed(version))
+    last = days[1] if days else None
     fields = {
         "author": "{The labscale authors}",
         "title": f"How {{Isaac Lab}} training scales, report {version.name}",

@@ -1,6 +1,7 @@
 """Which machines there are, how many by GPU model, and on how many env_check named a fault."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -62,7 +63,7 @@ def machines(version: StoredVersion) -> list[Machine]:
     for one in version.sets:
         for record in records_of(one):
             alike.setdefault(key_of(version, one, record), []).append(record)
-    by_start = sorted(alike.values(), key=lambda records: _first_start(records) or LAST)
+    by_start = sorted(alike.values(), key=lambda records: first_start(records) or LAST)
     taken: dict[str, int] = {}
     found = []
     for records in by_start:
@@ -95,7 +96,7 @@ def _hardware_and_day(record: Json) -> tuple[object, ...]:
     return (*names, environment["cpu_model"], environment["num_cpus"], day)
 
 
-def _first_start(records: list[Json]) -> str | None:
+def first_start(records: Sequence[Json]) -> str | None:
     return min((record["started_utc"] for record in records if record["started_utc"]), default=None)
 
 
@@ -103,7 +104,7 @@ def _address(records: list[Json]) -> str:
     """Return the GPU, the most of them that a run saw, and the minute of the first start."""
     most = max((record["environment"].get("gpus", []) for record in records), key=len)
     model = re.sub("[^a-z0-9]+", "-", most[0]["name"].removeprefix("NVIDIA ").lower()).strip("-") if most else ""
-    kind, start = f"{model}x{len(most)}" if most else "cpu", _first_start(records)
+    kind, start = f"{model}x{len(most)}" if most else "cpu", first_start(records)
     return f"{kind}-{datetime.fromisoformat(start).astimezone(UTC):%Y%m%d-%H%M}" if start else kind
 
 

@@ -3,10 +3,18 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from reports.verification.finding import Json
-from reports.verification.pages.hardware.counted_machines import Machine, machines, machines_of, records_of, runs_of
+from reports.verification.pages.hardware.counted_machines import (
+    Machine,
+    first_start,
+    machines,
+    machines_of,
+    records_of,
+    runs_of,
+)
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.shape import read_json
 from reports.verification.samples.stored_version import StoredVersion
@@ -32,6 +40,7 @@ def of_model(version: StoredVersion, model: str) -> dict[str, Json]:
 def _of_machine(machine: Machine) -> Json:
     said = {_verdicts(where): where.get("checks", []) for where in machine.environments}
     return {
+        "first_started_utc": first_start(machine.records),
         "runs": runs_of([*machine.records]),
         "tasks": sorted({record["case"]["task"] for record in machine.records}),
         "env_check": [_counts(checks) for checks in said.values()],
@@ -67,17 +76,24 @@ def _counts(checks: Sequence[Json]) -> Json:
     return {"checks": len(checks) or None, "verdicts": Counter(check["verdict"] for check in checks) or None}
 
 
-def _rounds(one: StoredSet, addresses: dict[int, str]) -> dict[str, list[int]]:
-    """Count the rounds of each row of the table of hosts: one for all that differ in nothing that it shows."""
+def _rounds(one: StoredSet, addresses: dict[int, str]) -> dict[str, list[Json]]:
+    """Count the rounds of each row of the table of hosts: one for all that differ in nothing that it shows.
+
+    With their first and last start.
+    """
     places: dict[str, list[Json]] = {}
     for record in records_of(one):
         places.setdefault(json.dumps(record["environment"], sort_keys=True), []).append(record)
     rows: dict[tuple[object, ...], list[Json]] = {}
     for records in places.values():
         rows.setdefault((addresses[id(records[0])], *_shown(records)), []).extend(records)
-    found: dict[str, list[int]] = {}
+    found: dict[str, list[Json]] = {}
     for (address, *_), records in rows.items():
-        found.setdefault(str(address), []).append(runs_of(records))
+        starts = [datetime.fromisoformat(start) for record in records if (start := record["started_utc"])]
+        times = sorted(start.astimezone(UTC).isoformat() for start in starts)
+        first, last = (times[0], times[-1]) if times else (None, None)
+        started = {"first_started_utc": first, "last_started_utc": last}
+        found.setdefault(str(address), []).append({"rounds": runs_of(records), **started})
     return found
 
 

@@ -11,7 +11,7 @@ from reports.verification.samples.stored_version import StoredVersion
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
-    """Return each case beside its like on the fewest nodes, then the least and the most of all that completed."""
+    """Return each case beside its like on the fewest nodes, then the least and the most of those that completed."""
     found = {
         f"{one.folder.name}: {stored.case_id}": _figures(base, stored)
         for one in version.with_speeds
@@ -19,10 +19,11 @@ def figures(version: StoredVersion) -> dict[str, Json]:
         if (base := _on_fewest_nodes(one, stored)).case["nnodes"] < stored.case["nnodes"]
     }
     longer = [row["longer_by"] for row in found.values() if row["longer_by"] is not None]
-    if not longer:
-        return found
+    if not found:
+        return {}
     counts = {"comparisons": len(longer), "left_out": len(found) - len(longer)}
-    return {**found, "every comparison": {**counts, "least": min(longer), "most": max(longer)}}
+    ends = {"least": min(longer, default=None), "most": max(longer, default=None)}
+    return {**found, "every comparison": {**counts, **ends}}
 
 
 def _on_fewest_nodes(one: StoredSet, stored: StoredCase) -> StoredCase:

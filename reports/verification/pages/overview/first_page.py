@@ -1,6 +1,7 @@
 """The first page counts what was measured, how sure it is, and runs by GPU model."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from reports.verification import formulas
 from reports.verification.figures.series import Line, lines_of
@@ -15,12 +16,14 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     if not records:
         return {}
     cases = [record["case"] for record in records]
+    days = sorted(datetime.fromisoformat(start).date() for record in records if (start := record["started_utc"]))
     everything = {
         "tasks": len({case["task"] for case in cases}),
         "libraries": len({case["rl_library"] for case in cases}),
         "most_ranks_of_a_machine": max(case["nproc_per_node"] for case in cases),
         "runs": len(records),
         "unsettled": sum(not formulas.has_settled(record) for record in records),
+        "days": [days[0].isoformat(), days[-1].isoformat()] if days else None,
         "speedups": _speedups([line for one in version.with_speeds for line in lines_of(one)]),
     }
     return {"all": everything}

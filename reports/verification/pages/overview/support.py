@@ -1,6 +1,8 @@
 """*What ran where* counts completed trainings of this version and of older ones."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from reports.verification.figures.series import trains
 from reports.verification.finding import Json
@@ -10,25 +12,72 @@ from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
 
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A completed run, with the version that has it, the day when it started, and where it ran."""
+
+    record: Json
+    version: str
+    day: str | None
+    hardware: str
+    way: str
+
+    @property
+    def case(self) -> Json:
+        case: Json = self.record["case"]
+        return case
+
+
 def figures(version: StoredVersion) -> dict[str, Json]:
-    found: dict[str, list[Json]] = {}
-    for each in (version, *version.older):
-        for stored in (stored for one in each.sets for stored in _cases(one)):
-            for record in stored.completed:
-                found.setdefault(_system(record), []).append(record["case"])
-    if not found:
+    runs = [
+        _run(record, each.name)
+        for each in (version, *version.older)
+        for one in each.sets
+        for stored in _cases(one)
+        for record in stored.completed
+    ]
+    if not runs:
         return {}
+    systems = _grouped(runs, lambda run: f"{_library(run)}, {run.hardware}, {run.way}")
     return {
-        "all": {"runs": sum(map(len, found.values()))},
-        **{
-            system: {
-                "runs": len(cases),
-                "ranks": sorted({world_size(case) for case in cases}),
-                "tasks": len({case["task"] for case in cases}),
-            }
-            for system, cases in found.items()
-        },
+        "all": {"runs": len(runs), "last_day": _last(runs).day},
+        **{system: _system(those) for system, those in systems.items()},
+        **_most(runs, "all", lambda _: ""),
+        **_most(runs, "library", _library),
+        **_most(runs, "task", lambda run: f"{run.case['task']}, {run.case['stack']}"),
+        **_most(runs, "way", lambda run: run.way),
     }
+
+
+def _system(runs: Sequence[Run]) -> Json:
+    return {
+        "runs": len(runs),
+        "ranks": sorted({world_size(run.case) for run in runs}),
+        "tasks": len({run.case["task"] for run in runs}),
+        "last_day": _last(runs).day,
+        "last_version": _last(runs).version,
+    }
+
+
+def _most(runs: Sequence[Run], kind: str, key: Callable[[Run], str]) -> dict[str, Json]:
+    """Return the most ranks that ran on each hardware, and the last day on which as many did."""
+    found = {}
+    for name, those in _grouped(runs, lambda run: f"most by {kind}: {key(run)}, {run.hardware}").items():
+        ranks = max(world_size(run.case) for run in those)
+        found[name] = {"ranks": ranks, "day": _last([run for run in those if world_size(run.case) == ranks]).day}
+    return found
+
+
+def _last(runs: Sequence[Run]) -> Run:
+    """Return a run of the last day, from the newest version that has one; an unknown day is before all others."""
+    return max(runs, key=lambda run: run.day or "")
+
+
+def _grouped(runs: Sequence[Run], key: Callable[[Run], str]) -> dict[str, list[Run]]:
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(key(run), []).append(run)
+    return found
 
 
 def _cases(one: StoredSet) -> Iterator[StoredCase]:
@@ -39,10 +88,20 @@ def _cases(one: StoredSet) -> Iterator[StoredCase]:
             yield stored
 
 
-def _system(record: Json) -> str:
-    case, model = record["case"], (gpu_model(record["environment"]) or "unknown GPU").removeprefix("NVIDIA ")
-    hardware = "CPU" if case["device"] == "cpu" else model
-    return f"{case['rl_library']}, {case['stack']}, {hardware}, {_way(record)}"
+def _run(record: Json, version: str) -> Run:
+    model = (gpu_model(record["environment"]) or "unknown GPU").removeprefix("NVIDIA ")
+    started = record["started_utc"]
+    return Run(
+        record=record,
+        version=version,
+        day=datetime.fromisoformat(started).date().isoformat() if started else None,
+        hardware="CPU" if record["case"]["device"] == "cpu" else model,
+        way=_way(record),
+    )
+
+
+def _library(run: Run) -> str:
+    return f"{run.case['rl_library']}, {run.case['stack']}"
 
 
 def _way(record: Json) -> str:

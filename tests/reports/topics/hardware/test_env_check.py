@@ -27,6 +27,7 @@ FINE = CheckResult(name="driver", feature="gpu", verdict="ok", found="580", faul
 SLOW = CheckResult(name="core_speed", feature="cpu", verdict="warning", found="slow", fault="cores_slowed")
 START = "2026-11-21T08:00:00+00:00"
 KIND = "generated-acceleratorx8-20261121-0800"
+STARTED = dict.fromkeys(("first_started_utc", "last_started_utc"), "2026-11-21T08:00:00+00:00")
 
 
 def result(series: str, *environments: Environment) -> CaseResult:
@@ -85,6 +86,7 @@ def test_hosts_of_which_the_same_was_said_share_a_fold(tmp_path: Path) -> None:
     assert "The same of 2 hosts" in shown
     assert shown.count("2 checks: 1 ok, 1 warning.") == 2
     assert figures[f"Generated Accelerator: {KIND}"] == {
+        "first_started_utc": "2026-11-21T08:00:00+00:00",
         "runs": 1,
         "tasks": ["Isaac-Cartpole-Direct"],
         "env_check": [{"checks": 2, "verdicts": {"ok": 1, "warning": 1}}],
@@ -96,7 +98,9 @@ def test_a_machine_has_each_set_of_verdicts_once_and_a_row_for_each_commit(tmp_p
     later = replace(machine("a", FINE, replace(SLOW, verdict="ok", fault=None)), git_commit="f" * 40)
     again = replace(machine("a", replace(FINE, found="581"), SLOW), git_commit=before.git_commit)
     _, figures = said({"one": [result("cartpole-weak", before, later, again)]}, tmp_path)
-    assert figures["one: rounds by machine"] == {KIND: [2, 1]}
+    assert figures["one: rounds by machine"] == {
+        KIND: [{"rounds": 2, **STARTED}, {"rounds": 1, **STARTED}],
+    }  # fmt: skip
     assert figures[f"Generated Accelerator: {KIND}"]["env_check"] == [
         {"checks": 2, "verdicts": {"ok": 1, "warning": 1}}, {"checks": 2, "verdicts": {"ok": 2}},
     ]  # fmt: skip

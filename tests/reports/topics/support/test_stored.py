@@ -112,7 +112,7 @@ def test_every_stack_has_a_name_in_words() -> None:
 def test_the_page_is_in_the_contents_and_opens_with_its_answer() -> None:
     assert "support.opening(version)" in page_sources(versions())["support"]
     assert page.opening(versions()).markup.startswith(
-        '<p class="answer">lerobot, rl_games, rsl_rl, sb3, skrl and torchrl ran with'
+        '<p class="answer">lerobot, rl_games, rsl_rl, sb3, skrl, skrl_jax and torchrl ran with'
     )
     assert "\t1, 2, 4\t" in page.systems(versions()).text
     nothing = replace(versions(), sets=(), older=())
