@@ -269,7 +269,7 @@ class Environment:
     checks: tuple[CheckResult, ...] = ()  # of env_check; empty in schema 1
 
 
-# --- what was seen of a round ---
+# --- observations of a round ---
 
 
 @dataclass(frozen=True, kw_only=True)
