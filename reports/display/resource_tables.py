@@ -1,16 +1,50 @@
-"""Tables of what cases took of their machine: memory, energy, and how its host's cores were. Units in the headings."""
+"""Tables of what cases took of their machine: memory, energy, and how its host's cores were. Units in the headings.
+
+Those of memory and energy are figures of a series too, which can be linked as charts can. Pure.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.rows import CaseRow
 from reports.analysis.time_split import GPU_MEMORY, Inside, Values
+from reports.display.charts.drawing import as_table
+from reports.display.figure import TableFigure
 from reports.display.html import Html, html_table, paragraph, seconds, together
 
 NOT_MEASURED: Final = "not measured"
 RANGES: Final = "Median round; in brackets the rounds with least and with most, where they differ."
 
 type Columns = Mapping[str, Callable[[Inside], str]]  # by heading
+
+
+def memory_figure(series: Campaign) -> TableFigure | Html:
+    """Peak memory of the fullest rank, as torch's allocator counts it, and all memory in use."""
+    if all(found.peak_memory_gb is None for found in series.inside.values()):
+        return paragraph("Memory was not measured: on a CPU there is no allocator to ask.")
+    return as_table(
+        series,
+        chart="memory",
+        caption="Peak of what torch allocated on the GPU of the rank with most. What simulation and rendering allocate"
+        " by other means is not in it; all that is in use on the GPU, by whichever process, is in the table where it"
+        f" was sampled. {RANGES}",
+        data=memory(series.rows, series.inside),
+    )
+
+
+def energy_figure(series: Campaign) -> TableFigure | Html:
+    """Energy of all GPUs of a case for a million environment steps."""
+    if all(found.joules_per_million_frames is None for found in series.inside.values()):
+        reasons = dict.fromkeys(reason for found in series.inside.values() for reason in found.without_telemetry)
+        return paragraph(f"Energy was not measured: {'; '.join(reasons) or 'no GPU was used'}.")
+    return as_table(
+        series,
+        chart="energy",
+        caption="Energy of the case's GPUs in the steady iterations by the driver's counters, for a million environment"
+        f" steps. The host's own consumption is not in it. {RANGES}",
+        data=energy(series.rows, series.inside),
+    )
 
 
 def memory(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:

@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.learning_curves import CurvePoint
 from reports.analysis.rows import CaseRow, Failure
 from reports.analysis.series_kind import SeriesKind
 from reports.analysis.time_split import PARTS, Inside, Kind
-from reports.display.charts.points import some_ranks
+from reports.display.charts.drawing import as_table
+from reports.display.charts.points import MAX_RANKS, case_label, some_ranks
+from reports.display.figure import TableFigure
 from reports.display.html import (
     MISSING,
     Html,
@@ -157,6 +160,27 @@ def _part(iteration_time_s: float | None, share: float | None) -> str:
     if iteration_time_s is None or share is None:
         return MISSING
     return f"{seconds(share * iteration_time_s)} ({percent(share)})"
+
+
+def rank_skew(series: Campaign) -> TableFigure | Html:
+    """Iteration time of each rank against that of the median rank."""
+    shown = [row for row in series.rows if series.inside[row.case_id].rank_ratios]
+    if not shown:
+        return paragraph("No case with more than one rank completed, so no rank can be late.")
+    left_out = (
+        f" Of more than {MAX_RANKS} ranks the fastest, the slowest and those at the quartiles are shown."
+        if any(row.world_size > MAX_RANKS for row in shown)
+        else ""
+    )
+    words = "; ".join(f"{case_label(row, shown)}: {behind(row.rank_skew)}" for row in shown)
+    return as_table(
+        series,
+        chart="rank-skew",
+        caption="Each line is a rank, median over rounds. Ranks wait for each other in every all-reduce, so their"
+        f" iterations end close together even where their work does not.{left_out} Slowest over median, by case:"
+        f" {words}.",
+        data=rank_ratios(series.rows, series.inside),
+    )
 
 
 def rank_ratios(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:

@@ -7,16 +7,14 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.start_ups import SAID, ColdAndWarm, cold_and_warm, headline
 from reports.display import division, pair_tables, resource_tables, series_tables
 from reports.display.charts import learning as learning_charts
-from reports.display.charts import resources as resource_figures
 from reports.display.charts import scaling as scaling_charts
-from reports.display.charts import start_up as start_up_parts
 from reports.display.charts import sweep as sweep_charts
 from reports.display.charts import time_split as inside_charts
 from reports.display.charts.drawing import named
 from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
 from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.topics.tasks import verdict_table
-from reports.topics.tasks.start_up import parts_title, start_up_answer, start_up_table
+from reports.topics.tasks.start_up import parts_table, parts_title, start_up_answer, start_up_table
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.round_flags import flags
@@ -77,14 +75,14 @@ def time_split(parts: Sequence[Campaign]) -> Html:
 
 
 def rank_skew(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [resource_figures.rank_skew(series)])
+    return _of_every_set(parts, lambda series: [series_tables.rank_skew(series)])
 
 
 def resources(parts: Sequence[Campaign]) -> Html:
     def shown(series: Campaign) -> list[Displayed]:
         label = f"The host's cores, {named(series)}"
         host = resource_tables.host(series.rows, series.inside, label=label)
-        return [resource_figures.memory(series), resource_figures.energy(series), host]
+        return [resource_tables.memory_figure(series), resource_tables.energy_figure(series), host]
 
     return _of_every_set(parts, shown)
 
@@ -116,7 +114,7 @@ def _says_most(parts: Sequence[Campaign]) -> tuple[Campaign, ColdAndWarm] | None
 def _parts_of_starts(series: Campaign, most: ColdAndWarm, *, depth: int) -> list[Displayed]:
     """All work whose cold starts were made on purpose; else ``most``, which the title names."""
     designed = [each for each in cold_and_warm(series.results) if each.is_designed and each.has_both]
-    return [heading(parts_title(most), depth=depth), start_up_parts.start_up(series, designed or [most])]
+    return [heading(parts_title(most), depth=depth), parts_table(series, designed or [most])]
 
 
 def learning(parts: Sequence[Campaign]) -> Html:

@@ -1,22 +1,36 @@
-"""Start-ups of processes: a sentence, what stands above their parts, and a table of all cases."""
+"""Start-ups of processes: a sentence, a table of their parts below its title, and a table of all cases."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import variant_of
 from reports.analysis.start_ups import (
+    PARTS,
     ColdAndWarm,
     StartUps,
     cold_and_warm,
     compile_time_s,
     headline,
     median_of_known,
+    median_parts_s,
     start_ups,
     whole_of,
 )
+from reports.display.charts.drawing import as_table
+from reports.display.figure import TableFigure
 from reports.display.html import MISSING, Html, estimated, html_table, paragraph, seconds
 from suite.files.wording import counted
-from suite.schema.record import CaseResult
+from suite.schema.record import Case, CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.start_up import StartUp
+
+CAPTION: Final = (
+    "From the first line of a process to the end of its first iteration. Each part is its median over the starts, so"
+    " the parts need not add up to the median of the whole. Scene: the environment is created. Preparation: ranks are"
+    " joined, and the library prepares itself."
+)
+type _Line = tuple[str, Sequence[StartUp]]  # label, and the starts
 
 
 def start_up_answer(results: Sequence[CaseResult], *, where: str) -> str:
@@ -49,6 +63,43 @@ def says_most(found: Sequence[ColdAndWarm]) -> ColdAndWarm | None:
 def parts_title(both: ColdAndWarm) -> str:
     """What the parts of cold beside warm starts show, in a sentence."""
     return f"A cold start takes {estimated(both.ratio)} times as long as a warm one, with {_work(both)}"
+
+
+def parts_table(series: Campaign, found: Sequence[ColdAndWarm]) -> TableFigure:
+    """What a process does until it trains, phase by phase, in seconds: cold beside warm, for each of ``found``."""
+    lines = [line for both in found for line in _lines_of(both, found)]
+    table = html_table(
+        ["Start", "Whole start in s", *(f"{part.capitalize()} in s" for part in PARTS), "Starts"],
+        (
+            [
+                label,
+                estimated(whole_of(starts), seconds),
+                *map(seconds, median_parts_s(starts).values()),
+                str(len(starts)),
+            ]
+            for label, starts in lines
+        ),
+        label="Parts of a start",
+    )
+    return as_table(series, chart="start-up", caption=CAPTION, data=table)
+
+
+def _lines_of(both: ColdAndWarm, found: Sequence[ColdAndWarm]) -> list[_Line]:
+    which = _differing(both, found)
+    return [(f"Cold{which}", both.cold), (f"Warm{which}", both.warm)]
+
+
+def _differing(both: ColdAndWarm, found: Sequence[ColdAndWarm]) -> str:
+    """What tells the work from that of the other lines."""
+    ways: tuple[Callable[[Case], str], ...] = (
+        lambda case: case.rl_library,
+        lambda case: case.stack,
+        lambda case: f"{case.num_envs:,} envs",
+        lambda case: case.topology,
+        variant_of,
+    )
+    differing = [way(both.case) for way in ways if len({way(other.case) for other in found}) > 1]
+    return "".join(f", {word}" for word in differing if word)
 
 
 def _time(starts: Sequence[StartUp]) -> str:

@@ -9,7 +9,8 @@ import altair as alt
 import pytest
 
 from reports.analysis.analysed_set import Campaign
-from reports.display.charts import drawing, learning, resources, scaling, sweep
+from reports.display import resource_tables, series_tables
+from reports.display.charts import drawing, learning, scaling, sweep
 from reports.display.charts import time_split as inside
 from reports.display.figure import Figure, TableFigure, make_figure
 from reports.display.html import Html
@@ -34,8 +35,8 @@ CAMPAIGNS = {
 def series_figures(results: list[CaseResult]) -> list[Figure | TableFigure | Html]:
     campaign = Campaign.from_results(results)
     drawn = [
-        scaling.speedup, scaling.efficiency, scaling.throughput, inside.time_split, resources.rank_skew,
-        resources.memory, resources.energy, learning.learning,
+        scaling.speedup, scaling.efficiency, scaling.throughput, inside.time_split, series_tables.rank_skew,
+        resource_tables.memory_figure, resource_tables.energy_figure, learning.learning,
     ]  # fmt: skip
     return [chart(campaign.series(name)) for name in campaign.series_names for chart in drawn]
 
@@ -125,7 +126,7 @@ def test_memory_is_a_table_that_can_be_linked_with_the_rounds_that_had_least_and
     first, second = (make_record(case, index=index) for index in (0, 1))
     more = replace(second, ranks=(replace(second.ranks[0], peak_memory_gb=3.0),))
     less = replace(first, ranks=(replace(first.ranks[0], peak_memory_gb=1.0),))
-    shown = resources.memory(Campaign.from_results([CaseResult(case=case, rounds=(less, more))]))
+    shown = resource_tables.memory_figure(Campaign.from_results([CaseResult(case=case, rounds=(less, more))]))
     assert isinstance(shown, TableFigure)
     assert "\t2 (1 to 3)" in shown.data.text
     markup = shown._repr_mimebundle_()["text/html"]
@@ -134,7 +135,7 @@ def test_memory_is_a_table_that_can_be_linked_with_the_rounds_that_had_least_and
 
 
 def test_each_rank_has_a_line_with_how_far_it_is_behind() -> None:
-    shown = resources.rank_skew(Campaign.from_results([make_result(make_case(world_size=2), 0.5, 0.5)]))
+    shown = series_tables.rank_skew(Campaign.from_results([make_result(make_case(world_size=2), 0.5, 0.5)]))
     assert isinstance(shown, TableFigure)
     headings, *lines = (line.split("\t") for line in shown.data.text.splitlines())
     assert headings == ["Case", "Ranks", "Rank", "Behind the median rank by", "Least round", "Most"]

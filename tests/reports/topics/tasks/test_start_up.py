@@ -10,13 +10,12 @@ import pytest
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import measured_for_speed
 from reports.analysis.start_ups import PARTS, cold_and_warm, headline, median_parts_s, parts_s
-from reports.display.charts.start_up import start_up as parts_table
 from reports.sets.version import Version, read_version
 from reports.site.topics import series_parts
 from reports.topics.explore.model import points
 from reports.topics.tasks import overview, page
 from reports.topics.tasks.section import section
-from reports.topics.tasks.start_up import parts_title, start_up_answer
+from reports.topics.tasks.start_up import parts_table, parts_title, start_up_answer
 from suite.schema.record import Case, CaseResult, RlLibrary, RunRecord
 from suite.statistics.intervals import median_of, ratio_of
 from suite.statistics.start_up import start_up
