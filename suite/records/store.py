@@ -13,42 +13,16 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, TypedDict
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any, Final
 
 from suite.errors import StoreError
-from suite.files.json_file import STRICT, explained, parsed
+from suite.records import validation
 from suite.records.folders import case_files
-from suite.records.soundness import fault_of_record
 from suite.replay.session import replay
 from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, RunRecord
 from suite.statistics.reduce import ROUND_STATISTIC, round_time_s
 
-KNOWN_SCHEMA_VERSIONS: Final = tuple(range(1, SCHEMA_VERSION + 1))
-
 _SIGNIFICANT_DIGITS: Final = 9
-# pydantic accepts no configuration for a plain dataclass, but passes on the one of a tuple that contains it.
-_RECORD: Final = TypeAdapter(tuple[RunRecord], config=STRICT)
-_CASE: Final = TypeAdapter(tuple[CaseResult], config=STRICT)
-
-
-class _OfLabscale(TypedDict):
-    """What a document of a case holds besides what pytest-benchmark writes."""
-
-    __pydantic_config__ = STRICT  # type: ignore[misc]
-
-    schema_version: int
-    suite_version: str
-    no_benchmarks_because: str | None
-    case_result: CaseResult
-
-
-class _Document(TypedDict):
-    labscale: _OfLabscale
-
-
-_DOCUMENT: Final = TypeAdapter(_Document)
 AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
 AGAIN_CASE: Final = "Move the file away and run again: the case is stored again from the records of its rounds."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
@@ -61,12 +35,12 @@ def write_record(record: RunRecord, path: Path) -> None:
     cannot be written.
     """
     _refuse_existing(path)
-    _write(_plain(_checked_record(_plain(_rounded(record)), path, _UNWRITTEN)), path)
+    _write(_plain(validation.checked_record(_plain(_rounded(record)), path, _UNWRITTEN)), path)
 
 
 def read_record(path: Path) -> RunRecord:
     """Read one round. Raises StoreError if the file is missing, corrupt or not valid, with what to do."""
-    return _checked_record(_object(_content(path), path, AGAIN_ROUND), path, AGAIN_ROUND)
+    return validation.record_of(_content(path), path, AGAIN_ROUND)
 
 
 def read_record_of(case: Case, round_index: int, path: Path) -> RunRecord:
@@ -98,34 +72,19 @@ def write_case(result: CaseResult, path: Path) -> None:
     """
     _refuse_existing(path)
     rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
-    checked = _require_sound(_checked_case(_plain(rounded), path, _UNWRITTEN), path, _UNWRITTEN)
+    checked = validation.require_sound(validation.checked_case(_plain(rounded), path, _UNWRITTEN), path, _UNWRITTEN)
     draft = _draft(checked)
     _write(replay(draft) if checked.completed else _document_without_samples(draft), path)
 
 
 def read_case(path: Path) -> CaseResult:
     """Read a case. Raises StoreError if the file is missing, corrupt or not valid, with what to do."""
-    return _require_sound(read_unsound_case(path), path, AGAIN_CASE)
+    return validation.require_sound(read_unsound_case(path), path, AGAIN_CASE)
 
 
 def read_unsound_case(path: Path) -> CaseResult:
     """Read a case without ``suite.records.soundness``: fields are valid each, but may contradict each other."""
-    content = _content(path)
-    try:
-        stored = _DOCUMENT.validate_json(content)["labscale"]
-    except ValidationError:
-        return _case_step_by_step(content, path)
-    _check_version(stored["schema_version"], path, AGAIN_CASE)
-    return _consistent(stored["case_result"], path, AGAIN_CASE)
-
-
-def _case_step_by_step(content: bytes, path: Path) -> CaseResult:
-    """Read what is no document as labscale writes it, to name what is wrong with it. Takes three times as long."""
-    stored = _object(content, path, AGAIN_CASE).get("labscale")
-    if not isinstance(stored, dict) or "case_result" not in stored:
-        raise StoreError(f"{path} is not a case stored by labscale: it has no labscale.case_result. {AGAIN_CASE}")
-    _check_version(stored.get("schema_version"), path, AGAIN_CASE)
-    return _checked_case(stored["case_result"], path, AGAIN_CASE)
+    return validation.case_of(_content(path), path, AGAIN_CASE)
 
 
 def load_results(folder: Path) -> list[CaseResult]:
@@ -150,71 +109,6 @@ def load_results(folder: Path) -> list[CaseResult]:
             raise StoreError(f"{found[case_id][0]} and {path} both contain the case {case_id}. Move one of them away.")
         found[case_id] = (path, result)
     return [found[case_id][1] for case_id in sorted(found)]
-
-
-# ---- validation ----
-
-
-def _checked_record(plain: Any, path: Path, next_step: str) -> RunRecord:
-    _check_version(plain.get("schema_version"), path, next_step)
-    record = _validated(_RECORD, plain, path, next_step)
-    if fault := fault_of_record(record):
-        raise StoreError(f"{path} is not valid: {fault}. {next_step}")
-    return _upgraded(record)
-
-
-def _require_sound(result: CaseResult, path: Path, next_step: str) -> CaseResult:
-    """Return ``result``; raise StoreError with the first fault of its rounds."""
-    for record in result.rounds:
-        if fault := fault_of_record(record):
-            raise StoreError(f"{path} is not valid: of round {record.round}, {fault}. {next_step}")
-    return result
-
-
-def _upgraded(record: RunRecord) -> RunRecord:
-    """Return a record in the current schema; fields that an older one lacks have their defaults."""
-    return replace(record, schema_version=SCHEMA_VERSION)
-
-
-def _checked_case(plain: Any, path: Path, next_step: str) -> CaseResult:
-    return _consistent(_validated(_CASE, plain, path, next_step), path, next_step)
-
-
-def _consistent(result: CaseResult, path: Path, next_step: str) -> CaseResult:
-    """Return ``result`` in the current schema; raise StoreError if its rounds are not those of one case."""
-    if not result.rounds:
-        raise StoreError(
-            f"{path}: {result.case.case_id} has no rounds; a case that cannot run has a skipped one. {next_step}"
-        )
-    for record in result.rounds:
-        _check_version(record.schema_version, path, next_step)
-        if record.case != result.case:
-            raise StoreError(f"{path}: round {record.round} is of another case than {result.case.case_id}. {next_step}")
-    numbers = [record.round for record in result.rounds]
-    if len(set(numbers)) != len(numbers):
-        raise StoreError(
-            f"{path}: the rounds of {result.case.case_id} are {numbers}; each may be there once. {next_step}"
-        )
-    return replace(result, rounds=tuple(_upgraded(record) for record in result.rounds))
-
-
-def _check_version(got: object, path: Path, next_step: str) -> None:
-    if got not in KNOWN_SCHEMA_VERSIONS:
-        known = ", ".join(map(str, KNOWN_SCHEMA_VERSIONS))
-        raise StoreError(
-            f"{path}: schema_version is {got!r}; this labscale knows {known}. Use a newer labscale. {next_step}"
-        )
-
-
-def _validated[T](adapter: TypeAdapter[tuple[T]], plain: Any, path: Path, next_step: str) -> T:
-    # Validate JSON text before writing too, so that a reader accepts the same. NaN passes json.dumps on purpose:
-    # pydantic then names its place.
-    try:
-        return adapter.validate_json(json.dumps([plain]))[0]
-    except ValidationError as error:
-        raise StoreError(f"{path} is not valid: {explained(error, skip=1)}. {next_step}") from error
-    except (TypeError, ValueError) as error:
-        raise StoreError(f"{path}: the result cannot be written as JSON: {error}. {next_step}") from error
 
 
 # ---- the document of a case ----
@@ -309,16 +203,6 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
-
-
-def _object(content: bytes, path: Path, next_step: str) -> dict[str, Any]:
-    try:
-        stored = parsed(content)
-    except ValueError as error:
-        raise StoreError(f"{path} is corrupt, not JSON: {error}. {next_step}") from error
-    if not isinstance(stored, dict):
-        raise StoreError(f"{path} contains a {type(stored).__name__} where a JSON object was expected. {next_step}")
-    return stored
 
 
 def _refuse_existing(path: Path) -> None:
