@@ -1,7 +1,7 @@
 """A finding: one place where stored results contradict themselves, with what was expected and what to do next."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ RELATIVE_TOLERANCE: Final = 1e-9
 RESTORE: Final = "Restore the file from git or from the campaign's folder; results are never edited."
 RUN_AGAIN: Final = "Leave this round out of what is published, and run it again."
 STORE_ANEW: Final = "Store the case anew from the records of its rounds, with `nox -s bench` in its folder."
+MEND_FIRST: Final = "Mend these records first, as the findings of each case file say; then verify again."
 OR_LIST: Final = "If it cannot be repaired, say in weaknesses.toml of the version why it stands."
 _LONGEST: Final = 160  # characters of a value that is shown
 
@@ -35,6 +36,16 @@ def as_far_as_possible(where: str, findings: Iterator[Finding]) -> Iterator[Find
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
         yield Finding(where=where, what="the file", got=got, expected="as labscale writes it")
+
+
+def not_compared(where: str, rejected: Sequence[str]) -> list[Finding]:
+    """Return why a file of figures is not compared: case files that it needs are ``rejected``. Nothing if none is."""
+    if not rejected:
+        return []
+    more = f" and {len(rejected) - 1} more" if len(rejected) > 1 else ""
+    got = f"not made (records are rejected in {counted(len(rejected), 'case file')}: {rejected[0]}{more})"
+    what = "the comparison of its figures with the samples"
+    return [Finding(where=where, what=what, got=got, expected="made", next_step=MEND_FIRST)]
 
 
 def differing(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from reports.verification.figures.published import VERDICTS, compared_with, figures_of
-from reports.verification.finding import Finding, Json, as_far_as_possible, differing
+from reports.verification.finding import Finding, Json, as_far_as_possible, differing, not_compared
 from reports.verification.hashes import is_version
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import world_size
@@ -41,10 +41,11 @@ def check_figures(version: Path, sets: Sequence[StoredSet], *, root: Path) -> tu
     def expected() -> Mapping[str, Json]:
         return {_name(one, version): figures_of(one) for one in sets}
 
+    rejected = [name for one in sets for name in one.rejected]
     findings: list[Finding] = []
     for path, check in there:
         where = path.relative_to(root).as_posix()
-        findings += as_far_as_possible(where, check(path, where, expected, sets))
+        findings += not_compared(where, rejected) or as_far_as_possible(where, check(path, where, expected, sets))
     return sum(len(one.of_report) for one in sets) if there else 0, findings
 
 

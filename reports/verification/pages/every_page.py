@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from reports.verification.finding import Finding, Json, as_far_as_possible, differing
+from reports.verification.finding import Finding, Json, as_far_as_possible, differing, not_compared
 from reports.verification.hashes import is_version
 from reports.verification.pages.acceptance import judged_sets
 from reports.verification.pages.cost import choosing
@@ -75,7 +75,11 @@ def check_pages(
     """
     path = folder / PAGE_FIGURES
     where = path.relative_to(root).as_posix()
-    return list(as_far_as_possible(where, _check(path, where, sets, older))) if path.is_file() else []
+    if not path.is_file():
+        return []
+    needed = [*sets, *(one for version in older for one in version.sets)]
+    rejected = [name for one in needed for name in one.rejected]
+    return not_compared(where, rejected) or list(as_far_as_possible(where, _check(path, where, sets, older)))
 
 
 def unchecked_pages(folder: Path, *, root: Path, older: Sequence[StoredVersion]) -> tuple[str, ...]:

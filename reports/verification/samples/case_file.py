@@ -52,6 +52,11 @@ class StoredCase:
         return [record for record in self.rounds if counts(record)]
 
     @property
+    def is_rejected(self) -> bool:
+        """Whether a completed round has no figure, because the file is wrong before figures could be computed."""
+        return len(self.published_s) < len(self.completed)
+
+    @property
     def frames(self) -> int:
         return int(self.case["num_envs_global"] * self.case["num_steps_per_env"])
 

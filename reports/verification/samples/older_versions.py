@@ -33,7 +33,7 @@ def _version(folder: Path, sets: Sequence[StoredSet] | None) -> StoredVersion | 
     except (AttributeError, LookupError, TypeError, ValueError):
         return None
     if sets is None:
-        sets = [read_set(path.parent, root=folder) for path in sorted(folder.glob(f"*/{CASES}"))]
+        sets = [read_set(path.parent, root=folder.parent) for path in sorted(folder.glob(f"*/{CASES}"))]
     return stored_version(sets, roles, contributors, name=folder.name)
 
 

@@ -35,13 +35,17 @@ _OF_SET: Final = re.compile(r"after (\d+) of \d+ rounds")
 
 @dataclass(frozen=True, kw_only=True)
 class StoredSet:
-    """``name`` is the folder's below what is verified; findings are those of its files and of its rounds together."""
+    """``name`` is the folder's below what is verified; findings are those of its files and of its rounds together.
+
+    ``rejected`` are the case files whose records are too wrong for figures.
+    """
 
     name: str
     folder: Path
     cases: tuple[StoredCase, ...]
     findings: tuple[Finding, ...]
     has_plan: bool
+    rejected: tuple[str, ...] = ()
 
     @property
     def of_report(self) -> list[StoredCase]:
@@ -85,7 +89,8 @@ def case_paths(folder: Path) -> list[Path]:
 def read_set(folder: Path, *, root: Path) -> StoredSet:
     """Read and check all of a set but its hashes; paths are relative to ``root``."""
     where = folder.relative_to(root).as_posix()
-    read = [read_case(path, path.relative_to(root).as_posix()) for path in case_paths(folder)]
+    paths = [path.relative_to(root).as_posix() for path in case_paths(folder)]
+    read = [read_case(root / path, path) for path in paths]
     cases = [stored for stored, _ in read if stored is not None]
     findings = [finding for _, found in read for finding in found]
     if not read:
@@ -113,8 +118,16 @@ def read_set(folder: Path, *, root: Path) -> StoredSet:
         across_rounds.check_overlaps(where, runs, between_sets=False),
     ):
         findings += as_far_as_possible(where, together)
-    has_plan = (folder / PLAN).is_file()
-    return StoredSet(name=where, folder=folder, cases=tuple(cases), findings=tuple(findings), has_plan=has_plan)
+    return StoredSet(
+        name=where,
+        folder=folder,
+        cases=tuple(cases),
+        findings=tuple(findings),
+        has_plan=(folder / PLAN).is_file(),
+        rejected=tuple(
+            path for path, (stored, _) in zip(paths, read, strict=True) if stored is None or stored.is_rejected
+        ),
+    )
 
 
 def _checked(

@@ -21,6 +21,7 @@ from reports.verification.samples.stored_version import PAGE_FIGURES, StoredVers
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult, RunRecord
 from suite.schema.transport import Transport
+from tests.fixtures.results.damaged_results import damage, rounds
 from tests.fixtures.results.generated_results import make_case, make_record, make_result, on_gpus
 
 RESULTS = ROOT / "reports" / "results"
@@ -245,6 +246,14 @@ def test_an_older_version_that_is_left_out_is_named(versions: Path) -> None:
     del document["older"]
     path.write_text(json.dumps(document))
     assert "cannot be checked to its end" in of_pages(versions / "2026.10")[0]
+
+
+def test_while_records_of_an_older_version_are_rejected_nothing_is_compared_with_it(versions: Path) -> None:
+    name = "2026.9/shadow/cases/shadow-horizontal/rsl_rl-kitless-n1024-1x2.json"
+    damage(versions / name, lambda stored: rounds(stored)[0].update(ranks=[]))
+    for folder in (versions / "2026.10", versions):  # alone, and verified with the older one
+        (said,) = (said for said in of_pages(folder) if "2026.9/page" not in said and "2026.11/page" not in said)
+        assert f"not made (records are rejected in 1 case file: {name})" in said
 
 
 def test_an_older_version_with_a_torn_list_of_sets_is_as_if_it_were_not_there(versions: Path) -> None:
