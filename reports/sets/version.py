@@ -34,7 +34,7 @@ from suite.errors import ReportError
 from suite.records.folders import ALONE
 from suite.records.store import load_results
 from suite.records.videos import Video, intact_videos
-from suite.schema.record import CaseResult
+from suite.schema.record import CaseResult, Environment
 from suite.statistics.aa_noise import TwinPair, noise_budget, twin_pairs
 
 VERSION_VARIABLE: Final = "LABSCALE_REPORT_VERSION"  # of a file that only a build of pages writes
@@ -60,11 +60,6 @@ class ResultSet:
     def noise(self) -> float | None:
         """Of the pair that has most, relative; None where there is none."""
         return noise_budget(self.twin_pairs)
-
-    @cached_property
-    def lines(self) -> Sequence[Line]:
-        """The speed-ups over one GPU, each with its minibatch rule."""
-        return lines(self.campaign, by=self.contributor.name if self.contributor else None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,7 +129,15 @@ class Version:
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """The speed-ups over one GPU of every machine of all sets."""
-        return in_order([line for one in self.scaling for line in one.lines])
+        return in_order([line for one in self.scaling for line in self.lines_of(one)])
+
+    def lines_of(self, one: ResultSet) -> Sequence[Line]:
+        """The speed-ups over one GPU of a set in ``scaling``, each with its minibatch rule."""
+        return self._lines[one.name]
+
+    @cached_property
+    def _lines(self) -> Mapping[str, Sequence[Line]]:
+        return {one.name: lines(one.campaign, self.machine_names_of(one)) for one in self.scaling}
 
     @property
     def has_stacks(self) -> bool:
@@ -179,6 +182,11 @@ class Version:
         """The machine that a place of a set of this version is."""
         wanted = _found(one, place)
         return next(machine for machine in self.machines if wanted in machine.found)
+
+    def machine_names_of(self, one: ResultSet) -> Mapping[Environment, str]:
+        """The name of the machine of each environment of a set, with who measured if not the project itself."""
+        by = f", by {one.contributor.name}" if one.contributor else ""
+        return {place.environment: self.machine_of(one, place).name + by for place in one.campaign.places}
 
     @cached_property
     def machine_names(self) -> Mapping[str, str]:

@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
-from reports.analysis.environments import gpu_name, places, plain_name
+from reports.analysis.environments import gpu_name, places
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_speedup, scaling_groups
-from suite.schema.record import Case, CaseResult
+from suite.schema.record import Case, CaseResult, Environment
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate, Rounds, median_of
 
@@ -40,7 +40,7 @@ class Line:
     library: str  # with the minibatch rule where a task has both
     mode: Mode
     num_envs: int  # of each GPU, or of all
-    machine: str
+    machine: str  # its name, which no other machine of its version has
     gpu: str  # model, without its maker
     versions: Mapping[str, str]  # package -> version that ran; several are joined by commas
     series: str
@@ -60,17 +60,19 @@ class Line:
         return next((point for point in self.points if point.gpus == gpus), None)
 
 
-def lines(campaign: Campaign, *, by: str | None = None) -> list[Line]:
-    """Every line of GPUs of a campaign that train as Isaac Lab ships its settings; ``by``: whose, if not ours."""
+def lines(campaign: Campaign, machine_names: Mapping[Environment, str]) -> list[Line]:
+    """Return every line of GPUs of a campaign that train as Isaac Lab ships its settings.
+
+    ``machine_names``: of every environment of the campaign.
+    """
     kept = {name for name in campaign.series_names if campaign.series(name).kind == "scaling"}
     shipped = [result for result in campaign.results if result.case.series in kept and _counts(result)]
     results = {result.case.case_id: result for result in shipped if not is_twin(result.case)}
-    found = [
-        _line(group, results)
+    return [
+        _line(group, results, machine_names)
         for group in scaling_groups(list(results.values()))
         if len(group.measured) > 1 and group.baseline.times_s and group.baseline.world_size == 1
     ]
-    return [replace(line, machine=f"{line.machine}, by {by}") for line in found] if by else found
 
 
 def in_order(found: Sequence[Line]) -> tuple[Line, ...]:
@@ -85,17 +87,17 @@ def _counts(result: CaseResult) -> bool:
     return bool(result.completed) and case.learns and (case.device, case.division) == ("cuda", "closed")
 
 
-def _line(group: ScalingGroup, results: Mapping[str, CaseResult]) -> Line:
+def _line(group: ScalingGroup, results: Mapping[str, CaseResult], machine_names: Mapping[Environment, str]) -> Line:
     case = results[group.baseline.case_id].case
-    machine = max(places([results[point.case_id] for point in group.measured]), key=lambda place: place.num_rounds)
+    place = max(places([results[point.case_id] for point in group.measured]), key=lambda each: each.num_rounds)
     return Line(
         task=task_name(case.task),
         library=f"{case.rl_library}, {RULES[case.minibatch_rule]}",
         mode=MODES[group.scaling],
         num_envs=case.num_envs,
-        machine=plain_name(machine),
-        gpu=gpu_name(machine.environment) or "GPU",
-        versions=machine.versions,
+        machine=machine_names[place.environment],
+        gpu=gpu_name(place.environment) or "GPU",
+        versions=place.versions,
         series=group.series,
         points=tuple(
             _point(group, point, results[point.case_id].case, is_first=point is group.baseline)

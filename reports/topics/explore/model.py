@@ -83,7 +83,7 @@ class Point:
 
 def points(version: Version) -> tuple[Point, ...]:
     """Every point of the sets whose series are shown, by task, library, GPU and size."""
-    found = [point for one in version.scaling for point in _points(one, _machine_names(version, one))]
+    found = [point for one in version.scaling for point in _points(one, version.machine_names_of(one))]
     return tuple(
         sorted(
             found,
@@ -92,12 +92,6 @@ def points(version: Version) -> tuple[Point, ...]:
             ),
         )
     )  # fmt: skip
-
-
-def _machine_names(version: Version, one: ResultSet) -> Mapping[Environment, str]:
-    """Return the name of the machine of each environment of a set, with who measured if not the project itself."""
-    by = f", by {one.contributor.name}" if one.contributor else ""
-    return {place.environment: version.machine_of(one, place).name + by for place in one.campaign.places}
 
 
 def _points(one: ResultSet, machine_names: Mapping[Environment, str]) -> list[Point]:

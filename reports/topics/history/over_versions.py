@@ -82,7 +82,9 @@ class Change:
 
 def measured(versions: Sequence[Version]) -> tuple[Measured, ...]:
     """Return every speed-up of several GPUs of the versions, in their order, sorted by configuration."""
-    read = [(version.name, one, line) for version in versions for one in version.scaling for line in one.lines]
+    read = [
+        (version.name, one, line) for version in versions for one in version.scaling for line in version.lines_of(one)
+    ]
     lines = [line for _, _, line in read]
     found = [
         Measured(version=name, set_name=one.name, line=without_needless_rule(line, lines), point=point, noise=one.noise)

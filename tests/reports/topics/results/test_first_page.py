@@ -15,6 +15,7 @@ from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from reports.site.pages import found_elsewhere
 from reports.topics.hardware.models import models
+from reports.topics.history.over_versions import measured
 from reports.topics.results import page
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate
@@ -138,6 +139,33 @@ def test_a_machine_is_a_line_and_says_whose_it_is(tmp_path: Path) -> None:
     assert all(each.points[-1].speedup.interval for each in found if each.library == "rsl_rl")
     theirs = replace(version.sets[0], contributor=Contributor(name="Lab", link=None))
     assert all(each.machine.endswith(", by Lab") for each in replace(version, sets=(theirs,)).lines)
+
+
+def test_alike_machines_of_one_day_are_told_apart_in_the_calculator_speed_ups_and_history(tmp_path: Path) -> None:
+    for label, hour in (("a", 10), ("b", 14)):
+        write_results([at(result, label=label, hour=hour) for result in full_results()], tmp_path / label)
+    version = read_version(tmp_path, name="v")
+    names = {machine.name for machine in version.machines}
+    assert len({name.removesuffix(", 10:00").removesuffix(", 14:00") for name in names}) == 1
+    assert {each.machine for each in version.lines} == names
+    assert {each.line.machine for each in measured([version])} == names
+    assert "The range is over 2 machines: " in calculator(version.lines).markup
+    data = speedups(version.lines, "split", top=8.0).spec["datasets"].values()
+    drawn = {point["line"] for points in data for point in points if "line" in point}
+    assert len(drawn) == len(names) * len(LIBRARIES)
+
+
+def at(result: CaseResult, *, label: str, hour: int) -> CaseResult:
+    """The same on a machine of this label, from this hour on."""
+    rounds = [
+        replace(
+            record,
+            environment=replace(record.environment, host_label=label),
+            started_utc=record.started_utc and record.started_utc.replace("T10", f"T{hour}"),
+        )
+        for record in result.rounds
+    ]
+    return replace(result, rounds=tuple(rounds))
 
 
 LIBRARIES = ("rl_games", "rsl_rl")
