@@ -71,7 +71,7 @@ def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPytho
         shutil.rmtree(abandoned, ignore_errors=True)
     building = root.with_name(f"{root.name}-building")
     try:
-        done = run([str(python), *BUILD_ASSETS, str(building)], {"PYTHONPATH": python_path})
+        done = run([str(python), *BUILD_ASSETS, str(building)], {"PYTHONPATH": python_path, "PYTHONSAFEPATH": "1"})
         if done.returncode != 0 or not (building / "manifest.json").exists():
             raise WorkerEnvironmentError(
                 f"{python} {' '.join(BUILD_ASSETS)} could not build the offline assets, exit code {done.returncode}:\n"

@@ -58,6 +58,7 @@ def draw(view: View, file: Path, worker: Worker) -> dict[str, str]:
     asked = {**asdict(view), "file": str(file)}
     environment = {
         "PYTHONPATH": str(ROOT),
+        "PYTHONSAFEPATH": "1",
         "WARP_CACHE_PATH": str(worker.cache_dir / "warp"),
         **({"ISAACSIM_ASSET_ROOT": str(worker.asset_root)} if worker.asset_root else {}),
     }

@@ -126,6 +126,7 @@ def render_launch(
         env[ROUND_VARIABLE] = str(round_index)
     # finds tasks.worker: the project is not installed in the worker's environment
     env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
+    env["PYTHONSAFEPATH"] = "1"  # or else a folder ``tasks`` below the current one would be taken for it
     return Launch(
         case=case,
         round=round_index,

@@ -116,7 +116,7 @@ def _choices(entry: StackEntry) -> list[Sequence[str]]:
 
 def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
     python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
-    done = parent_death.run(argv, {"PYTHONPATH": python_path, "CUDA_VISIBLE_DEVICES": ""})
+    done = parent_death.run(argv, {"PYTHONPATH": python_path, "PYTHONSAFEPATH": "1", "CUDA_VISIBLE_DEVICES": ""})
     try:
         return Answers.model_validate_json(json.dumps(last_answer(done.stdout))).answers
     except ValidationError as error:

@@ -1,11 +1,15 @@
 """How a planned case becomes a launch: processes, threads, cores, seeds, caches, and the command as reviewed."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from suite.errors import UsageError
+from suite.files.paths import ROOT
 from suite.matrix.plan import EMPTY_CACHE, plan, render_launch, shell_command
 from suite.matrix.resources import Cores, cores_of_gpus
 from suite.schema.record import ROUND_VARIABLE, Case, Launch
@@ -126,6 +130,23 @@ def test_the_callers_own_packages_stay_on_the_python_path() -> None:
         python_path="/site:/more",
     )
     assert launch.env["PYTHONPATH"] == "/project:/site:/more"
+
+
+@pytest.mark.parametrize("is_safe", [True, False])
+def test_a_folder_tasks_where_a_person_stands_is_not_taken_for_that_of_labscale(
+    tmp_path: Path, *, is_safe: bool
+) -> None:
+    (tmp_path / "tasks.py").write_text("raise SystemExit('another tasks')\n")
+    env = {name: value for name, value in launch_of(ANT).env.items() if is_safe or name != "PYTHONSAFEPATH"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.worker"],
+        env={**os.environ, **env, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ("another tasks" in done.stderr) is not is_safe
 
 
 def as_text(launch: Launch) -> str:
