@@ -5,12 +5,17 @@ from collections.abc import Mapping
 from reports.accept.judgement import JudgedPart, Judgement
 from reports.display.topic import Figures
 from reports.sets.version import Version
-from reports.topics.acceptance.model import judged_sets
+from reports.topics.acceptance.model import answers, judged_sets
 
 
 def acceptance_figures(version: Version) -> Mapping[str, Figures]:
-    """Return set -> figures, of the sets that the page judges."""
-    return {one.name: _figures(one.judgement) for one in judged_sets(version)}
+    """Return set -> figures, of the sets that the page judges, and ``every judged set`` of these together."""
+    found = judged_sets(version)
+    if not found:
+        return {}
+    number = answers(found)
+    together = {"sets": len(found), "accepted": number["accepted"], "slow": number["slow"]}
+    return {"every judged set": together, **{one.name: _figures(one.judgement) for one in found}}
 
 
 def _figures(found: Judgement) -> Figures:
@@ -18,6 +23,7 @@ def _figures(found: Judgement) -> Figures:
     grown, share = found.grown or (None, None)
     return {
         "machines": len(found.machines),
+        "compared": len(found.with_word("slow", "within", "fast")),
         "slow": len(slow),
         "within": len(found.with_word("within")),
         "fast": len(found.with_word("fast")),

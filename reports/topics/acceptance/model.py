@@ -1,9 +1,10 @@
 """How `nox -s accept` judges each published set among the other machines with its GPU model. Pure."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.accept.judgement import Judgement, judge
+from reports.accept.judgement import Answer, Judgement, judge
 from reports.accept.published import machines_of, others
 from reports.sets.version import Version
 
@@ -15,6 +16,11 @@ class JudgedSet:
     name: str
     title: str
     judgement: Judgement
+
+
+def answers(found: Sequence[JudgedSet]) -> Mapping[Answer, int]:
+    """Return how many sets have each answer; 0 of one that none has."""
+    return Counter(one.judgement.answer for one in found)
 
 
 def has_shared_work(version: Version) -> bool:

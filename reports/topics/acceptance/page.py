@@ -1,12 +1,11 @@
 """How `nox -s accept` judges the published machines: the answer, and a table of every set."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from reports.accept.verdict import verdict
 from reports.display.html import Html, answer_of_page, bullets, heading, html_table, together
-from reports.topics.acceptance.model import JudgedSet
+from reports.topics.acceptance.model import JudgedSet, answers
 from suite.files.wording import are, counted
 
 HEADINGS: Final = ("Set", "GPU", "Other machines", "Cases compared", "Slow", "Within", "Fast", "Answer")
@@ -16,11 +15,11 @@ def answer(found: Sequence[JudgedSet]) -> Html:
     """Say how many of the sets would be accepted, and how many are slow."""
     if not found:
         return answer_of_page("No other machine with the same GPUs ran a case with the same versions of packages.")
-    answers = Counter(one.judgement.answer for one in found)
-    slow = answers["slow"]
+    number = answers(found)
+    slow = number["slow"]
     return answer_of_page(
         f"Of {counted(len(found), 'set')} with a case that another machine with the same GPUs ran,"
-        f" {answers['accepted'] or 'none'} would be accepted and {slow or 'none'} {are(slow or 1)} slow."
+        f" {number['accepted'] or 'none'} would be accepted and {slow or 'none'} {are(slow or 1)} slow."
     )
 
 

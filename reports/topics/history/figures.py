@@ -26,7 +26,9 @@ def history_figures(version: Version) -> Mapping[str, Figures]:
     everything = {
         "configurations": len({each.work for each in found}),
         "configurations_in_several_versions": len(again(found)),
+        "configurations_in_one_version": len({each.work for each in found}) - len(again(found)),
         "configurations_compared": len(compared(changed)),
+        "comparisons": len(changed),
         "verdicts": dict(sorted(Counter(each.verdict for each in changed).items())),
         "frames_ratio": [min(ratios), max(ratios)] if ratios else None,
     }

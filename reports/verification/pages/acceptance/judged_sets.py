@@ -23,7 +23,7 @@ type Cases = dict[str, tuple[Placed, Mapping[str, Placed]]]  # case id -> its ti
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
-    """Return the sets whose rounds all ran alone and of which a case can be compared."""
+    """Return the sets whose rounds all ran alone and of which a case can be compared, and how many there are."""
     machines, neighbours = machines_of([version, *version.older]), neighbours_in(version)
     found = {}
     for one in version.with_speeds:
@@ -34,9 +34,11 @@ def figures(version: StoredVersion) -> dict[str, Json]:
             known = {each.identity for each in rounds}
             others = [each for each in machines if {each.model} == models and not each.identities & known]
             row = _judged(one, {case_id: of_case for case_id, of_case in own.items() if of_case}, others)
-            if row["slow"] + row["within"] + row["fast"]:
+            if row["compared"]:
                 found[one.folder.name] = row
-    return found
+    words = [row["answer"] for row in found.values()]
+    together = {"sets": len(found), "accepted": words.count("accepted"), "slow": words.count("slow")}
+    return {"every judged set": together, **found} if found else {}
 
 
 def _judged(one: StoredSet, own: Mapping[str, Sequence[Round]], machines: Sequence[Machine]) -> Json:
@@ -57,6 +59,7 @@ def _judged(one: StoredSet, own: Mapping[str, Sequence[Round]], machines: Sequen
     slow = {case_id: case for case_id, case in cases.items() if case[0].word == "slow"}
     return {
         "machines": len(machines),
+        "compared": sum(word in {"slow", "within", "fast"} for word in words),
         **{word: words.count(word) for word in ("slow", "within", "fast", "open")},
         "answer": "slow" if slow else "accepted" if is_accepted else "cannot say",
         "times_slowest": max((time.times_slowest or 0.0 for time, _ in slow.values()), default=None),

@@ -54,7 +54,9 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     everything = {
         "configurations": len(several),
         "configurations_in_several_versions": sum(number > 1 for number in several.values()),
+        "configurations_in_one_version": sum(number == 1 for number in several.values()),
         "configurations_compared": len({new.work for _, new in pairs}),
+        "comparisons": len(changes),
         "verdicts": dict(Counter(change["verdict"] for change in changes.values())),
         "frames_ratio": [min(ratios), max(ratios)] if ratios else None,
     }
