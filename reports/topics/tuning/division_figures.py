@@ -7,6 +7,7 @@ from reports.analysis.divisions import Gain, Rewards, gains
 from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
 from reports.topics.tuning.card import gain_of_card
+from suite.statistics.noise import noise_band
 
 
 def division_figures(version: Version) -> Mapping[str, Figures]:
@@ -36,6 +37,7 @@ def _figures(gain: Gain) -> Figures:
     return {
         "compared_with": gain.closed.case_id,
         "noise": gain.noise,
+        "noise_band": [*noise_band(gain.noise)] if gain.noise else None,
         "against_noise": gain.speed,
         "learns": gain.learning,
         "seeds": [*gain.seeds],

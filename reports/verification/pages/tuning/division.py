@@ -38,6 +38,7 @@ def _figures(pair: Pair, noise: float | None) -> Json:
     return {
         "compared_with": pair[0].case_id,
         "noise": noise,
+        "noise_band": [1 / (1 + noise), 1 + noise] if noise else None,
         "against_noise": formulas.against_noise(gain, span, noise),
         "learns": _word(learned, at["frames"]),
         "seeds": changed.num_seeds(pair),
