@@ -1,4 +1,4 @@
-"""*Explore*: energy, memory, warm starts and the time to a reward of every configuration, with their intervals."""
+"""*Explore*: energy, memory, warm starts and the time to a reward of every configuration, with intervals and runs."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ WITH_FRAMES: Final = {
 
 
 def figures(version: StoredVersion) -> dict[str, Json]:
-    found = {}
+    found, tasks = {}, set()
     for one in version.with_speeds:
         cold = with_cold_starts(one.of_report)
         scaling = [cases for cases in series_of_kind(one, "scaling", trained=True) if not compares_nodes_alone(cases)]
@@ -27,7 +27,8 @@ def figures(version: StoredVersion) -> dict[str, Json]:
         for stored in one.of_report:
             if _is_shown(stored) and stored.case["series"] not in cold:
                 found[f"{one.folder.name}/{stored.case_id}"] = _figures(stored, times.get(stored.case_id))
-    return found
+                tasks.add(stored.case["task"])
+    return {"every configuration": {"configurations": len(found), "tasks": len(tasks)}, **found} if found else {}
 
 
 def _is_shown(stored: StoredCase) -> bool:
@@ -36,15 +37,21 @@ def _is_shown(stored: StoredCase) -> bool:
 
 
 def _figures(stored: StoredCase, reached: Reached | None) -> Json:
-    joules, memory_gb = joules_per_million_frames(stored.completed), gpu_memory_of_rounds_gb(stored.completed)
     times_s = reached.times_s if reached else []
     reached_s = _known(times_s)
     all_reached = bool(reached_s) and len(reached_s) == len(times_s)
+    memory_gb = [] if _has_neighbours(stored) else gpu_memory_of_rounds_gb(stored.completed)
+    of_runs = {
+        "joules_per_million_frames": _known(joules_per_million_frames(stored.completed)),
+        "gpu_memory_gb": _known(memory_gb),
+        "warm_start_s": warm_starts_s(starts_of(stored)),
+        "time_to_reward_s": reached_s if all_reached else [],
+    }
+    medians = {key: value for name, values in of_runs.items() for key, value in of_median(name, values).items()}
     return {
-        **of_median("joules_per_million_frames", _known(joules)),
-        **of_median("gpu_memory_gb", [] if _has_neighbours(stored) else _known(memory_gb)),
-        **of_median("warm_start_s", warm_starts_s(starts_of(stored))),
-        **of_median("time_to_reward_s", reached_s if all_reached else []),
+        **medians,
+        "iteration_time_s_of_runs": [*stored.published_s.values()],
+        **{f"{name}_of_runs": values for name, values in of_runs.items()},
         "reward": reached.reward if reached and all_reached else None,
     }
 
