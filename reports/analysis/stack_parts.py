@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.learned import learned
 from reports.analysis.pairs_of_cases import CasePair, stacks_side_by_side
-from reports.analysis.time_split import Part
+from reports.analysis.time_split import Part, parts_s
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import noise_budget, twin_pairs
 from suite.statistics.noise import Speed, against_noise
@@ -61,7 +61,7 @@ def _side(series: Campaign, result: CaseResult) -> Side:
     return Side(
         case=result.case,
         iteration_time_s=time_s,
-        parts_s={} if time_s is None else {part: share * time_s for part, share in seen.shares.items()},
+        parts_s=parts_s(time_s, seen.shares),
         gpu_memory_gb=None if seen.gpu_memory_gb is None else seen.gpu_memory_gb.median,
         reward=None if rewarded is None else rewarded.reward,
     )

@@ -82,6 +82,11 @@ class Inside:
         return (ordered[0], ordered[-1]) if ordered else None
 
 
+def parts_s(iteration_time_s: float | None, shares: Mapping[Part, float]) -> Mapping[Part, float]:
+    """Return seconds of each part, scaled to the median round; nothing where no round completed."""
+    return {} if iteration_time_s is None else {part: share * iteration_time_s for part, share in shares.items()}
+
+
 def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = None) -> Inside:
     """``fastest_probe_s``: of its hosts, which other cases may have seen quicker; None takes what this one saw."""
     records = result.completed

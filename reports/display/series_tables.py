@@ -7,7 +7,7 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.learning_curves import CurvePoint
 from reports.analysis.rows import CaseRow, Failure
 from reports.analysis.series_kind import SeriesKind
-from reports.analysis.time_split import PARTS, Inside, Kind
+from reports.analysis.time_split import PARTS, Inside, Kind, Part, parts_s
 from reports.display.charts.drawing import as_table
 from reports.display.charts.points import MAX_RANKS, case_label, some_ranks
 from reports.display.figure import TableFigure
@@ -147,7 +147,7 @@ def time_split(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
                 row.case_id,
                 str(row.world_size),
                 seconds(row.iteration_time_s),
-                *(_part(row.iteration_time_s, found[row.case_id].shares.get(part)) for part in parts),
+                *_parts(row, found[row.case_id], parts),
             ]
             for row in rows
         ),
@@ -155,11 +155,12 @@ def time_split(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
     )
 
 
-def _part(iteration_time_s: float | None, share: float | None) -> str:
-    """``0.0123 (41.2 %)``."""
-    if iteration_time_s is None or share is None:
-        return MISSING
-    return f"{seconds(share * iteration_time_s)} ({percent(share)})"
+def _parts(row: CaseRow, found: Inside, parts: Sequence[Part]) -> list[str]:
+    """``0.0123 (41.2 %)`` of each part."""
+    times_s = parts_s(row.iteration_time_s, found.shares)
+    return [
+        f"{seconds(times_s[part])} ({percent(found.shares[part])})" if part in times_s else MISSING for part in parts
+    ]
 
 
 def rank_skew(series: Campaign) -> TableFigure | Html:

@@ -6,6 +6,7 @@ from typing import Final
 import altair as alt
 
 from reports.analysis.analysed_set import Campaign
+from reports.analysis.time_split import parts_s
 from reports.display import html as tables
 from reports.display import series_tables
 from reports.display.charts.drawing import (
@@ -53,10 +54,10 @@ def time_split(series: Campaign) -> Figure | TableFigure | Html:
         return as_table(series, chart="time-split", caption=CAPTION, data=table)
     labels = {row.case_id: case_label(row, shown) for row in shown}
     data = [
-        {"case": labels[row.case_id], "part": part, "order": order, "share": share}
-        | {"time_s": share * (row.iteration_time_s or 0)}
+        {"case": labels[row.case_id], "part": part, "order": order, "share": series.inside[row.case_id].shares[part]}
+        | {"time_s": time_s}
         for row in shown
-        for order, (part, share) in enumerate(series.inside[row.case_id].shares.items())
+        for order, (part, time_s) in enumerate(parts_s(row.iteration_time_s, series.inside[row.case_id].shares).items())
     ]
     present = [part for part in PART_COLOURS if any(point["part"] == part for point in data)]
     picked = pick("part")

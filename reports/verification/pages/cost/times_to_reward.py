@@ -22,7 +22,7 @@ class Reached(NamedTuple):
 def times_to_reward(cases: Sequence[StoredCase]) -> Mapping[str, Reached]:
     """Return case id -> what its runs took, of the curves of a series in which all runs reached more than at first."""
     found: dict[str, Reached] = {}
-    for curve in _curves(cases):
+    for curve in curves_of(cases):
         reward = rewards.reward_of_all([rewards.curve_of(record) for stored in curve for record in stored.completed])
         if reward is not None:
             found |= {stored.case_id: Reached(reward, *_taken(stored, reward)) for stored in curve}
@@ -36,7 +36,7 @@ def compares_nodes_alone(cases: Sequence[StoredCase]) -> bool:
     return len(sizes) == len({curve_of(stored.case) for stored in cases}) and len(places) > len(sizes)
 
 
-def _curves(cases: Sequence[StoredCase]) -> Iterator[list[StoredCase]]:
+def curves_of(cases: Sequence[StoredCase]) -> Iterator[list[StoredCase]]:
     """Yield those that completed. The same ranks on more nodes are a curve of their own; so are emulated nodes."""
     curves: dict[Hashable, list[StoredCase]] = {}
     for stored in cases:
