@@ -8,12 +8,13 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.scaling.answer import cheapest_and_soonest
 from reports.analysis.scaling.scaling_groups import ScalingGroup, scaling_groups
 from reports.analysis.time_split import Inside, Values
-from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
+from reports.analysis.time_to_reward import rewarded_curves, time_to_reward
 from reports.display.topic import Figures, with_interval
 from reports.sets.version import ResultSet, Version
 from reports.topics.cost.card import choice_of_card
 from reports.topics.cost.model import Choice, Option, choice
 from reports.topics.cost.sizes import Size, SizeChoice, size_choices
+from suite.schema.record import CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 
@@ -114,14 +115,16 @@ def _rewards(campaign: Campaign) -> Iterator[tuple[str, Figures]]:
     for series in _trained(campaign, "scaling"):
         for _, results, reward in rewarded_curves(series):
             if reward is not None:
-                yield from ((one.case.case_id, _reward(time_to_reward(one, reward))) for one in results)
+                yield from ((one.case.case_id, _reward(one, reward)) for one in results)
 
 
-def _reward(found: TimeToReward) -> Figures:
+def _reward(result: CaseResult, reward: float) -> Figures:
+    found = time_to_reward(result, reward)
     iterations = [number for number in found.round_iterations.values() if number is not None]
     return {
         "reward": found.reward,
         "iterations_to_reward": statistics.median(iterations) if iterations else None,
         "seconds_to_reward": found.time_s,
         "seconds_to_reward_interval": found.interval_s and [*found.interval_s],
+        "rank_seconds_to_reward": found.of_all_ranks_s(result.case.world_size),
     }

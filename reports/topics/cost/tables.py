@@ -130,7 +130,7 @@ def _reward(result: CaseResult, time: TimeToReward) -> list[str]:
         f"{statistics.median(iterations):g}" if iterations else MISSING,
         seconds(time.time_s),
         "{} to {}".format(*map(seconds, time.interval_s)) if time.interval_s else MISSING,
-        MISSING if time.time_s is None else seconds(time.time_s * result.case.world_size),
+        seconds(time.of_all_ranks_s(result.case.world_size)),
         rounds_text([len(result.completed)], [rounds_settled(result)]),
     ]
 

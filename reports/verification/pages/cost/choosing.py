@@ -10,6 +10,7 @@ from reports.verification.figures.series import Line, lines_of, series_of_kind
 from reports.verification.finding import Json
 from reports.verification.pages.cost import choice_of_envs, choice_of_ranks
 from reports.verification.pages.cost.times_to_reward import Reached, times_to_reward
+from reports.verification.samples.round_facts import world_size
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -50,14 +51,16 @@ def _curves(one: StoredSet) -> dict[str, Json]:
 def _rewards(one: StoredSet) -> dict[str, Json]:
     """Return the time to the most that every round of a curve reached, of each case of it."""
     every = [times_to_reward(cases) for cases in series_of_kind(one, "scaling", trained=True)]
-    return {case_id: _reward(reached) for found in every for case_id, reached in found.items()}
+    ranks = {stored.case_id: world_size(stored.case) for stored in one.of_report}
+    return {case_id: _reward(reached, ranks[case_id]) for found in every for case_id, reached in found.items()}
 
 
-def _reward(reached: Reached) -> Json:
+def _reward(reached: Reached, ranks: int) -> Json:
     times_s = [time_s for time_s in reached.times_s if time_s is not None]
-    is_known_of_all = len(times_s) == len(reached.times_s)
+    known = estimates.median_of(times_s) if len(times_s) == len(reached.times_s) else None
     return {
         "reward": reached.reward,
         "iterations_to_reward": formulas.median_of_known(reached.iterations),
-        **of_pair("seconds_to_reward", estimates.median_of(times_s) if is_known_of_all else None),
+        **of_pair("seconds_to_reward", known),
+        "rank_seconds_to_reward": known and known[0] * ranks,
     }
