@@ -19,6 +19,7 @@ from reports.verification.samples.case_file import (
     StoredCase,
     read_case,
 )
+from reports.verification.samples.said_precision import check_said_precision
 from reports.verification.samples.shape import json_files, read_json
 
 PLAN: Final = "plan.json"
@@ -114,6 +115,7 @@ def read_set(folder: Path, *, root: Path) -> StoredSet:
     for together in (
         _check_twice(where, cases),
         _check_ends(where, cases),
+        check_said_precision(cases),
         across_rounds.check_one_work(where, cases),
         across_rounds.check_overlaps(where, runs, between_sets=False),
     ):
