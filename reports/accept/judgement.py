@@ -98,6 +98,16 @@ class Judgement:
         return EXIT_CODES[self.answer]
 
     @property
+    def most_others(self) -> int | None:
+        """How many machines a slow case is compared with, at most; None if none is slow."""
+        return max((len(one.time.others) for one in self.with_word("slow")), default=None)
+
+    @property
+    def once_in(self) -> int | None:
+        """By chance, a machine as good as so many others is slower than all of them once in so many times."""
+        return None if self.most_others is None else self.most_others + 1
+
+    @property
     def has_new_driver(self) -> bool:
         """Whether no published machine has this machine's driver."""
         return bool(self.published_drivers) and not self.published_drivers.keys() & set(self.drivers)

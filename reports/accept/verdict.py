@@ -20,12 +20,12 @@ def verdict(found: Judgement) -> str:
         return " ".join([f"Accepted: of {compared}, none is slower than {every}.", *_beside(found)])
     slow = found.with_word("slow")
     worst = max(slow, key=lambda one: one.time.over_slowest or 0.0)
-    most = max(len(one.time.others) for one in slow)
     said = (
         f"Slow: {len(slow)} of {compared} {are(len(slow))} slower than {every}, at worst"
         f" {worst.time.over_slowest:.2f} times the slowest ({worst.result.case.case_id})."
     )
-    chance = f"By chance, a machine as good as {counted(most, 'other')} is slower than all of them once in {most + 1}."
+    others = counted(found.most_others or 0, "other")
+    chance = f"By chance, a machine as good as {others} is slower than all of them once in {found.once_in}."
     return " ".join([said, f"The slow part is {slow_part(found)}.", *_beside(found), chance])
 
 

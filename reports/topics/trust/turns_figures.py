@@ -23,6 +23,7 @@ def turns_figures(version: Version) -> Mapping[str, Figures]:
         }
     counts = judged([case for _, checked in found for case in checked.cases])
     said["all"] = {
+        "sets": len(found),
         "cases": counts.cases,
         "outside_noise": counts.outside,
         **with_interval("ratio", mean_ratio(pairs)),

@@ -57,13 +57,15 @@ def _judged(one: StoredSet, own: Mapping[str, Sequence[Round]], machines: Sequen
     ]
     is_accepted = {"within", "fast"} & {*words} and not failed
     slow = {case_id: case for case_id, case in cases.items() if case[0].word == "slow"}
+    most = max((len(time.others) for time, _ in slow.values()), default=None)
     return {
         "machines": len(machines),
         "compared": sum(word in {"slow", "within", "fast"} for word in words),
         **{word: words.count(word) for word in ("slow", "within", "fast", "open")},
         "answer": "slow" if slow else "accepted" if is_accepted else "cannot say",
         "times_slowest": max((time.times_slowest or 0.0 for time, _ in slow.values()), default=None),
-        "most_others": max((len(time.others) for time, _ in slow.values()), default=None),
+        "most_others": most,
+        "once_in": None if most is None else most + 1,
         **_lost(slow),
         "parts": {name: row for name in PARTS if (row := _part(name, cases))} if slow else None,
     }

@@ -37,7 +37,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     found = {f"{name}: {pair.case_id}": _of_case(pair) for name, pairs in by_set.items() for pair in pairs}
     found |= {name: {**_over(pairs), **_cost(pairs)} for name, pairs in by_set.items()}
     found |= {of: _pooled(pairs) for of, pairs in alike.items() if len(pairs) > 1}
-    return {**found, "all": _over(every)} if every else {}
+    return {**found, "all": {"sets": len(by_set), **_over(every)}} if every else {}
 
 
 def _pairs(one: StoredSet) -> list[BothWays]:
