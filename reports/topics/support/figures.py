@@ -21,7 +21,7 @@ def support_figures(version: Version) -> Mapping[str, Figures]:
                 "ranks": [*one.ranks],
                 "tasks": len(one.tasks),
                 "last_day": _day(one.newest.day),
-                "last_version": one.newest.version,
+                "last_version": None if one.newest.version == version.name else one.newest.version,
             }
             for one in systems(found)
         },

@@ -183,7 +183,7 @@ def _library_s(record: RunRecord, counted: Sequence[int]) -> float | None:
         learnings_s = _column(record, counted, "rsl_rl.learning_time_s")
         times_s = [sum(parts) for parts in zip(collections_s, learnings_s, strict=True)]
     elif record.case.rl_library == "rl_games":
-        frames = record.case.frames_per_iteration
+        frames = record.case.frames_per_iteration // record.case.trainings_per_gpu  # a library knows its own training
         times_s = [frames / fps for fps in _column(record, counted, "rl_games.total_fps")]
     else:
         times_s = []

@@ -14,10 +14,10 @@ from reports.verification.samples.stored_version import StoredVersion
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A completed run, with the version that has it, the day when it started, and where it ran."""
+    """A completed run, with the day when it started, and where it ran; ``older_version`` has it, if it is older."""
 
     record: Json
-    version: str
+    older_version: str | None
     day: str | None
     hardware: str
     way: str
@@ -30,7 +30,7 @@ class Run:
 
 def figures(version: StoredVersion) -> dict[str, Json]:
     runs = [
-        _run(record, each.name)
+        _run(record, None if each is version else each.name)
         for each in (version, *version.older)
         for one in each.sets
         for stored in _cases(one)
@@ -55,7 +55,7 @@ def _system(runs: Sequence[Run]) -> Json:
         "ranks": sorted({world_size(run.case) for run in runs}),
         "tasks": len({run.case["task"] for run in runs}),
         "last_day": _last(runs).day,
-        "last_version": _last(runs).version,
+        "last_version": _last(runs).older_version,
     }
 
 
@@ -88,12 +88,12 @@ def _cases(one: StoredSet) -> Iterator[StoredCase]:
             yield stored
 
 
-def _run(record: Json, version: str) -> Run:
+def _run(record: Json, older_version: str | None) -> Run:
     model = (gpu_model(record["environment"]) or "unknown GPU").removeprefix("NVIDIA ")
     started = record["started_utc"]
     return Run(
         record=record,
-        version=version,
+        older_version=older_version,
         day=datetime.fromisoformat(started).date().isoformat() if started else None,
         hardware="CPU" if record["case"]["device"] == "cpu" else model,
         way=_way(record),

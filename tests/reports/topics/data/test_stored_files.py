@@ -15,8 +15,7 @@ from reports.verification import first
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.samples.stored_version import PAGE_FIGURES
 from suite.files.paths import ROOT
-from tests.fixtures.results.committed_results import committed_version
-from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
+from tests.fixtures.results.committed_results import RESULTS, committed_version
 
 BUNDLE = ROOT / "tests" / "golden" / "isaaclab_1.4" / "upstream-seed42.json"
 
@@ -25,9 +24,10 @@ BUNDLE = ROOT / "tests" / "golden" / "isaaclab_1.4" / "upstream-seed42.json"
 def version(tmp_path: Path) -> Path:
     """A set and an imported bundle, with figures and then with hashes."""
     folder = tmp_path / "2026.12"
-    write_results(on_gpus(smoke_results()), folder / "own")
+    shutil.copytree(RESULTS.parent / "2026.12" / "h200-torchrl-camera-ray", folder / "own")
     assert import_command.main([str(BUNDLE), "--out", str(folder / "theirs")]) == 0
-    (folder / "theirs" / SUMS).unlink(missing_ok=True)
+    for name in ("own", "theirs"):
+        (folder / name / SUMS).unlink(missing_ok=True)
     (folder / "report.toml").write_text('[[set]]\nfolder = "own"\n')
     figure_files.write(folder)
     for name in ("own", "theirs"):
