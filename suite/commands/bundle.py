@@ -8,8 +8,12 @@ from rich.console import Console
 
 from suite.files.paths import ROOT
 from suite.install import bundle, bundle_contents
+from suite.install.bundled_versions import Versions, asked_by, install_sets
 from suite.install.worker import provision_worker
-from suite.options.command_line import any_path, say
+from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.options.command_line import any_path, any_text, say
 from suite.options.types import positive
 from suite.schema.record import Device, Stack
 
@@ -34,14 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", choices=get_args(Device), default="cuda", help="the target's device (default: cuda)"
     )
+    parser.add_argument(
+        "--matrix", type=any_text, metavar="NAME|FILE",
+        help="pack the other versions of packages that this matrix asks for too, as releases does (default: none)",
+    )  # fmt: skip
     parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="pack the packages of this Python")
 
 
 def command(arguments: argparse.Namespace, console: Console) -> None:
     """Provision the worker here, then pack what the target lacks."""
     on_message = partial(say, console)
-    # Read first: a list that is refused should not cost an installation.
+    # Read first: what is refused should not cost an installation.
     target = bundle_contents.read_freeze(arguments.target_has) if arguments.target_has else bundle.NOTHING
+    sets = versions_of(arguments.matrix, arguments.device) if arguments.matrix else []
     worker = provision_worker(
         project_root=ROOT,
         stack=arguments.stack,
@@ -60,5 +69,13 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
         target=target,
         stack=arguments.stack,
         for_device=arguments.device,
+        versions=install_sets(worker.python, sets, on_message=on_message),
         on_message=on_message,
     )
+
+
+def versions_of(name_or_path: str, device: Device) -> list[Versions]:
+    """Return the sets of versions that a matrix asks for. Raises MatrixError if it is not valid."""
+    catalog = load_catalog()
+    matrix = on_nodes_of(load_matrix(name_or_path, catalog), ranks_per_node=1)  # versions do not depend on it
+    return asked_by(expand(matrix, catalog, device=device, assets="offline"))

@@ -2,7 +2,8 @@
 
 A bundle is a folder with ``part-000`` …, ``bundle.json`` (its contents, and hashes of the parts) and ``install.py``.
 The parts are one xz-compressed tar archive, split: ``site/`` (distributions of the worker and of the suite),
-``assets/`` and ``labscale/`` (the tracked files of the checkout).
+``versions/`` (other versions of some, see ``bundled_versions``), ``assets/`` and ``labscale/`` (the tracked files of
+the checkout).
 """
 
 import hashlib
@@ -27,8 +28,9 @@ from packaging.utils import canonicalize_name
 
 from suite.errors import BundleError
 from suite.external.machine import CANNOT_SUBMIT
-from suite.install import bundle_contents, pins
+from suite.install import bundle_contents, bundled_versions, pins
 from suite.install.bundle_contents import Selection
+from suite.install.bundled_versions import Versions
 from suite.install.own_workers import requirements_of
 from suite.matrix.own_worker import PINS_OF
 from suite.schema.record import Device, Stack
@@ -37,6 +39,7 @@ FORMAT: Final = 1
 PART_SIZE_MIB: Final = 58
 XZ_PRESET: Final = 2  # to a quarter of the size in a minute or two; 6 saves another tenth in five times the time
 NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
+NO_VERSIONS: Final[Mapping[Versions, Path]] = MappingProxyType({})
 INSTALLER: Final = Path(__file__).with_name("install_bundle.py")
 
 Entry = tuple[str, Path]  # name in the archive, file
@@ -52,22 +55,27 @@ def make_bundle(
     target: Mapping[str, str | None] = NOTHING,
     stack: Stack = "kitless",
     for_device: Device = "cuda",
+    versions: Mapping[Versions, Path] = NO_VERSIONS,
     on_message: Callable[[str], None] = print,
 ) -> list[Path]:
     """Write a bundle into ``out_dir`` and return its files: the parts, ``bundle.json`` and ``install.py``.
 
     ``target``: the target's distributions (``bundle_contents.read_freeze``); those that fit are not packed.
+    ``versions``: sets of other versions, and the Python that has each (``bundled_versions.install_sets``).
     Raises BundleError if something needed is missing here, or if ``out_dir`` cannot be written.
     """
     if part_size_mib < 1:
         raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
     if not (asset_root / "manifest.json").is_file():
         raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s bench`).")
-    worker = bundle_contents.installed(_search_path(worker_python))
+    worker = bundle_contents.installed(bundle_contents.search_path(worker_python))
     pool = bundle_contents.pooled(bundle_contents.installed(sys.path), worker)
     roots = [*_roots(project_root, stack), *_own_roots(project_root, worker)]
     selection = bundle_contents.select(roots, pool=pool, target=target)
-    entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
+    entries = [*_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device)]
+    for packages, python in versions.items():
+        entries += bundled_versions.entries(packages, python, for_device=for_device)
+    entries.sort()
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
     _clear(out_dir)
     checkout = _checkout(project_root)
@@ -86,6 +94,7 @@ def make_bundle(
         "unpacked_bytes": unpacked_bytes,
         "parts": [asdict(part) for part in parts],
         **_distributions(selection),
+        "versions": bundled_versions.described(versions),
     }
     installer, index = out_dir / "install.py", out_dir / "bundle.json"
     with _writing_to(out_dir):
@@ -152,12 +161,8 @@ def _pack(entries: Iterable[Entry], *, out_dir: Path, part_bytes: int) -> list[P
 
 
 def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_device: Device) -> Iterator[Entry]:
-    seen: set[str] = set()
-    for distribution in selection.bundled:
-        for name, path in bundle_contents.files(distribution, for_device=for_device):
-            if name not in seen:  # namespace packages may list a file twice
-                seen.add(name)
-                yield f"site/{name}", path
+    for name, path in bundle_contents.all_files(selection.bundled, for_device=for_device):
+        yield f"site/{name}", path
     for path in asset_root.rglob("*"):
         if path.is_file():
             yield f"assets/{path.relative_to(asset_root).as_posix()}", path
@@ -211,18 +216,6 @@ def _readable() -> Iterator[None]:
         yield
     except InvalidRequirement as error:
         raise BundleError(f"A requirement in {pins.PINS_DIR} or pyproject.toml cannot be read: {error}") from error
-
-
-def _search_path(python: Path) -> list[str]:
-    command = [str(python), "-c", "import json, sys; print(json.dumps(sys.path[1:]))"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise BundleError(
-            f"The worker's Python {python} does not run: {error}. Install it with `nox -s bench`."
-        ) from error
-    search_path: list[str] = json.loads(done.stdout)
-    return search_path
 
 
 def _git(project_root: Path, *arguments: str) -> str:

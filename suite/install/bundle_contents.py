@@ -2,6 +2,8 @@
 
 import contextlib
 import importlib.metadata
+import json
+import subprocess
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -125,10 +127,23 @@ def _freeze_lines(path: Path) -> list[str]:
         ) from error
 
 
-def installed(search_path: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
+def search_path(python: Path) -> list[str]:
+    """Return the folders that ``python`` imports from. Raises BundleError if it does not run."""
+    command = [str(python), "-c", "import json, sys; print(json.dumps(sys.path[1:]))"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BundleError(
+            f"The worker's Python {python} does not run: {error}. Install it with `nox -s bench`."
+        ) from error
+    folders: list[str] = json.loads(done.stdout)
+    return folders
+
+
+def installed(folders: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
     """Return the distributions on a ``sys.path``, the first of each name."""
     found: dict[str, importlib.metadata.Distribution] = {}
-    for distribution in importlib.metadata.distributions(path=list(search_path)):
+    for distribution in importlib.metadata.distributions(path=list(folders)):
         found.setdefault(canonicalize_name(distribution.name), distribution)
     return found
 
@@ -189,6 +204,18 @@ def select(
         for name in sorted(specifiers.keys() - bundled)
     )
     return Selection(bundled=tuple(pool[name] for name in sorted(bundled)), expected=tuple(expected), left_out=left_out)
+
+
+def all_files(
+    distributions: Iterable[importlib.metadata.Distribution], *, for_device: Device
+) -> Iterator[tuple[str, Path]]:
+    """Yield the files of several distributions, each name once: namespace packages may list a file twice."""
+    seen: set[str] = set()
+    for distribution in distributions:
+        for name, path in files(distribution, for_device=for_device):
+            if name not in seen:
+                seen.add(name)
+                yield name, path
 
 
 def files(distribution: importlib.metadata.Distribution, *, for_device: Device) -> Iterator[tuple[str, Path]]:

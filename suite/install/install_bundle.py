@@ -24,12 +24,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 EXIT_CODE = 15  # suite.errors.BundleError
-FOLDERS = ("site", "assets", "labscale")
+FOLDERS = ("site", "versions", "assets", "labscale")
 LAUNCHER_NAME = "labscale.sh"
 LISTS: dict[str, dict[str, type]] = {  # lists in bundle.json, and the values that each item needs
     "parts": {"name": str, "bytes": int, "sha256": str},
     "distributions": {"name": str, "version": str},
     "expected_on_target": {"name": str, "specifier": str, "assumed": bool},
+    "versions": {"digest": str, "packages": list},
 }
 
 CHECK = """
@@ -64,8 +65,9 @@ LAUNCHER = """#!/bin/sh
 here=$(dirname "$(readlink -f "$0")") || exit 1
 PYTHONPATH="$here/labscale:$here/site${{PYTHONPATH:+:$PYTHONPATH}}"
 ISAACSIM_ASSET_ROOT="$here/assets"
+LABSCALE_VERSIONS="$here/versions"
 LABSCALE_LAUNCHER=$0
-export PYTHONPATH ISAACSIM_ASSET_ROOT LABSCALE_LAUNCHER
+export PYTHONPATH ISAACSIM_ASSET_ROOT LABSCALE_VERSIONS LABSCALE_LAUNCHER
 case "$1" in
 bench | plan | env_check)
     command=$1
@@ -74,6 +76,14 @@ bench | plan | env_check)
     ;;
 esac
 exec {python} -P -m suite "$@"
+"""
+
+WITH_VERSIONS = """#!/bin/sh
+# Python with the other versions of packages in this folder, for configurations that ask for them
+here=$(dirname "$(dirname "$(readlink -f "$0")")") || exit 1
+PYTHONPATH="$here${{PYTHONPATH:+:$PYTHONPATH}}"
+export PYTHONPATH
+exec {python} "$@"
 """
 
 
@@ -122,6 +132,7 @@ def _read_index(path: Path) -> dict[str, Any]:
     try:
         bundle: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         version = bundle["format"]
+        bundle.setdefault("versions", [])  # older bundles have none
         is_whole = version != 1 or (
             isinstance(bundle["python"], str)
             and isinstance(bundle["unpacked_bytes"], int)
@@ -235,6 +246,17 @@ def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list
     return list(doubts)
 
 
+def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
+    """Check that the Python of each set of versions finds them first; raises InstallError as check_distributions."""
+    for one in bundle["versions"]:
+        python = folder / "versions" / one["digest"] / "bin" / "python"
+        if not python.is_file():
+            raise InstallError(f"The parts do not have the versions {one['packages']}. Make the bundle again.")
+        pairs = [str(package).partition("==")[::2] for package in one["packages"]]
+        wanted = [{"name": name, "specifier": f"=={version}", "assumed": False} for name, version in pairs]
+        check_distributions(str(python), folder / "site", {"distributions": [], "expected_on_target": wanted})
+
+
 def install(into: Path, *, python: str, folders: list[Path]) -> Path:
     """Install into the folder ``into`` and return the launcher. Nothing stays there if a step fails."""
     with _writing_to(into):
@@ -255,8 +277,10 @@ def install(into: Path, *, python: str, folders: list[Path]) -> Path:
         with _writing_to(into):
             unpack(parts, unpacking)
             _write_launcher(unpacking, python=python, bundle=bundle)
+            _write_pythons(unpacking / "versions", python=python)
         for doubt in check_distributions(python, unpacking / "site", bundle):
             print(f"install.py: warning: {doubt}; the freeze named no version, so it is used as it is", file=sys.stderr)
+        check_versions(unpacking, bundle)
         with _writing_to(into):
             for name in ("bundle.json", *FOLDERS, LAUNCHER_NAME):  # the launcher last: it needs the others
                 (unpacking / name).replace(into / name)
@@ -270,6 +294,16 @@ def _write_launcher(folder: Path, *, python: str, bundle: dict[str, Any]) -> Non
     launcher = folder / LAUNCHER_NAME
     launcher.write_text(LAUNCHER.format(python=shlex.quote(python), name=launcher.name))
     launcher.chmod(0o755)
+
+
+def _write_pythons(versions: Path, *, python: str) -> None:
+    """Write the Python of each set of versions. The folder is there without sets too."""
+    versions.mkdir(exist_ok=True)
+    for folder in versions.iterdir():
+        wrapper = folder / "bin" / "python"
+        wrapper.parent.mkdir(exist_ok=True)
+        wrapper.write_text(WITH_VERSIONS.format(python=shlex.quote(python)))
+        wrapper.chmod(0o755)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from suite.install.bundled_versions import bundled_python
 from suite.install.other_versions import digest_of, install_versions, versions_folder
 from suite.install.pins import PINS_DIR, sha256
 from suite.install.worker import KEY_LENGTH, Worker, kernels_folder, locate_worker, provision_python, worker_pins
@@ -29,8 +30,12 @@ def provision_own_worker(
     """Return a worker that is ready to run; install only what is missing. ``base`` is that of the stack.
 
     Raises:
-        WorkerEnvironmentError: something cannot be installed, or does not work with Isaac Lab.
+        WorkerEnvironmentError: something cannot be installed, does not work with Isaac Lab, or is not in the bundle
+            that labscale runs from.
     """
+    if bundled := _bundled(own, base):
+        bundled.cache_dir.mkdir(exist_ok=True)
+        return bundled
     worker = base
     if own.pins is not None:
         python, packages = provision_python(
@@ -55,7 +60,13 @@ def provision_own_worker(
 def locate_own_worker(
     own: OwnWorker, base: Worker, *, project_root: Path, worker_packages: Sequence[str] = ()
 ) -> Worker:
-    """Return where the worker is or will be, for a plan; nothing is installed. ``base`` is where the stack's is."""
+    """Return where the worker is or will be, for a plan; nothing is installed. ``base`` is where the stack's is.
+
+    Raises:
+        WorkerEnvironmentError: labscale runs from a bundle that does not have these versions.
+    """
+    if bundled := _bundled(own, base):
+        return bundled
     worker = base
     if own.pins is not None:
         there = locate_worker(
@@ -87,6 +98,12 @@ def requirements_of(path: Path) -> list[Requirement]:
     """
     lines = [line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
     return [Requirement(line) for line in lines if line]
+
+
+def _bundled(own: OwnWorker, base: Worker) -> Worker | None:
+    """Return ``base`` with the versions that the bundle of this host has, which has what other pins have too."""
+    python = bundled_python(own.packages) if own.packages else None
+    return replace(base, python=python, cache_dir=_kernels(base, own)) if python else None
 
 
 def _folder(worker: Worker) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import UsageError
+from suite.install.bundled_versions import is_bundled
 from suite.launch.apptainer.launcher import APPTAINER
 from suite.launch.containers.launcher import CONTAINER
 from suite.launch.emulated.launcher import EMULATED
@@ -58,7 +59,7 @@ def one_worker(options: Options) -> str | None:
     if not entry_of(options).has_own_workers:
         those = _named(lambda one: one.has_own_workers)
         return f"--launcher {options.place.launcher} has one worker for all cases; run it with --launcher {those}"
-    if options.setup.worker_python is not None:
+    if options.setup.worker_python is not None and not is_bundled():
         return "--worker-python takes a Python as it is; leave it out"
     return None
 

@@ -30,7 +30,7 @@ from suite.campaign.planning.plan import make_plan, show_plan
 from suite.campaign.runs import profiling
 from suite.campaign.runs.training import render
 from suite.campaign.state import Campaign
-from suite.commands import store, watch
+from suite.commands import bundle, store, watch
 from suite.commands.campaign_options import options_of
 from suite.commands.env_check import request_of
 from suite.files.paths import ROOT
@@ -177,6 +177,8 @@ def _begin(arguments: argparse.Namespace) -> None:
         case "bundle":
             if arguments.target_has:
                 read_freeze(arguments.target_has)
+            if arguments.matrix:
+                bundle.versions_of(arguments.matrix, arguments.device)
         case "build":
             plan_build(arguments.name, project_root=ROOT, version="1", git_commit=None, git_dirty=None, environ={})
         case "store":

@@ -106,6 +106,7 @@ def unpack_a_carried_bundle(rng: random.Random, folder: Path) -> None:
         "parts": [{"name": PART, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}],
         "distributions": [{"name": "numpy", "version": "2.5.5"}],
         "expected_on_target": [{"name": "torch", "specifier": ">=2", "assumed": False}],
+        "versions": [{"digest": "0123abc", "packages": ["newton==1.6.0"]}],
     }  # fmt: skip
     (folder / "bundle.json").write_bytes(json_bytes(rng, index) if damaged == "index" else json.dumps(index).encode())
     git_state(folder / "labscale")

@@ -17,7 +17,7 @@ from suite.external.docker_engine import Engine
 from suite.external.nvml.state import read_gpus
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
-from suite.install import asset_root
+from suite.install import asset_root, bundled_versions
 from suite.install.worker import locate_worker
 from suite.launch.containers import run as container
 from suite.launch.emulated.run import visible_gpus
@@ -33,8 +33,8 @@ VARIABLES: Final = (
     "SLURM_JOB_ID", "PYTHONPATH", "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES",
     "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE", "__EGL_VENDOR_LIBRARY_FILENAMES",
     "__EGL_VENDOR_LIBRARY_DIRS", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "DOCKER_HOST",
-    "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG", image_digest.DIGEST, *images.INDEX_SETTINGS,
-    *images.PROXY_SETTINGS, *images.CERTIFICATE_SETTINGS,
+    "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG", bundled_versions.VARIABLE, image_digest.DIGEST,
+    *images.INDEX_SETTINGS, *images.PROXY_SETTINGS, *images.CERTIFICATE_SETTINGS,
 )  # fmt: skip
 ENGINES: Final = (  # that nobody answers at, without a question to the network
     "unix:///missing.sock", "tcp://127.0.0.1:1", "http://[::1", "ssh://127.0.0.1:1", "tcp://", "npipe://x", "fd://",
@@ -97,6 +97,7 @@ def _engine() -> None:
 READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: public(f"{ROOT} and {cache_root()}"),
     lambda: locate_worker(project_root=ROOT, stack="kitless", worker_python=None),
+    lambda: bundled_versions.bundled_python(("newton==1.6.0",)),
     _assets,
     lambda: image_digest.digest_of(os.environ),
     lambda: images.host_files(os.environ),

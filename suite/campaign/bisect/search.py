@@ -23,6 +23,7 @@ from suite.campaign.steps import check_environment, provision, run_all
 from suite.errors import RunsFailed, UsageError, WorkerEnvironmentError
 from suite.files.toml_file import did_you_mean
 from suite.files.wording import counted
+from suite.install.bundled_versions import is_bundled
 from suite.install.other_versions import installed_in
 from suite.install.releases import releases
 from suite.launch.registry import one_worker
@@ -69,6 +70,11 @@ def of_bisect(options: Options) -> Options:
         )
     if wanted.package in map(name_of, options.setup.with_packages):
         raise UsageError(f"--with names {wanted.package}, whose releases --bisect changes. Leave it out of --with.")
+    if is_bundled() and not wanted.listed:
+        raise UsageError(
+            f"--bisect {wanted.package} asks the package index for releases, and labscale runs from a bundle. Name "
+            f"releases that the bundle has: --bisect {wanted.package}==VERSION,VERSION."
+        )
     if why := one_worker(options):
         raise UsageError(f"--bisect needs an environment for each release, and {why}.")
     return replace(options, rounds=replace(asked, a_a=False, repeats=asked.repeats or RUNS))

@@ -39,7 +39,7 @@ def on_this_machine(asked: Asked) -> Runtime:
             on_message=asked.say,
         )
         for own in asked.own_workers
-        if asked.options.setup.worker_python is None
+        if asked.options.setup.worker_python is None or own.packages
     }
     return Runtime(
         worker=worker,

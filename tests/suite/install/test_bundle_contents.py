@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from suite.__main__ import main
 from suite.errors import BundleError
-from suite.install import bundle, bundle_contents
+from suite.install import bundle_contents
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
 
 
@@ -40,7 +40,7 @@ def test_of_an_overruled_bound_the_newer_version_is_packed(tmp_path: Path) -> No
     sides = []
     for name, wheels in (("s", suite), ("w", worker)):
         python = make_environment(tmp_path / name, wheels)
-        sides.append(bundle_contents.installed(bundle._search_path(python)))
+        sides.append(bundle_contents.installed(bundle_contents.search_path(python)))
     pool = bundle_contents.pooled(*sides)
     chosen = bundle_contents.select(map(Requirement, ("pytest", "ovphysx")), pool=pool, target={})
     assert {item.name: item.version for item in chosen.bundled} == {
@@ -60,7 +60,7 @@ def test_a_worker_without_the_dependant_keeps_its_older_version(tmp_path: Path) 
         write_wheel(tmp_path / "worker", "packaging", "25.0"),
     ]
     sides = [
-        bundle_contents.installed(bundle._search_path(make_environment(tmp_path / name, wheels)))
+        bundle_contents.installed(bundle_contents.search_path(make_environment(tmp_path / name, wheels)))
         for name, wheels in (("s", suite), ("w", worker))
     ]
     roots = map(Requirement, ("pytest", "lerobot"))

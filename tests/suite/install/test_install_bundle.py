@@ -149,7 +149,9 @@ def test_a_damaged_index_is_said(made: Path, tmp_path: Path) -> None:
     index = make(made, tmp_path)
     text = (tmp_path / "bundle.json").read_text()
     no_hash = {**index, "parts": [{**index["parts"][0], "sha256": None}]}
-    for damaged in (text[:99], "", "[" * 99_999, "[]", "{}", '{"format": 1}', json.dumps(no_hash), "\udcff"):
+    no_digest = {**index, "versions": [{"packages": []}]}
+    wrong = (json.dumps(no_hash), json.dumps(no_digest))
+    for damaged in (text[:99], "", "[" * 99_999, "[]", "{}", '{"format": 1}', *wrong, "\udcff"):
         (tmp_path / "bundle.json").write_text(damaged, errors="surrogateescape")
         with pytest.raises(install_bundle.InstallError, match=r"bundle\.json is damaged.* Copy it here again\."):
             install_bundle.read_bundle([tmp_path])

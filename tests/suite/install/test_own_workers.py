@@ -7,6 +7,8 @@ import pytest
 
 from suite.errors import WorkerEnvironmentError
 from suite.install import other_versions, pins
+from suite.install.bundled_versions import VARIABLE
+from suite.install.other_versions import digest_of
 from suite.install.own_workers import locate_own_worker, names_of, provision_own_worker
 from suite.install.worker import Worker, check_python, locate_worker, provision_worker
 from suite.matrix.own_worker import OwnWorker
@@ -58,6 +60,24 @@ def test_what_pins_were_made_for_is_asked_of_a_python_that_the_user_brings(base:
     assert names_of(SKRL, project_root=project) == []
     with pytest.raises(WorkerEnvironmentError, match="  - other is missing"):
         check_python(base.python, stack="kitless", also=["rl-games", "other"])
+
+
+@pytest.mark.parametrize("own", [SKRL, GAMES_AND_SKRL])
+def test_a_bundle_brings_versions_and_nothing_is_installed(
+    base: Worker, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnWorker
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    with pytest.raises(WorkerEnvironmentError, match=r"needs skrl==2\.0, which this bundle does not have"):
+        locate_own_worker(own, base, project_root=project)
+    python = tmp_path / "versions" / digest_of(own.packages) / "bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    located = locate_own_worker(own, base, project_root=project)
+    assert not located.cache_dir.exists()
+    worker = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=pytest.fail)
+    assert located == worker == replace(base, python=python, cache_dir=worker.cache_dir)
+    assert worker.cache_dir.is_dir()
+    assert worker.cache_dir != base.cache_dir
 
 
 def test_packages_of_the_user_are_there_too(base: Worker, project: Path, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from rich.console import Console
 from suite.campaign import steps
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
+from suite.install.bundled_versions import VARIABLE
+from suite.install.other_versions import digest_of
 from suite.install.worker import Worker
 from suite.launch import registry
 from suite.matrix.own_worker import OwnWorker
@@ -88,6 +90,24 @@ def test_each_worker_is_prepared_once_and_each_case_runs_in_its_own(
     prepared.clear()
     steps.provision(planned(environment, tmp_path, case_globs=("*1x1",)))
     assert prepared == []  # no case that was chosen needs it
+
+
+def test_from_a_bundle_cases_have_its_versions_beside_the_hosts_python(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = worker_at(tmp_path / "host")
+    monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: base)
+    monkeypatch.setattr("suite.launch.native.launcher.check_python", lambda *_, **__: {})
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    python = tmp_path / "versions" / digest_of(PACKAGES) / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    base.cache_dir.parent.mkdir()
+    campaign = planned(environment, tmp_path, worker_python=base.python)
+    assert [item.infeasible for item in campaign.planned] == [None] * 4
+    runtime = steps.provision(campaign).runtime
+    assert runtime is not None
+    assert [runtime.worker_of(item.case).python for item in campaign.planned] == [base.python] * 2 + [python] * 2
 
 
 def worker_at(folder: Path) -> Worker:

@@ -1,0 +1,114 @@
+"""A bundle carries other versions of packages, and its host runs the cases that ask for them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from suite.commands import bundle as bundle_command
+from suite.errors import BundleError, WorkerEnvironmentError
+from suite.install import other_versions
+from suite.install.bundled_versions import VARIABLE, asked_by, bundled_python, install_sets
+from suite.install.other_versions import digest_of
+from suite.matrix.file import read_table
+from tests.conftest import CaseMaker
+from tests.fixtures.stand_ins.small_bundles import FILES, make, run_installer
+from tests.fixtures.stand_ins.synthetic_wheels import write_wheel
+
+OLDER = ("newton==1.6.0",)
+
+
+@pytest.fixture
+def python(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The Python of a copy of the worker with an older newton, installed by uv for real."""
+    write_wheel(tmp_path / "index", "newton", "1.6.0", files=FILES["newton"])
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "index"))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    monkeypatch.setattr(other_versions, "IMPORTED", ("newton",))
+    return install_sets(made / "worker/bin/python", [OLDER], on_message=lambda _: None)[OLDER]
+
+
+def test_versions_are_packed_installed_and_come_before_the_workers(
+    made: Path, tmp_path: Path, target: Path, python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = make(made, tmp_path / "plain")
+    index = make(made, tmp_path / "out", versions={OLDER: python})
+    assert (plain["versions"], index["versions"]) == ([], [{"digest": digest_of(OLDER), "packages": [*OLDER]}])
+    done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
+    assert (done.returncode, done.stderr) == (0, "")
+    folder = tmp_path / "in/versions" / digest_of(OLDER)
+    added = [path for path in folder.rglob("*") if path.is_file() and path != folder / "bin/python"]
+    assert index["unpacked_bytes"] - plain["unpacked_bytes"] == sum(path.stat().st_size for path in added)
+    top = {path.name for path in folder.iterdir()}
+    assert top == {"bin", "complete.json", "newton", "newton-1.6.0.dist-info"}
+    assert not (folder / "newton/tests").exists()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "in/versions"))
+    found = bundled_python(OLDER)
+    assert found == folder / "bin/python"
+    ask = "import newton, isaaclab, os, sys; print(newton.VERSION, isaaclab.VERSION, sys.executable, os.getpid())"
+    environ = os.environ | {"PYTHONPATH": str(tmp_path / "in/site")}
+    with subprocess.Popen([found, "-c", ask], env=environ, stdout=subprocess.PIPE, text=True) as asked:
+        said, _ = asked.communicate()
+    assert said == f"1.6.0 3.0.0 {target} {asked.pid}\n"
+
+
+def test_the_launcher_says_where_the_versions_are_and_an_older_bundle_has_none(
+    made: Path, tmp_path: Path, target: Path
+) -> None:
+    index = make(made, tmp_path / "out")
+    del index["versions"]
+    (tmp_path / "out/bundle.json").write_text(json.dumps(index))
+    assert run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target).returncode == 0
+    assert list((tmp_path / "in/versions").iterdir()) == []
+    (tmp_path / "in/labscale/suite/__main__.py").write_text(f"import os; print(os.environ['{VARIABLE}'])")
+    started = subprocess.run([tmp_path / "in/labscale.sh", "plan"], capture_output=True, text=True, check=True)
+    assert started.stdout == f"{tmp_path / 'in/versions'}\n"
+
+
+def test_versions_that_are_not_those_of_the_index_are_not_installed(
+    made: Path, tmp_path: Path, target: Path, python: Path
+) -> None:
+    index = make(made, tmp_path / "out", versions={OLDER: python})
+    (listed,) = index["versions"]
+    for wrong, said in (
+        ({**listed, "packages": ["newton==9.0"]}, "newton on this host is 1.6.0, declared is ==9.0"),
+        ({**listed, "digest": "none"}, "do not have the versions ['newton==1.6.0']. Make the bundle again."),
+    ):
+        (tmp_path / "out/bundle.json").write_text(json.dumps({**index, "versions": [wrong]}))
+        done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
+        assert done.returncode == BundleError.exit_code
+        assert said in done.stderr
+        assert list((tmp_path / "in").iterdir()) == []
+
+
+def test_a_set_that_the_bundle_lacks_is_said_with_those_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bundled_python(OLDER) is None
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(WorkerEnvironmentError, match=r"needs newton==1\.6\.0, .*has no other versions of packages"):
+        bundled_python(OLDER)
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1/complete.json").write_text('{"packages": ["a==1", "b==2"], "set_aside": []}')
+    with pytest.raises(WorkerEnvironmentError, match=r"It has a==1, b==2 .*make the bundle again .* --matrix NAME"):
+        bundled_python(OLDER)
+
+
+def test_a_matrix_names_its_sets_once_and_without_cases_of_other_pins(make_case: CaseMaker) -> None:
+    tables = read_table("releases").series
+    wanted = dict.fromkeys(tuple(packages) for table in tables for packages in table.versions.values())
+    assert bundle_command.versions_of("releases", "cuda") == [*wanted] != []
+    assert bundle_command.versions_of("smoke", "cpu") == []
+    cases = [make_case(rl_library=name, with_packages=OLDER) for name in ("torchrl", "rsl_rl", "rsl_rl")]
+    assert asked_by(cases) == [OLDER]
+    assert asked_by(cases[:1]) == []
+
+
+def test_a_python_that_is_no_environment_is_not_copied(tmp_path: Path) -> None:
+    python = tmp_path / "usr/bin/python"
+    with pytest.raises(BundleError, match=r"newton==1\.6\.0.*usr is no virtual environment.*--worker-python"):
+        install_sets(python, [OLDER], on_message=pytest.fail)
+    assert install_sets(python, [], on_message=pytest.fail) == {}
