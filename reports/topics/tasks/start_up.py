@@ -90,7 +90,7 @@ def _lines_of(both: ColdAndWarm, found: Sequence[ColdAndWarm]) -> list[_Line]:
 
 
 def _differing(both: ColdAndWarm, found: Sequence[ColdAndWarm]) -> str:
-    """What tells the work from that of the other lines."""
+    """Return the words in which the work differs from that of the other lines."""
     ways: tuple[Callable[[Case], str], ...] = (
         lambda case: case.rl_library,
         lambda case: case.stack,

@@ -77,9 +77,9 @@ def _counts(checks: Sequence[Json]) -> Json:
 
 
 def _rounds(one: StoredSet, addresses: dict[int, str]) -> dict[str, list[Json]]:
-    """Count the rounds of each row of the table of hosts: one for all that differ in nothing that it shows.
+    """Return the rounds of each row of the table of hosts, and their first and last start.
 
-    With their first and last start.
+    Those that differ in nothing that the table shows share a row.
     """
     places: dict[str, list[Json]] = {}
     for record in records_of(one):
