@@ -2,6 +2,10 @@
 
     python3 install.py --into DIR [--python PATH] [--parts FOLDER ...]
 
+``install`` is all of it, in order: read ``bundle.json``, check Python and the parts, unpack, write ``labscale.sh`` and
+the Python of each set of other versions, check what that Python finds, and move it all to its place. Each step is a
+function.
+
 It uses the standard library only and runs with Python 3.9 or newer; ``--python`` names the Python 3.12 for labscale.
 """
 
@@ -154,6 +158,16 @@ def _read_index(path: Path) -> dict[str, Any]:
     return bundle
 
 
+def check_python(python: str, wanted: str) -> None:
+    try:
+        done = subprocess.run([python, "-V"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise InstallError(f"{python} does not run: {error}. Name a Python {wanted} with --python.") from error
+    version = done.stdout.strip()
+    if not version.startswith(f"Python {wanted}."):
+        raise InstallError(f"{python} is {version}, the bundle was made for Python {wanted}. Name one with --python.")
+
+
 def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
     """Return the parts in order. Raises InstallError that names every missing or broken part."""
     found, problems = [], []
@@ -177,16 +191,6 @@ def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
             + "\nCopy these here again, or name further folders with --parts."
         )
     return found
-
-
-def check_python(python: str, wanted: str) -> None:
-    try:
-        done = subprocess.run([python, "-V"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise InstallError(f"{python} does not run: {error}. Name a Python {wanted} with --python.") from error
-    version = done.stdout.strip()
-    if not version.startswith(f"Python {wanted}."):
-        raise InstallError(f"{python} is {version}, the bundle was made for Python {wanted}. Name one with --python.")
 
 
 def unpack(parts: list[Path], into: Path) -> None:
