@@ -11,6 +11,7 @@ from typing import Final
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
 from suite.files.cache import cache_root, locked, path_in
+from suite.files.paths import import_path
 from suite.files.wording import last_lines
 from suite.install.pins import sha256
 from suite.schema.record import Assets
@@ -66,12 +67,11 @@ def offline_root(key: str, project_root: Path) -> Path:
 
 
 def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPython) -> None:
-    python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
     for abandoned in root.parent.glob(f"{root.name}-*"):  # of a killed build; the lock excludes a running one
         shutil.rmtree(abandoned, ignore_errors=True)
     building = root.with_name(f"{root.name}-building")
     try:
-        done = run([str(python), *BUILD_ASSETS, str(building)], {"PYTHONPATH": python_path, "PYTHONSAFEPATH": "1"})
+        done = run([str(python), *BUILD_ASSETS, str(building)], import_path(project_root, os.environ.get("PYTHONPATH")))
         if done.returncode != 0 or not (building / "manifest.json").exists():
             raise WorkerEnvironmentError(
                 f"{python} {' '.join(BUILD_ASSETS)} could not build the offline assets, exit code {done.returncode}:\n"

@@ -5,6 +5,7 @@ versions and on which day, and its SHA-256. The worker environment is installed 
 """
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
-from suite.files.paths import ROOT
+from suite.files.paths import ROOT, import_path
 from suite.files.wording import last_lines
 from suite.install.pins import sha256
 from suite.install.worker import Worker, provision_worker
@@ -57,8 +58,7 @@ def draw(view: View, file: Path, worker: Worker) -> dict[str, str]:
     """
     asked = {**asdict(view), "file": str(file)}
     environment = {
-        "PYTHONPATH": str(ROOT),
-        "PYTHONSAFEPATH": "1",
+        **import_path(ROOT, os.environ.get("PYTHONPATH")),
         "WARP_CACHE_PATH": str(worker.cache_dir / "warp"),
         **({"ISAACSIM_ASSET_ROOT": str(worker.asset_root)} if worker.asset_root else {}),
     }

@@ -3,13 +3,13 @@
 Pure: nothing here looks at the machine or starts anything.
 """
 
-import os
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from suite.errors import UsageError
+from suite.files.paths import import_path
 from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, CostEntry, LibraryEntry, TaskEntry
 from suite.matrix.minibatch import nearest_divisors
@@ -124,9 +124,7 @@ def render_launch(
         env["CUDA_VISIBLE_DEVICES"] = ",".join(name.strip() for name in [*names][: case.nproc_per_node])
     if case.seed_per_round:
         env[ROUND_VARIABLE] = str(round_index)
-    # finds tasks.worker: the project is not installed in the worker's environment
-    env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
-    env["PYTHONSAFEPATH"] = "1"  # or else a folder ``tasks`` below the current one would be taken for it
+    env |= import_path(project_root, python_path)  # the project is not installed in the worker's environment
     return Launch(
         case=case,
         round=round_index,

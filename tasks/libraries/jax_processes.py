@@ -17,13 +17,25 @@ if TYPE_CHECKING:
     from tasks.rank.context import RankContext
     from tasks.rank.process_group import Ranks
 
+# XLA's own kernel for all-reduce calls ncclGetPeerDevicePointer, which NCCL has since 2.29.2. torch 2.11.0 has 2.28.9.
+_ALL_REDUCE_OF_NCCL: Final = "--xla_gpu_experimental_use_collective_kernels="
 _PORT: Final = "labscale/jax/port"  # in the store that joined torch's ranks
 
 
 def variables(
-    *, rank: int, local_rank: int, world_size: int, on_gpu: bool, threads: int, coordinator: tuple[str, int] | None
+    *,
+    rank: int,
+    local_rank: int,
+    world_size: int,
+    on_gpu: bool,
+    threads: int,
+    coordinator: tuple[str, int] | None,
+    xla_flags: str | None = None,
 ) -> dict[str, str]:
-    """Return what JAX and skrl read of one rank. ``coordinator``: host and port where rank 0 starts JAX's service."""
+    """Return what JAX and skrl read of one rank.
+
+    ``coordinator``: host and port where rank 0 starts JAX's service. ``xla_flags``: the user's, which win.
+    """
     own = {
         "JAX_PLATFORMS": "cuda,cpu" if on_gpu else "cpu",  # JAX fails without the first; it would train on the CPU
         "JAX_CUDA_VISIBLE_DEVICES": str(local_rank),  # JAX would take memory on every GPU
@@ -33,6 +45,8 @@ def variables(
     if coordinator is None:
         return own
     host, port = coordinator
+    if on_gpu:
+        own["XLA_FLAGS"] = " ".join(filter(None, (_ALL_REDUCE_OF_NCCL, xla_flags)))
     return own | {
         "JAX_COORDINATOR_ADDR": host,
         "JAX_COORDINATOR_PORT": str(port),
@@ -61,6 +75,7 @@ def joined(context: "RankContext") -> Iterator[None]:
         on_gpu=context.device.type == "cuda",
         threads=torch.get_num_threads(),
         coordinator=_coordinator(ranks) if ranks.is_distributed else None,
+        xla_flags=os.environ.get("XLA_FLAGS"),
     )
     try:
         yield

@@ -18,6 +18,7 @@ from suite.env_check.probes.run import last_answer
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
 from suite.external import parent_death
 from suite.files.json_file import explained, read_json_or_none, replace_json
+from suite.files.paths import import_path
 from suite.files.toml_file import TomlTable, Tuple
 from suite.files.wording import last_lines
 from suite.install.pins import sha256
@@ -115,8 +116,8 @@ def _choices(entry: StackEntry) -> list[Sequence[str]]:
 
 
 def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
-    python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
-    done = parent_death.run(argv, {"PYTHONPATH": python_path, "PYTHONSAFEPATH": "1", "CUDA_VISIBLE_DEVICES": ""})
+    variables = import_path(project_root, os.environ.get("PYTHONPATH"))
+    done = parent_death.run(argv, variables | {"CUDA_VISIBLE_DEVICES": ""})
     try:
         return Answers.model_validate_json(json.dumps(last_answer(done.stdout))).answers
     except ValidationError as error:

@@ -3,7 +3,6 @@
 The worker's Python runs ``tasks.nccl_probe`` in its own process, which may crash or hang.
 """
 
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from suite.env_check.gpu import nccl_paths
 from suite.env_check.gpu.nccl_paths import PathTry
 from suite.env_check.host.exists import is_there
 from suite.external.program import ProgramRun, run_program
-from suite.files.paths import ROOT
+from suite.files.paths import ROOT, import_path
 
 TIMEOUT_S: Final = 120.0
 RETRY_TIMEOUT_S: Final = 45.0  # torch is in the disk cache by then; all tries fit into a node's timeout
@@ -89,7 +88,7 @@ def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT
             environ={
                 "NCCL_DEBUG": "WARN",
                 **environ,
-                "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), environ.get("PYTHONPATH")))),
+                **import_path(ROOT, environ.get("PYTHONPATH")),
             },
             timeout_s=timeout_s,
         )

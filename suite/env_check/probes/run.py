@@ -4,14 +4,13 @@ labscale never loads a driver into its own process.
 """
 
 import json
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from suite.external.program import run_program
-from suite.files.paths import ROOT
+from suite.files.paths import ROOT, import_path
 
 STDERR_CHARACTERS: Final = 4000  # kept of the standard error of the probe and its drivers
 
@@ -55,8 +54,8 @@ def how_it_ended(process: Ended) -> str:
 def run_probe(module: str, *arguments: str, environ: Mapping[str, str], timeout_s: float) -> ProbeRun:
     """Run ``python -m suite.env_check.<module> <arguments>`` for at most ``timeout_s``."""
     run = run_program(
-        (sys.executable, "-P", "-m", f"suite.env_check.{module}", *arguments),
-        environ={**environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), environ.get("PYTHONPATH"))))},
+        (sys.executable, "-m", f"suite.env_check.{module}", *arguments),
+        environ={**environ, **import_path(ROOT, environ.get("PYTHONPATH"))},
         timeout_s=timeout_s,
     )
     answer = last_answer(run.stdout)

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,13 +47,16 @@ def test_versions_are_packed_installed_and_come_before_the_workers(
     assert top == {"bin", "complete.json", "newton", "newton-1.6.0.dist-info"}
     assert not (folder / "newton/tests").exists()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "in/versions"))
-    found = bundled_python(OLDER)
+    monkeypatch.setattr(sys, "executable", str(target))
+    found = bundled_python(OLDER, target)
     assert found == folder / "bin/python"
     ask = "import newton, isaaclab, os, sys; print(newton.VERSION, isaaclab.VERSION, sys.executable, os.getpid())"
     environ = os.environ | {"PYTHONPATH": str(tmp_path / "in/site")}
     with subprocess.Popen([found, "-c", ask], env=environ, stdout=subprocess.PIPE, text=True) as asked:
         said, _ = asked.communicate()
     assert said == f"1.6.0 3.0.0 {target} {asked.pid}\n"
+    with pytest.raises(WorkerEnvironmentError, match=f"this bundle has for {target}; --worker-python is /other/p"):
+        bundled_python(OLDER, Path("/other/python"))
 
 
 def test_the_launcher_says_where_the_versions_are_and_an_older_bundle_has_none(
@@ -87,14 +91,15 @@ def test_versions_that_are_not_those_of_the_index_are_not_installed(
 def test_a_set_that_the_bundle_lacks_is_said_with_those_that_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert bundled_python(OLDER) is None
+    python = Path(sys.executable)
+    assert bundled_python(OLDER, python) is None
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     with pytest.raises(WorkerEnvironmentError, match=r"needs newton==1\.6\.0, .*has no other versions of packages"):
-        bundled_python(OLDER)
+        bundled_python(OLDER, python)
     (tmp_path / "1").mkdir()
     (tmp_path / "1/complete.json").write_text('{"packages": ["a==1", "b==2"], "set_aside": []}')
     with pytest.raises(WorkerEnvironmentError, match=r"It has a==1, b==2 .*make the bundle again .* --matrix NAME"):
-        bundled_python(OLDER)
+        bundled_python(OLDER, python)
 
 
 def test_a_matrix_names_its_sets_once_and_without_cases_of_other_pins(make_case: CaseMaker) -> None:

@@ -10,11 +10,17 @@ JOINING = {
 }  # fmt: skip
 
 
-def of(rank: int = 0, *, world_size: int = 1, on_gpu: bool = True) -> dict[str, str]:
+def of(rank: int = 0, *, world_size: int = 1, on_gpu: bool = True, xla_flags: str | None = None) -> dict[str, str]:
     """Variables of a rank, four of which are on a node."""
     coordinator = ("node-0", 4321) if world_size > 1 else None
     return variables(
-        rank=rank, local_rank=rank % 4, world_size=world_size, on_gpu=on_gpu, threads=6, coordinator=coordinator
+        rank=rank,
+        local_rank=rank % 4,
+        world_size=world_size,
+        on_gpu=on_gpu,
+        threads=6,
+        coordinator=coordinator,
+        xla_flags=xla_flags,
     )
 
 
@@ -41,3 +47,10 @@ def test_jax_shares_the_gpu_and_the_cores(world_size: int) -> None:
 def test_jax_does_not_train_on_the_cpu_where_a_gpu_is_asked_for() -> None:
     assert of()["JAX_PLATFORMS"].split(",")[0] == "cuda"
     assert of(on_gpu=False)["JAX_PLATFORMS"] == "cpu"
+
+
+def test_several_gpus_reduce_by_nccl_unless_the_user_decides_otherwise() -> None:
+    flag = "--xla_gpu_experimental_use_collective_kernels="
+    assert of(world_size=2)["XLA_FLAGS"] == flag
+    assert of(world_size=2, xla_flags="--mine")["XLA_FLAGS"] == f"{flag} --mine"
+    assert "XLA_FLAGS" not in of() | of(world_size=2, on_gpu=False)
