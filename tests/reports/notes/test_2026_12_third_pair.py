@@ -41,7 +41,7 @@ def test_skrl_with_torch_and_with_jax() -> None:
 def test_the_third_pair_of_h200s() -> None:
     runs = [record for name in (JAX, SHARED) for record in runs_of(set_of(name))]
     settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"and on the third {settled} of {len(runs)}. Their" in NOTES
+    assert f"on the third {settled} of {len(runs)}, and" in NOTES
     assert {record.environment.host_label for record in runs} == {"two GPUs (host W)"}
     for name, commit in ((JAX, "0afe994"), (SHARED, "655d21f")):
         assert {str(record.environment.git_commit)[:7] for record in runs_of(set_of(name))} == {commit}
