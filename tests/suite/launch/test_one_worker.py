@@ -1,6 +1,7 @@
 """Where cases may have a worker of their own, and that the plan says why elsewhere."""
 
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,7 @@ def test_from_a_bundle_cases_have_its_versions_beside_the_hosts_python(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = worker_at(tmp_path / "host")
+    monkeypatch.setattr(sys, "executable", str(base.python))  # as labscale.sh starts labscale
     monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: base)
     monkeypatch.setattr("suite.launch.native.launcher.check_python", lambda *_, **__: {})
     monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
