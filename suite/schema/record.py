@@ -34,9 +34,9 @@ from suite.schema.turns import TurnsTaken
 # 4 (2026-11-26): a case has ``seed_per_round``.
 # 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``. A rank's
 #   settings have what is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in
-#   it and how long that took. The libraries ``skrl_jax``, whose ranks' settings have ``jax_platform``, ``torchrl`` and
-#   ``lerobot`` are new, and so are the workloads ``collection``, ``collection_ray``, ``async_pipeline``,
-#   ``policy_rollout`` and ``dataset_recording``.
+#   it and how long that took. The libraries ``skrl_jax`` (its ranks' settings have ``jax_platform`` and ``xla_flags``),
+#   ``torchrl`` and ``lerobot`` are new, and so are the workloads ``collection``, ``collection_ray``,
+#   ``async_pipeline``, ``policy_rollout`` and ``dataset_recording``.
 SCHEMA_VERSION: Final = 5
 
 # skrl_jax is skrl with JAX: another program than with torch, with other packages, so a library of its own. lerobot

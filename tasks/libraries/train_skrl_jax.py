@@ -7,6 +7,7 @@ rollout ends counts as learning: storing a transition.
 """
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -48,7 +49,8 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         from skrl.utils.runner.jax import Runner
 
         runner = Runner(env, settings)
-        context.log.write("settings", settings={"jax_platform": skrl.config.jax.device.platform})
+        asked = {"jax_platform": skrl.config.jax.device.platform, "xla_flags": os.environ.get("XLA_FLAGS")}
+        context.log.write("settings", settings=asked)
         determinism.of_torch(context)
         agent = runner.agent
         _wait_in_sections(agent, context.timer)

@@ -1,5 +1,6 @@
 """What skrl does in real training with JAX alone; what all libraries do is in ``tests/tasks/test_worker.py``."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def test_jax_trains_two_networks_whose_gradients_are_reduced_at_each_optimiser_s
     assert workload["agent.models.separate"] is True  # the agent itself says False
     for rank in trained.record.ranks:
         assert (rank.settings["jax_platform"], rank.settings["versions.jax"]) == ("cpu", "0.12.0.1")
+        assert rank.settings["xla_flags"] == os.environ.get("XLA_FLAGS")
         assert rank.samples["all_reduce_calls"][2] == 2 * trained.case.optimiser_steps
 
 
