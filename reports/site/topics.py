@@ -23,6 +23,7 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "pipeline": {},
     "lerobot": {},
     "history": {"compare": "command"},
+    "releases": {},
     "acceptance": {},
     "trust": {},
     "data": {"export": "export"},

@@ -7,7 +7,7 @@ from typing import Final
 from reports.analysis.environments import PACKAGE_OF, commit_of
 from reports.sets.version import Version
 from reports.topics.history.over_versions import AXIS_PACKAGES
-from suite.files.wording import counted
+from suite.files.wording import counted, joined
 from suite.schema.record import CaseResult
 
 PACKAGES: Final[Mapping[str, str]] = {
@@ -62,8 +62,11 @@ class Runs:
 
 
 def software(before: Version, now: Version) -> tuple[Condition, ...]:
-    """Compare the versions of packages and of the driver. A package that neither side recorded is left out."""
-    old, new = (_software(compared_results(version)) for version in (before, now))
+    """Compare the versions of packages and of the driver. A package that neither side recorded is left out.
+
+    Cases with other versions than the pinned ones do not count: they have a page of their own.
+    """
+    old, new = (_software(_with_pins(compared_results(version))) for version in (before, now))
     return _compared({name: value for name, value in old.items() if {value, new[name]} != {NOT_RECORDED}}, new)
 
 
@@ -86,6 +89,10 @@ def _compared(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Condition
 def compared_results(version: Version) -> list[CaseResult]:
     """Return what is compared of a version: what completed of the sets whose speeds are shown."""
     return [result for one in version.scaling for result in one.campaign.results if result.completed]
+
+
+def _with_pins(results: Sequence[CaseResult]) -> list[CaseResult]:
+    return [result for result in results if not result.case.with_packages]
 
 
 def _software(results: Sequence[CaseResult]) -> dict[str, str]:
@@ -122,4 +129,4 @@ def runs_of(results: Sequence[CaseResult]) -> Runs:
 
 
 def _distinct(values: Iterable[object]) -> str:
-    return " and ".join(sorted({str(value) for value in values if value is not None})) or NOT_RECORDED
+    return joined(sorted({str(value) for value in values if value is not None})) or NOT_RECORDED

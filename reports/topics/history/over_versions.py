@@ -14,7 +14,7 @@ from reports.analysis.same_work import work_of
 from reports.analysis.scaling.lines import Line, Point, without_needless_rule
 from reports.sets.version import Version
 from reports.topics.history.comparison import DEFAULT_THRESHOLD, Sign, direction
-from suite.files.wording import are, counted
+from suite.files.wording import are, counted, joined
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate
 
 AXIS_PACKAGES: Final = {"Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch"}
@@ -132,7 +132,7 @@ def answer(before: str, found: Sequence[Change]) -> str:
     is_sure = any(each.sign for each in found)
     begin = "Speed-ups changed" if is_sure else "No speed-up has surely changed"
     of = f"of {counted(len(found), 'comparison')} of {number} on the same GPUs"
-    return f"{begin} since version {before}: {of}, {' and '.join(said)}."
+    return f"{begin} since version {before}: {of}, {joined(said)}."
 
 
 def _change(before: Measured, now: Measured) -> Change:

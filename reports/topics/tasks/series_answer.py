@@ -15,7 +15,7 @@ from reports.display.html import count, estimated, interval_of, ratio, seconds
 from reports.display.series_tables import environments_text, ranks_text
 from reports.topics.tasks.overview import most_frames
 from reports.topics.tasks.start_up import start_up_answer
-from suite.files.wording import counted
+from suite.files.wording import counted, joined
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 MOST_STACKS: Final = 2  # that are said; the rest has them all
@@ -134,9 +134,10 @@ def _settings(parts: Sequence[Campaign]) -> str:
         return "No case completed both with the change and as shipped, so nothing is known of what it costs."
     most = max((gain for _, gain in found), key=lambda gain: gain.rounds)
     alike = [(value, gain) for value, gain in found if gain.closed == most.closed]
-    said = (f"{estimated(value)} times with {', '.join(gain.changes)} ({gain.speed})" for value, gain in alike)
+    base = "the pinned versions" if all(gain.case.with_packages for _, gain in alike) else "the settings as shipped"
+    said = [f"{estimated(value)} times with {', '.join(gain.changes)} ({gain.speed})" for value, gain in alike]
     return (
-        f"Compared with the settings as shipped, the frames per second are {' and '.join(said)}, with"
+        f"Compared with {base}, the frames per second are {joined(said)}, with"
         f" {most.case.rl_library} on {ranks_text(most.case)}{_few(min(most.rounds, most.closed_rounds))}."
     )
 

@@ -15,7 +15,7 @@ from reports.verification.pages.others import clock, nodes, published_beside, st
 from reports.verification.pages.overview import counts, explore, files, first_page, limits, measured_before, support
 from reports.verification.pages.tasks import charts, remarks, scaling, starts
 from reports.verification.pages.tuning import division, learning
-from reports.verification.pages.ways_to_run import determinism, lerobot, pipelines, shared_gpu, turns
+from reports.verification.pages.ways_to_run import determinism, lerobot, pipelines, releases, shared_gpu, turns
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.shape import read_json
 from reports.verification.samples.stored_version import (
@@ -55,6 +55,7 @@ PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
     "pipeline": pipelines.figures,
     "published": published_beside.figures,
     "ray": pipelines.ray_figures,
+    "releases": releases.figures,
     "remarks": remarks.figures,
     "scaling": scaling.figures,
     "shared-gpu": shared_gpu.figures,

@@ -1,0 +1,1 @@
+"""What other versions of packages change in speed and starts."""

@@ -1,0 +1,140 @@
+"""Other versions of packages: the answer, and of every set a chart and tables of speeds and of starts."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from reports.analysis.curves import task_name
+from reports.analysis.rows import case_times, rounds_settled
+from reports.display.charts.ratios import ratio_lines
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    estimated,
+    html_table,
+    ratio,
+    rounds_text,
+    seconds,
+    together,
+)
+from reports.display.per_set import failures_in_words, under_titles
+from reports.sets.version import ResultSet, Version
+from reports.topics.releases.model import Release, frames_range, releases
+from suite.files.wording import are, counted, joined
+from suite.statistics.intervals import median_of
+from suite.statistics.noise import Speed
+
+SPEEDS: Final = (
+    "Case",
+    "Versions",
+    "Instead of",
+    "Pinned, s/iteration",
+    "Other, s/iteration",
+    "Frames/s, over pinned",
+)
+SPEEDS_IN_WORDS: Final = ("Runs: pinned, other", "Against the noise")
+STARTS: Final = ("Case", "Versions", "Instead of", "Start", "Pinned, s", "Other, s", "Times as long")
+WORDS: Final[Mapping[Speed, str]] = {
+    "faster": "faster",
+    "slower": "slower",
+    "within the noise": "within the noise",
+    "unknown": "of too few runs",
+}
+
+
+def has_releases(version: Version) -> bool:
+    return any(releases(one.campaign) for one in version.scaling)
+
+
+def answer(version: Version) -> Html:
+    """Say how many comparisons show a difference, and how large differences are."""
+    found = [release for one in version.scaling for release in releases(one.campaign)]
+    return answer_of_page(_answer([release for release in found if release.frames]))
+
+
+def sets(version: Version) -> Html:
+    """Of every set with other versions of packages a chart, tables, and what did not complete."""
+    return under_titles(
+        [one for one in version.scaling if releases(one.campaign)],
+        lambda one: together(_shown(one, releases(one.campaign))),
+        are_named=version.must_name_sets,
+    )
+
+
+def _answer(timed: Sequence[Release]) -> str:
+    ends = frames_range(timed)
+    if ends is None:
+        return "No case completed both with another version and with the pinned one, so no difference is known."
+    words = Counter(release.speed for release in timed)
+    said = [f"{words[speed]} {are(words[speed])} {word}" for speed, word in WORDS.items() if words[speed]]
+    is_sure = words["faster"] or words["slower"]
+    begin = "Some other versions change the speed" if is_sure else "No other version is surely faster or slower"
+    low, high = (ratio(end) for end in ends)
+    times = f"{low} times" if low == high else f"{low} to {high} times"
+    return (
+        f"{begin}: of {counted(len(timed), 'comparison')} with the pinned one, {joined(said)}."
+        f" Other versions make {times} the frames per second."
+    )
+
+
+def _shown(one: ResultSet, found: Sequence[Release]) -> list[Displayed]:
+    timed = [release for release in found if release.frames]
+    started = [release for release in found if any(release.starts_s)]
+    parts: list[Displayed] = []
+    if timed:
+        table = html_table(
+            [*SPEEDS, *SPEEDS_IN_WORDS],
+            map(_speed, timed),
+            label=f"Speeds with other versions, {one.title or one.name}",
+            num_text_columns=3,
+            text_headings=SPEEDS_IN_WORDS,
+        )
+        drawn = ratio_lines(
+            one.campaign,
+            {name: (each.other.case.case_id, each.frames) for name, each in _named(timed).items() if each.frames},
+            chart="releases",
+            title="Times the frames/s of the pinned version",
+            said="Frames per second with another version over those of the same case with the pinned one.",
+            data=table,
+        )
+        parts += [drawn, table]
+    if started:
+        label = f"Starts with other versions, {one.title or one.name}"
+        parts.append(html_table(STARTS, map(_start, started), label=label, num_text_columns=4))
+    return [*parts, *failures_in_words(release.other for release in found)]
+
+
+def _named(found: Sequence[Release]) -> dict[str, Release]:
+    """Return the cases by label: the packages, with the task and the library where there are several."""
+    works = {_work(release) for release in found}
+    return {
+        ", ".join([*([] if len(works) == 1 else [_work(release)]), _spoken(release.packages)]): release
+        for release in found
+    }
+
+
+def _work(release: Release) -> str:
+    case = release.other.case
+    return f"{task_name(case.task)}, {case.rl_library}, {case.series}"
+
+
+def _spoken(packages: Sequence[str]) -> str:
+    """``newton 1.6.0, warp-lang 1.18.0``."""
+    return ", ".join(package.replace("==", " ") for package in packages)
+
+
+def _speed(release: Release) -> list[str]:
+    both = (release.pinned, release.other)
+    runs = rounds_text([len(each.completed) for each in both], [rounds_settled(each) for each in both])
+    times = (estimated(median_of(case_times(each).times_s.values()), seconds) for each in both)
+    return [*_first(release), *times, estimated(release.frames), runs, release.speed]
+
+
+def _start(release: Release) -> list[str]:
+    times = (estimated(start_s, seconds) for start_s in release.starts_s)
+    return [*_first(release), release.start, *times, estimated(release.start_longer)]
+
+
+def _first(release: Release) -> list[str]:
+    return [release.other.case.case_id, _spoken(release.packages), _spoken(release.pinned_versions)]

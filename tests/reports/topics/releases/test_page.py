@@ -1,0 +1,130 @@
+"""Other versions of packages beside the pinned ones, of GENERATED results and of those in git."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from reports.sets.version import Version, read_version
+from reports.site.pages import page_sources
+from reports.topics.releases import page
+from reports.topics.releases.figures import release_figures
+from reports.topics.releases.model import releases
+from reports.verification.pages.every_page import check_page
+from reports.verification.pages.ways_to_run import releases as verifier
+from reports.verification.samples.set_folder import read_set
+from reports.verification.samples.stored_version import StoredVersion
+from suite.schema.record import Case, CaseResult
+from tests.fixtures.results import version_2026_12
+from tests.fixtures.results.generated_results import failed_result, make_case, make_result, write_results
+
+PINNED = make_case("cartpole-releases", device="cuda", scaling="weak")
+QUIET = (0.4, 0.401, 0.399)
+
+
+def with_release(package: str, case: Case = PINNED) -> Case:
+    suffix = package.replace("==", "-").replace(".", "-")
+    return replace(case, case_id=f"{case.case_id}-{suffix}", division="open", with_packages=(package,))
+
+
+def ran(case: Case, *times_s: float, newton: str = "1.6.1") -> CaseResult:
+    result = make_result(case, *times_s)
+    settings = {"versions.newton": newton, "versions.warp-lang": "1.17.0"}
+    rounds = (
+        replace(one, ranks=tuple(replace(rank, settings={**rank.settings, **settings}) for rank in one.ranks))
+        for one in result.rounds
+    )
+    return replace(result, rounds=tuple(rounds))
+
+
+def measured() -> list[CaseResult]:
+    """One release takes twice as long, another as long as the pinned one."""
+    return [
+        ran(PINNED, *QUIET),
+        ran(with_release("newton==1.6.0"), *(2 * time_s for time_s in QUIET), newton="1.6.0"),
+        ran(with_release("warp-lang==1.18.0"), 0.405, 0.395, 0.4),
+    ]
+
+
+def starts() -> list[CaseResult]:
+    """Cold starts with the pinned release and with another one."""
+    cold = replace(
+        make_case("cartpole-releases-start-up", device="cuda", scaling="weak"),
+        kernel_cache="empty",
+    )
+    cold = replace(cold, case_id=f"{cold.case_id}-cold")
+    return [ran(cold, *QUIET), ran(with_release("newton==1.6.0", cold), *(2 * time_s for time_s in QUIET))]
+
+
+def version_of(results: Sequence[CaseResult], folder: Path) -> Version:
+    return read_version(write_results(results, folder), name="generated")
+
+
+def test_the_page_opens_with_how_many_versions_differ(tmp_path: Path) -> None:
+    version = version_of(measured(), tmp_path)
+    assert page.answer(version).text == (
+        "Some other versions change the speed: of 2 comparisons with the pinned one, 1 is slower and 1 is within the"
+        " noise. Other versions make 0.50 to 1.00 times the frames per second."
+    )
+    lines = [line for line in page.sets(version).text.splitlines() if "newton 1.6.0" in line]
+    start, speed = sorted((line.split("\t") for line in {*lines} if "\t" in line), key=len)
+    assert start[1:4] == ["newton 1.6.0", "newton 1.6.1", "warm"]
+    assert speed[1:3] == start[1:3]
+    assert speed[-3].startswith("0.50 (")
+    assert speed[-2:] == ["3, 3 (3, 3 settled)", "slower"]
+
+
+def test_with_few_runs_nothing_is_said_to_differ(tmp_path: Path) -> None:
+    few = [ran(PINNED, 0.4), ran(with_release("newton==1.6.0"), 0.8)]
+    said = page.answer(version_of(few, tmp_path)).text
+    assert said.startswith("No other version is surely faster or slower: of 1 comparison with the pinned one, 1 is of")
+    assert said.endswith(" Other versions make 0.50 times the frames per second.")
+
+
+def test_a_release_that_does_not_run_is_listed_with_its_reason(tmp_path: Path) -> None:
+    broken = failed_result(with_release("newton==1.7.0"), outcome="crashed", reason="KeyError: 'path_particle_map'")
+    version = version_of([measured()[0], broken], tmp_path)
+    assert page.answer(version).text.startswith("No case completed both with another version and with the pinned one")
+    assert "run 0: crashed. KeyError: 'path_particle_map'" in page.sets(version).text
+
+
+def test_of_starts_the_times_of_iterations_are_not_compared(tmp_path: Path) -> None:
+    version = version_of(starts(), tmp_path)
+    (release,) = releases(version.sets[0].campaign)
+    assert (release.start, release.frames) == ("cold", None)
+    assert release.start_longer is not None
+    (row,) = [line.split("\t") for line in page.sets(version).text.splitlines() if "-newton-1-6-0" in line]
+    assert row[3] == "cold"
+    assert "so no difference is known" in page.answer(version).text
+
+
+def test_the_verifier_computes_the_same_of_starts(tmp_path: Path) -> None:
+    """Of the starts in git, once as they are and once as if with another version."""
+    cases = shutil.copytree(version_2026_12.FOLDER / "h200-start-up", tmp_path / "starts") / "cases/cartpole-start-up"
+    for path in sorted(cases.iterdir()):
+        text = path.read_text(encoding="utf-8").replace("n4096-1x1", "n4096-1x1-newton-1-6-0")
+        document = json.loads(text, object_hook=_with_newton)
+        path.with_name(path.name.replace("1x1", "1x1-newton-1-6-0")).write_text(json.dumps(document), encoding="utf-8")
+    published = {**release_figures(read_version(tmp_path, name="v"))}
+    assert [published[name]["start_ratio"] for name in published if name != "all"] == [1.0, 1.0]
+    case_id = "starts: cartpole-start-up/rsl_rl-kitless-n4096-1x1-newton-1-6-0"
+    assert {*published} == {case_id, f"{case_id}-cold", "all"}
+    again = verifier.figures(StoredVersion(sets=(read_set(tmp_path / "starts", root=tmp_path),)))
+    assert [*check_page("page_figures.json", "releases", published, again)] == []
+
+
+def _with_newton(found: dict[str, Any]) -> dict[str, Any]:
+    is_case = {"case_id", "num_envs"} <= found.keys()
+    return {**found, "division": "open", "with_packages": ["newton==1.6.0"]} if is_case else found
+
+
+def test_a_version_without_other_releases_has_no_page(tmp_path: Path) -> None:
+    assert "releases" not in page_sources(version_of([ran(PINNED, *QUIET)], tmp_path / "pinned"))
+    assert "releases" in page_sources(version_of(measured(), tmp_path / "both"))
+
+
+def test_newton_and_warp_on_an_h200() -> None:
+    said = page.answer(version_2026_12.version()).text
+    assert said.startswith("No other version is surely faster or slower: of 3 comparisons with the pinned one, 3 are ")
