@@ -101,7 +101,7 @@ def test_of_starts_the_times_of_iterations_are_not_compared(tmp_path: Path) -> N
 
 
 def test_the_verifier_computes_the_same_of_starts(tmp_path: Path) -> None:
-    """Of the starts in git, once as they are and once as if with another version."""
+    """Starts in git, once as they are and once as if they had another version."""
     cases = shutil.copytree(version_2026_12.FOLDER / "h200-start-up", tmp_path / "starts") / "cases/cartpole-start-up"
     for path in sorted(cases.iterdir()):
         text = path.read_text(encoding="utf-8").replace("n4096-1x1", "n4096-1x1-newton-1-6-0")
