@@ -94,7 +94,7 @@ def _shown(one: ResultSet, found: Sequence[Release]) -> list[Displayed]:
             one.campaign,
             {name: (each.other.case.case_id, each.frames) for name, each in _named(timed).items() if each.frames},
             chart="releases",
-            title="Times the frames/s of the pinned version",
+            title="Frames/s, pinned is 1",
             said="Frames per second with another version over those of the same case with the pinned one.",
             data=table,
         )

@@ -133,7 +133,11 @@ def _unknown(version: Version) -> str:
 
 
 def _versions(records: Sequence[RunRecord]) -> str:
-    """Such as ``Isaac Lab 3.0.0 · Newton 1.8.0``; of several versions of one package all."""
+    """Such as ``Isaac Lab 3.0.0 · Newton 1.8.0``; of several versions of one package all.
+
+    Versions that a case asked for are left out, unless every case did.
+    """
+    records = [record for record in records if not record.case.with_packages] or records
     named: Mapping[str, str] = {"Isaac Lab": "versions.isaaclab", "Newton": "versions.newton"}
     found = {
         name: sorted({str(value) for record in records for rank in record.ranks if (value := rank.settings.get(key))})

@@ -9,9 +9,11 @@ from typing import Any
 
 from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
+from reports.topics.history.conditions import software
 from reports.topics.releases import page
 from reports.topics.releases.figures import release_figures
 from reports.topics.releases.model import releases
+from reports.topics.results import page as results
 from reports.verification.pages.every_page import check_page
 from reports.verification.pages.ways_to_run import releases as verifier
 from reports.verification.samples.set_folder import read_set
@@ -40,7 +42,7 @@ def ran(case: Case, *times_s: float, newton: str = "1.6.1") -> CaseResult:
 
 
 def measured() -> list[CaseResult]:
-    """One release takes twice as long, another as long as the pinned one."""
+    """One version takes twice as long, another as long as the pinned one."""
     return [
         ran(PINNED, *QUIET),
         ran(with_release("newton==1.6.0"), *(2 * time_s for time_s in QUIET), newton="1.6.0"),
@@ -49,12 +51,9 @@ def measured() -> list[CaseResult]:
 
 
 def starts() -> list[CaseResult]:
-    """Cold starts with the pinned release and with another one."""
-    cold = replace(
-        make_case("cartpole-releases-start-up", device="cuda", scaling="weak"),
-        kernel_cache="empty",
-    )
-    cold = replace(cold, case_id=f"{cold.case_id}-cold")
+    """Cold starts with the pinned version and with another one."""
+    warm = make_case("cartpole-releases-start-up", device="cuda", scaling="weak")
+    cold = replace(warm, case_id=f"{warm.case_id}-cold", kernel_cache="empty")
     return [ran(cold, *QUIET), ran(with_release("newton==1.6.0", cold), *(2 * time_s for time_s in QUIET))]
 
 
@@ -123,6 +122,14 @@ def _with_newton(found: dict[str, Any]) -> dict[str, Any]:
 def test_a_version_without_other_releases_has_no_page(tmp_path: Path) -> None:
     assert "releases" not in page_sources(version_of([ran(PINNED, *QUIET)], tmp_path / "pinned"))
     assert "releases" in page_sources(version_of(measured(), tmp_path / "both"))
+
+
+def test_a_version_that_a_case_asked_for_is_no_changed_software(tmp_path: Path) -> None:
+    older = version_of([ran(PINNED, *QUIET)], tmp_path / "before")
+    now = replace(version_of(measured(), tmp_path / "now"), older=(older,))
+    newton = {each.name: each for each in software(older, now)}["Newton"]
+    assert (newton.before, newton.now) == ("1.6.1", "1.6.1")
+    assert "Newton 1.6.1 · measured" in results.opening(now).text
 
 
 def test_newton_and_warp_on_an_h200() -> None:
