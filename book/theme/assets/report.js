@@ -28,6 +28,8 @@ async function bringToLife(figure) {
   const still = figure.querySelector(".vega-static");
   const live = document.createElement("div");
   live.className = "vega-live";
+  // It takes no room until it is drawn: otherwise what is below moves down and up again, and a reader's place with it.
+  live.style.cssText = `position: absolute; visibility: hidden; width: ${still.clientWidth}px`;
   still.after(live);
   try {
     await loadOnce(`assets/figures-${document.body.dataset.page}.js`);
@@ -36,6 +38,7 @@ async function bringToLife(figure) {
     await vegaEmbed(live, spec, { renderer: "svg", actions: false, ast: true, tooltip: { theme: "custom" } });
     live.querySelector("svg").setAttribute("aria-hidden", "true");
     still.classList.add("only-spoken");
+    live.removeAttribute("style");
     figure.dataset.live = "true";
   } catch (error) {
     live.remove();

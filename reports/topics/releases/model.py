@@ -1,15 +1,16 @@
 """Cases with other versions of packages beside the same case with the pinned ones, of one campaign. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.divisions import Gain, gains
-from reports.analysis.series_kind import change_of
+from reports.analysis.rows import case_times, speedup_of
+from reports.analysis.same_work import work_of
 from reports.analysis.start_ups import start_ups
 from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import is_twin, noise_budget, twin_pairs
 from suite.statistics.intervals import Estimate, median_of, ratio_of
-from suite.statistics.noise import Speed
+from suite.statistics.noise import Speed, against_noise
 from suite.statistics.start_up import Start
 
 
@@ -48,22 +49,25 @@ def frames_range(found: Sequence[Release]) -> tuple[float, float] | None:
 
 
 def _of_series(series: Campaign) -> Iterator[Release]:
-    results = {result.case.case_id: result for result in series.results}
-    for gain in gains(series.results, series.twins):
-        if change_of(gain.case) == "versions":
-            other, pinned = results[gain.case.case_id], results[gain.closed.case_id]
-            yield _release(gain, other, pinned, is_timed=series.kind != "start_up")
+    pinned = {work_of(one.case): one for one in series.results if not (one.case.with_packages or is_twin(one.case))}
+    noise = noise_budget(twin_pairs(series.with_twins))
+    for other in series.results:
+        work = work_of(replace(other.case, division="closed", with_packages=()))
+        if other.case.with_packages and work in pinned:
+            yield _release(other, pinned[work], noise, is_timed=series.kind != "start_up")
 
 
-def _release(gain: Gain, other: CaseResult, pinned: CaseResult, *, is_timed: bool) -> Release:
+def _release(other: CaseResult, pinned: CaseResult, noise: float | None, *, is_timed: bool) -> Release:
     kind: Start = "cold" if other.case.kernel_cache == "empty" else "warm"
     before_s, after_s = _totals_s(pinned, kind), _totals_s(other, kind)
+    times_s, pinned_times_s = case_times(other).times_s, case_times(pinned).times_s
+    frames = speedup_of(times_s, pinned_times_s, work=1) if is_timed and times_s and pinned_times_s else None
     return Release(
         other=other,
         pinned=pinned,
-        packages=gain.changes,
-        frames=gain.gain if is_timed else None,
-        speed=gain.speed if is_timed else "unknown",
+        packages=other.case.with_packages,
+        frames=frames,
+        speed=against_noise(frames, noise),
         start=kind,
         starts_s=(median_of(before_s) if before_s else None, median_of(after_s) if after_s else None),
         start_longer=ratio_of(after_s, before_s) if before_s and after_s else None,

@@ -13,6 +13,18 @@ FOLD = f"document.querySelector('#{SECTION} + p + .fold')"
 HEADING = f"document.getElementById('{SECTION}-speed-up')"  # within the fold
 IS_SEEN = f"{HEADING}.checkVisibility({{contentVisibilityAuto: true}})"
 
+# A second passes between a figure in the page and the end of its drawing, as on a slow machine.
+DRAWN_LATE = """Object.defineProperty(window, "vegaEmbed", {
+  get() { return this.late; },
+  set(draw) {
+    this.late = async (...all) => {
+      const drawn = await draw(...all);
+      await new Promise((end) => setTimeout(end, 1000));
+      return drawn;
+    };
+  },
+});"""
+
 
 @pytest.fixture
 def page(published_site: Path) -> str:
@@ -56,6 +68,18 @@ def test_a_link_on_the_page_opens_the_fold_each_time(page: str, browser: Browser
         tab.wait_for(f"{FOLD}.open && {IS_SEEN}")
         assert abs(top_of(tab, SECTION)) < 100
         tab.value(f"{FOLD}.open = false")
+    tab.close()
+
+
+def test_figures_that_are_drawn_late_do_not_move_the_place_that_a_link_showed(page: str, browser: Browser) -> None:
+    """They are above it. While one was drawn, its static picture was shown too, and went when the place was shown."""
+    tab = Tab.opened(browser, "about:blank", width=DESK_PX)
+    tab.call("Page.addScriptToEvaluateOnNewDocument", source=DRAWN_LATE)
+    tab.call("Page.navigate", url=page)
+    tab.wait_for("document.querySelectorAll('.panels .vega-live svg').length === 2")
+    tab.value(f"document.querySelector('main a[href=\"#{SECTION}\"]').click()")
+    tab.wait_for("document.querySelectorAll('.panels figure[data-live]').length === 2")
+    assert abs(top_of(tab, SECTION)) < 100
     tab.close()
 
 

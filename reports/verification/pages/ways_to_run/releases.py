@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from reports.verification import formulas
 from reports.verification.figures.rows import of_median, of_pair, of_ratio
+from reports.verification.figures.same_work import work_of
 from reports.verification.figures.series import with_cold_starts
 from reports.verification.figures.starts import starts_of
 from reports.verification.finding import Json
-from reports.verification.pages.tuning.changed_settings import Pair, changed_pairs, gain_of
-from reports.verification.samples.round_facts import trainings
+from reports.verification.pages.tuning.changed_settings import Pair, gain_of
+from reports.verification.samples.case_file import TWIN_SUFFIX, StoredCase
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -24,11 +25,17 @@ def figures(version: StoredVersion) -> dict[str, Json]:
 
 
 def _pairs(one: StoredSet) -> Iterator[Pair]:
-    """Yield those that differ in nothing else that has a page: they are neither deterministic nor share a GPU."""
-    for pair in changed_pairs(one):
-        case = pair[1].case
-        if case.get("with_packages") and not case.get("deterministic") and trainings(case) == 1:
-            yield pair
+    """Yield each case with other versions, after the case of its series that differs in nothing else."""
+    cases = [stored for stored in one.in_order if not stored.case_id.endswith(TWIN_SUFFIX)]
+    pinned = {_key(stored): stored for stored in cases if not stored.case.get("with_packages")}
+    for stored in cases:
+        if stored.case.get("with_packages") and _key(stored) in pinned:
+            yield pinned[_key(stored)], stored
+
+
+def _key(stored: StoredCase) -> tuple[object, ...]:
+    with_pins = {"with_packages": [], "division": "closed"} if stored.case.get("with_packages") else {}
+    return stored.case["series"], work_of(stored.case, **with_pins)
 
 
 def _figures(one: StoredSet, pair: Pair) -> Json:

@@ -89,6 +89,12 @@ def test_a_release_that_does_not_run_is_listed_with_its_reason(tmp_path: Path) -
     assert "run 0: crashed. KeyError: 'path_particle_map'" in page.sets(version).text
 
 
+def test_a_case_that_differs_in_more_is_not_compared(tmp_path: Path) -> None:
+    tuned = replace(with_release("newton==1.6.0"), minibatch_size=2 * PINNED.minibatch_size)
+    version = version_of([measured()[0], ran(tuned, *QUIET)], tmp_path)
+    assert releases(version.sets[0].campaign) == ()
+
+
 def test_of_starts_the_times_of_iterations_are_not_compared(tmp_path: Path) -> None:
     version = version_of(starts(), tmp_path)
     (release,) = releases(version.sets[0].campaign)
