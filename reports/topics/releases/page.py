@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reports.analysis.curves import task_name
 from reports.analysis.rows import case_times, rounds_settled
 from reports.display.charts.ratios import ratio_lines
 from reports.display.html import (
@@ -106,17 +105,12 @@ def _shown(one: ResultSet, found: Sequence[Release]) -> list[Displayed]:
 
 
 def _named(found: Sequence[Release]) -> dict[str, Release]:
-    """Return the cases by label: the packages, with the task and the library where there are several."""
-    works = {_work(release) for release in found}
+    """Return the cases by label: the packages, with the case where there are several."""
+    several = len({release.pinned.case.case_id for release in found}) > 1
     return {
-        ", ".join([*([] if len(works) == 1 else [_work(release)]), _spoken(release.packages)]): release
+        (f"{release.pinned.case.case_id}, " if several else "") + _spoken(release.packages): release
         for release in found
     }
-
-
-def _work(release: Release) -> str:
-    case = release.other.case
-    return f"{task_name(case.task)}, {case.rl_library}, {case.series}"
 
 
 def _spoken(packages: Sequence[str]) -> str:

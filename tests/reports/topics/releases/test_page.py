@@ -75,6 +75,13 @@ def test_the_page_opens_with_how_many_versions_differ(tmp_path: Path) -> None:
     assert speed[-2:] == ["3, 3 (3, 3 settled)", "slower"]
 
 
+def test_the_chart_shows_every_size_of_a_series(tmp_path: Path) -> None:
+    larger = replace(PINNED, case_id=f"{PINNED.case_id}-larger", num_envs=2 * PINNED.num_envs)
+    found = [ran(case, *QUIET) for each in (PINNED, larger) for case in (each, with_release("newton==1.6.0", each))]
+    shown = page.sets(version_of(found, tmp_path)).text
+    assert [f"{case.case_id}, newton 1.6.0: 1.00" in shown for case in (PINNED, larger)] == [True, True]
+
+
 def test_with_few_runs_nothing_is_said_to_differ(tmp_path: Path) -> None:
     few = [ran(PINNED, 0.4), ran(with_release("newton==1.6.0"), 0.8)]
     said = page.answer(version_of(few, tmp_path)).text
