@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from tasks.rank.context import RankContext
     from tasks.rank.process_group import Ranks
 
-# XLA's own kernel for all-reduce calls ncclGetPeerDevicePointer, which NCCL has since 2.29.2. torch 2.11.0 has 2.28.9.
-_ALL_REDUCE_OF_NCCL: Final = "--xla_gpu_experimental_use_collective_kernels="
+_FLAGS_OF_SEVERAL_GPUS: Final = (
+    # XLA's own kernel for all-reduce calls ncclGetPeerDevicePointer of NCCL 2.29.2. torch 2.11.0 has NCCL 2.28.9.
+    "--xla_gpu_experimental_use_collective_kernels=",
+    # XLA would choose kernels by timing them, in each process by itself. Another kernel rounds differently. Processes
+    # that apply the same gradients would end with different parameters, as in two of three runs on two H200s.
+    "--xla_gpu_deterministic_ops=true",
+)
 _PORT: Final = "labscale/jax/port"  # in the store that joined torch's ranks
 
 
@@ -46,7 +51,7 @@ def variables(
         return own
     host, port = coordinator
     if on_gpu:
-        own["XLA_FLAGS"] = " ".join(filter(None, (_ALL_REDUCE_OF_NCCL, xla_flags)))
+        own["XLA_FLAGS"] = " ".join(filter(None, (*_FLAGS_OF_SEVERAL_GPUS, xla_flags)))
     return own | {
         "JAX_COORDINATOR_ADDR": host,
         "JAX_COORDINATOR_PORT": str(port),

@@ -18,7 +18,7 @@ def test_deterministic_settings_with_rl_games() -> None:
 def test_the_fourth_pair_of_h200s() -> None:
     runs = runs_of(set_of(SET))
     settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"on the fourth {settled} of {len(runs)}, and" in NOTES
+    assert f"on the fourth {settled} of {len(runs)}, on" in NOTES
     assert {record.environment.host_label for record in runs} == {"two GPUs (host X)"}
     assert {str(record.environment.git_commit)[:7] for record in runs} == {"f3e1c7a"}
     settings = runs[0].ranks[0].settings

@@ -49,8 +49,8 @@ def test_jax_does_not_train_on_the_cpu_where_a_gpu_is_asked_for() -> None:
     assert of(on_gpu=False)["JAX_PLATFORMS"] == "cpu"
 
 
-def test_several_gpus_reduce_by_nccl_unless_the_user_decides_otherwise() -> None:
-    flag = "--xla_gpu_experimental_use_collective_kernels="
-    assert of(world_size=2)["XLA_FLAGS"] == flag
-    assert of(world_size=2, xla_flags="--mine")["XLA_FLAGS"] == f"{flag} --mine"
+def test_several_gpus_reduce_by_nccl_and_choose_the_same_kernels_unless_the_user_decides_otherwise() -> None:
+    flags = "--xla_gpu_experimental_use_collective_kernels= --xla_gpu_deterministic_ops=true"
+    assert of(world_size=2)["XLA_FLAGS"] == flags
+    assert of(world_size=2, xla_flags="--mine")["XLA_FLAGS"] == f"{flags} --mine"
     assert "XLA_FLAGS" not in of() | of(world_size=2, on_gpu=False)
