@@ -89,7 +89,7 @@ def is_of(warm_up: Case, case: Case) -> bool:
 
 def in_words(case: Case) -> str:
     sizes = f"{counted(case.num_envs, 'environment')} on {counted(case.world_size, 'rank')}"
-    return f"{case.task} with {case.rl_library}, {sizes}"
+    return ", ".join([f"{case.task} with {case.rl_library}, {sizes}", *case.with_packages])
 
 
 def is_warm(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> bool:

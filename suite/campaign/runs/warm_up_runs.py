@@ -28,10 +28,11 @@ def run(campaign: Campaign, folder: Folder) -> None:
     wanted = _wanted(campaign, folder, campaign.runtime)
     if wanted:
         programs = "; ".join(warm_up.in_words(item.case) for item in wanted)
+        come = "comes" if len(wanted) == 1 else "come"
         say(
             campaign.console,
-            f"First {counted(len(wanted), 'warm-up')}, not counted, so that no kernel is compiled while something is "
-            f"timed: {programs}.",
+            f"{counted(len(wanted), 'warm-up')} {come} first, not counted, so that no kernel is compiled while "
+            f"something is timed: {programs}.",
         )
     known = [item.case for item, _ in known_rounds(campaign, folder)]
     runs = [

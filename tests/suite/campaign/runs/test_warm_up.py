@@ -62,6 +62,8 @@ def test_other_versions_compile_kernels_of_their_own() -> None:
     found = warm_ups([case, *others, replace(others[0], rl_library="skrl")])
     assert [one.with_packages for one in found] == [(), ("newton==1",), ("newton==2",)]
     assert len({one.case_id for one in found}) == 3
+    said = [warm_up.in_words(one) for one in found]
+    assert said == [said[0], f"{said[0]}, newton==1", f"{said[0]}, newton==2"]
     assert [warm_up.is_of(one, others[0]) for one in found] == [False, True, False]
 
 
@@ -143,6 +145,7 @@ def test_warm_ups_run_first_count_nowhere_and_are_said(warming: Warming) -> None
     text = said(warming.go_on())
     assert warming.started == [*WARM_UPS, *ROUNDS]
     assert text.count("warm-up, not counted") == 2 * len(WARM_UPS)
+    assert "2 warm-ups come first, not counted, so that no kernel is compiled while something is timed: " in text
     assert f"[{len(WARM_UPS)}/{len(WARM_UPS)}] {WARM_UPS[-1]} round 0" in text
     assert sorted(record.case.case_id for record in records(warming.out)) == sorted(ROUNDS)
     kept = store.read_record(warming.out / "warm-up" / "raw" / WARM_UPS[0] / "r0" / "record.json")
