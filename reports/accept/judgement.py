@@ -1,6 +1,7 @@
 """A machine judged: each of its cases and parts among those of published machines with the same GPU model. Pure.
 
-The cases decide; if no run of a case completed, nothing is accepted. A part says where a slow machine loses its time:
+The cases decide; if no run of a case completed, nothing is accepted. Series with cold starts have too few iterations to
+say how fast a machine is, so they are left out. A part says where a slow machine loses its time:
 it is slow if it is slow in at least half of the cases of which that can be said.
 """
 
@@ -13,6 +14,7 @@ from typing import Final, Literal
 from reports.accept.parts import PARTS, Part
 from reports.accept.placing import Placed, Word, placed
 from reports.accept.published import Machine, other_versions
+from reports.analysis.curves import measured_for_speed
 from reports.analysis.same_work import work_of
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
@@ -66,9 +68,12 @@ class JudgedPart:
 
     @property
     def worst(self) -> tuple[str, Placed] | None:
-        """The case in which it is furthest above the slowest machine; of those that can be judged, if any can."""
+        """The case in which it is furthest above the slowest machine; of those that can be judged, if any can.
+
+        Of equal ones it is the first by its id.
+        """
         cases = self.decided or {case_id: one for case_id, one in self.cases.items() if one.others}
-        return max(cases.items(), key=lambda item: item[1].over_slowest or 0.0, default=None)
+        return max(sorted(cases.items()), key=lambda item: item[1].over_slowest or 0.0, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,18 +141,15 @@ def _share(part: JudgedPart, one: JudgedCase | None) -> float | None:
 
 def judge(results: Sequence[CaseResult], model: str, machines: Sequence[Machine]) -> Judgement:
     """Judge the completed cases on GPUs among ``machines``, which are other machines with GPUs of ``model``."""
-    completed = [result for result in results if result.completed and result.case.device == "cuda"]
+    on_gpus = [result for result in measured_for_speed(results) if result.case.device == "cuda"]
+    completed = [result for result in on_gpus if result.completed]
     cases = tuple(_judged(result, machines) for result in completed)
     drivers = {record.environment.driver_version for result in completed for record in result.completed}
     return Judgement(
         model=model,
         machines=tuple(machine.name for machine in machines),
         cases=cases,
-        failed=tuple(
-            result.case.case_id
-            for result in results
-            if result.case.device == "cuda" and result.begun and not result.completed
-        ),
+        failed=tuple(result.case.case_id for result in on_gpus if result.begun and not result.completed),
         parts=tuple(
             JudgedPart(
                 part=part,

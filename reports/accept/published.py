@@ -2,6 +2,7 @@
 
 A machine is a host of one label on one day, in the sets of the same people. Archived sets are left out, since evidence
 of their runs is missing, and so is every run that is not known to have run alone: its machine may have looked slow.
+Series with cold starts are left out too: their few iterations are slow on any machine.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from reports.analysis.curves import measured_for_speed
 from reports.analysis.same_work import Work, work_of
 from reports.sets.version import ResultSet, Version, read_version, version_order
 from suite.errors import UsageError
@@ -110,7 +112,7 @@ def _runs(versions: Iterable[Version]) -> Iterator[tuple[ResultSet, RunRecord]]:
         for one in version.sets:
             if one.role == "archive":
                 continue
-            for result in version.beside_others[one.name]:
+            for result in measured_for_speed(version.beside_others[one.name]):
                 for record in result.completed:
                     if record.case.device == "cuda" and record.environment.gpus and record.neighbours == 0:
                         yield one, record

@@ -84,6 +84,8 @@ def _beside(found: Judgement) -> Iterator[str]:
 def _nothing_comparable(found: Judgement) -> str:
     if found.failed:
         return f"no run completed of {', '.join(found.failed)}."
+    if not found.cases:
+        return "cold and warm starts are not compared, and nothing else ran on a GPU."
     if not found.machines:
         return f"no other machine with {found.model} is published."
     reasons = dict.fromkeys(one.reason for one in found.cases)

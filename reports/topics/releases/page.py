@@ -49,7 +49,9 @@ def has_releases(version: Version) -> bool:
 def answer(version: Version) -> Html:
     """Say how many comparisons show a difference, and how large differences are."""
     found = [release for one in version.scaling for release in releases(one.campaign)]
-    return answer_of_page(_answer([release for release in found if release.frames]))
+    said = (_of_speeds([release for release in found if release.frames]), _of_starts(found))
+    nothing = "No case completed both with another version and with the pinned one, so no difference is known."
+    return answer_of_page(" ".join(filter(None, said)) or nothing)
 
 
 def sets(version: Version) -> Html:
@@ -61,10 +63,10 @@ def sets(version: Version) -> Html:
     )
 
 
-def _answer(timed: Sequence[Release]) -> str:
+def _of_speeds(timed: Sequence[Release]) -> str | None:
     ends = frames_range(timed)
     if ends is None:
-        return "No case completed both with another version and with the pinned one, so no difference is known."
+        return None
     words = Counter(release.speed for release in timed)
     said = [f"{words[speed]} {are(words[speed])} {word}" for speed, word in WORDS.items() if words[speed]]
     is_sure = words["faster"] or words["slower"]
@@ -75,6 +77,18 @@ def _answer(timed: Sequence[Release]) -> str:
         f"{begin}: of {counted(len(timed), 'comparison')} with the pinned one, {joined(said)}."
         f" Other versions make {times} the frames per second."
     )
+
+
+def _of_starts(found: Sequence[Release]) -> str | None:
+    """Say how many comparisons show a longer or a shorter start; None: none has an interval."""
+    intervals = [release.start_longer.interval for release in found if release.start_longer]
+    known = [interval for interval in intervals if interval]
+    numbers = {"longer": sum(low > 1 for low, _ in known), "shorter": sum(high < 1 for _, high in known)}
+    said = [
+        f"{number} {'shows' if number == 1 else 'show'} a {word} start" for word, number in numbers.items() if number
+    ]
+    shown = joined(said) or "none shows a difference"
+    return f"Of {counted(len(known), 'comparison')} of starts, {shown}." if known else None
 
 
 def _shown(one: ResultSet, found: Sequence[Release]) -> list[Displayed]:

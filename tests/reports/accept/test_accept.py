@@ -4,11 +4,14 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 
 from reports.accept.command import main
+from reports.accept.judgement import JudgedPart
+from reports.accept.parts import PARTS
+from reports.accept.placing import placed
 from suite.errors import StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult, RunRecord
@@ -178,6 +181,36 @@ def test_the_machine_itself_and_runs_beside_others_are_not_among_the_published(a
     assert code == 1
     assert "580.00 on 3 machines." in said
     assert "once in 4." in said
+
+
+def starts(label: str, times: float) -> list[CaseResult]:
+    """The cases of a machine as warm starts, each beside a cold one."""
+
+    def of(result: CaseResult, cache: Literal["kept", "empty"]) -> CaseResult:
+        old = result.case
+        case = replace(old, case_id=f"{old.case_id}-{cache}", series=f"{old.series}-start-up", kernel_cache=cache)
+        return replace(result, case=case, rounds=tuple(replace(record, case=case) for record in result.rounds))
+
+    return [start for result in machine(label, times) for start in (of(result, "kept"), of(result, "empty"))]
+
+
+def test_warm_and_cold_starts_do_not_say_how_fast_a_machine_is(accept: Accept, tmp_path: Path) -> None:
+    published = write_published(tmp_path / "more")
+    write_results(starts("host Z", 9.0), published / "2026.11" / "starts")
+    code, said = accept(machine("handed", 2.5), published=published)
+    assert code == 1
+    assert "580.00 on 3 machines." in said
+    assert accept([*machine("handed"), *starts("handed", 9.0)], published=published)[0] == 0
+    code, said = accept(starts("handed", 9.0))
+    assert code == 2
+    assert "Cannot say: cold and warm starts are not compared, and nothing else ran on a GPU." in said
+
+
+def test_of_equal_cases_the_first_by_its_id_is_named() -> None:
+    never = placed((0.0, 0.0, 0.0), {"other": (0.0,)})
+    part = next(part for part in PARTS if part.name == "throttled")
+    for order in ("ab", "ba"):
+        assert JudgedPart(part=part, cases=dict.fromkeys(order, never)).worst == ("a", never)
 
 
 def test_a_model_is_chosen_by_a_part_of_its_name(accept: Accept) -> None:

@@ -70,7 +70,7 @@ def test_a_policy_of_lerobot_and_its_data_sets() -> None:
 def test_the_eighth_single_h200() -> None:
     runs = [record for name in EIGHTH for record in runs_of(set_of(name))]
     settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"on the eighth {settled} of {len(runs)}, on the second pair" in NOTES
+    assert f"on the eighth {settled} of {len(runs)}, on the ninth" in NOTES
     assert {record.environment.host_label for record in runs} == {"one H200 (host V)"}
     for name, commit in zip(EIGHTH, ("93e02ba", "655d21f"), strict=True):
         records = runs_of(set_of(name))

@@ -9,6 +9,7 @@ from reports.verification.pages.acceptance.machines import (
     Machine,
     Round,
     machines_of,
+    measured_on_gpus,
     rounds_of,
 )
 from reports.verification.pages.acceptance.parts import OF_AN_ITERATION, PARTS, values_of
@@ -27,7 +28,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     machines, neighbours = machines_of([version, *version.older]), neighbours_in(version)
     found = {}
     for one in version.with_speeds:
-        own = {case.case_id: rounds_of(case) for case in one.of_report if case.case["device"] == "cuda"}
+        own = {case.case_id: rounds_of(case) for case in measured_on_gpus(one)}
         rounds = [each for of_case in own.values() for each in of_case]
         models = {model for each in rounds if (model := gpu_model(each.record["environment"]))}
         if len(models) == 1 and all(neighbours.of(one, each.record) == 0 for each in rounds):
@@ -50,10 +51,8 @@ def _judged(one: StoredSet, own: Mapping[str, Sequence[Round]], machines: Sequen
     words = [time.word for time, _ in cases.values()]
     failed = [
         case
-        for case in one.of_report
-        if case.case["device"] == "cuda"
-        and not case.completed
-        and any(record["outcome"] != "skipped" for record in case.rounds)
+        for case in measured_on_gpus(one)
+        if not case.completed and any(record["outcome"] != "skipped" for record in case.rounds)
     ]
     is_accepted = {"within", "fast"} & {*words} and not failed
     slow = {case_id: case for case_id, case in cases.items() if case[0].word == "slow"}
@@ -104,7 +103,7 @@ def _part(name: str, cases: Cases) -> Json | None:
         return None
     words = [one.word for one in decided.values()]
     most = [word for word in ("slow", "fast") if words and words.count(word) >= HALF * len(words)]
-    case_id, worst = max(likely.items(), key=lambda item: item[1].times_slowest or 0.0)
+    case_id, worst = max(sorted(likely.items()), key=lambda item: item[1].times_slowest or 0.0)
     return {
         "word": most[0] if most else "within" if words else "open",
         "case": case_id,

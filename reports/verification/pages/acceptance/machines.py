@@ -1,4 +1,7 @@
-"""The machines that are published: a host of one label on one day, with its rounds that ran alone on one GPU model."""
+"""The machines that are published: a host of one label on one day, with its rounds that ran alone on one GPU model.
+
+Series with cold starts are left out.
+"""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +10,11 @@ from typing import Final
 
 from reports.verification.figures.neighbours import neighbours_in
 from reports.verification.figures.same_work import work_of
+from reports.verification.figures.series import with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import gpu_model
+from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
 _VERSIONS: Final = "versions."
@@ -49,6 +54,12 @@ class Machine:
         ]
 
 
+def measured_on_gpus(one: StoredSet) -> list[StoredCase]:
+    """Return the cases on GPUs outside series with cold starts, whose few iterations are slow on any machine."""
+    cold = with_cold_starts(one.of_report)
+    return [case for case in one.of_report if case.case["device"] == "cuda" and case.case["series"] not in cold]
+
+
 def rounds_of(stored: StoredCase) -> list[Round]:
     return [Round(record=record, time_s=stored.published_s[record["round"]]) for record in stored.completed]
 
@@ -71,8 +82,8 @@ def _alone(version: StoredVersion) -> Iterator[tuple[str | None, str, Round]]:
     for one in version.sets:
         if version.role(one) != "archive":
             name = one.folder.name
-            for stored in one.of_report:
-                for each in rounds_of(stored) if stored.case["device"] == "cuda" else ():
+            for stored in measured_on_gpus(one):
+                for each in rounds_of(stored):
                     if neighbours.of(one, each.record) == 0:
                         yield version.contributors.get(name), name, each
 
