@@ -2,7 +2,7 @@
 
 A machine is a host of one label on one day, in the sets of the same people. Archived sets are left out, since evidence
 of their runs is missing, and so is every run that is not known to have run alone: its machine may have looked slow.
-Series with cold starts are left out too: their few iterations are slow on any machine.
+Series with cold starts are left out too: their few iterations do not say how fast a machine is.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence

@@ -55,7 +55,7 @@ class Machine:
 
 
 def measured_on_gpus(one: StoredSet) -> list[StoredCase]:
-    """Return the cases on GPUs outside series with cold starts, whose few iterations are slow on any machine."""
+    """Return the cases on GPUs outside series with cold starts, which say little of a machine's speed."""
     cold = with_cold_starts(one.of_report)
     return [case for case in one.of_report if case.case["device"] == "cuda" and case.case["series"] not in cold]
 

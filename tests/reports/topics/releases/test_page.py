@@ -113,6 +113,17 @@ def test_of_starts_the_times_of_iterations_are_not_compared(tmp_path: Path) -> N
     assert page.answer(version).text == "Of 1 comparison of starts, 1 shows a longer start."
 
 
+def test_the_answer_counts_longer_and_shorter_starts(tmp_path: Path) -> None:
+    pinned, _ = starts()
+    times = {"newton==1.6.0": 2, "newton==1.5.0": 3, "warp-lang==1.18.0": 0.5, "warp-lang==1.19.0": 1}
+    others = [
+        ran(with_release(package, pinned.case), *(longer * time_s for time_s in QUIET))
+        for package, longer in times.items()
+    ]
+    said = page.answer(version_of([pinned, *others], tmp_path)).text
+    assert said == "Of 4 comparisons of starts, 2 show a longer start and 1 shows a shorter start."
+
+
 def test_the_verifier_computes_the_same_of_starts(tmp_path: Path) -> None:
     """Starts in git, once as they are and once as if they had another version."""
     cases = shutil.copytree(version_2026_12.FOLDER / "h200-start-up", tmp_path / "starts") / "cases/cartpole-start-up"
