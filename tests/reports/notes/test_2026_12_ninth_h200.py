@@ -1,12 +1,11 @@
 """What the notes of version 2026.12 say of the ninth single H200 is what results in git say."""
 
-from reports.display.html import seconds
 from reports.topics.pipeline.ray_model import over_ray
 from reports.topics.releases.model import Release, releases
 from suite.statistics.intervals import Estimate
 from suite.statistics.reduce import steady_part
 from suite.statistics.start_up import Start
-from tests.fixtures.results.version_2026_12 import NOTES, row, runs_of, set_of, times, version
+from tests.fixtures.results.version_2026_12 import NOTES, in_seconds, runs_of, set_of, slowed_of, times
 
 STARTS, RAY = "h200-releases-start-up", "h200-torchrl-camera-ray-2"
 PACKAGES = [("newton==1.6.0",), ("warp-lang==1.18.0",), ("warp-lang==1.19.0",)]
@@ -20,12 +19,6 @@ def of_kind(kind: Start) -> list[Release]:
 
 def longer(kind: Start) -> list[Estimate]:
     return [release.start_longer for release in of_kind(kind) if release.start_longer]
-
-
-def in_seconds(found: Estimate | None) -> str:
-    assert found is not None
-    assert found.interval is not None
-    return f"{seconds(found.value)} s ({' to '.join(map(seconds, sorted(found.interval)))})"
 
 
 def test_starts_with_other_versions() -> None:
@@ -61,14 +54,8 @@ def test_a_camera_over_ray_once_more() -> None:
 def test_the_ninth_single_h200() -> None:
     runs = [record for name in (STARTS, RAY) for record in runs_of(set_of(name))]
     settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"on the ninth {settled} of {len(runs)}, on the second pair" in NOTES
+    assert f"on the ninth {settled} of {len(runs)}, on the tenth" in NOTES
     assert {record.environment.host_label for record in runs} == {"one H200 (host AA)"}
     assert {str(record.environment.git_commit)[:7] for record in runs} == {"db7c8d5"}
     assert f"`{STARTS}` and `{RAY}`, commit db7c8d5, " in NOTES
-    rows = [
-        row(version().folder, name, one.case.case_id)["measured"]
-        for name in (STARTS, RAY)
-        for one in set_of(name).campaign.results
-    ]
-    slowed, looks = (sum(each[key] for each in rows) for key in ("slowed_core_looks", "core_looks"))
-    assert f"Cores were slowed after {slowed} of {looks} marked iterations." in NOTES
+    assert f"Cores were slowed after {slowed_of(STARTS, RAY)} marked iterations." in NOTES

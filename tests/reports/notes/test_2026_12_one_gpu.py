@@ -244,12 +244,8 @@ def test_a_camera_collected_over_ray() -> None:
     (found,) = over_ray(one.campaign.results)
     assert found.fps is not None
     assert found.here_fps is not None
-    assert found.over_here is not None
-    assert found.collecting is not None
-    rates = f"makes {found.fps.value:,.0f} frames/s, and {found.here_fps.value:,.0f} in the process that asks"
-    assert rates in NOTES
-    assert f"That is {found.over_here.value:.3f} times the frames, in one run of each" in NOTES
-    assert f"The other process collects in {100 * found.collecting:.1f} % of the time." in NOTES
+    rates = f"one run of each makes {found.fps.value:,.0f} and {found.here_fps.value:,.0f} frames/s."
+    assert f"On the seventh, {rates}" in NOTES
     runs = runs_of(one)
     assert (
         f"on the seventh {sum(steady_part(record).flag is None for record in runs)} of {len(runs)}, on the eighth"

@@ -1,21 +1,12 @@
 """What the notes of version 2026.12 say of starts and of LeRobot is what results in git say."""
 
-from collections.abc import Callable
-
 from reports.analysis.start_ups import cold_and_warm, compile_time_s, whole_of
 from reports.display.html import count, seconds
 from reports.topics.lerobot.model import acting, recordings
-from suite.statistics.intervals import Estimate
 from suite.statistics.reduce import steady_part
-from tests.fixtures.results.version_2026_12 import NOTES, runs_of, set_of
+from tests.fixtures.results.version_2026_12 import NOTES, in_seconds, runs_of, set_of, span
 
 EIGHTH = ("h200-lerobot", "h200-start-up-ant")
-
-
-def span(found: Estimate | None, said: Callable[[float], str]) -> str:
-    assert found is not None
-    assert found.interval is not None
-    return " to ".join(map(said, sorted(found.interval)))
 
 
 def in_ms(time_s: float) -> str:
@@ -41,7 +32,7 @@ def test_cold_and_warm_starts_of_ant() -> None:
     cold, warm = whole_of(found.cold), whole_of(found.warm)
     assert (len(found.cold), len(found.warm), found.is_designed) == (3, 3, True)
     assert {*found.kernels_compiled} == {188}
-    cold_s, warm_s = (f"{seconds(one.value)} s ({span(one, seconds)})" for one in (cold, warm))
+    cold_s, warm_s = map(in_seconds, (cold, warm))
     assert f"Ant with rl_games and 1,024 environments takes {cold_s} and {warm_s}, on the eighth, for 188" in NOTES
 
 
