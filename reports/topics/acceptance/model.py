@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from reports.accept.judgement import Answer, Judgement, judge
 from reports.accept.published import machines_of, others
-from reports.analysis.curves import measured_for_speed
 from reports.sets.version import Version
 
 
@@ -41,7 +40,7 @@ def judged_sets(version: Version) -> tuple[JudgedSet, ...]:
     machines = machines_of((version, *version.older))
     found = []
     for one in version.scaling:
-        results = measured_for_speed(version.beside_others[one.name])
+        results = version.beside_others[one.name]
         own = [record for result in results for record in result.completed if record.case.device == "cuda"]
         models = {record.environment.gpus[0].name for record in own if record.environment.gpus}
         if len(models) != 1 or any(record.neighbours != 0 for record in own):

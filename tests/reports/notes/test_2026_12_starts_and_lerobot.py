@@ -3,10 +3,7 @@
 from reports.analysis.start_ups import cold_and_warm, compile_time_s, whole_of
 from reports.display.html import count, seconds
 from reports.topics.lerobot.model import acting, recordings
-from suite.statistics.reduce import steady_part
 from tests.fixtures.results.version_2026_12 import NOTES, in_seconds, runs_of, set_of, span
-
-EIGHTH = ("h200-lerobot", "h200-start-up-ant")
 
 
 def in_ms(time_s: float) -> str:
@@ -58,15 +55,7 @@ def test_a_policy_of_lerobot_and_its_data_sets() -> None:
     assert {len(result.completed) for result in results} == {3}
 
 
-def test_the_eighth_single_h200() -> None:
-    runs = [record for name in EIGHTH for record in runs_of(set_of(name))]
-    settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"on the eighth {settled} of {len(runs)}, on the ninth" in NOTES
-    assert {record.environment.host_label for record in runs} == {"one H200 (host V)"}
-    for name, commit in zip(EIGHTH, ("93e02ba", "655d21f"), strict=True):
-        records = runs_of(set_of(name))
-        assert {str(record.environment.git_commit)[:7] for record in records} == {commit}
-        assert f"`{name}`, commit {commit}," in NOTES
+def test_versions_on_the_eighth_single_h200() -> None:
     found = runs_of(set_of("h200-lerobot"))[0].ranks[0].settings
     spoken = f"Newton {found['versions.newton']}, LeRobot {found['versions.lerobot']}, numpy {found['versions.numpy']}"
     assert spoken in NOTES

@@ -2,7 +2,6 @@
 
 from reports.topics.shared_gpu.model import groups
 from suite.schema.record import CaseResult
-from suite.statistics.reduce import steady_part
 from tests.fixtures.results.version_2026_12 import NOTES, ends, frames_ratio, runs_of, set_of, times
 
 JAX, SHARED = "h200-x2-jax", "h200-x2-shared"
@@ -38,14 +37,7 @@ def test_skrl_with_torch_and_with_jax() -> None:
     assert {len(found[name].completed) for name in ("skrl_jax 1x1", "skrl 1x1", "skrl 1x2")} == {3}
 
 
-def test_the_third_pair_of_h200s() -> None:
-    runs = [record for name in (JAX, SHARED) for record in runs_of(set_of(name))]
-    settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"on the third {settled} of {len(runs)}, on the" in NOTES
-    assert {record.environment.host_label for record in runs} == {"two GPUs (host W)"}
-    for name, commit in ((JAX, "0afe994"), (SHARED, "655d21f")):
-        assert {str(record.environment.git_commit)[:7] for record in runs_of(set_of(name))} == {commit}
-        assert f"`{name}`, commit {commit}," in NOTES
+def test_versions_and_turns_on_the_third_pair_of_h200s() -> None:
     settings = runs_of(set_of(JAX))[0].ranks[0].settings
     versions = (f"{word} {settings[key]}" for word, key in (("skrl", "versions.skrl"), ("JAX", "versions.jax")))
     assert f"Newton {settings['versions.newton']}, {', '.join(versions)}" in NOTES
