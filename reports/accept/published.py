@@ -37,8 +37,12 @@ class Machine:
         return frozenset(found for record in records if (found := record.environment.driver_version))
 
     def comparable(self, record: RunRecord) -> tuple[RunRecord, ...]:
-        """The runs of the same work as ``record`` with the same versions of packages."""
-        return tuple(one for one in self.by_work.get(work_of(record.case), ()) if not other_versions(record, one))
+        """The runs of the same work and versions of packages as ``record`` that shared their GPU in the same way."""
+        return tuple(
+            one
+            for one in self.by_work.get(work_of(record.case), ())
+            if not other_versions(record, one) and _share_alike(record, one)
+        )
 
 
 def other_versions(here: RunRecord, there: RunRecord) -> tuple[str, ...]:
@@ -49,6 +53,15 @@ def other_versions(here: RunRecord, there: RunRecord) -> tuple[str, ...]:
         for name in sorted((ours.keys() & theirs.keys()) - _FREE)
         if ours[name] != theirs[name]
     )
+
+
+def _share_alike(here: RunRecord, there: RunRecord) -> bool:
+    """Several trainings on a GPU are compared if all shared it through CUDA MPS, or none did."""
+    return here.case.trainings_per_gpu == 1 or _mps(here) == _mps(there)
+
+
+def _mps(record: RunRecord) -> frozenset[object]:
+    return frozenset(rank.settings.get("mps") for rank in record.ranks)
 
 
 def versions_of(record: RunRecord) -> Mapping[str, str]:

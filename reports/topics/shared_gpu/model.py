@@ -5,7 +5,7 @@ the sum over the trainings. The tables of a series take the slowest training for
 """
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reports.analysis.same_work import Work, work_of
@@ -46,26 +46,43 @@ class Group:
     def case(self) -> Case:
         return self.numbers[0].result.case
 
+    @property
+    def key(self) -> tuple[str, Work]:
+        """Equal for two groups that do the same."""
+        return _key(self.case)
+
+    @property
+    def mps(self) -> bool | None:
+        """Whether all that completed shared the GPU through MPS; None: unknown, or some did."""
+        answers = {each.mps for each in self.numbers if each.result.completed}
+        return answers.pop() if len(answers) == 1 else None
+
 
 type Range = tuple[float, float]  # the least and the most over groups
 
 
 def range_of_gains(found: Sequence[Group]) -> dict[int, Range]:
     """Number of trainings, fewest first -> total frames of so many over those of one."""
-    return _ranges(found, lambda each: each.over_one)
+    return ranges((each.trainings, each.over_one) for group in found for each in group.numbers[1:])
 
 
 def range_of_speeds(found: Sequence[Group]) -> dict[int, Range]:
     """Number of trainings, fewest first -> how fast each of so many is compared with one alone."""
-    return _ranges(found, lambda each: each.each_over_alone)
+    return ranges((each.trainings, each.each_over_alone) for group in found for each in group.numbers[1:])
 
 
-def _ranges(found: Sequence[Group], value: Callable[[Shared], Estimate | None]) -> dict[int, Range]:
+def ranges(found: Iterable[tuple[int, Estimate | None]]) -> dict[int, Range]:
+    """Numbers of trainings, each with an estimate if it is known -> the range of each number, fewest first."""
     values: dict[int, list[float]] = {}
-    for each in (each for group in found for each in group.numbers[1:]):
-        if (estimate := value(each)) is not None:
-            values.setdefault(each.trainings, []).append(estimate.value)
+    for trainings, estimate in found:
+        if estimate is not None:
+            values.setdefault(trainings, []).append(estimate.value)
     return {trainings: (min(each), max(each)) for trainings, each in sorted(values.items())}
+
+
+def without_mps(found: Sequence[Group]) -> Sequence[Group]:
+    """Return the groups that did not share the GPU through MPS; all if there are no others."""
+    return [group for group in found if not group.mps] or found
 
 
 def groups(results: Sequence[CaseResult]) -> tuple[Group, ...]:
@@ -83,6 +100,11 @@ def trainings_fps(record: RunRecord) -> tuple[float, ...]:
     frames, counted = record.case.num_envs * record.case.num_steps_per_env, counted_iterations(record)
     times_s = [rank.samples["iteration_time_s"] for rank in record.ranks]
     return tuple(frames / statistics.median(of_one[index] or 0.0 for index in counted) for of_one in times_s)
+
+
+def total_fps_of_runs(result: CaseResult) -> dict[int, float]:
+    """Each completed run -> frames per second of all its trainings."""
+    return {record.round: sum(trainings_fps(record)) for record in result.completed}
 
 
 def all_at_work(record: RunRecord) -> float | None:
@@ -110,7 +132,7 @@ def _key(case: Case) -> tuple[str, Work]:
 
 
 def _group(results: Sequence[CaseResult]) -> Group:
-    totals = [{record.round: sum(trainings_fps(record)) for record in one.completed} for one in results]
+    totals = [total_fps_of_runs(one) for one in results]
     shared = (_shared(one, own, totals[0]) for one, own in zip(results, totals, strict=True))
     return Group(numbers=tuple(shared))
 

@@ -12,14 +12,24 @@ from reports.display.html import (
     estimated,
     heading,
     html_table,
+    machine_cell,
     percent,
     ratio,
     together,
 )
 from reports.display.per_set import failures_in_words
 from reports.sets.version import ResultSet, Version
+from reports.topics.shared_gpu.both_ways import both_ways, ranges_over_without
 from reports.topics.shared_gpu.chart import drawn
-from reports.topics.shared_gpu.model import Group, Range, Shared, groups, range_of_gains, range_of_speeds
+from reports.topics.shared_gpu.model import (
+    Group,
+    Range,
+    Shared,
+    groups,
+    range_of_gains,
+    range_of_speeds,
+    without_mps,
+)
 
 HEADINGS = (
     "Case",
@@ -32,6 +42,14 @@ HEADINGS = (
     "Through MPS",
     "Runs",
 )
+HEADINGS_BOTH_WAYS = (
+    "Case",
+    "Machine",
+    "Trainings at once",
+    "Without MPS, frames/s",
+    "Through MPS, frames/s",
+    "Through MPS, times without",
+)
 
 
 def has_groups(version: Version) -> bool:
@@ -39,9 +57,9 @@ def has_groups(version: Version) -> bool:
 
 
 def answer(version: Version) -> Html:
-    """How much the total rises, and how fast each training still is, over the groups of all sets."""
-    found = [group for one in version.scaling for group in _of(one)]
-    return answer_of_page(f"{_gain(found)}{_each(found)}")
+    """How much the total rises, how fast each training still is, and what MPS changes, over all sets."""
+    found = without_mps([group for one in version.scaling for group in _of(one)])
+    return answer_of_page(f"{_gain(found)}{_each(found)}{_mps(version)}")
 
 
 def sets(version: Version) -> Html:
@@ -51,6 +69,23 @@ def sets(version: Version) -> Html:
         if found := _of(one):
             parts += _shown(one, found, is_named=version.must_name_sets)
     return together(parts)
+
+
+def with_and_without_mps(version: Version) -> Html:
+    """A table of the cases that one machine ran both ways; nothing where there are none."""
+    rows = [
+        (
+            each.through.result.case.case_id,
+            machine_cell(each.machine.name),
+            str(each.trainings),
+            estimated(each.without.total_fps, count),
+            estimated(each.through.total_fps, count),
+            estimated(each.over_without),
+        )
+        for each in both_ways(version)
+    ]
+    table = html_table(HEADINGS_BOTH_WAYS, rows, label="Trainings on one GPU with and without MPS", num_text_columns=2)
+    return together([table] if rows else [])
 
 
 def _of(one: ResultSet) -> tuple[Group, ...]:
@@ -97,13 +132,21 @@ def _gain(found: Sequence[Group]) -> str:
     if not gains:
         return "No case completed both with one training and with several on the GPU."
     said = [f"{number} trainings together process {_range(values, ratio)}" for number, values in gains.items()]
-    return f"On one GPU {', and '.join(said)} times the frames of one."
+    where = "On one GPU, through CUDA MPS," if all(group.mps for group in found) else "On one GPU"
+    return f"{where} {', and '.join(said)} times the frames of one."
 
 
 def _each(found: Sequence[Group]) -> str:
     speeds = range_of_speeds(found)
     said = [f"each of {number} runs at {_range(values, percent)}" for number, values in speeds.items()]
     return f" Compared with one alone, {', and '.join(said)} of its speed." if said else ""
+
+
+def _mps(version: Version) -> str:
+    """Say for each number of trainings what MPS makes of their frames, over what a machine ran both ways."""
+    found = ranges_over_without(each for each in both_ways(version) if each.trainings > 1)
+    said = [f"{number} trainings together process {_range(values, ratio)}" for number, values in found.items()]
+    return f" Through CUDA MPS, {', and '.join(said)} times the frames that they process without it." if said else ""
 
 
 def _range(values: Range, text: Callable[[float], str]) -> str:

@@ -11,6 +11,7 @@ from reports.accept.judgement import Judgement, judge
 from reports.accept.published import Machine, machines_of, others
 from suite.records.store import load_results
 from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.version_2026_12 import runs_of, set_of, version
 
 H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
 
@@ -48,6 +49,15 @@ def test_a_host_is_no_other_machine_whatever_set_it_is_in() -> None:
     assert not any("host M" in name for name in found.machines)
     assert found.exit_code == 2
     assert {one.time.word for one in found.cases} == {"open"}
+
+
+def test_several_trainings_are_compared_with_those_that_shared_a_gpu_alike() -> None:
+    (machine,) = (one for one in machines_of([version()]) if "host AC" in one.name)
+    for name in ("h200-shared-ant", "h200-shared-ant-mps"):
+        for record in runs_of(set_of(name)):
+            found = {one.ranks[0].settings["mps"] for one in machine.comparable(record)}
+            is_one = record.case.trainings_per_gpu == 1
+            assert found == ({True, False} if is_one else {record.ranks[0].settings["mps"]})
 
 
 def test_archived_sets_and_cpus_are_no_machines() -> None:

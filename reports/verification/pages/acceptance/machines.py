@@ -13,7 +13,7 @@ from reports.verification.figures.same_work import work_of
 from reports.verification.figures.series import with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
-from reports.verification.samples.round_facts import gpu_model
+from reports.verification.samples.round_facts import gpu_model, trainings
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.stored_version import StoredVersion
 
@@ -45,12 +45,13 @@ class Machine:
         return {one.identity for rounds in self.by_work.values() for one in rounds}
 
     def comparable(self, record: Json) -> list[Round]:
-        """Return its rounds of the same work with the same versions of what both name."""
+        """Return its rounds of the same work and versions of what both name that shared their GPU in the same way."""
         ours = _versions(record)
         return [
             one
             for one in self.by_work.get(work_of(record["case"]), [])
             if all(ours.get(name, version) == version for name, version in _versions(one.record).items())
+            and (trainings(record["case"]) == 1 or _mps(one.record) == _mps(record))
         ]
 
 
@@ -92,6 +93,10 @@ def _versions(record: Json) -> dict[str, str]:
     settings = record["ranks"][0]["settings"]
     named = {name: value for name, value in settings.items() if name.startswith(_VERSIONS) and name != _FREE}
     return {name: str(value) for name, value in named.items() if value is not None}
+
+
+def _mps(record: Json) -> set[bool | None]:
+    return {rank["settings"].get("mps") for rank in record["ranks"]}
 
 
 def _day(record: Json) -> str:
