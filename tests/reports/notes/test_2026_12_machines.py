@@ -23,9 +23,19 @@ from tests.fixtures.results.version_2026_12 import NOTES, runs_of, set_of
             {"h200-releases-start-up": "db7c8d5", "h200-torchrl-camera-ray-2": "db7c8d5"},
         ),
         (
-            "on the tenth {}, on the second pair of H200s",
+            "on the tenth {}, on the eleventh",
             "one H200 (host AB)",
             {"h200-start-up-shadow": "aa90c7d", "h200-torchrl-camera-ray-3": "aa90c7d"},
+        ),
+        (
+            "on the eleventh {}, on the second pair of H200s",
+            "one H200 (host AC)",
+            {
+                "h200-shared-ant": "f87744a",
+                "h200-shared-ant-mps": "f87744a",
+                "h200-shared-cartpole": "f87744a",
+                "h200-shared-cartpole-mps": "f87744a",
+            },
         ),
         (
             "on the third {}, on the fourth",
@@ -53,4 +63,4 @@ def test_a_machine_its_commits_and_how_many_runs_settled(settled: str, label: st
     assert {record.environment.host_label for record in every} == {label}
     for name, commit in commits.items():
         assert {str(record.environment.git_commit)[:7] for record in runs[name]} == {commit}
-        assert re.search(rf"`{name}`(?: and `[^`]+`)?, commit {commit}\b", NOTES)
+        assert re.search(rf"`{name}`(?:(?:,| and) `[^`]+`)*, commit {commit}\b", NOTES)

@@ -91,7 +91,7 @@ def clock_differences() -> tuple[list[float], list[float]]:
 def test_what_the_readme_says_of_our_clock_holds_in_every_stored_run() -> None:
     alone, sharing = clock_differences()
     assert len(alone) > 1000
-    assert len(sharing) == 24
+    assert len(sharing) == 48
     assert (
         "by at most 0.9 % in every stored training of rl_games and rsl_rl with a GPU of its own, and by at most 0.5 %"
         f" in all but three. Where several trainings share a GPU, it is at most {100 * max(map(abs, sharing)):.1f} %."
