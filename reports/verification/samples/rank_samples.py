@@ -40,7 +40,7 @@ BETWEEN_S: Final = 0.03
 # (28 Nov 2026) the clocks differed by up to 3.6 ms beyond these 5 %, with two by up to 0.5 ms.
 LIBRARY_SLACK: Final = 0.05
 # Ours is a step's time on the GPU, theirs the host's, which goes on before the GPU is done: at most 10.3 % below ours
-# until 2026-11, where several campaigns shared a GPU. Trainings of one case that take turns on a GPU are not compared:
+# until 2026-11, where several campaigns shared a GPU. Trainings of a case that take turns on a GPU have no such limit:
 # with four of Ant on H200s (28 and 29 Nov 2026) the host's time is up to 33 % below, and through CUDA MPS never.
 HOST_SLACK: Final = 0.15
 LIBRARY_TOLERANCE_S: Final = 1e-4  # between the library's own figures: rl_games adds two times of its own
@@ -77,7 +77,7 @@ def check_rank(where: str, at: str, rank: Json, record: Json) -> Iterator[Findin
         yield from _check_parts(where, at, here, row)
         yield from _check_marks(where, at, iteration, row)
         if iteration not in begins_turn:  # the library counts the wait for the turn too
-            yield from _check_library(where, at, here, row, case)
+            yield from _check_library(where, at, here, row, case, mps=rank["settings"].get("mps") is True)
         yield from _check_learned(where, at, here, row, record)
 
 
@@ -155,8 +155,11 @@ def _check_marks(where: str, at: str, iteration: int, row: Samples) -> Iterator[
             yield Finding(where=where, what=f"{at}: {name} {here}", got=str(row[name]), expected=expected_word)
 
 
-def _check_library(where: str, at: str, here: str, row: Samples, case: Json) -> Iterator[Finding]:
-    """Check the library's own frames per second against its own times, and these against ours."""
+def _check_library(where: str, at: str, here: str, row: Samples, case: Json, *, mps: bool) -> Iterator[Finding]:
+    """Check the library's own frames per second against its own times, and these against ours.
+
+    ``mps``: whether the process shares its GPU through CUDA MPS, so that it need not wait for its turn.
+    """
     together = trainings(case)
     frames = case["num_envs_global"] // together * case["num_steps_per_env"]  # a library knows its own training only
     known = {name: value for name, value in row.items() if value is not None}
@@ -179,8 +182,8 @@ def _check_library(where: str, at: str, here: str, row: Samples, case: Json) -> 
             yield from outside(where, what, time_s, known[ours] - slack_s, known[ours] + slack_s, unit="s")
     step_fps = known.get("rl_games.step_fps")
     if step_fps is not None and library == "rl_games":  # without inference
-        on_gpu_s = known.get("environment_step_time_s", 0.0) if together == 1 else 0.0
-        least_s = on_gpu_s * (1 - HOST_SLACK) - SLACK_S
+        on_gpu_s = known.get("environment_step_time_s", 0.0) if mps or together == 1 else 0.0
+        least_s = on_gpu_s * (1 - HOST_SLACK) - SLACK_S * together
         most_s = theirs["rl_games.step_inference_fps"] * (1 + SLACK)
         what = f"{at}: the time by rl_games.step_fps {here}"
         yield from outside(where, what, frames / step_fps, least_s, most_s, unit="s")

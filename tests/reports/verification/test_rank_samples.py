@@ -123,11 +123,19 @@ def test_trainings_that_share_a_gpu_may_work_between_two_clocks(
     assert any("rank 1: the time by rsl_rl.learning_time_s of iteration 5" in one.what for one in found) is is_found
 
 
-@pytest.mark.parametrize(("factor", "is_found"), [(0.5, True), (1.6, False)])
-def test_the_step_of_one_of_four_trainings_ends_on_the_host_at_any_time_before_the_gpu(
-    tmp_path: Path, factor: float, *, is_found: bool
+@pytest.mark.parametrize(
+    ("name", "factor", "is_found"),
+    [
+        ("h200-shared-ant", 0.5, True),
+        ("h200-shared-ant", 1.6, False),
+        ("h200-shared-ant-mps", 0.5, True),
+        ("h200-shared-ant-mps", 1.6, True),
+    ],
+)
+def test_the_host_may_end_a_step_long_before_the_gpu_only_where_trainings_take_turns(
+    tmp_path: Path, name: str, factor: float, *, is_found: bool
 ) -> None:
-    """The GPU may be another training's until long after; but the host's step is part of its steps and inference."""
-    four = COMMITTED / "2026.12/h200-shared-ant/cases/ant-shared/rl_games-kitless-n4096-1x1-trainings-4.json"
+    """The GPU may be another training's until then. The host's step is always part of its steps and inference."""
+    four = COMMITTED / f"2026.12/{name}/cases/ant-shared/rl_games-kitless-n4096-1x1-trainings-4.json"
     found = damaged_case(four, lambda d: sample(d, "rl_games.step_fps", 6, factor), tmp_path)
     assert any("rank 1: the time by rl_games.step_fps of iteration 6" in one.what for one in found) is is_found

@@ -33,8 +33,9 @@ def _through_mps(version: StoredVersion, every: Sequence[tuple[StoredSet, list[S
     found: dict[str, Json] = {}
     ratios: dict[int, list[float]] = {}
     for (one, ours), (other, theirs) in product(every, every):
-        places = {key_of(version, each, record) for each in (one, other) for record in records_of(each)}
-        if (_mps(ours), _mps(theirs)) != (True, False) or len(places) > 1 or _key(ours[0].case) != _key(theirs[0].case):
+        if (_mps(ours), _mps(theirs)) != (True, False) or _key(ours[0].case) != _key(theirs[0].case):
+            continue
+        if len({key_of(version, each, record) for each in (one, other) for record in records_of(each)}) > 1:
             continue
         for stored, beside in product(ours, theirs):
             if (number := trainings(stored.case)) == trainings(beside.case):
@@ -76,11 +77,12 @@ def _key(case: Json) -> tuple[object, ...]:
 
 def _figures(stored: StoredCase, single: StoredCase) -> Json:
     runs = [_frames_per_s(record) for record in stored.completed]
-    ratio, number = of_ratio("total_ratio", _totals(stored), _totals(single)), trainings(stored.case)
+    totals = _totals(stored)
+    ratio, number = of_ratio("total_ratio", totals, _totals(single)), trainings(stored.case)
     value, span = ratio["total_ratio"], ratio["total_ratio_interval"]
     shares = [share for record in stored.completed if (share := _all_at_work(record)) is not None]
     return {
-        **of_median("total_frames_per_s", _totals(stored)),
+        **of_median("total_frames_per_s", totals),
         "slowest_frames_per_s": formulas.median_of_known([*map(min, runs)]),
         "fastest_frames_per_s": formulas.median_of_known([*map(max, runs)]),
         **ratio,

@@ -51,7 +51,7 @@ def test_the_page_compares_both_ways_on_one_machine(tmp_path: Path) -> None:
     assert last[2:] == ["2", "4,000 (4,000 to 4,000)", "5,000 (5,000 to 5,000)", "1.25 (1.25 to 1.25)"]
 
 
-def test_what_runs_through_mps_is_no_part_of_what_several_gain_without_it(tmp_path: Path) -> None:
+def test_a_report_of_mps_alone_says_so(tmp_path: Path) -> None:
     version = version_of(tmp_path, b=THROUGH)
     assert page.answer(version).text.startswith(
         "On one GPU, through CUDA MPS, 2 trainings together process 1.56 times the frames of one."
