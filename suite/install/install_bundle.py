@@ -2,9 +2,9 @@
 
     python3 install.py --into DIR [--python PATH] [--parts FOLDER ...]
 
-``install`` is all of it, in order: read ``bundle.json``, check Python and the parts, unpack, write ``labscale.sh`` and
-the Python of each set of other versions, check what that Python finds, and move it all to its place. Each step is a
-function.
+``install`` is all of it, in order: refuse a folder with an installation, read ``bundle.json``, check Python, the parts
+and the free space, unpack, write ``labscale.sh`` and the Python of each set of other versions, check which packages
+Python finds, and move it all to its place.
 
 It uses the standard library only and runs with Python 3.9 or newer; ``--python`` names the Python 3.12 for labscale.
 """
@@ -169,7 +169,7 @@ def check_python(python: str, wanted: str) -> None:
 
 
 def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
-    """Return the parts in order. Raises InstallError that names every missing or broken part."""
+    """Return the parts in order. Raises InstallError that names every part that is missing or broken."""
     found, problems = [], []
     for part in bundle["parts"]:
         named = [folder / part["name"] for folder in folders]
@@ -226,7 +226,7 @@ def unpack(parts: list[Path], into: Path) -> None:
 def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list[str]:
     """Check that ``python`` finds every distribution in a fitting version; the InstallError names all that it does not.
 
-    Return those that do not fit, but were accepted because the freeze named no version.
+    Return those that do not fit, but were accepted: ``--target-has``, with which the bundle was made, named no version.
     """
     python_path = os.pathsep.join(part for part in (str(site), os.environ.get("PYTHONPATH")) if part)
     done = subprocess.run(
@@ -270,30 +270,44 @@ def install(into: Path, *, python: str, folders: list[Path]) -> Path:
     bundle = read_bundle(folders)
     check_python(python, bundle["python"])
     parts = find_parts(bundle, folders)
+    unpacking = into / ".unpacking"
+    shutil.rmtree(unpacking, ignore_errors=True)  # of an installation that was killed
     with _writing_to(into):
         into.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(into).free
     if free < bundle["unpacked_bytes"]:
-        raise InstallError(f"{into} has {free / 1e6:.0f} MB free, needed are {bundle['unpacked_bytes'] / 1e6:.0f} MB.")
-    unpacking = into / ".unpacking"
-    shutil.rmtree(unpacking, ignore_errors=True)
+        needed = f"needed are {bundle['unpacked_bytes'] / 1e6:.0f} MB"
+        raise InstallError(f"{into} has {free / 1e6:.0f} MB free, {needed}. Choose another folder with --into.")
     try:
         with _writing_to(into):
             unpack(parts, unpacking)
             _write_launcher(unpacking, python=python, bundle=bundle)
             _write_pythons(unpacking / "versions", python=python)
         for doubt in check_distributions(python, unpacking / "site", bundle):
-            print(f"install.py: warning: {doubt}; the freeze named no version, so it is used as it is", file=sys.stderr)
+            print(f"install.py: warning: {doubt}; --target-has named no version, so it is used", file=sys.stderr)
         check_versions(unpacking, bundle)
         with _writing_to(into):
-            for name in ("bundle.json", *FOLDERS, LAUNCHER_NAME):  # the launcher last: it needs the others
-                (unpacking / name).replace(into / name)
+            _move(unpacking, into)
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)
     return into / LAUNCHER_NAME
 
 
+def _move(unpacked: Path, into: Path) -> None:
+    """Move all to its place, the launcher last: it needs the others. What was moved is moved back if this fails."""
+    names = ("bundle.json", *FOLDERS, LAUNCHER_NAME)
+    try:
+        for name in names:
+            (unpacked / name).replace(into / name)
+    except BaseException:
+        for name in names:
+            if (into / name).exists() and not (unpacked / name).exists():
+                (into / name).replace(unpacked / name)
+        raise
+
+
 def _write_launcher(folder: Path, *, python: str, bundle: dict[str, Any]) -> None:
+    """Write the launcher, and ``bundle.json`` as it was read."""
     (folder / "bundle.json").write_text(json.dumps(bundle, indent=1) + "\n")
     launcher = folder / LAUNCHER_NAME
     launcher.write_text(LAUNCHER.format(python=shlex.quote(python), name=launcher.name))

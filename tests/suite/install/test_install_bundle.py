@@ -4,10 +4,12 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -135,6 +137,40 @@ def test_a_full_disk_leaves_nothing_and_the_same_command_goes_on(made: Path, tmp
     )
     assert list((tmp_path / "in").iterdir()) == []
     assert run_installer(tmp_path / "out", *arguments).returncode == 0
+
+
+def test_what_a_killed_installation_left_counts_as_free(
+    made: Path, tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make(made, tmp_path / "out")
+    left = tmp_path / "in/.unpacking/site/left"
+    left.parent.mkdir(parents=True)
+    left.touch()
+
+    def disk_usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=index["unpacked_bytes"] - left.exists())
+
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    install_bundle.install(tmp_path / "in", python=str(target), folders=[tmp_path / "out"])
+    assert not left.exists()
+
+
+def test_an_interrupt_while_all_is_moved_leaves_nothing(
+    made: Path, tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(made, tmp_path / "out")
+    replace = Path.replace
+
+    def interrupted(path: Path, to: Path) -> Path:
+        if to == tmp_path / "in/assets":
+            raise KeyboardInterrupt
+        return replace(path, to)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        install_bundle.install(tmp_path / "in", python=str(target), folders=[tmp_path / "out"])
+    assert list((tmp_path / "in").iterdir()) == []
+    assert run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target).returncode == 0
 
 
 def test_a_place_that_is_no_folder_is_said(made: Path, tmp_path: Path, target: Path) -> None:
