@@ -1,8 +1,10 @@
-"""Which worker a case needs: that of its stack, or an environment of its own. Pure."""
+"""Which worker a case needs: that of its stack, or an environment of its own."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from packaging.requirements import Requirement
@@ -15,6 +17,7 @@ from suite.schema.record import Case
 # RL library or workload -> name of its file in containers/pins, without .txt. The file is for the stack kitless alone,
 # and it is complete: it is installed instead of the stack's.
 PINS_OF: Final[dict[str, str]] = {"skrl_jax": "skrl-jax", "torchrl": "torchrl", "lerobot": "lerobot"}
+PINS: Final = Path("containers/pins")
 LONGEST: Final = 100  # characters of a package with its version
 LONGEST_VARIANT: Final = 64  # characters; it is a part of file names
 
@@ -51,6 +54,14 @@ def exact_package(text: str) -> str:
     if found is None or len(text) > LONGEST or found.extras or found.marker or found.url:
         raise ValueError("should be name==version, such as newton==1.8.0")
     return package
+
+
+@cache
+def pinned_names() -> frozenset[str]:
+    """Return the packages of every worker. A matrix chooses among their versions; another package is other code."""
+    names = ("worker", "ovphysx", *PINS_OF.values())
+    texts = [(Path(__file__).parents[2] / PINS / f"{name}.txt").read_text(encoding="utf-8") for name in names]
+    return frozenset(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", "\n".join(texts), re.MULTILINE))
 
 
 def name_of(package: str) -> str:

@@ -7,7 +7,7 @@ from suite.errors import MatrixError
 from suite.files.toml_file import Problem
 from suite.matrix.cases import case_id_of, points, with_numbers_alone
 from suite.matrix.catalog import Catalog, TaskEntry
-from suite.matrix.own_worker import name_of
+from suite.matrix.own_worker import PINS, name_of, pinned_names
 from suite.matrix.tables import MatrixTable, Series
 from suite.schema.case_suffixes import ALONE_SUFFIX, BESIDE_SUFFIX, COLD_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
 from suite.schema.record import RlLibrary, agent_library_of
@@ -54,6 +54,11 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
             yield Problem(location=(*location, "overrides"), message=message)
     for place, packages in ((("with_packages",), series.with_packages), *_versions(series)):
         names = [name_of(package) for package in packages]
+        if unknown := [name for name in names if name not in pinned_names()]:
+            message = (
+                f"got {', '.join(unknown)}, which no worker has; only versions of packages in {PINS}/*.txt differ."
+            )
+            yield Problem(location=(*location, *place), message=message)
         if twice := sorted({name for name in names if names.count(name) > 1}):
             message = f"got {', '.join(twice)} twice; a package has one version."
             yield Problem(location=(*location, *place), message=message)

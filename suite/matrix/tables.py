@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple
 from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
+from suite.matrix.overrides import plain_override
 from suite.matrix.own_worker import exact_package, name_of
 from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 
@@ -20,7 +21,7 @@ type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}x([1-
 type Rounds = Annotated[int, Field(gt=0, le=MOST_ROUNDS)]
 type Fraction = Annotated[float, Field(gt=0, lt=1)]
 type Package = Annotated[str, AfterValidator(exact_package)]
-type Override = Annotated[str, StringConstraints(pattern=r"^(env|agent)\.[^=]+=.+$")]
+type Override = Annotated[str, AfterValidator(plain_override)]
 
 
 class Series(TomlTable):

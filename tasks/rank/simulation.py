@@ -12,7 +12,7 @@ from typing import Any
 from suite.schema.record import Case
 from tasks.assets.missing_asset import missing_asset_named
 from tasks.film import watching
-from tasks.rank import determinism
+from tasks.rank import determinism, overrides
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import Ranks
 from tasks.rank.timing import IterationTimer
@@ -40,7 +40,7 @@ def register_all() -> None:
 
 
 def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
-    """Make Isaac Lab's launcher arguments; leave presets and overrides in ``sys.argv``, where it reads them."""
+    """Make Isaac Lab's launcher arguments; leave presets in ``sys.argv``, where it reads them."""
     from isaaclab.app import add_launcher_args
     from isaaclab_tasks.utils import setup_preset_cli
 
@@ -48,7 +48,7 @@ def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
     add_launcher_args(parser)
     device = "cuda:0" if case.device == "cuda" else "cpu"
     args: argparse.Namespace
-    args, remaining = setup_preset_cli(parser, ["--device", device, *case.presets, *case.overrides])
+    args, remaining = setup_preset_cli(parser, ["--device", device, *case.presets])
     # With this set, Isaac Lab places each rank on its own GPU. It supports no ranks on a CPU.
     args.distributed = ranks.is_distributed and case.device == "cuda" and case.processes_per_gpu == 1
     args.deterministic = case.deterministic  # Kit reads it for its renderer
@@ -80,6 +80,7 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     with log.phase("task_config"):
         args = _launcher_args(case, ranks)
         env_cfg, agent_cfg = resolve_task_config(case.task, agent_entry_point)
+        overrides.apply(case.overrides, env_cfg=env_cfg, agent_cfg=agent_cfg)
     env_cfg.scene.num_envs = case.num_envs
     env_cfg.seed = context.seed
     env_cfg.sim.device = str(context.device)

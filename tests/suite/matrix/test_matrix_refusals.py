@@ -11,6 +11,48 @@ from tests.suite.matrix.test_matrix_file import MATRIX, cases_of, edited, write
 
 
 @pytest.mark.parametrize(
+    "override",
+    [
+        "agent.agent.learning_rate_scheduler=__import__('os').system('true') or KLAdaptiveLR",
+        """agent.models.policy.output='__import__("os")'""",
+        "agent.agent.learning_rate_scheduler=exit",
+        "agent.agent.exploration_scheduler=open('/tmp/x', 'w')",
+        "agent.models.policy.network.activations=[elu, relu]",
+        "agent.models.policy.clip_actions={'a': 1}",
+        "agent.algorithm.class_name=os:abort",
+        "agent.algorithm.class_name=os.abort",
+        "agent.policy_kwargs.activation_fn=nn.Module",
+        "env.events.reset.func=antigravity:geohash",
+        "env.events.reset.func=lambda *x: x",
+        "env.scene.robot.spawn.usd_path=/tmp/robot.usd",
+        "env.log_dir=${oc.env:HOME}",
+        "env.x+=1",
+        "env.x=1\\n2",
+        "env.x=",
+        "env.__class__.x=1",
+        "env.scene._data=1",
+        "env..x=1",
+        "hydra.run.dir=1",
+        f"env.{'a.' * 400}b=1",
+        f"env.x={'9' * 5000}",
+    ],
+)
+def test_an_override_is_data(tmp_path: Path, catalog: Catalog, override: str) -> None:
+    """A library would evaluate, import or open it, or it is no field."""
+    text = '"""' + override.replace('"', '\\"') + '"""'
+    with pytest.raises(MatrixError, match=r"\n  line 14: series\[0\]\.overrides\[0\]: got .*; should "):
+        load_matrix(edited(tmp_path, ("iterations = 5", f"iterations = 5\noverrides = [{text}]")), catalog)
+
+
+@pytest.mark.parametrize(
+    "value", ["1", "-2.5e-4", "true", "False", "null", "[256, 128]", "max-autotune", "KLAdaptiveLR"]
+)
+def test_values_of_an_override(tmp_path: Path, catalog: Catalog, value: str) -> None:
+    path = edited(tmp_path, ("iterations = 5", f'iterations = 5\noverrides = ["agent.algorithm.x_1={value}"]'))
+    assert load_matrix(path, catalog).series[0].overrides == (f"agent.algorithm.x_1={value}",)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "line", "key", "part"),
     [
         ("rounds = 2", "rounds = 0", 2, "rounds", "got 0; should be greater than 0"),
@@ -126,6 +168,13 @@ from tests.suite.matrix.test_matrix_file import MATRIX, cases_of, edited, write
             14,
             "series[0].versions.a[0]",
             "name==version",
+        ),
+        (
+            "iterations = 5",
+            'iterations = 5\nversions = { a = ["newton-tools==1"] }',
+            14,
+            "series[0].versions.a",
+            "got newton-tools, which no worker has",
         ),
         ("iterations = 5", "iterations = 5\ntimeout_s = nan", 14, "series[0].timeout_s", "should be a finite number"),
         ("iterations = 5", 'iterations = 5\noverrides = ["x=1"]', 14, "series[0].overrides[0]", "got 'x=1'"),
