@@ -13,9 +13,9 @@ from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.reduce import steady_part
 
 State = Literal["works", "failed", "none", "unknown"]
-Part = Literal["physics", "rendering", "learning", "equal gradients"]
+Part = Literal["physics", "rendering", "trains", "equal gradients"]
 
-FEATURES: Final[Mapping[str, Part]] = {"physics": "physics", "cameras": "rendering", "learning": "learning"}
+FEATURES: Final[Mapping[str, Part]] = {"physics": "physics", "cameras": "rendering", "learning": "trains"}
 SYMBOLS: Final[Mapping[State, str]] = {"works": "✓", "failed": "✗", "none": "-", "unknown": "?"}
 LEGEND: Final[Mapping[State, str]] = {
     "works": "works",
@@ -97,14 +97,14 @@ def _parts_of(record: RunRecord) -> dict[Part, State]:
     parts: dict[Part, State] = {
         "physics": _checked(record, "physics"),
         "rendering": _checked(record, "rendering"),
-        "learning": "works" if _trained(record) else "unknown",
+        "trains": "works" if _trained(record) else "unknown",
         "equal gradients": _equal(record),
     }
     if parts["rendering"] == "unknown" and parts["physics"] != "unknown":
         parts["rendering"] = "none"  # a rank runs all its checks, or none
     has_reason = "failed" in parts.values()
-    if _checked(record, "learning") == "failed" or (record.outcome != "completed" and not has_reason):
-        parts["learning"] = "failed"  # the round did not train to its end, whatever the reason
+    if _checked(record, "trains") == "failed" or (record.outcome != "completed" and not has_reason):
+        parts["trains"] = "failed"  # the round did not train to its end, whatever the reason
     return parts
 
 

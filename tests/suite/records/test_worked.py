@@ -35,7 +35,7 @@ def states(physics: State, rendering: State, learning: State, gradients: State) 
     return {
         "physics": physics,
         "rendering": rendering,
-        "learning": learning,
+        "trains": learning,
         "equal gradients": gradients,
     }
 
@@ -60,7 +60,7 @@ def test_a_round_that_was_never_checked_says_nothing_of_physics_and_rendering() 
     [
         ((check("physics", "failure"), check("cameras")), "physics"),
         ((check("physics"), check("cameras", "failure")), "rendering"),
-        ((check("physics"), check("cameras"), check("learning", "failure")), "learning"),
+        ((check("physics"), check("cameras"), check("learning", "failure")), "trains"),
     ],
 )
 def test_a_check_that_failed_fails_its_part_alone(checks: Sequence[CheckResult], part: Part) -> None:
@@ -73,14 +73,14 @@ def test_a_check_that_failed_fails_its_part_alone(checks: Sequence[CheckResult],
 def test_ranks_that_ended_with_different_parameters() -> None:
     bad = replace(with_last_rank(make_record(TWO), parameters_sha256="00" * 32), outcome="invalid", reason="x")
     assert parts_of(bad)["equal gradients"] == "failed"
-    assert parts_of(bad)["learning"] == "works"
+    assert parts_of(bad)["trains"] == "works"
 
 
 @pytest.mark.parametrize("outcome", ["crashed", "oom", "hung", "timeout", "lost", "invalid"])
 def test_what_did_not_complete_never_has_good_marks_only(outcome: Outcome) -> None:
     result = failed_result(TWO, outcome=outcome, reason="made up")
     (worked,) = what_worked([result])
-    assert worked.parts["learning"] == "failed"
+    assert worked.parts["trains"] == "failed"
     assert (worked.ranks, worked.failed) == ((), result.rounds)
 
 
