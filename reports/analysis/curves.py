@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from reports.analysis.series_kind import change_of
 from suite.schema.record import Case, CaseResult
 
 TASKS: Final[Mapping[str, str]] = {
@@ -104,12 +105,21 @@ def measured_for_speed(results: Iterable[CaseResult]) -> list[CaseResult]:
 
 def as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
     """Cases on GPUs of one node that train, as upstream ships them, with a completed round."""
+    return [result for result in _trained(results) if result.case.division == "closed"]
+
+
+def tuned(results: Iterable[CaseResult]) -> list[CaseResult]:
+    """Return the like with tuned settings. The two are never ranked together."""
+    return [
+        result for result in _trained(results) if result.case.division == "open" and change_of(result.case) == "tuned"
+    ]
+
+
+def _trained(results: Iterable[CaseResult]) -> list[CaseResult]:
     return [
         result
         for result in measured_for_speed(results)
-        if result.completed
-        and result.case.learns
-        and (result.case.device, result.case.division, result.case.nnodes) == ("cuda", "closed", 1)
+        if result.completed and result.case.learns and (result.case.device, result.case.nnodes) == ("cuda", 1)
     ]
 
 

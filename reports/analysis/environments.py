@@ -22,7 +22,7 @@ class Place:
 
     environment: Environment
     versions: Mapping[str, str]  # package -> version, of every rank; several versions are joined by commas
-    num_rounds: int  # that were run
+    num_rounds: int  # completed
     first_started_utc: str | None
     last_started_utc: str | None
 
@@ -47,7 +47,7 @@ def _place(environment: Environment, records: Sequence[RunRecord]) -> Place:
     return Place(
         environment=environment,
         versions={name: ", ".join(sorted(found)) for name, found in sorted(versions.items())},
-        num_rounds=sum(record.outcome != "skipped" for record in records),
+        num_rounds=sum(record.outcome == "completed" for record in records),
         first_started_utc=started[0] if started else None,
         last_started_utc=started[-1] if started else None,
     )

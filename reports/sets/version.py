@@ -62,6 +62,16 @@ class ResultSet:
         return noise_budget(self.twin_pairs)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What every page counts alike, over all sets: completed runs, and cases that have one, without repeats."""
+
+    sets: int
+    cases: int
+    runs: int
+    unsettled: int  # of the runs
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Version:
     """``older`` are the versions that this one can be compared with, newest first. Equal is only the same object."""
@@ -78,6 +88,13 @@ class Version:
         """The sets that are meant for the first page; where none is, every set that is not archived."""
         kept = tuple(one for one in self.sets if one.role != "archive")
         return tuple(one for one in kept if one.role == "scaling") or kept
+
+    @cached_property
+    def totals(self) -> Totals:
+        rows = [row for one in self.sets for row in one.campaign.rows if row.rounds_completed]
+        runs = sum(row.rounds_completed for row in rows)
+        settled = sum(row.rounds_settled for row in rows)
+        return Totals(sets=len(self.sets), cases=len(rows), runs=runs, unsettled=runs - settled)
 
     @property
     def archived(self) -> tuple[ResultSet, ...]:
@@ -146,8 +163,8 @@ class Version:
 
     @property
     def has_node_pairs(self) -> bool:
-        """Whether the same number of ranks was planned on one node and on several."""
-        return any(nodes_side_by_side(one.campaign.results) for one in self.scaling)
+        """Whether the same number of ranks completed on one node and on several."""
+        return any(pair.over_base for one in self.scaling for pair in nodes_side_by_side(one.campaign.results))
 
     @property
     def slowed_cores(self) -> tuple[str, ...]:

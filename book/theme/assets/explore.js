@@ -153,7 +153,8 @@ function start(explore) {
   const valuesOf = (name) => [...new Set(points.map((point) => String(point[name])))].sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
   const fits = (point, but) => names.every((name) => name === but || !view[name] || String(point[name]) === view[name]);
 
-  // An address says all of a view; a page without one begins with the task that has most points.
+  // An address says all of a view; a page without one begins with the task that has most points, as shipped: tuned
+  // settings are never ranked with those.
   function read() {
     const address = new URLSearchParams(location.hash.slice(1));
     const isView = ["metric", ...names].some((name) => address.has(name));
@@ -260,6 +261,8 @@ function start(explore) {
   if (!read()) {
     const sizes = valuesOf("task").map((task) => [task, points.filter((point) => point.task === task).length]);
     view.task = sizes.reduce((most, each) => (each[1] > most[1] ? each : most))[0];
+    const shipped = "as shipped";
+    if (points.some((point) => point.task === view.task && point.settings === shipped)) view.settings = shipped;
   }
   form.addEventListener("change", ({ target }) => {
     view[target.name] = target.value;

@@ -49,7 +49,8 @@ def opening(version: Version) -> Html:
     for point in found:
         gpus.setdefault(point.gpu, set()).add(point.gpus)
     where = " and ".join(_of_model(gpu, sorted(numbers)) for gpu, numbers in sorted(gpus.items()))
-    said = f"{counted(len(found), 'configuration')} of {counted(len(tasks), 'task')} ({', '.join(tasks)}) on {where}."
+    of = f"{len(found)} of {counted(version.totals.cases, 'case')} ran for their speed"
+    said = f"{of}: {counted(len(tasks), 'task')} ({', '.join(tasks)}) on {where}."
     return answer_of_page(said)
 
 

@@ -8,19 +8,19 @@ from typing import Final
 from reports.analysis.environments import Place
 from reports.analysis.machines import Machine
 from reports.sets.version import ResultSet, Version
-from suite.schema.record import CheckResult
+from suite.schema.record import CheckResult, CheckVerdict
 
 WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
-FAULTS: Final = ("failure", "warning")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """How many machines there are, on how many env_check looked, and on how many it named a fault."""
+    """How many machines there are, on how many env_check looked, and on how many a check failed or warned."""
 
     machines: int
     checked: int
-    with_fault: int
+    with_failure: int
+    with_warning: int
 
 
 def looked_at(machines: Sequence[Machine]) -> Looked:
@@ -28,12 +28,21 @@ def looked_at(machines: Sequence[Machine]) -> Looked:
     return Looked(
         machines=len(machines),
         checked=len(checked),
-        with_fault=sum(any(map(_has_fault, places)) for places in checked),
+        with_failure=_machines_with("failure", checked),
+        with_warning=_machines_with("warning", checked),
     )
 
 
-def _has_fault(place: Place) -> bool:
-    return any(check.verdict in FAULTS for check in place.environment.checks)
+def what_checks_said(found: Looked) -> str:
+    """Say on how many machines a check failed or warned. Pure."""
+    failed, warned = found.with_failure or "none", found.with_warning or "none"
+    return f"env_check looked at {found.checked}: a check failed on {failed}, and warned on {warned}."
+
+
+def _machines_with(verdict: CheckVerdict, checked: Sequence[Sequence[Place]]) -> int:
+    return sum(
+        any(check.verdict == verdict for place in each for check in place.environment.checks) for each in checked
+    )
 
 
 def verdicts(place: Place) -> Hashable:

@@ -11,6 +11,7 @@ from reports.sets.version import ResultSet, Version
 from reports.topics.hardware.env_check import alike_hosts, by_verdict, looked_at, said_of
 from reports.topics.hardware.full_core_speed import SharedCase, come_closer, shared_cases_of
 from reports.topics.hardware.gpu_page import (
+    TRAINED,
     before,
     best_of,
     counts_of,
@@ -38,7 +39,7 @@ def machine_figures(version: Version) -> Mapping[str, Figures]:
     said["every cost"] = {"points": points, "points_with_timed_loop": timed}
     said |= {f"{one.name}: rounds by machine": _rounds(version, one) for one in version.sets}
     said["sets without a repeat"] = _without_repeat(version)
-    said["sets with slowed cores"] = {"sets": len(version.slowed_cores), "of_sets": len(version.scaling)}
+    said["sets with slowed cores"] = {"sets": len(version.slowed_cores), "of_sets": version.totals.sets}
     return {**said, **_shared(version), **_env_checks(version), "machines": asdict(looked_at(version.machines))}
 
 
@@ -47,9 +48,10 @@ def hardware_figures(version: Version) -> Mapping[str, Figures]:
     said: dict[str, Figures] = {}
     for model in gpu_models(version):
         part = of_model(version, model)
-        for (_, gpus), (fps, result) in best_of(part).items():
-            figures = {"frames_per_s": fps, "case_id": result.case.case_id, "runs": len(result.completed)}
-            said[f"{model}: {result.case.task}, {gpus} GPUs"] = figures
+        for settings in TRAINED:
+            for (_, gpus), (fps, result, _) in best_of(part, settings).items():
+                figures = {"frames_per_s": fps, "case_id": result.case.case_id, "runs": len(result.completed)}
+                said[f"{model}: {result.case.task}, {gpus} GPUs, {settings}"] = figures
         said |= {f"{model}: {of}": figures for of, figures in _shared(part).items()}
         found = machines_of(part, model)
         said[f"{model}: sets without a repeat"] = _without_repeat(part)

@@ -1,10 +1,11 @@
 """The page of a GPU model: its machines, what was made on them, and what is known of how steady they are."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.curves import measured_for_speed, task_name
+from reports.analysis.curves import as_shipped, task_name, tuned
 from reports.analysis.machines import Machine
 from reports.analysis.rows import training_fps
 from reports.display import resource_tables
@@ -27,11 +28,16 @@ from reports.display.html import (
 )
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
-from reports.topics.hardware.env_check import Looked, looked_at, said_of
+from reports.topics.hardware.env_check import Looked, looked_at, said_of, what_checks_said
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, Environment
 
 CPUS = "CPUs"
+type Settings = Literal["as shipped", "tuned"]
+TRAINED: Final[Mapping[Settings, Callable[[Iterable[CaseResult]], list[CaseResult]]]] = {
+    "as shipped": as_shipped,
+    "tuned": tuned,
+}
 
 
 def gpu_models(version: Version) -> tuple[str, ...]:
@@ -165,8 +171,8 @@ def what_folds_show(found: Looked, model: str) -> str:
     """Say it, and how many machines env_check looked at. Pure."""
     known = "its cores" if model == CPUS else "its power, its cores"
     return (
-        f"Open a machine to see {known} and what env_check said of it. Of {counted(found.machines, 'machine')},"
-        f" env_check looked at {found.checked} and named a fault on {found.with_fault}."
+        f"Open a machine to see {known} and what env_check said of it. Of {counted(found.machines, 'machine')}"
+        f" {what_checks_said(found)}"
     )
 
 
@@ -181,41 +187,39 @@ def _known(version: Version, machine: Machine) -> list[Displayed]:
     return parts + [machine_tables.checks(each, {}, label=f"Checks of {machine.name}") for each in said_of(machine)]
 
 
-def most(version: Version, model: str) -> Html:
+def most(version: Version, model: str, settings: Settings) -> Html:
     """The most frames per second of each task, for each number of GPUs."""
-    best = best_of(version)
+    best = best_of(version, settings)
     if not best:
-        return paragraph(
-            "Nothing that ran here has a speed that says something: it ran on a CPU, did not settle, or was to time"
-            " starts."
-        )
+        return paragraph(f"Nothing that trained on GPUs here with settings {settings} has a speed that says something.")
     return html_table(
-        ["Task", "GPUs", "Frames per second", "Library, environments of a GPU, settings", "Runs"],
+        ["Task", "GPUs", "Frames per second", "Library, environments of a GPU", "Machine", "Runs"],
         (_row(key, *found) for key, found in sorted(best.items())),
-        label=f"Most frames per second on {model}",
-        text_headings=("Library, environments of a GPU, settings",),
+        label=f"Most frames per second on {model}, {settings}",
+        text_headings=("Library, environments of a GPU", "Machine"),
     )
 
 
-def best_of(version: Version) -> dict[tuple[str, int], tuple[float, CaseResult]]:
-    """Return task and number of GPUs -> the most frames per second, and the case that has them."""
-    best: dict[tuple[str, int], tuple[float, CaseResult]] = {}
-    for result in (result for one in version.scaling for result in measured_for_speed(one.campaign.results)):
-        case, fps = result.case, training_fps(result)
-        if fps is not None and case.nnodes == 1:
-            key = task_name(case.task), case.world_size
-            best[key] = max(best.get(key, (0.0, result)), (fps, result), key=lambda each: each[0])
+def best_of(version: Version, settings: Settings) -> dict[tuple[str, int], tuple[float, CaseResult, str]]:
+    """Return task and number of GPUs -> the most frames per second, the case that has them, and its machine."""
+    best: dict[tuple[str, int], tuple[float, CaseResult, str]] = {}
+    for one in version.scaling:
+        names = version.machine_names_of(one)
+        for result in TRAINED[settings](one.campaign.results):
+            fps = training_fps(result)
+            key = task_name(result.case.task), result.case.world_size
+            if fps is not None and (key not in best or fps > best[key][0]):
+                best[key] = fps, result, names[result.completed[0].environment]
     return best
 
 
-def _row(key: tuple[str, int], fps: float, result: CaseResult) -> list[Cell]:
-    case = result.case
-    settings = "tuned" if case.division == "open" else "as shipped"
+def _row(key: tuple[str, int], fps: float, result: CaseResult, machine: str) -> list[Cell]:
     return [
         link(key[0], f"{page_of_task(key[0])}.html"),
         str(key[1]),
         count(fps),
-        f"{case.rl_library}, {case.num_envs:,}, {settings}",
+        f"{result.case.rl_library}, {result.case.num_envs:,}",
+        machine,
         str(len(result.completed)),
     ]
 

@@ -27,7 +27,7 @@ from reports.display.topic import has_speeds
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
 from reports.topics.hardware.cost_table import cost_table
-from reports.topics.hardware.env_check import alike_hosts, looked_at
+from reports.topics.hardware.env_check import alike_hosts, looked_at, what_checks_said
 from reports.topics.hardware.full_core_speed import Closer, SharedCase, come_closer, shared_cases_of
 from reports.topics.hardware.gpu_page import CPUS
 from suite.files.wording import counted
@@ -72,8 +72,8 @@ def opening(version: Version) -> Html:
         return answer_of_page("Nothing here was measured by labscale.")
     kinds = sorted({gpu_name(machine.environment) or "CPUs" for machine in version.machines})
     found = looked_at(version.machines)
-    of_checks = f"env_check looked at {found.checked} of them, and named a fault on {found.with_fault}."
-    return answer_of_page(f"{counted(found.machines, 'machine')} ran this: {', '.join(kinds)}. {of_checks}")
+    machines = f"{counted(found.machines, 'machine')} ran this: {', '.join(kinds)}"
+    return answer_of_page(f"{machines}; {what_checks_said(found)}")
 
 
 def hosts_of(version: Version, one: ResultSet) -> Sequence[machine_tables.Host]:

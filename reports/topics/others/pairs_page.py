@@ -20,8 +20,7 @@ type Find = Callable[[Sequence[CaseResult]], tuple[CasePair, ...]]
 
 
 def has_nodes(version: Version) -> bool:
-    """Also pairs that no round completed of: other pages send the reader there."""
-    return version.has_node_pairs or any(
+    return any(
         result.case.nnodes > 1 and result.completed for one in version.scaling for result in one.campaign.results
     )
 

@@ -4,9 +4,7 @@ from typing import Final
 
 from reports.display.html import Html, aside
 from reports.sets.version import Version
-from reports.topics.results.measured_before import completed
 from suite.files.wording import counted
-from suite.statistics.reduce import steady_part
 
 MAX_SETS_SAID: Final = 2  # one by one
 
@@ -17,11 +15,10 @@ def caution(version: Version) -> Html:
     notes = []
     if any(row.rounds_completed == 1 for row in rows):
         notes.append("Where only one round completed, nothing is known about the spread between rounds.")
-    records = completed(version)
-    if drifting := unsettled(version):
+    if drifting := version.totals.unsettled:
         shown = "has not shown that it is" if drifting == 1 else "have not shown that they are"
         notes.append(
-            f"{drifting} of {counted(len(records), 'round')} {shown} steady: iterations were still getting"
+            f"{drifting} of {counted(version.totals.runs, 'round')} {shown} steady: iterations were still getting"
             " faster or slower, or were too few to find the end of the warm-up. None is left out; the pages of the"
             " series name them."
         )
@@ -35,14 +32,9 @@ def caution(version: Version) -> Html:
     return aside("Before you use these numbers", notes)
 
 
-def unsettled(version: Version) -> int:
-    """Count the rounds that have not shown that they are steady."""
-    return sum(steady_part(record).flag is not None for record in completed(version))
-
-
 def _of_cores(version: Version) -> tuple[str, ...]:
     said = version.slowed_cores
     if len(said) <= MAX_SETS_SAID:
         return said
-    shared = f"In {len(said)} of {len(version.scaling)} sets cores were shared or slowed, which makes iterations longer"
+    shared = f"In {len(said)} of {version.totals.sets} sets cores were shared or slowed, which makes iterations longer"
     return (f"{shared}; the page Findings says how much in each.",)

@@ -5,7 +5,6 @@ from dataclasses import asdict
 
 from reports.display.topic import Figures
 from reports.sets.version import Version
-from reports.topics.results.caution import unsettled
 from reports.topics.results.measured_before import Measured, asked_of_all_versions, beyond_newer, completed
 from reports.topics.results.page import first_and_last, how_sure
 
@@ -20,8 +19,8 @@ def first_page_figures(version: Version) -> Mapping[str, Figures]:
         "tasks": len(found.tasks),
         "libraries": len(found.libraries),
         "most_ranks_of_a_machine": found.most,
-        "runs": len(records),
-        "unsettled": unsettled(version),
+        "runs": version.totals.runs,
+        "unsettled": version.totals.unsettled,
         "days": [day.isoformat() for day in days] if days else None,
         "speedups": asdict(how_sure(version.lines)),
     }

@@ -61,7 +61,7 @@ def sureness(version: Version) -> Html:
     if not records:
         return Html(markup="", text="")
     facts = {
-        "What was measured": _measured(records),
+        "What was measured": _measured(records, version.totals.runs),
         "How sure is it": _sure(version, version.lines),
         "What is not known": _unknown(version),
         "Can I check it": "Every sample of every run can be downloaded, and one command computes each figure again.",
@@ -81,14 +81,13 @@ def sureness(version: Version) -> Html:
     return together([shown, measured_before(version)])
 
 
-def _measured(records: Sequence[RunRecord]) -> str:
+def _measured(records: Sequence[RunRecord], runs: int) -> str:
     found = Measured.by(records)
     unit = "GPU" if all(record.case.device == "cuda" for record in records) else "rank"
     of_libraries = f"{len(found.libraries)} RL {'library' if len(found.libraries) == 1 else 'libraries'}"
     tasks = f"{counted(len(found.tasks), 'task')} ({', '.join(found.task_names)})"
     return (
-        f"{tasks}, {of_libraries}, up to {counted(found.most, unit)}"
-        f" of one machine, {counted(len(records), 'completed run')}."
+        f"{tasks}, {of_libraries}, up to {counted(found.most, unit)} of one machine, {counted(runs, 'completed run')}."
     )
 
 

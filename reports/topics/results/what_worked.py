@@ -54,13 +54,14 @@ def marks(version: Version) -> Html:
 
 def beside(version: Version) -> Html:
     """The same on a page that has speeds of other sets; nothing where all have them."""
-    if not version.without_speeds:
+    trained = [one for one in version.without_speeds if what_worked(one.campaign.results)]
+    if not trained:
         return together(())
     return together(
         [
             heading("What works elsewhere", depth=2),
             paragraph(NOT_MEASURED),
-            under_titles(version.without_speeds, _marks_of, are_named=True),
+            under_titles(trained, _marks_of, are_named=True),
         ]
     )
 

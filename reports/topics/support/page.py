@@ -38,8 +38,8 @@ def answer(found: Sequence[Training]) -> str:
     last = newest(found)
     return (
         f"{_listed(libraries, 'and')} ran with {_listed(engines, 'and')}, on up to {_listed(sizes, 'and')}."
-        f" {counted(len(found), 'run')} completed, the last on {tables.day_text(last.day)}."
-        + (f" None ran {_listed(missing, 'or')}." if missing else "")
+        f" {counted(len(found), 'training')} completed in all versions, repeats among them, the last on"
+        f" {tables.day_text(last.day)}." + (f" None ran {_listed(missing, 'or')}." if missing else "")
     )
 
 

@@ -7,7 +7,7 @@ from reports.analysis.scaling.answer import ends, most
 from reports.analysis.scaling.lines import Line, Mode, Point
 from reports.display.topic import Figures, with_interval
 from reports.sets.version import Version
-from reports.topics.tasks.overview import case_with_most_frames, series_of, tasks
+from reports.topics.tasks.overview import result_with_most_frames, series_of, tasks
 from reports.topics.tasks.series_answer import best_of_tuned, most_and_least_of_sweep
 from suite.schema.record import CaseResult
 
@@ -54,8 +54,8 @@ def _ends(points: Sequence[Point]) -> Figures | None:
 
 
 def _most_frames(results: Sequence[CaseResult]) -> Figures | None:
-    found = case_with_most_frames(results)
-    return None if found is None else {"case": found[1].case_id, "frames_per_s": found[0]}
+    found = result_with_most_frames(results)
+    return None if found is None else {"case": found[1].case.case_id, "frames_per_s": found[0]}
 
 
 def _sweep(parts: Sequence[Campaign]) -> Figures | None:

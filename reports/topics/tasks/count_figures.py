@@ -17,7 +17,6 @@ def count_figures(version: Version) -> Mapping[str, Figures]:
     for one in version.scaling:
         for name in one.campaign.series_names:
             found[f"{one.name}: {name}"] = _of_series(one, name)
-    found["every set with speeds"] = counts_of([one.campaign for one in version.scaling])
     for task in tasks(version):
         for name, parts in series_of(version, task).items():
             found[f"{parts[0].rows[0].task}: {name}"] = counts_of(parts)
@@ -29,7 +28,7 @@ def _of_set(one: ResultSet) -> Figures:
     of_cases = Counter(failure.outcome for row in campaign.rows for failure in row.failures)
     return {
         "series": len(campaign.series_names),
-        "cases": len(campaign.rows),
+        "cases": sum(bool(row.rounds_completed) for row in campaign.rows),
         "completed": sum(row.rounds_completed for row in campaign.rows),
         "not_completed": dict(of_cases),
         "not_completed_of_repeats_and_tests": dict(Counter(each.outcome for each in campaign.failures) - of_cases),

@@ -1,7 +1,7 @@
 """*Every curve*: what was measured, the answers in a table, a chart for each series, and verdicts in words."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from reports.analysis.analysed_set import Campaign, has_one_size
 from reports.display import all_curves as at_a_glance
@@ -23,7 +23,6 @@ from reports.display.per_set import under_titles
 from reports.display.series_tables import series_title
 from reports.sets.version import ResultSet, Version
 from reports.topics.tasks import verdict_table
-from reports.topics.tasks.overview import counts_of
 from reports.topics.tasks.set_answer import address_of, scaling_part, set_answer
 from reports.topics.tasks.start_up import start_up_answer
 from suite.files.wording import counted
@@ -37,7 +36,7 @@ def opening(version: Version) -> Html:
     elif len(version.scaling) == 1:
         text = _measured(version.scaling[0], is_named=version.must_name_sets)
     else:
-        text = _all_measured(version.scaling)
+        text = _all_measured(version)
     parts: list[Displayed] = [paragraph(text)]
     if version.foreign:
         sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
@@ -45,28 +44,27 @@ def opening(version: Version) -> Html:
     return together(parts)
 
 
-def _all_measured(sets: Sequence[ResultSet]) -> str:
-    campaigns = [one.campaign for one in sets]
-    environments = [place.environment for one in sets for place in one.campaign.places]
+def _all_measured(version: Version) -> str:
+    found = version.totals
+    environments = [place.environment for one in version.sets for place in one.campaign.places]
     names = {name for one in environments for name in ({gpu.name for gpu in one.gpus} or {one.cpu_model or "unknown"})}
-    found = counts_of(campaigns)
-    counts = f"{counted(found['sets'], 'set')}, {counted(found['cases'], 'case')}, on {' and '.join(sorted(names))}"
+    counts = f"{counted(found.sets, 'set')}, {counted(found.cases, 'case')}, {counted(found.runs, 'completed run')}"
     compared = "A set is one campaign; frames per second are compared within a set, not between two."
-    return f"{counts}: {_rounds(campaigns)}. {compared}"
+    shown = f"{len(version.scaling)} of {counted(found.sets, 'set')} have speeds to compare, and stand here."
+    return f"{counts}, on {' and '.join(sorted(names))}. {shown} {compared}"
 
 
 def _measured(one: ResultSet, *, is_named: bool) -> str:
     name, campaign = f"{one.title}: " if is_named else "", one.campaign
-    cases = f"{counted(len(campaign.rows), 'case')} in {len(campaign.series_names)} series"
-    return f"{name}{cases} on {campaign.where}: {_rounds([campaign])}."
+    cases = counted(sum(bool(row.rounds_completed) for row in campaign.rows), "case")
+    return f"{name}{cases} in {len(campaign.series_names)} series on {campaign.where}: {_rounds(campaign)}."
 
 
-def _rounds(campaigns: Sequence[Campaign]) -> str:
+def _rounds(campaign: Campaign) -> str:
     """Outcomes of the cases, and apart from them those of repeat measurements and interference tests."""
-    rows = [row for campaign in campaigns for row in campaign.rows]
-    completed = counted(sum(row.rounds_completed for row in rows), "round")
-    of_cases = Counter(failure.outcome for row in rows for failure in row.failures)
-    beside = Counter(failure.outcome for campaign in campaigns for failure in campaign.failures) - of_cases
+    completed = counted(sum(row.rounds_completed for row in campaign.rows), "round")
+    of_cases = Counter(failure.outcome for row in campaign.rows for failure in row.failures)
+    beside = Counter(failure.outcome for failure in campaign.failures) - of_cases
     said = ", ".join([f"{completed} completed", *_by_outcome(of_cases)])
     return said + (
         f"; also, in repeat measurements or interference tests, {', '.join(_by_outcome(beside))}" if beside else ""

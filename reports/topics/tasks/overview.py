@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from reports.analysis.analysed_set import Campaign, shared_kind
-from reports.analysis.curves import measured_for_speed, task_name
+from reports.analysis.curves import as_shipped, task_name
+from reports.analysis.environments import places, where_it_ran
 from reports.analysis.rows import training_fps
 from reports.analysis.scaling.answer import answer
 from reports.display.addresses import anchor_of_series, page_of_task
@@ -16,7 +17,7 @@ from reports.sets.version import Version
 from reports.topics.tasks.page import SWEEPS
 from reports.topics.tasks.picture import picture
 from suite.files.wording import counted
-from suite.schema.record import Case, CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
 
 
 def tasks(version: Version) -> tuple[str, ...]:
@@ -39,22 +40,21 @@ def opening(version: Version, task: str) -> Html:
 
 
 def most_frames(results: Sequence[CaseResult]) -> str:
-    """Return the most frames per second with learning and what made them, a sentence; empty where nothing trained."""
-    found = case_with_most_frames(results)
+    """Return the most frames per second as shipped and what made them, a sentence; empty where nothing trained."""
+    found = result_with_most_frames(results)
     if found is None:
         return ""
-    fps, case = found
-    settings = ", with tuned settings" if case.division == "open" else ""
+    fps, result = found
+    case = result.case
     return (
-        f"The most that was measured is {count(fps)} frames per second with learning, on {ranks_text(case)} with"
-        f" {case.rl_library} and {case.num_envs:,} environments on each{settings}."
+        f"The most that was measured as shipped is {count(fps)} frames per second with learning, on {ranks_text(case)}"
+        f" with {case.rl_library} and {case.num_envs:,} environments on each ({where_it_ran(places([result])[0])})."
     )
 
 
-def case_with_most_frames(results: Sequence[CaseResult]) -> tuple[float, Case] | None:
-    """Return the most frames per second of one training, with its case; None where nothing trained."""
-    measured = measured_for_speed(results)
-    known = [(fps, result.case) for result in measured if (fps := training_fps(result)) is not None]
+def result_with_most_frames(results: Sequence[CaseResult]) -> tuple[float, CaseResult] | None:
+    """Return the most frames per second of one training as shipped on GPUs; None where nothing trained so."""
+    known = [(fps, result) for result in as_shipped(results) if (fps := training_fps(result)) is not None]
     return max(known, key=lambda each: each[0], default=None)
 
 
@@ -99,7 +99,7 @@ def details(version: Version, task: str) -> Html:
 def counts_of(parts: Sequence[Campaign]) -> Mapping[str, int]:
     """Return how many cases, completed runs and sets a series has, from what each set has of it."""
     return {
-        "cases": sum(len(part.rows) for part in parts),
+        "cases": sum(bool(row.rounds_completed) for part in parts for row in part.rows),
         "completed": sum(row.rounds_completed for part in parts for row in part.rows),
         "sets": len(parts),
     }

@@ -11,7 +11,6 @@ from reports.sets.concurrent_rounds import neighbours_sentence, rounds_beside
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import ResultSet, Version
 from suite.schema.record import Case, RunRecord
-from suite.statistics.reduce import steady_part
 
 type Numbers = frozenset[int | None]  # of cases that ran beside the runs of a set; None: not known
 
@@ -44,12 +43,12 @@ def limits(version: Version) -> Limits:
     records = [record for one in version.sets for record in one.campaign.completed]
     with_interval = sum(row.iteration_time_interval_s is not None for row in rows)
     return Limits(
-        cases=len(rows),
+        cases=version.totals.cases,
         cases_by_runs=dict(sorted(Counter(row.rounds_completed for row in rows).items())),
         with_interval=with_interval,
         without_interval=len(rows) - with_interval,
-        runs=len(records),
-        unsettled=sum(steady_part(record).flag is not None for record in records),
+        runs=version.totals.runs,
+        unsettled=version.totals.unsettled,
         with_fingerprint=sum(bool(record.workload) for record in records),
         with_telemetry=sum(record.telemetry is not None for record in records),
         with_checks=sum(bool(record.environment.checks) for record in records),

@@ -46,14 +46,14 @@ def kind_of(cases: Sequence[StoredCase]) -> str:
     """Return what a series varies: starts, one change of settings (tuned for several), environments alone, or ranks."""
     if with_cold_starts(cases):
         return "start_up"
-    changes = {_change(stored.case) for stored in cases if stored.case.get("division") == "open"}
+    changes = {change_of(stored.case) for stored in cases if stored.case.get("division") == "open"}
     if changes:
         return changes.pop() if len(changes) == 1 else "tuned"
     sizes, environments = ({size(stored) for stored in cases} for size in (_ranks, _environments))
     return "sweep" if len(sizes) == 1 and len(environments) > 1 else "scaling"
 
 
-def _change(case: Json) -> str:
+def change_of(case: Json) -> str:
     if case.get("deterministic"):
         return "deterministic"
     return "shared_gpu" if trainings(case) > 1 else "versions" if case.get("with_packages") else "tuned"

@@ -13,7 +13,6 @@ from reports.verification.samples.stored_version import StoredVersion
 
 CPUS: Final = "CPUs"
 LAST: Final = "~"  # after every time
-FAULTS: Final = {"warning", "failure"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +32,8 @@ def counts(found: list[Machine]) -> Json:
     return {
         "machines": len(found),
         "checked": len(checked),
-        "with_fault": sum(any(map(_has_fault, each)) for each in checked),
+        "with_failure": sum(_has("failure", each) for each in checked),
+        "with_warning": sum(_has("warning", each) for each in checked),
     }
 
 
@@ -50,7 +50,7 @@ def counts_of_model(version: StoredVersion, model: str) -> Json:
 
 
 def runs_of(records: list[Json]) -> int:
-    return sum(record["outcome"] != "skipped" for record in records)
+    return sum(record["outcome"] == "completed" for record in records)
 
 
 def machines_of(version: StoredVersion, model: str) -> list[Machine]:
@@ -108,5 +108,5 @@ def _address(records: list[Json]) -> str:
     return f"{kind}-{datetime.fromisoformat(start).astimezone(UTC):%Y%m%d-%H%M}" if start else kind
 
 
-def _has_fault(environment: Json) -> bool:
-    return any(check["verdict"] in FAULTS for check in environment.get("checks", []))
+def _has(verdict: str, environments: list[Json]) -> bool:
+    return any(check["verdict"] == verdict for where in environments for check in where.get("checks", []))

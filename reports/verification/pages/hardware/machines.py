@@ -7,7 +7,7 @@ from typing import Final
 from reports.verification import formulas
 from reports.verification.figures import core_probes
 from reports.verification.figures.case_figures import fastest_probes
-from reports.verification.figures.series import short_task, trains, with_cold_starts
+from reports.verification.figures.series import change_of, short_task, trains, with_cold_starts
 from reports.verification.finding import Json
 from reports.verification.pages.hardware import counted_machines, said_of_machines, several_machines
 from reports.verification.pages.hardware.price import price
@@ -28,7 +28,7 @@ def figures(version: StoredVersion) -> dict[str, Json]:
     found |= {**several_machines.figures(version), **said_of_machines.figures(version)}
     slowed = [f"{one.folder.name}: slowed cores" in found for one in version.with_speeds]
     found["sets without a repeat"] = _without_repeat(version)
-    found["sets with slowed cores"] = {"sets": sum(slowed), "of_sets": len(slowed)}
+    found["sets with slowed cores"] = {"sets": sum(slowed), "of_sets": len(version.sets)}
     return {**found, "machines": counted_machines.counts(counted_machines.machines(version))}
 
 
@@ -93,20 +93,23 @@ def _models(one: StoredSet) -> set[str]:
 
 
 def _most_frames(version: StoredVersion) -> dict[str, Json]:
-    """Return the most frames per second of each task, for each number of GPUs of one node."""
-    best: dict[tuple[str, int], StoredCase] = {}
+    """Return the most frames per second of each task, for each number of GPUs of one node, as shipped and tuned."""
+    best: dict[tuple[str, int, str], StoredCase] = {}
     for one in version.with_speeds:
         for stored in _timed_for_speed(one):
-            key = short_task(stored), world_size(stored.case)
+            if stored.case.get("division") == "open" and change_of(stored.case) != "tuned":
+                continue
+            settings = "tuned" if stored.case.get("division") == "open" else "as shipped"
+            key = short_task(stored), world_size(stored.case), settings
             if key not in best or stored.frames_per_s > best[key].frames_per_s:
                 best[key] = stored
     return {
-        f"{stored.case['task']}, {gpus} GPUs": {
+        f"{stored.case['task']}, {gpus} GPUs, {settings}": {
             "frames_per_s": stored.frames_per_s,
             "case_id": stored.case_id,
             "runs": len(stored.completed),
         }
-        for (_, gpus), stored in best.items()
+        for (_, gpus, settings), stored in best.items()
     }
 
 
@@ -114,6 +117,6 @@ def _timed_for_speed(one: StoredSet) -> Iterator[StoredCase]:
     """Yield each case that trained, once on each GPU of one node, but those of series with cold starts."""
     cold = with_cold_starts(one.of_report)
     for stored in one.in_order:
-        is_one_training = trains(stored) and trainings(stored.case) == 1
+        is_one_training = trains(stored) and trainings(stored.case) == 1 and stored.case["device"] == "cuda"
         if is_one_training and stored.completed and stored.case["nnodes"] == 1 and stored.case["series"] not in cold:
             yield stored

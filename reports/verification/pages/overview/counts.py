@@ -26,9 +26,6 @@ def figures(version: StoredVersion) -> dict[str, Json]:
         fastest = fastest_probes(one)
         for name in {stored.case["series"]: None for stored in one.of_report}:
             found[f"{one.folder.name}: {name}"] = _of_series(one, name, fastest)
-    every = [stored for one in version.with_speeds for stored in one.of_report]
-    completed = sum(len(stored.completed) for stored in every)
-    found["every set with speeds"] = {"cases": len(every), "completed": completed, "sets": len(version.with_speeds)}
     return found | _over_all_sets(version)
 
 
@@ -41,7 +38,7 @@ def _over_all_sets(version: StoredVersion) -> dict[str, Json]:
             of_set.setdefault(f"{stored.case['task']}: {stored.case['series']}", []).append(stored)
         for series, cases in of_set.items():
             counts = found.setdefault(series, {"cases": 0, "completed": 0, "sets": 0})
-            counts["cases"] += len(cases)
+            counts["cases"] += sum(bool(stored.completed) for stored in cases)
             counts["completed"] += sum(len(stored.completed) for stored in cases)
             counts["sets"] += 1
     return found
@@ -53,7 +50,7 @@ def _of_set(one: StoredSet) -> Json:
     records = [record for stored in cases for record in stored.completed]
     return {
         "series": len({stored.case["series"] for stored in cases}),
-        "cases": len(cases),
+        "cases": sum(bool(stored.completed) for stored in cases),
         "completed": len(records),
         "not_completed": _outcomes(cases),
         "not_completed_of_repeats_and_tests": _outcomes(others),

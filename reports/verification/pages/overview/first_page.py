@@ -21,8 +21,8 @@ def figures(version: StoredVersion) -> dict[str, Json]:
         "tasks": len({case["task"] for case in cases}),
         "libraries": len({case["rl_library"] for case in cases}),
         "most_ranks_of_a_machine": max(case["nproc_per_node"] for case in cases),
-        "runs": len(records),
-        "unsettled": sum(not formulas.has_settled(record) for record in records),
+        "runs": len(completed(version.sets)),
+        "unsettled": sum(not formulas.has_settled(record) for record in completed(version.sets)),
         "days": [days[0].isoformat(), days[-1].isoformat()] if days else None,
         "speedups": _speedups([line for one in version.with_speeds for line in lines_of(one)]),
     }

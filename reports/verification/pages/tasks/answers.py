@@ -88,13 +88,17 @@ def _advice(lines: Sequence[Line]) -> Json:
 
 
 def _most_frames(parts: Sequence[Cases]) -> Json | None:
-    """Return the most frames per second of one training, of series without cold starts."""
+    """Return the most frames per second of one training as shipped on GPUs, of series without cold starts."""
     every = [stored for cases in parts for stored in cases]
     cold = with_cold_starts(every)
     kept = [stored for stored in every if stored.case["series"] not in cold and trainings(stored.case) == 1]
-    known = [stored for stored in kept if trains(stored) and stored.published_s]
+    known = [stored for stored in kept if trains(stored) and stored.published_s and _is_as_shipped(stored.case)]
     most = max(known, key=lambda stored: stored.frames_per_s, default=None)
     return None if most is None else {"case": most.case_id, "frames_per_s": most.frames_per_s}
+
+
+def _is_as_shipped(case: Json) -> bool:
+    return case["device"] == "cuda" and case["nnodes"] == 1 and case.get("division") != "open"
 
 
 def _sweep(parts: Sequence[Cases]) -> Json | None:

@@ -93,11 +93,13 @@ def test_a_view_is_chosen_stands_in_the_address_and_opens_again(page: Path, brow
     compare(tab, "rl_games-kitless-n8192-1x2")
     compare(tab, "rl_games-kitless-n8192-1x4")
     view = tab.value(VIEW)
-    assert view["selects"] == ["Cartpole", "rl_games", "", "", "", "", "efficiency", "envs"]
+    assert view["selects"] == ["Cartpole", "rl_games", "", "", "", "as shipped", "efficiency", "envs"]
     assert (len(view["rows"]), view["points"]) == (4, 4)
     assert (view["few"], view["intervals"]) == (1, 2)  # two runs; two others and the baseline, which has no interval
     assert all("Cartpole, rl_games" in row for row in view["rows"])
-    assert view["address"].startswith("#task=Cartpole&library=rl_games&metric=efficiency&x=envs&compare=")
+    assert view["address"].startswith(
+        "#task=Cartpole&library=rl_games&settings=as+shipped&metric=efficiency&x=envs&compare="
+    )
     again = Tab.opened(browser, page.as_uri() + view["address"], width=1440)
     assert again.value(VIEW) == view
     pick(again, "gpus", "4")

@@ -81,7 +81,7 @@ def test_hosts_of_which_the_same_was_said_share_a_fold(tmp_path: Path) -> None:
         "hosts": 2, "where": [f"one: {KIND}", f"one: {KIND}-2"], "checks": 2, "verdicts": {"ok": 1, "warning": 1},
     }  # fmt: skip
     assert figures["env_check, 3"] == {"hosts": 1, "where": [f"two: {KIND}-4"], "checks": None, "verdicts": None}
-    assert figures["machines"] == {"machines": 4, "checked": 3, "with_fault": 3}
+    assert figures["machines"] == {"machines": 4, "checked": 3, "with_failure": 0, "with_warning": 3}
     shown = env_checks(version).text
     assert "The same of 2 hosts" in shown
     assert shown.count("2 checks: 1 ok, 1 warning.") == 2
@@ -104,21 +104,18 @@ def test_a_machine_has_each_set_of_verdicts_once_and_a_row_for_each_commit(tmp_p
     assert figures[f"Generated Accelerator: {KIND}"]["env_check"] == [
         {"checks": 2, "verdicts": {"ok": 1, "warning": 1}}, {"checks": 2, "verdicts": {"ok": 2}},
     ]  # fmt: skip
-    assert figures["machines"] == {"machines": 1, "checked": 1, "with_fault": 1}
+    assert figures["machines"] == {"machines": 1, "checked": 1, "with_failure": 0, "with_warning": 1}
 
 
 def test_without_labels_what_has_one_name_on_one_day_is_one_machine(tmp_path: Path) -> None:
     fewer = replace(machine(None, FINE), gpus=GPU_HOST.gpus[:2])
     _, figures = said({"one": [result("cartpole-weak", machine(None, FINE), machine(None, SLOW), fewer)]}, tmp_path)
-    assert figures["machines"] == {"machines": 2, "checked": 2, "with_fault": 1}
+    assert figures["machines"] == {"machines": 2, "checked": 2, "with_failure": 0, "with_warning": 1}
 
 
 def test_the_folds_of_machines_open_with_what_they_show() -> None:
-    found = Looked(machines=3, checked=2, with_fault=1)
-    assert what_folds_show(found, "NVIDIA H200") == (
-        "Open a machine to see its power, its cores and what env_check said of it."
-        " Of 3 machines, env_check looked at 2 and named a fault on 1."
-    )
+    found = Looked(machines=3, checked=2, with_failure=0, with_warning=1)
+    assert "failed on none, and warned on 1" in what_folds_show(found, "NVIDIA H200")
     assert "power" not in what_folds_show(found, CPUS)
 
 

@@ -83,7 +83,7 @@ def test_checks_have_a_column_for_repairs_where_there_are_any() -> None:
 def test_the_page_opens_with_how_many_machines_ran_and_what_env_check_found() -> None:
     said = where_it_ran.opening(committed_version()).text
     labels = {record.environment.host_label for one in committed_version().sets for record in one.campaign.completed}
-    assert said.startswith(f"{len(labels)} machines ran this: CPUs, H100 80GB HBM3, H200. env_check looked at ")
+    assert said.startswith(f"{len(labels)} machines ran this: CPUs, H100 80GB HBM3, H200; env_check looked at ")
     assert where_it_ran.opening(replace(committed_version(), sets=())).text == "Nothing here was measured by labscale."
 
 

@@ -176,8 +176,7 @@ def test_the_answer_counts_what_ran_and_names_what_did_not() -> None:
     on_cpu = trained(device="cpu", hardware="CPU", rl_library="rsl_rl", library_version=None)
     said = answer([trained(ranks=4), on_cpu])
     assert said.startswith(
-        "rl_games and rsl_rl ran with Newton, on up to 4 x H200 and 1 CPU process. 2 runs completed, the last on"
-        " 21 Nov 2026. None ran with skrl"
+        "rl_games and rsl_rl ran with Newton, on up to 4 x H200 and 1 CPU process. 2 trainings completed"
     )
     assert said.endswith(
         "with PhysX, with PhysX and RTX in Isaac Sim, in a container image, on simulated nodes of one machine or on"

@@ -58,7 +58,7 @@ def test_all_stored_trainings_are_counted_once() -> None:
     found = trainings(versions())
     assert len(found) == len(stored()) > 600
     assert sum(one.runs for one in systems(found)) == len(found)
-    assert f" {len(found)} runs completed" in page.answer(found)
+    assert f" {len(found)} trainings completed" in page.answer(found)
 
 
 def test_every_system_has_its_stored_records() -> None:

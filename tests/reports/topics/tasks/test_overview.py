@@ -26,7 +26,6 @@ def test_the_page_of_a_task_says_how_it_scales_and_what_it_is() -> None:
     assert "The policy observes 60 numbers (policy); it acts with 8 numbers" in said
     assert "progress, alive, upright" in said
     assert "it acts with 1 number;" in overview.opening(version, "Cartpole").text
-    assert "with tuned settings" in overview.opening(version, "Cartpole").text
     shown = overview.scaling(version, "Ant").markup
     assert shown.count('<figure class="vega-figure"') == 1  # nobody split a fixed number of Ants
     assert "Cartpole" not in shown
@@ -39,7 +38,7 @@ def test_every_series_of_a_task_is_listed_with_its_runs(tmp_path: Path) -> None:
     rows = [row.split("\t") for row in overview.details(version, "Ant").text.splitlines()]
     assert [row[0] for row in rows[1:]] == ["ant-envs", "ant-weak"]
     weak = next(row for row in rows if row[0] == "ant-weak")
-    assert weak[2:] == ["9", "23", "1"]  # eight cases of three runs, one of which hung, and one that was skipped
+    assert weak[2:] == ["8", "23", "1"]  # cases that completed, of three runs each, one of which hung
     assert [row.split("\t")[0] for row in overview.details(version, "Cartpole").text.splitlines()] == [
         "Series",
         "cartpole-strong",
@@ -59,5 +58,5 @@ def test_a_task_on_one_number_of_gpus_has_no_chart(tmp_path: Path) -> None:
 def test_ranks_on_a_cpu_are_no_gpus(tmp_path: Path) -> None:
     results = [make_result(make_case("ant-weak", world_size=2), 0.5), *on_gpus([make_result(make_case(), 0.5)])]
     version = read_version(write_results(results, tmp_path), name="v")
-    assert "on 2 ranks with rsl_rl" in overview.opening(version, "Ant").text
+    assert overview.most_frames(results[:1]) == ""  # no speed of a CPU is the most of anything
     assert "up to 2 ranks of one machine" in page.sureness(version).text
