@@ -76,16 +76,21 @@ def read_published(folder: Path) -> tuple[Machine, ...]:
         UsageError: it has no version with results on GPUs.
         StoreError, ReportError: a version cannot be read.
     """
-    names = (path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
-    has_sets = (path for path in names if any((below / CASES).is_dir() for below in path.iterdir()))
-    folders = sorted(has_sets, key=lambda path: version_order(path.name))
-    machines = machines_of(read_version(path, name=path.name) for path in folders)
+    machines = machines_of(versions_below(folder))
     if not machines:
         raise UsageError(
             f"--published {folder} has no version with runs on GPUs. Name a folder of versions; the one of labscale is"
             " reports/results."
         )
     return machines
+
+
+def versions_below(folder: Path) -> Iterator[Version]:
+    """Read each version below a folder, the oldest first."""
+    names = (path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
+    has_sets = (path for path in names if any((below / CASES).is_dir() for below in path.iterdir()))
+    for path in sorted(has_sets, key=lambda path: version_order(path.name)):
+        yield read_version(path, name=path.name)
 
 
 def machines_of(versions: Iterable[Version]) -> tuple[Machine, ...]:

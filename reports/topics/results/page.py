@@ -12,6 +12,7 @@ from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
 from reports.display.html import Html, answer_of_page, link, paragraph, together
 from reports.sets.version import Version
+from reports.topics.results import one_size
 from reports.topics.results.measured_before import Measured, asked_of_all_versions, completed, measured_before
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
@@ -31,7 +32,8 @@ def opening(version: Version) -> Html:
         return paragraph("Nothing here was measured by labscale.")
     kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
     above = Html(markup=f'<p class="kicker">{html.escape(kicker)}</p>', text=kicker)
-    return together([above, answer_of_page(answer(version.lines))])
+    first, *more = ([] if version.lines else one_size.sentences(version)) or [answer(version.lines)]
+    return together([above, answer_of_page(first), *map(paragraph, more)])
 
 
 def main(version: Version) -> Html:

@@ -35,7 +35,8 @@ def opening(version: Version, task: str) -> Html:
         scales = f"{task} ran on one number of GPUs only, so nothing is known of its scaling."
     else:
         scales = f"Only single parts of {task} ran, without training, so nothing is known of its scaling."
-    said = answer_of_page(f"{scales} {most_frames(results)}".strip())
+    both = [scales, most_frames(results)] if found else [most_frames(results), scales]
+    said = answer_of_page(" ".join(both).strip())
     return together([said, picture(task), paragraph(_what_it_is(results))])
 
 

@@ -16,7 +16,7 @@ from reports.sets.version import Version, read_version
 from reports.site.pages import found_elsewhere
 from reports.topics.hardware.models import models
 from reports.topics.history.over_versions import measured
-from reports.topics.results import page
+from reports.topics.results import one_size, page
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate
 from tests.fixtures.results.committed_results import RESULTS as COMMITTED
@@ -205,7 +205,7 @@ def test_bibtex_of_nothing_that_ran_has_no_month(tmp_path: Path) -> None:
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:
     version = version_of(on_gpus([make_result(make_case("cartpole-strong"), 0.5)]), tmp_path)
-    assert "nothing is known of how training scales" in page.opening(version).text
+    assert "Cartpole with rsl_rl makes 4,096 frames per second" in page.opening(version).text
     assert page.main(version).markup == ""
     assert "Nothing here compares numbers of GPUs." in page.sureness(version).text
     assert found_elsewhere(version).text == ""
@@ -235,3 +235,16 @@ def test_a_chart_names_only_the_tasks_that_it_shows() -> None:
     specs = [speedups(found, "own", top=2.0).spec, speedups(found, "split", top=2.0).spec]
     legends = [spec["layer"][1]["encoding"]["color"]["legend"]["values"] for spec in specs]
     assert legends == [[found[0].task], ["Cartpole"]]
+
+
+def test_one_gpu_opens_with_its_frames_its_place_and_what_would_raise_them() -> None:
+    published = committed_version()
+    (own,) = (one for one in published.sets if one.name == "h200-ant-sweep")
+    made, where, environments, core = one_size.sentences(replace(published, sets=(own,)), [published])
+    assert "104,850 (74,779 to 130,055) frames per second" in made
+    assert "65,536 in place of 1,024 made 4.47 (3.92 to 6.18) times" in environments
+    assert [re.findall(r"[\d,]+", said) for said in (where, core)] == [
+        ["2", "6", "90,003", "162,057", ","], ["6", "10", "10", "107", "201", ",", "210"],
+    ]  # fmt: skip
+    assert "104,850" in page.opening(replace(published, sets=(own,))).text
+    assert one_size.sentences(replace(published, sets=(own,)), [])[1:] == [environments]  # of its own sweep
