@@ -31,7 +31,8 @@ OF_OPTIONS: Final = (
     "matrix", "capacity", "bisect", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "with_packages",
     "host_label", "emulated_nodes",
 )  # fmt: skip
-NEWER: Final = ("seed", "a_a")  # missing in campaigns of earlier versions
+OF_CODE: Final = ("code_sha256", "git_commit", "git_dirty")
+NEWER: Final = ("seed", "a_a", *OF_CODE)  # missing in campaigns of earlier versions
 # A file may contain values of any size.
 _SHOWN: Final = reprlib.Repr(maxlevel=3, maxlist=64, maxstring=200, maxother=200)
 
@@ -94,6 +95,10 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "worker_pins_sha256": machine.worker_pins_sha256,
         "own_pins_sha256": _own_pins(campaign),
         "worker_packages": list(machine.worker_packages) or None,  # None as in campaigns of earlier versions
+        "code_sha256": campaign.sources.sha256,
+        # Results of a CPU are not submitted, so a commit in between that changes no code of a rank does no harm.
+        "git_commit": machine.git_commit if campaign.device == "cuda" else None,
+        "git_dirty": machine.git_dirty if campaign.device == "cuda" else None,
         "cpu_model": machine.cpu_model,
         "gpus": [gpu.name for gpu in machine.gpus],
         "driver_version": machine.driver_version,
@@ -169,8 +174,9 @@ def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]
 
 def _said(name: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     if name != CASES:
-        return f"{name}: there {_SHOWN.repr(found.get(name))}, now {_SHOWN.repr(wanted.get(name))}"
-    options = ["--stack", *(f"--{name.replace('_', '-')}" for name in NEWER if name not in found)]
+        why = ", since labscale's own code changed; go back to that state to continue it" if name in OF_CODE else ""
+        return f"{name}: there {_SHOWN.repr(found.get(name))}, now {_SHOWN.repr(wanted.get(name))}{why}"
+    options = ["--stack", *(f"--{name.replace('_', '-')}" for name in ("seed", "a_a") if name not in found)]
     return (
         f"cases: there from the matrix {found.get(SPELLED)!r}, now from {wanted.get(SPELLED)!r}, and they differ: the "
         f"matrix is another or was edited, {' or '.join(options)} differs, or labscale has another version"

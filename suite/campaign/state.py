@@ -9,6 +9,7 @@ from typing import Self
 
 from rich.console import Console
 
+from suite.campaign.sources import Sources
 from suite.files.paths import ROOT
 from suite.launch.runtime import Runtime
 from suite.matrix.catalog import Catalog, load_catalog
@@ -55,6 +56,7 @@ class Campaign:
     warm_ups: tuple[PlannedCase, ...] = ()  # of the cases that can run here; never counted
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None
+    sources: Sources = field(default_factory=Sources)  # when this command began; with workers after provision
     began_s: float = field(default_factory=time.monotonic)  # when this command started
     started_s: float | None = None  # when it started to run rounds
     results: tuple[CaseResult, ...] = field(default=())

@@ -38,7 +38,7 @@ from suite.env_check.display import print_faults
 from suite.env_check.report import summarised
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.external import parent_death
-from suite.external.machine import CANNOT_SUBMIT, capture, cores_in_order
+from suite.external.machine import capture, cores_in_order, why_not_submitted
 from suite.files.input_text import fault_of_path
 from suite.files.paths import ROOT
 from suite.files.wording import counted
@@ -57,7 +57,7 @@ def start(options: Options, console: Console) -> Campaign:
     Raises:
         UsageError: options contradict each other, or the path of the results folder has invalid characters.
     """
-    machine = capture(host_label=options.results.host_label)
+    machine = capture(host_label=options.results.host_label, out=options.results.out)
     resources = registry.resources(options, machine)
     device = options.setup.device or ("cuda" if resources.gpus_per_node else "cpu")
     options = replace(
@@ -104,7 +104,9 @@ def provision(campaign: Campaign) -> Campaign:
     )
     machine = machine_with(place.machine or campaign.machine, place.worker)
     machine = replace(machine, host_label=campaign.options.results.host_label)
-    return replace(campaign, runtime=place, machine=machine)
+    workers = (place.worker, *place.own_workers.values())
+    sources = campaign.sources.with_workers(worker.python for worker in workers)
+    return replace(campaign, runtime=place, machine=machine, sources=sources)
 
 
 def check_environment(campaign: Campaign) -> Campaign:
@@ -171,8 +173,8 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     done = f", {rounds - todo} finished earlier and kept" if rounds > todo else ""
     skipped = f", {counted(infeasible, 'case')} skipped here (the plan says why)" if infeasible else ""
     say(campaign.console, f"{counted(todo, 'run')} to do{done}{skipped}. Results: {folder.root}")
-    if campaign.machine.git_dirty and campaign.device == "cuda":
-        say(campaign.console, CANNOT_SUBMIT)
+    if campaign.device == "cuda" and (why := why_not_submitted(campaign.machine)):
+        say(campaign.console, why)
     print_rule(campaign.console, campaign.rule)
 
 

@@ -189,6 +189,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
             pins_path=None if located.pins_sha256 is None else provision.worker_pins(ROOT, request.stack),
             needed=provision.NEEDED[request.stack],
             environ=environ,
+            also=request.other_workers,
         )
         own_assets = environ.get("ISAACSIM_ASSET_ROOT")
         asset_facts = pool.submit(assets.read, own_assets or located.asset_root, is_own=own_assets is not None)

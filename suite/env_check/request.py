@@ -40,6 +40,7 @@ class Request:
     require: tuple[Feature, ...] = ()
     worker_python: Path | None = None
     worker_packages: tuple[str, ...] = ()
+    other_workers: tuple[Path, ...] = ()  # Pythons here, of cases that need a worker for themselves
 
     def inside_image(self, worker_python: Path | None) -> Self:
         """Return this request for use in an image.

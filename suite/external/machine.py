@@ -23,6 +23,10 @@ ORIGIN: Final = "origin.json"  # in a copy of labscale without git, as in images
 CANNOT_SUBMIT: Final = (
     "Results of this checkout cannot be submitted, because it has local changes. Commit or undo them first."
 )
+NO_COMMIT: Final = (
+    "Results of this checkout cannot be submitted, because its commit is unknown. Run labscale from a git checkout, "
+    "with git installed, or from an image or bundle that was made from one."
+)
 _GB: Final = 1e9
 
 
@@ -37,16 +41,20 @@ class _Origin:
 
 
 def capture(
-    *, host_label: str | None = None, worker_pins_sha256: str | None = None, asset_sha256: str | None = None
+    *,
+    host_label: str | None = None,
+    worker_pins_sha256: str | None = None,
+    asset_sha256: str | None = None,
+    out: Path | None = None,
 ) -> Environment:
-    """Describe this machine and checkout, without host names and serial numbers.
+    """Describe this machine and checkout, without host names and serial numbers. Files in ``out`` are no change.
 
     Raises:
         WorkerEnvironmentError: there is an NVIDIA driver that does not work.
 
     """
     gpus, driver_version, cuda_driver_version = read_gpus()
-    git_commit, git_dirty = git_state(ROOT)
+    git_commit, git_dirty = git_state(ROOT, out=out)
     return Environment(
         host_label=host_label,
         cpu_model=cpu_model(),
@@ -135,15 +143,38 @@ def _os_name() -> str | None:
         return None
 
 
-def git_state(checkout: Path) -> tuple[str | None, bool | None]:
-    """Return the checkout's commit and whether a file differs from it; both None if nothing tells."""
+def why_not_submitted(machine: Environment) -> str | None:
+    """Why ``submit`` will refuse the results of this checkout; None if it will not."""
+    if machine.git_commit is None or machine.git_dirty is None:
+        return NO_COMMIT
+    return CANNOT_SUBMIT if machine.git_dirty else None
+
+
+def git_state(checkout: Path, *, out: Path | None = None) -> tuple[str | None, bool | None]:
+    """Return the checkout's commit and whether a file differs from it; both None if nothing tells.
+
+    New files in ``out``, the folder of results, are no difference.
+    """
     if noted := _noted_state(checkout.parent / "bundle.json"):  # installed from a bundle, without git
         return noted
-    found = (_output("git", "-C", str(checkout), "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
+    # Whoever runs its code trusts a checkout, also one of another owner.
+    git = ("git", "-C", str(checkout), "-c", f"safe.directory={checkout}")
+    found = (_output(*git, "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
     if len(found) == 2 and Path(found[0]) == checkout:  # noqa: PLR2004  not a copy inside another project's checkout
-        status = _output("git", "-C", str(checkout), "status", "--porcelain")
-        return found[1], None if status is None else bool(status)
+        status = (*git, "status", "--porcelain")
+        changed = _output(*status, "--untracked-files=no")
+        new = _output(*status, "--untracked-files=all", "--", ".", *_without(checkout, out))
+        return found[1], None if changed is None or new is None else bool(changed or new)
     return _noted_state(checkout / ORIGIN) or (None, None)
+
+
+def _without(checkout: Path, out: Path | None) -> list[str]:
+    """Pathspec that leaves the folder of results out, unless it is the checkout itself."""
+    folder = None if out is None else Path(os.path.realpath(out))
+    root = Path(os.path.realpath(checkout))
+    if folder is None or folder == root or not folder.is_relative_to(root):
+        return []
+    return [f":(exclude,top,literal){folder.relative_to(root).as_posix()}"]
 
 
 def _noted_state(path: Path) -> tuple[str | None, bool | None] | None:

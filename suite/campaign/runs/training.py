@@ -52,11 +52,15 @@ def runtime_of(campaign: Campaign) -> Runtime:
 
 
 def launch_of(campaign: Campaign, run: Run) -> Launch:
-    """The command of a run, with its changes."""
+    """The command of a run, with its changes.
+
+    Raises:
+        CampaignError: what decides the run's speed has changed since the campaign began.
+    """
     runtime = runtime_of(campaign)
-    return run.adapt(
-        render(campaign, runtime.worker_of(run.case), run.run_dir, run.case, run.round, python_path=runtime.python_path)
-    )
+    worker = runtime.worker_of(run.case)
+    campaign.sources.require_same(worker.python)
+    return run.adapt(render(campaign, worker, run.run_dir, run.case, run.round, python_path=runtime.python_path))
 
 
 def set_up(campaign: Campaign, run: Run) -> None:
@@ -70,8 +74,9 @@ def set_up(campaign: Campaign, run: Run) -> None:
 def collected(
     campaign: Campaign, run: Run, launch: Launch, result: LaunchResult, turns: TurnsTaken | None = None
 ) -> RunRecord:
-    """The record of a run that ended. Raises as ``suite.records.collect.collect`` does."""
+    """The record of a run that ended. Raises as ``suite.records.collect.collect`` and ``launch_of`` do."""
     runtime = runtime_of(campaign)
+    campaign.sources.require_same(runtime.worker_of(run.case).python)
     in_image = replace(result, image_digest=result.image_digest or runtime.image_digest)
     machine = machine_with(campaign.machine, runtime.worker_of(run.case))
     record = collect(run.run_dir, run.case, run.round, in_image, machine, argv=_without_paths(launch))

@@ -1,9 +1,12 @@
-"""Compares the worker environment with its pins. It reads files only, so a broken Python is never started."""
+"""Compares the worker environment with its pins, and its files with what was installed.
+
+It reads files only, so a broken Python is never started.
+"""
 
 import importlib.metadata
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -14,6 +17,8 @@ from packaging.version import Version
 
 from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.host.exists import is_there
+from suite.files.paths import ROOT
+from suite.install import installed_files
 from suite.install.pins import PYTHON_VERSION
 from suite.install.worker_environment import COMPLETE
 
@@ -42,6 +47,8 @@ class WorkerFacts:
     num_installed: int
     differences: tuple[Difference, ...]
     unusable: tuple[str, ...]  # packages that the stack always needs: missing, or an unusable version
+    changed: tuple[str, ...] = ()  # packages with files other than those that were installed
+    elsewhere: tuple[str, ...] = ()  # packages that are imported from another folder than they are installed in
     isaac_sim: str | None = None  # its release, "6.2.0"; None if unknown
 
 
@@ -52,11 +59,13 @@ def read(
     pins_path: Path | None,
     needed: Mapping[str, str | None],
     environ: Mapping[str, str],
+    also: Sequence[Path] = (),
     isaac_sim_version: Path = ISAAC_SIM_VERSION,
 ) -> WorkerFacts:
     """Compare the packages of ``python`` with a requirement file (``pins_path`` None: with ``needed`` only).
 
     ``needed`` is the stack's entry in ``suite.install.worker.NEEDED``: name -> version, or None for any version.
+    ``also`` are the Pythons of other workers, whose files are compared too.
     """
     exists, installed = is_there(python), dict[str, str]()
     folders = list(map(str, site_folders(python, environ))) if exists else []
@@ -65,6 +74,8 @@ def read(
         if "Name" in metadata:  # leftovers of a failed removal by pip have none
             installed.setdefault(canonicalize_name(metadata["Name"]), metadata["Version"])
     pinned = read_pins(pins_path) if pins_path else {}
+    found = [list(site_folders(one, environ)) for one in (python, *also) if is_there(one)]
+    before = [ROOT, *_path_of(environ)]  # as suite.files.paths.import_path sets PYTHONPATH
     canonical = {str(canonicalize_name(name)): version for name, version in needed.items()}
     wanted = {**canonical, **pinned}
     return WorkerFacts(
@@ -77,6 +88,8 @@ def read(
         num_installed=len(installed),
         differences=_differences(wanted, installed),
         unusable=tuple(difference.name for difference in _differences(canonical, installed)),
+        changed=tuple(dict.fromkeys(one for each in found for one in installed_files.changes(each))),
+        elsewhere=tuple(dict.fromkeys(one for each in found for one in installed_files.elsewhere(each, before))),
         isaac_sim=_isaac_sim(installed, isaac_sim_version),
     )
 
@@ -109,7 +122,7 @@ def read_pins(path: Path) -> dict[str, str]:
 
 def site_folders(python: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the folders that ``python`` imports from: PYTHONPATH, its environment's, and its base's if enabled."""
-    yield from (Path(part) for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part)
+    yield from _path_of(environ)
     version = python_version(python)
     yield from _site_folders_of(python.parent.parent, version)  # not resolved: the link leads to the base's Python
     settings = _environment_settings(python)
@@ -117,6 +130,10 @@ def site_folders(python: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         yield from _site_folders_of(python.resolve().parent.parent, version)
     elif settings and settings.get("include-system-site-packages", "").lower() == "true" and "home" in settings:
         yield from _site_folders_of(Path(settings["home"]).parent, version)
+
+
+def _path_of(environ: Mapping[str, str]) -> list[Path]:
+    return [Path(part) for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part]
 
 
 def python_version(python: Path) -> str | None:
@@ -174,27 +191,38 @@ def _fault(facts: WorkerFacts) -> Fault | None:
     if facts.python_version not in (None, PYTHON_VERSION):
         repair = f"Pass a Python {PYTHON_VERSION} to --worker-python." if facts.is_own else by_rebuilding
         return Fault(word="python_version", found=f"Python {facts.python_version}", repair=repair)
-    if not facts.differences:
-        return None
-    is_missing = any(difference.found is None for difference in facts.differences)
     by_the_user = (
         "Install these versions there, or leave --worker-python out: results of other versions do not compare."
     )
-    return Fault(
-        word="packages_missing" if is_missing else "packages_differ",
-        found=describe(facts.differences),
+    fault = Fault(
+        word="packages_missing",
+        found="",
         repair=by_the_user if facts.is_own else by_rebuilding,
         verdict="warning" if facts.is_own and not facts.unusable else "failure",
     )
+    if facts.differences:
+        is_missing = any(difference.found is None for difference in facts.differences)
+        word = "packages_missing" if is_missing else "packages_differ"
+        return replace(fault, word=word, found=describe(facts.differences))
+    if facts.changed:
+        return replace(fault, word="packages_changed", found=_first(facts.changed))
+    if facts.elsewhere:
+        repair = f"Take these folders out of PYTHONPATH ({ROOT} always comes first), or move them away."
+        return replace(fault, word="packages_elsewhere", found=_first(facts.elsewhere), repair=repair)
+    return None
 
 
 def describe(differences: Iterable[Difference]) -> str:
     """List the first few differences, missing packages before other versions."""
     ordered = sorted(differences, key=lambda difference: (difference.found is not None, difference.name))
-    texts = [
+    return _first(
         f"{difference.name} is {difference.found or 'missing'}"
         + (f", not {difference.wanted}" if difference.wanted else "")
-        for difference in ordered[:SHOWN]
-    ]
-    more = len(ordered) - SHOWN
-    return "; ".join(texts) + (f"; and {more} more" if more > 0 else "")
+        for difference in ordered
+    )
+
+
+def _first(texts: Iterable[str]) -> str:
+    shown = list(texts)
+    more = len(shown) - SHOWN
+    return "; ".join(shown[:SHOWN]) + (f"; and {more} more" if more > 0 else "")

@@ -41,12 +41,13 @@ def on_this_machine(asked: Asked) -> Runtime:
         for own in asked.own_workers
         if asked.options.setup.worker_python is None or own.packages
     }
+    others = tuple(own.python for own in own_workers.values())
     return Runtime(
         worker=worker,
         own_workers=own_workers,
         launch=run,
         launch_in_turns=run,
-        check=functools.partial(env_check, asked.request),
+        check=functools.partial(env_check, replace(asked.request, other_workers=others)),
         python_path=os.environ.get("PYTHONPATH"),
     )
 

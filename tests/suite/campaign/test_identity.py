@@ -6,18 +6,20 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from suite.campaign.identity import identity, opened, read, refuse_other_options, rule_of
+from suite.campaign.identity import NEWER, identity, opened, read, refuse_other_options, rule_of
 from suite.campaign.planning.plan import make_plan
+from suite.campaign.sources import Sources
 from suite.campaign.state import Campaign
 from suite.campaign.steps import provision
 from suite.errors import CampaignError
 from suite.matrix.file import MATRICES_PATH
 from suite.matrix.resources import UNBOUNDED
-from suite.schema.record import Environment
+from suite.schema.record import Device, Environment
 from tests.fixtures.runs.asked_options import options_with
 
 SMOKE = MATRICES_PATH / "smoke.toml"
@@ -89,7 +91,7 @@ def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, enviro
 def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environment: Environment) -> None:
     """The earlier version did not store the seed or the worker's packages, so these are not compared."""
     smoke = identity_of(environment, SMOKE)
-    earlier = {name: value for name, value in smoke.items() if name not in ("seed", "a_a", "worker_packages")}
+    earlier = {name: value for name, value in smoke.items() if name not in (*NEWER, "worker_packages")}
     with opened(tmp_path, earlier):
         pass
     with opened(tmp_path, smoke):
@@ -160,3 +162,38 @@ def test_a_folder_in_which_cases_ran_side_by_side_is_refused(tmp_path: Path, env
         refuse_other_options(smoke)
     with pytest.raises(CampaignError, match=said), opened(tmp_path, identity(smoke)):
         pass
+
+
+@pytest.mark.parametrize(
+    ("device", "change", "refused"),
+    [
+        ("cuda", {"git_commit": "b" * 40}, "git_commit"),
+        ("cuda", {"git_dirty": True}, "git_dirty"),
+        ("cpu", {"git_commit": "b" * 40, "git_dirty": True}, None),
+        ("cuda", {}, None),
+    ],
+)
+def test_a_commit_between_two_commands(
+    tmp_path: Path, environment: Environment, device: Device, change: dict[str, Any], refused: str | None
+) -> None:
+    """``submit`` takes runs of one commit alone, so a second one is refused before it is measured."""
+    first = replace(planned(environment, SMOKE), device=device)
+    first = replace(first, machine=replace(environment, git_commit="a" * 40, git_dirty=False))
+    with opened(tmp_path, identity(first)):
+        pass
+    again = identity(replace(first, machine=replace(first.machine, **change)))
+    if refused:
+        (said,) = said_of(tmp_path, again)
+        assert said.startswith(f"{refused}: there ")
+    else:
+        with opened(tmp_path, again):
+            pass
+
+
+def test_other_code_of_ranks_is_refused(tmp_path: Path, environment: Environment) -> None:
+    smoke = planned(environment, SMOKE)
+    with opened(tmp_path, identity(smoke)):
+        pass
+    edited = replace(smoke, sources=Sources(code={**smoke.sources.code, "tasks/worker.py": "0" * 64}))
+    (said,) = said_of(tmp_path, identity(edited))
+    assert said.startswith("code_sha256: there ")

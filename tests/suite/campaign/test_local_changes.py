@@ -1,4 +1,4 @@
-"""A campaign on GPUs says before hours of measuring that results of a changed checkout cannot be submitted."""
+"""A campaign on GPUs says before hours of measuring that results of its checkout cannot be submitted."""
 
 import io
 from dataclasses import replace
@@ -9,22 +9,33 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.folder import Folder
-from suite.external.machine import CANNOT_SUBMIT
+from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
 from suite.schema.record import Device, Environment
 from tests.suite.campaign.test_schedule import CASES, FIXED, campaign_of
 
 
 @pytest.mark.parametrize(
-    ("device", "git_dirty", "is_said"),
-    [("cuda", True, True), ("cuda", False, False), ("cuda", None, False), ("cpu", True, False)],
+    ("device", "commit", "is_dirty", "said"),
+    [
+        ("cuda", "a" * 40, True, CANNOT_SUBMIT),
+        ("cuda", "a" * 40, False, None),
+        ("cuda", "a" * 40, None, NO_COMMIT),
+        ("cuda", None, None, NO_COMMIT),
+        ("cpu", None, True, None),
+    ],
 )
-def test_a_changed_checkout_is_said_first(
-    environment: Environment, tmp_path: Path, device: Device, git_dirty: bool | None, is_said: bool
+def test_what_submit_will_refuse_is_said_first(
+    environment: Environment,
+    tmp_path: Path,
+    device: Device,
+    commit: str | None,
+    is_dirty: bool | None,
+    said: str | None,
 ) -> None:
     file = io.StringIO()
-    machine = replace(environment, git_dirty=git_dirty)
+    machine = replace(environment, git_commit=commit, git_dirty=is_dirty)
     campaign = replace(
-        campaign_of(machine, FIXED, CASES[:1]), device=device, machine=machine, console=Console(file=file)
+        campaign_of(machine, FIXED, CASES[:1]), device=device, machine=machine, console=Console(file=file, width=400)
     )
     steps._say_what_is_left(campaign, Folder(root=tmp_path), 3)
-    assert (CANNOT_SUBMIT in file.getvalue().splitlines()) == is_said
+    assert {CANNOT_SUBMIT, NO_COMMIT} & set(file.getvalue().splitlines()) == ({said} if said else set())

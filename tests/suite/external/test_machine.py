@@ -123,8 +123,21 @@ def test_git_state_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     commit = git("rev-parse", "HEAD")
     assert git_state(tmp_path) == (commit, False)
     assert git_state(tmp_path / "inner") == (None, None)  # not the checkout itself
-    (tmp_path / "inner" / "file").write_text("2")
+    git("config", "status.showUntrackedFiles", "no")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own way to test "dubious ownership"
+    assert git_state(tmp_path) == (commit, False)
+    out = tmp_path / "a [new] folder" / "results"
+    out.mkdir(parents=True)
+    (out / "campaign.json").write_text("{}")
     assert git_state(tmp_path) == (commit, True)
+    assert git_state(tmp_path, out=out) == git_state(tmp_path, out=out.parent) == (commit, False)
+    assert git_state(tmp_path, out=tmp_path) == git_state(tmp_path, out=tmp_path.parent) == (commit, True)
+    (out.parent / "beside").write_text("")
+    assert git_state(tmp_path, out=out) == (commit, True)
+    (out.parent / "beside").unlink()
+    assert git_state(tmp_path, out=tmp_path / "other") == (commit, True)
+    (tmp_path / "inner" / "file").write_text("2")
+    assert git_state(tmp_path, out=out) == git_state(tmp_path, out=tmp_path / "inner") == (commit, True)
     monkeypatch.setenv("PATH", "/nowhere")
     assert git_state(tmp_path) == (None, None)
 

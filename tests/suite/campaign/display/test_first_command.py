@@ -33,7 +33,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     def has(num_gpus: int) -> None:
         found = replace(GPU_HOST, gpus=GPU_HOST.gpus[:num_gpus]) if num_gpus else CPU_HOST
 
-        def capture(*, host_label: str | None = None) -> Environment:
+        def capture(*, host_label: str | None = None, out: Path | None = None) -> Environment:  # noqa: ARG001
             return replace(found, host_label=host_label)
 
         monkeypatch.setattr(steps, "capture", capture)

@@ -1,7 +1,10 @@
 """A worker environment and an asset root on disk, with faults made in them."""
 
+import base64
 import hashlib
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -51,14 +54,18 @@ class Environment:
         folder = self.folder / "lib/python3.12/site-packages" / f"{name}-{version}.dist-info"
         folder.mkdir(parents=True)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        module = folder.parent / name / "__init__.py"
+        module.parent.mkdir(exist_ok=True)
+        module.write_text("x = 1\n")
+        digest = base64.urlsafe_b64encode(hashlib.sha256(module.read_bytes()).digest()).rstrip(b"=").decode()
+        (folder / "RECORD").write_text(f"{name}/__init__.py,sha256={digest},6\n{folder.name}/RECORD,,\n")
 
     def uninstall(self, name: str) -> None:
         for folder in (self.folder / "lib/python3.12/site-packages").glob(f"{name}-*.dist-info"):
-            (folder / "METADATA").unlink()
-            folder.rmdir()
+            shutil.rmtree(folder)
 
-    def facts(self, *, is_own: bool = False) -> WorkerFacts:
-        return worker.read(self.python, is_own=is_own, pins_path=self.pins, needed=NEEDED, environ={})
+    def facts(self, *, is_own: bool = False, also: Sequence[Path] = (), **environ: str) -> WorkerFacts:
+        return worker.read(self.python, is_own=is_own, pins_path=self.pins, needed=NEEDED, environ=environ, also=also)
 
 
 @pytest.fixture
@@ -110,6 +117,45 @@ def test_a_package_is_not_as_pinned(
     assert (check.verdict, check.fault) == (own_verdict if is_own else "failure", fault)
     assert words in check.found
     assert ("--worker-python" if is_own else "Remove") in (check.repair or "")
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        ("torch/__init__.py", "x = 2\n", "torch: torch/__init__.py was changed"),  # as long as before
+        ("ruamel.yaml/__init__.py", "x = 22\n", "ruamel-yaml: ruamel.yaml/__init__.py was changed"),
+        ("isaaclab/__init__.py", None, "isaaclab: isaaclab/__init__.py is missing"),
+        ("sitecustomize.py", "import os\n", "sitecustomize.py belongs to no package"),
+        ("mine.pth", "/elsewhere\n", "mine.pth belongs to no package"),
+    ],
+)
+def test_a_file_is_not_as_installed(
+    environment: Environment, file: str, text: str | None, found: str, is_own: bool
+) -> None:
+    path = environment.folder / "lib/python3.12/site-packages" / file
+    path.unlink(missing_ok=True) if text is None else path.write_text(text)
+    check = judge_worker_packages(environment.facts(is_own=is_own))
+    assert (check.verdict, check.fault) == ("warning" if is_own else "failure", "packages_changed")
+    assert found in check.found
+
+
+def test_a_file_of_another_worker_is_not_as_installed(environment: Environment, tmp_path: Path) -> None:
+    other = Environment(tmp_path / "other")
+    (tmp_path / "other/lib/python3.12/site-packages/torch/__init__.py").write_text("x = 3\n")
+    check = judge_worker_packages(environment.facts(also=[other.python]))
+    assert (check.verdict, check.fault) == ("failure", "packages_changed")
+
+
+@pytest.mark.parametrize("module", ["torch/__init__.py", "torch.py"])
+def test_a_package_is_imported_from_elsewhere(environment: Environment, tmp_path: Path, module: str) -> None:
+    path = tmp_path / "mine" / module
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    check = judge_worker_packages(environment.facts(PYTHONPATH=str(tmp_path / "mine")))
+    assert (check.verdict, check.fault) == ("failure", "packages_elsewhere")
+    assert f"torch is imported from {tmp_path / 'mine' / 'torch'}" in check.found
+    assert judge_worker_packages(environment.facts(PYTHONPATH=str(tmp_path))).verdict == "ok"
 
 
 @pytest.mark.parametrize(
