@@ -5,7 +5,7 @@ The worker's Python runs ``tasks.nccl_probe`` in its own process, which may cras
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -19,7 +19,7 @@ from suite.external.program import ProgramRun, run_program
 from suite.files.paths import ROOT, import_path
 
 TIMEOUT_S: Final = 120.0
-RETRY_TIMEOUT_S: Final = 45.0  # torch is in the disk cache by then; all tries fit into a node's timeout
+RETRY_TIMEOUT_S: Final = 40.0  # torch is in the disk cache by then; all tries fit into a node's timeout
 SAY_WHERE_S: Final = 10.0  # the probe writes its stack this long before the timeout
 OUTPUT_CHARACTERS: Final = 4000  # kept of standard output and of standard error
 OF_A_PATH: Final = ("nccl_error", "nccl_crashed", "nccl_hung", "nccl_wrong_sum")  # faults that a broken path may cause
@@ -65,6 +65,7 @@ class NcclFacts:
     wall_s: float | None = None
     result: Mapping[str, object] | None = None
     tries: tuple[PathTry, ...] = ()  # retries, each without the paths that may be broken
+    variables: Mapping[str, str] = field(default_factory=dict)  # of NCCL, as the user set them
 
     @property
     def measured(self) -> NcclResult | None:
@@ -93,11 +94,12 @@ def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT
             timeout_s=timeout_s,
         )
         text = answer.read_text(encoding="utf-8") if answer.exists() else None
-    return facts_of(python, run, text)
+    variables = {name: value for name, value in environ.items() if name.startswith("NCCL_")}
+    return replace(facts_of(python, run, text), variables=variables)
 
 
 def try_paths(facts: NcclFacts, *, environ: Mapping[str, str], timeout_s: float = RETRY_TIMEOUT_S) -> NcclFacts:
-    """Run the probe again without peer-to-peer transfers and shared memory if it failed, and add the results."""
+    """Run the probe again without each path in turn if it failed, and add the results."""
     if facts.failed not in OF_A_PATH:
         return facts
 
@@ -128,7 +130,7 @@ def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
         wall_s=run.wall_s,
     )
     if run.end == "hung":
-        return replace(facts, fault="nccl_hung", message=f"no answer in {run.wall_s:.0f} s")
+        return replace(facts, fault="nccl_hung", message=f"no answer in {run.wall_s:.0f} s{_warning(run)}")
     if run.end == "died":
         return replace(facts, fault="nccl_crashed", message=f"{run.signal}: {_last_words(run)}")
     try:
@@ -137,12 +139,21 @@ def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
         error = _Error.model_validate_json(answer or "")
     except ValidationError:
         return replace(facts, fault="nccl_no_answer", message=f"exit code {run.exit_code}: {_last_words(run)}")
-    return replace(facts, fault=error.error, message=error.message)
+    return replace(facts, fault=error.error, message=error.message + _warning(run))
+
+
+def _lines(run: ProgramRun) -> list[str]:
+    return [line.strip() for line in (*run.stdout.splitlines(), *run.stderr.splitlines()) if line.strip()]
+
+
+def _warning(run: ProgramRun) -> str:
+    """Return NCCL's last warning, which has the cause that torch's message lacks, as the end of a sentence."""
+    return "".join(f": {line}" for line in [line for line in _lines(run) if "NCCL WARN" in line][-1:])
 
 
 def _last_words(run: ProgramRun) -> str:
     """Return NCCL's last warning, else Python's last fatal error, else the last line."""
-    lines = [line.strip() for line in (*run.stdout.splitlines(), *run.stderr.splitlines()) if line.strip()]
+    lines = _lines(run)
     for mark in ("NCCL WARN", "Fatal Python error", ""):
         if fitting := [line for line in lines if mark in line]:
             return fitting[-1]
@@ -154,20 +165,24 @@ _REPAIRS: Final = {
     "worker_not_startable": "Pass a Python that runs to --worker-python, or remove the worker and run bench again.",
     "no_cuda": "Repair the faults of the driver's checks first; replace a torch built for the CPU (CUDA None).",
     "no_nccl": "Use a torch that is built with NCCL, as the pinned worker's is.",
-    "nccl_error": "Read the message; NCCL_DEBUG=INFO says more. Often: small /dev/shm, or no memory left on a GPU.",
-    "nccl_crashed": "Read its last words; NCCL_DEBUG=INFO says more. The driver may be too old for torch's CUDA.",
+    "nccl_error": "Read the message. Often: no memory left on a GPU.",
+    "nccl_crashed": "Read its last words. The driver may be too old for torch's CUDA.",
     "nccl_no_answer": "Read its last words in the evidence; run python -m tasks.nccl_probe /tmp/answer.json by hand.",
-    "nccl_hung": "Look for Xid errors in dmesg; NCCL_DEBUG=INFO says where it hangs, nvidia-smi topo -m the links.",
+    "nccl_hung": "Look for Xid errors in dmesg; nvidia-smi topo -m shows the links.",
     "nccl_wrong_sum": "Look for Xid errors in dmesg, at nvidia-smi -q -d ECC, and at PCIe ACS and the IOMMU.",
 }
 
 
-def judge_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int) -> Judgement:
-    """Check NCCL's sum over ``num_gpus``, the GPUs that NVML and CUDA_VISIBLE_DEVICES show."""
+def judge_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int, shm_repair: str | None = None) -> Judgement:
+    """Check NCCL's sum over ``num_gpus``, the GPUs that NVML and CUDA_VISIBLE_DEVICES show.
+
+    ``shm_repair``: what /dev/shm needs; None if it is large enough, and so no cause.
+    """
     subject = Subject(f"the right sum over {num_gpus} GPU(s), with peer access", facts)
     tried = nccl_paths.describe(facts.tries)
     if path := nccl_paths.broken_path(facts.tries):
-        return subject.failure(path.fault, (facts.message or "wrong sum") + tried, path.repair)
+        repair = path.repair(facts.variables, shm_repair)
+        return subject.failure(path.fault, (facts.message or "wrong sum") + tried, repair)
     if facts.measured is not None:
         return _judge_result(subject, facts.measured, num_gpus, tried)
     if num_gpus == 0:
@@ -176,7 +191,10 @@ def judge_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int) -> Judgement:
     if facts.fault == "worker_missing":
         return subject.not_checked(found)
     fault = facts.fault or "nccl_no_answer"
-    return subject.failure(fault, found, _REPAIRS[fault])
+    more = [shm_repair] if shm_repair and fault in OF_A_PATH else []
+    if fault in OF_A_PATH and facts.variables.get("NCCL_DEBUG") != "INFO":
+        more.append("export NCCL_DEBUG=INFO says more.")
+    return subject.failure(fault, found, " ".join((_REPAIRS[fault], *more)))
 
 
 def _judge_result(subject: Subject, result: NcclResult, num_gpus: int, tried: str) -> Judgement:

@@ -25,6 +25,9 @@ FAILS: Final = 'echo \'{"error": "nccl_error", "message": "unhandled system erro
 HANGS: Final = "sleep 3600\n"
 P2P: Final = '[ "$NCCL_P2P_DISABLE" = 1 ]'
 SHM: Final = '[ "$NCCL_SHM_DISABLE" = 1 ]'
+NVLS: Final = '[ "$NCCL_NVLS_ENABLE" = 0 ]'
+WARNING: Final = "gpu47:4962:5097 [1] transport/nvls.cc:254 NCCL WARN Cuda failure 1 'invalid argument'"
+SMALL_SHM: Final = "Start the container with --ipc=host or --shm-size=8g."
 LONG_S: Final = 60.0  # never waited for
 
 
@@ -37,9 +40,8 @@ def probe_that(folder: Path, condition: str, otherwise: str) -> Path:
 def check(python: Path, *, timeout_s: float = LONG_S, retry_timeout_s: float = LONG_S, **variables: str) -> Judgement:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("NCCL_")} | variables
     facts = nccl.read(python, environ=environ, timeout_s=timeout_s)
-    return judge_nccl_all_reduce(
-        nccl.try_paths(facts, environ=environ, timeout_s=retry_timeout_s), num_gpus=len(RESULT["gpus"])
-    )
+    tried = nccl.try_paths(facts, environ=environ, timeout_s=retry_timeout_s)
+    return judge_nccl_all_reduce(tried, num_gpus=len(RESULT["gpus"]), shm_repair=SMALL_SHM)
 
 
 def starts(folder: Path) -> list[str]:
@@ -86,7 +88,7 @@ def test_a_wrong_sum_that_is_right_without_peer_to_peer(tmp_path: Path) -> None:
 def test_where_no_path_is_to_blame_the_fault_is_the_general_one(tmp_path: Path) -> None:
     hung = check(probe_that(tmp_path, "false", HANGS), timeout_s=0.2, retry_timeout_s=0.2)
     assert (hung.verdict, hung.fault) == ("failure", "nccl_hung")
-    assert [each.fault for each in hung.evidence.tries] == ["nccl_hung"] * 3
+    assert [each.fault for each in hung.evidence.tries] == ["nccl_hung"] * len(PATHS)
     assert "nor does it work with NCCL_P2P_DISABLE=1, with NCCL_SHM_DISABLE=1, with NCCL_P2P_DISABLE=1 NCCL_SHM" in (
         hung.found
     )
@@ -103,10 +105,34 @@ def test_what_works_or_has_another_cause_is_tried_once(tmp_path: Path) -> None:
     assert (len(starts(works)), len(starts(no_torch))) == (1, 1)
 
 
-def test_what_the_user_turned_off_already_is_not_tried(tmp_path: Path) -> None:
+def test_nvls_that_is_broken_has_its_variable_and_what_nccl_says(tmp_path: Path) -> None:
+    found = check(probe_that(tmp_path, NVLS, f'echo "{WARNING}"; {FAILS}'))
+    assert (found.verdict, found.fault) == ("failure", "nccl_nvls_broken")
+    assert found.found.startswith(f"unhandled system error: {WARNING}; it works with NCCL_NVLS_ENABLE=0")
+    for words in ("export NCCL_NVLS_ENABLE=0 ", "nvidia-fabricmanager"):
+        assert words in (found.repair or "")
+    assert [each.fault for each in found.evidence.tries] == ["nccl_error"] * 3 + [None]
+
+
+def test_a_hang_is_told_with_what_nccl_warned_of(tmp_path: Path) -> None:
+    found = check(probe_that(tmp_path, "false", f'echo "{WARNING}"; {HANGS}'), timeout_s=0.5, retry_timeout_s=0.2)
+    assert found.fault == "nccl_hung"
+    assert WARNING in found.found
+
+
+def test_what_the_user_turned_off_already_is_neither_tried_nor_advised(tmp_path: Path) -> None:
     found = check(probe_that(tmp_path, SHM, FAILS), NCCL_P2P_DISABLE="1")
     assert found.fault == "nccl_shm_broken"
     assert starts(tmp_path) == ["P2P=1 SHM=", "P2P=1 SHM=1"]
+    assert found.evidence.variables == {"NCCL_P2P_DISABLE": "1"}
+    nowhere = check(probe_that(tmp_path, "false", FAILS), NCCL_P2P_DISABLE="1", NCCL_DEBUG="INFO")
+    assert [each.variables for each in nowhere.evidence.tries] == [("NCCL_SHM_DISABLE=1",), ("NCCL_NVLS_ENABLE=0",)]
+    assert "NCCL_DEBUG" not in (nowhere.repair or "")
+
+
+def test_a_large_dev_shm_is_no_cause(tmp_path: Path) -> None:
+    tried = check(probe_that(tmp_path, SHM, FAILS)).evidence
+    assert "--shm-size" not in (judge_nccl_all_reduce(tried, num_gpus=2).repair or "")
 
 
 @pytest.mark.parametrize(("num_gpus", "num_starts"), [(1, 1), (2, 2)])
