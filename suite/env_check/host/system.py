@@ -51,6 +51,7 @@ class HostFacts:
     cache_dir: str  # the nearest parent that exists
     cache_free_gb: float
     cache_writable: bool
+    cache_noexec: bool = False  # mounted so that no program and no library there can run
 
 
 def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/")) -> HostFacts:
@@ -81,6 +82,7 @@ def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/"))
         cache_dir=str(cache_dir),
         cache_free_gb=shutil.disk_usage(cache_dir).free / 1e9,
         cache_writable=cache_dir.is_dir() and os.access(cache_dir, os.W_OK | os.X_OK),
+        cache_noexec=bool(os.statvfs(cache_dir).f_flag & os.ST_NOEXEC),
     )
 
 
@@ -203,13 +205,21 @@ def judge_cache_disk(facts: HostFacts, *, needed_gb: float) -> Judgement:
 
     ``needed_gb`` is ``install.worker.INSTALL_DISK_GB`` before the worker is installed, then ``KERNEL_CACHE_GB``.
     """
-    subject = _subject(f"{_size(needed_gb)} free", facts, "cache_dir", "cache_free_gb", "cache_writable")
+    subject = _subject(
+        f"{_size(needed_gb)} free", facts, "cache_dir", "cache_free_gb", "cache_writable", "cache_noexec"
+    )
     found = f"{_size(facts.cache_free_gb)} free in {facts.cache_dir}"
     if not facts.cache_writable:
         return subject.failure(
             "cache_not_writable",
             f"{found}, but this user may not write there",
             "Make it writable for this user, or set LABSCALE_CACHE to a folder of yours.",
+        )
+    if facts.cache_noexec:
+        return subject.failure(
+            "cache_noexec",
+            f"{facts.cache_dir} is on a mount with noexec: the worker's Python and compiled kernels cannot run there",
+            "Set LABSCALE_CACHE to a folder on a mount without noexec (findmnt -O noexec lists those with it).",
         )
     if facts.cache_free_gb < needed_gb:
         return subject.failure(

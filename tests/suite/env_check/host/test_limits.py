@@ -203,6 +203,22 @@ def test_little_disk(tmp_path: Path) -> None:
     assert "LABSCALE_CACHE" in (check.repair or "")
 
 
+def test_a_cache_where_nothing_may_run(tmp_path: Path) -> None:
+    """Hardened hosts mount /home and /tmp so. The cache itself is not there yet."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "noexec", "tmpfs", str(cache)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("may not mount a tmpfs")
+    try:
+        check = system.judge_cache_disk(system.read(os.environ, cache_dir=cache / "labscale"), needed_gb=0.0)
+    finally:
+        subprocess.run(["umount", str(cache)], check=True)
+    assert (check.verdict, check.fault) == ("failure", "cache_noexec")
+    assert "LABSCALE_CACHE" in (check.repair or "")
+    assert system.judge_cache_disk(system.read(os.environ, cache_dir=cache), needed_gb=0.0).verdict == "ok"
+
+
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file stands where the folder should be; and, as root may write everywhere, another user's answer is given."""
     (tmp_path / "cache").touch()
