@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from suite.env_check.check import Check, Feature, Judgement
-from suite.env_check.gpu import cuda_graphs, driver, driver_table, gpus, links, nccl, rt_cores
-from suite.env_check.gpu.cuda_graphs import CudaFacts
+from suite.env_check.gpu import cuda_graphs, cuda_start, device_nodes, driver, driver_table, gpus, links, nccl, rt_cores
+from suite.env_check.gpu.cuda_start import CudaFacts
 from suite.env_check.gpu.driver import DriverFacts
 from suite.env_check.gpu.driver_table import StackDrivers
 from suite.env_check.gpu.each_gpu import FABRIC, SETTINGS, EachGpu, compute_capability, mig
 from suite.env_check.gpu.nccl import NcclFacts
 from suite.env_check.graphics import look as graphics
-from suite.env_check.graphics.devices import judge_devices
+from suite.env_check.graphics.devices import Seen, judge_devices
 from suite.env_check.graphics.frame import judge_frame
 from suite.env_check.graphics.icd_checks import judge_manifests
+from suite.env_check.graphics.icd_manifests import ManifestsSeen
 from suite.env_check.graphics.look import GraphicsSeen
 from suite.env_check.graphics.vulkan import judge_ray_tracing
 from suite.env_check.host import assets, container, cores, cpu_load, kernel_cache, system, worker
@@ -109,6 +110,15 @@ def _graphics_capabilities(m: Machine) -> Judgement:
     )
 
 
+def _nccl_all_reduce(m: Machine) -> Judgement:
+    shm_repair = system.judge_shared_memory(m.host).repair
+    return nccl.judge_nccl_all_reduce(m.nccl, num_gpus=m.num_gpus, shm_repair=shm_repair)
+
+
+def _devices(m: Machine, seen: Seen, manifests: ManifestsSeen) -> Judgement:
+    return judge_devices(seen, manifests, m.driver, m.graphics.libraries, m.cuda_uuids)
+
+
 # Sorted in the order in which a person would repair them.
 CHECKS: Final = (
     Row("libc", "host", lambda m: system.judge_libc(m.host)),
@@ -117,9 +127,10 @@ CHECKS: Final = (
     Row("worker_packages", "worker", lambda m: worker.judge_worker_packages(m.worker)),
     Row("asset_root", "worker", lambda m: assets.judge_asset_root(m.assets)),
     Row("kernel_cache", "worker", lambda m: kernel_cache.judge_kernel_cache(m.kernels)),
-    Row("gpus_present", "cuda", lambda m: gpus.judge_gpus_present(m.nvml, has_driver=m.driver_version is not None)),
+    Row("gpus_present", "cuda", lambda m: gpus.judge_gpus_present(m.nvml, m.driver)),
     Row("driver_versions", "cuda", lambda m: driver.judge_driver_versions(m.driver, m.nvml)),
-    Row("device_nodes", "cuda", lambda m: driver.judge_device_nodes(m.driver)),
+    Row("device_nodes", "cuda", lambda m: device_nodes.judge_device_nodes(m.driver)),
+    Row("cuda_start", "cuda", lambda m: cuda_start.judge_cuda_start(m.cuda, m.driver, m.nvml)),
     Row("driver_for_stack", "cuda", lambda m: driver_table.judge_driver_for_stack(m.driver_version, m.drivers)),
     Row("driver_capabilities_compute", "cuda", _compute_capabilities),
     Row("compute_capability", "cuda", lambda m: compute_capability(m.drivers.minimum_compute_capability).judge(m.nvml)),
@@ -135,7 +146,7 @@ CHECKS: Final = (
     _each_gpu(FABRIC),
     Row("shared_memory", "nccl", lambda m: system.judge_shared_memory(m.host)),
     Row("memlock", "nccl", lambda m: system.judge_memlock(m.host)),
-    Row("nccl_all_reduce", "nccl", lambda m: nccl.judge_nccl_all_reduce(m.nccl, num_gpus=m.num_gpus)),
+    Row("nccl_all_reduce", "nccl", _nccl_all_reduce),
     Row("driver_capabilities", "vulkan", _graphics_capabilities),
     Row("cuda_driver", "cuda", lambda m: judge_driver_libraries(m.graphics.libraries, driver_libraries.CUDA_DRIVER)),
     Row("libgl", "egl", lambda m: judge_libraries(m.graphics.libraries, driver_libraries.LIBGL)),
@@ -145,7 +156,7 @@ CHECKS: Final = (
         lambda m: judge_driver_libraries(m.graphics.libraries, driver_libraries.egl_driver(m.driver_version)),
     ),
     Row("egl_vendors", "egl", lambda m: judge_manifests(m.graphics.egl_vendors)),
-    Row("egl_devices", "egl", lambda m: judge_devices(m.graphics.egl, m.graphics.egl_vendors, m.cuda_uuids)),
+    Row("egl_devices", "egl", lambda m: _devices(m, m.graphics.egl, m.graphics.egl_vendors)),
     Row("egl_frame", "egl", lambda m: judge_frame(m.graphics.egl_frame, "EGL")),
     Row("vulkan_loader", "vulkan", lambda m: judge_libraries(m.graphics.libraries, driver_libraries.VULKAN_LOADER)),
     Row(
@@ -155,12 +166,13 @@ CHECKS: Final = (
     Row("vulkan_manifests", "vulkan", lambda m: judge_manifests(m.graphics.vulkan_manifests)),
     Row(
         "vulkan_devices", "vulkan",
-        lambda m: judge_devices(m.graphics.vulkan, m.graphics.vulkan_manifests, m.cuda_uuids),
+        lambda m: _devices(m, m.graphics.vulkan, m.graphics.vulkan_manifests),
     ),
     Row("vulkan_frame", "vulkan", lambda m: judge_frame(m.graphics.vulkan_frame, "Vulkan")),
     Row("vulkan_ray_tracing", "rt-cores", lambda m: judge_ray_tracing(m.graphics.vulkan)),
     Row("xdg_runtime_dir", "vulkan", lambda m: system.judge_xdg_runtime_dir(m.host)),
     Row("rt_cores", "rt-cores", lambda m: rt_cores.judge_rt_cores(m.nvml, rt_cores.read_table())),
+    Row("denoiser", "rt-cores", lambda m: rt_cores.judge_denoiser(m.driver, m.nvml, rt_cores.read_table())),
 )  # fmt: skip
 
 
@@ -212,7 +224,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
 
 
 def _read_cuda(environ: Mapping[str, str]) -> CudaFacts:
-    return cuda_graphs.read(environ) if _has_device_node() else CudaFacts(message="no GPU")
+    return cuda_start.read(environ) if _has_device_node() else CudaFacts(message=cuda_start.NO_GPU)
 
 
 def _read_nccl(python: Path, environ: Mapping[str, str], nvml: Future[NvmlState]) -> NcclFacts:

@@ -20,8 +20,10 @@ ON_CUDA: Final[Mapping[Stack, frozenset[Feature]]] = {
 SINGLE: Final[Mapping[Stack, frozenset[str]]] = {
     "kitless": frozenset(),
     "ovphysx": frozenset({"libgl"}),
-    "isaacsim": frozenset({"libgl", "egl_loader"}),
+    "isaacsim": frozenset({"libgl"}),
 }
+# Single checks that a feature needs from another: NVIDIA's Vulkan driver does not start without libEGL.
+WITH: Final[Mapping[Feature, frozenset[str]]] = {"vulkan": frozenset({"egl_loader"})}
 # The check that proves the feature. If it could not run, the feature is unproved.
 DECISIVE: Final[Mapping[Feature, str]] = {
     "cuda": "gpus_present",
@@ -103,7 +105,8 @@ def needs(stack: Stack, *, device: Device, num_gpus: int, require: Collection[Fe
         features |= ON_CUDA[stack] | (frozenset({"nccl"}) if num_gpus > 1 else frozenset())
     if features & {"cuda-graphs", "nccl", "rt-cores"}:
         features |= {"cuda"}
-    return Needs(features=features, checks=SINGLE[stack] if device == "cuda" else frozenset())
+    single = SINGLE[stack] if device == "cuda" else frozenset()
+    return Needs(features=features, checks=single.union(*(WITH.get(feature, ()) for feature in features)))
 
 
 def weigh(check: Check, needed: Needs) -> Check:

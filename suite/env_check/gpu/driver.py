@@ -1,33 +1,43 @@
-"""Checks that the NVIDIA driver's kernel module, libraries and device nodes exist and have the same version.
+"""Checks that the NVIDIA driver's kernel module and libraries exist and have the same version.
 
-This module only reads files. ``suite.env_check.gpu.gpus`` asks NVML in a child process.
+This module reads files; a child process opens the device nodes, and ``suite.env_check.gpu.gpus`` asks NVML in another.
 """
 
-import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from suite.env_check.check import Judgement, Subject
 from suite.env_check.host.container import Container, read_container
 from suite.env_check.libraries import search_path
-from suite.env_check.libraries.library import is_compat
+from suite.env_check.libraries.library import is_compat, part_of, version_of
 from suite.env_check.libraries.search_path import SearchPath
+from suite.env_check.probes.run import run_probe
 from suite.external.nvml.values import NvmlState
 
 CUDA: Final = "libcuda.so.1"
 NVML: Final = "libnvidia-ml.so.1"
 GRAPHICS: Final = ("libGLX_nvidia.so.0", "libEGL_nvidia.so.0")
 LIBRARIES: Final = (CUDA, NVML, *GRAPHICS)
-CONTROL_NODE: Final = "/dev/nvidiactl"
-UVM_NODE: Final = "/dev/nvidia-uvm"
+LOST: Final = (
+    "The host took the GPUs from this container, as systemctl daemon-reload does: recreate the container. To keep them,"
+    " give them by CDI: sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml, then docker run --device"
+    " nvidia.com/gpu=all."
+)
+NOT_OPEN: Final = (
+    "Run the container as a user who may open /dev/nvidia* (ls -l /dev/nvidia*); on SELinux hosts start it with"
+    " --security-opt label=disable."
+)
 
 _KERNEL_VERSION: Final = re.compile(r"Kernel Module\s+(?:for \S+\s+)?(\d+(?:\.\d+)+)")
-_FILE_VERSION: Final = re.compile(r"\.so\.(\d+(?:\.\d+)+)$")
 _NVIDIA_VENDOR: Final = "0x10de"
 _DISPLAY_CLASS: Final = "0x03"
+_PASSED_ON: Final = "vfio-pci"  # the driver of a GPU that a virtual machine has
+_OPEN_TIMEOUT_S: Final = 30.0  # the first open on an idle machine initialises a GPU, which takes seconds
+PERMISSION: Final = ("EPERM", "EACCES")
+NVOPTIX: Final = "usr/share/nvidia/nvoptix.bin"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +58,10 @@ class DriverFacts:
     libraries: tuple[Library, ...]  # one for each of LIBRARIES
     nodes: tuple[str, ...]  # /dev/nvidia*
     closed_nodes: tuple[str, ...]  # the nodes that this user may not open
-    num_pci_gpus: int  # NVIDIA GPUs on the PCI bus, with or without a driver
+    num_pci_gpus: int  # NVIDIA GPUs on the PCI bus that no virtual machine has, with or without a driver
     container: Container
+    refusals: Mapping[str, str] = field(default_factory=dict)  # closed node -> "EPERM", …, or "hung"
+    has_nvoptix: bool = False  # the weights of OptiX' denoiser are there
 
     def library(self, name: str) -> Library:
         return next(library for library in self.libraries if library.name == name)
@@ -57,6 +69,35 @@ class DriverFacts:
     @property
     def has_userspace(self) -> bool:
         return any(library.path for library in self.libraries)
+
+    @property
+    def is_wsl(self) -> bool:
+        return self.container.is_wsl or any("wsl" in Path(library.path or "").parts for library in self.libraries)
+
+    @property
+    def gpu_nodes(self) -> tuple[str, ...]:
+        return tuple(node for node in self.nodes if node.removeprefix("/dev/nvidia").isdecimal())
+
+    @property
+    def num_own_gpus(self) -> int:
+        """Count the GPUs that are for this process: a container has fewer nodes, and a job may open fewer."""
+        closed = set(self.gpu_nodes) & set(self.closed_nodes)
+        denied = sum(self.refusals.get(node, "EACCES") in PERMISSION for node in closed)
+        seen = min(self.num_pci_gpus, len(self.gpu_nodes)) if self.container.is_container else self.num_pci_gpus
+        return max(seen - denied, 0)
+
+    @property
+    def repair_of_dead_gpu(self) -> str:
+        """Return the next step for a GPU that is on the bus and that the driver could not initialise."""
+        modules = (
+            "GPUs before Turing need the proprietary kernel modules"
+            if "Open Kernel Module" in (self.kernel_line or "")
+            else "Blackwell and newer GPUs need the open kernel modules"
+        )
+        return (
+            f"Run sudo dmesg | grep NVRM on the host, which says why the driver could not initialise it. {modules};"
+            " large memory needs Above 4G Decoding in the BIOS; else switch the machine off and on, and reseat the GPU."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +112,6 @@ class DriverVersions:
     num_pci_gpus: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceNodes:
-    """Evidence of ``device_nodes``."""
-
-    nodes: tuple[str, ...]
-    closed_nodes: tuple[str, ...]
-
-
 def read(environ: Mapping[str, str], root: Path = Path("/"), search: SearchPath | None = None) -> DriverFacts:
     """Read /proc, /dev and /sys below ``root``, and search for libraries in ``search``.
 
@@ -89,28 +122,40 @@ def read(environ: Mapping[str, str], root: Path = Path("/"), search: SearchPath 
     line = version_file.read_text(encoding="utf-8").partition("\n")[0] if version_file.exists() else None
     match = _KERNEL_VERSION.search(line or "")
     nodes = sorted(path for path in (root / "dev").glob("nvidia*") if not path.is_dir())
+    refusals = _open(nodes, environ)
     return DriverFacts(
         kernel_version=match[1] if match else None,
         kernel_line=line,
-        libraries=tuple(_find(name, search) for name in LIBRARIES),
+        libraries=tuple(_find(name, search, match[1] if match else None) for name in LIBRARIES),
         nodes=tuple(f"/dev/{path.name}" for path in nodes),
-        closed_nodes=tuple(f"/dev/{path.name}" for path in nodes if not os.access(path, os.R_OK | os.W_OK)),
+        closed_nodes=tuple(refusals),
         num_pci_gpus=sum(_is_nvidia_gpu(device) for device in (root / "sys/bus/pci/devices").glob("*")),
         container=read_container(environ, root),
+        refusals=refusals,
+        has_nvoptix=(root / NVOPTIX).exists(),
     )
 
 
-def _find(name: str, search: SearchPath) -> Library:
+def _open(nodes: list[Path], environ: Mapping[str, str]) -> dict[str, str]:
+    """Open each node, as CUDA does, and return node -> why not; permissions do not show what a cgroup denies."""
+    if not nodes:
+        return {}
+    run = run_probe("probes.device_nodes", *map(str, nodes), environ=environ, timeout_s=_OPEN_TIMEOUT_S)
+    unanswered = run.end if run.end in ("hung", "died") else None
+    return {f"/dev/{path.name}": why for path in nodes if (why := run.answer.get(str(path), unanswered))}
+
+
+def _find(name: str, search: SearchPath, driver_version: str | None) -> Library:
     found = search.find(name)
     if found is None:
-        return Library(name=name, path=None, file=None, version=None)
+        without_link = search.find(f"{name.rpartition('.')[0]}.{driver_version}") if driver_version else None
+        return Library(name=name, path=None, file=Path(without_link.path).name if without_link else None, version=None)
     file = Path(found.path).resolve()
-    match = _FILE_VERSION.search(file.name)
     return Library(
         name=name,
         path=found.path,
         file=file.name,
-        version=match[1] if match else None,
+        version=version_of(file.name),
         is_compat=is_compat(file),
     )
 
@@ -122,6 +167,7 @@ def _is_nvidia_gpu(device: Path) -> bool:
         and kind.exists()
         and vendor.read_text(encoding="utf-8").strip() == _NVIDIA_VENDOR
         and kind.read_text(encoding="utf-8").startswith(_DISPLAY_CLASS)
+        and (device / "driver").resolve().name != _PASSED_ON
     )
 
 
@@ -158,10 +204,14 @@ def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
 
 def _versions_fault(facts: DriverFacts, nvml: NvmlState) -> str | None:
     kernel, cuda, management = kernel_version(facts, nvml), facts.library(CUDA), facts.library(NVML)
-    if kernel is None and not facts.nodes:
+    if kernel is None and not facts.nodes and not facts.is_wsl:
         return "driver_not_loaded" if facts.has_userspace else "no_driver"
-    versions = {kernel, cuda.version if not cuda.is_compat else None, management.version, nvml.nvml_version} - {None}
-    if nvml.fault == "version_mismatch" or len(versions) > 1:
+    if facts.container.is_container and facts.gpu_nodes and _is_lost(facts, nvml):
+        return "gpus_lost"
+    versions = {cuda.version if not cuda.is_compat else None, management.version} - {None}
+    if not facts.is_wsl:  # there the driver is that of Windows, and its libraries have no version in their names
+        versions |= {kernel, nvml.nvml_version} - {None}
+    if nvml.fault == "version_mismatch" or len(versions) > (0 if facts.is_wsl else 1):
         return "version_mismatch"
     if cuda.path is None:
         return "no_cuda_library"
@@ -170,61 +220,46 @@ def _versions_fault(facts: DriverFacts, nvml: NvmlState) -> str | None:
     return f"nvml_{nvml.fault}" if nvml.fault else None
 
 
+def _is_lost(facts: DriverFacts, nvml: NvmlState) -> bool:
+    """Return whether a container's nodes no longer work: a reload of systemd on the host takes them away."""
+    return nvml.fault is not None and (
+        "EPERM" in facts.refusals.values() or "unknown error" in (nvml.message or "").lower()
+    )
+
+
 def _versions_repair(fault: str, facts: DriverFacts) -> str:
-    in_container = facts.container.is_container
-    if fault == "no_driver" and in_container:
-        return "Start the container with GPUs (docker run --gpus all), or run on the CPU with --device cpu."
-    if fault == "no_driver" and facts.num_pci_gpus == 0:
-        return "No NVIDIA GPU is on the bus: run on the CPU with --device cpu, or use a machine with one."
-    library = {"no_cuda_library": ("compute", CUDA), "no_nvml_library": ("utility", NVML)}.get(fault)
-    if library and in_container:
-        return f"Start the container with --gpus all and NVIDIA_DRIVER_CAPABILITIES that include {library[0]}, or all."
-    if library:
-        return f"Install the package of the same driver version that contains {library[1]}, then run ldconfig."
-    return {
-        "no_driver": f"{facts.num_pci_gpus} NVIDIA GPU(s) on the bus have no driver: install it, then restart.",
-        "driver_not_loaded": "Start the container with GPUs (docker run --gpus all); on a host without one, load the"
-        " driver: sudo modprobe nvidia, and if that fails look at dmesg (Secure Boot, a new kernel).",
-        "version_mismatch": "Restart the machine after a driver update (or unload and load the kernel module);"
-        " in a container: recreate it, so that it gets the libraries of the running driver.",
-        "nvml_no_permission": "Add this user to the group that owns /dev/nvidia*, or start the container with --gpus.",
+    container = replace(facts.container, is_wsl=facts.is_wsl)
+    if library := {"no_cuda_library": CUDA, "no_nvml_library": NVML}.get(fault):
+        return _library_repair(facts, facts.library(library), container)
+    if fault == "version_mismatch":
+        return container.repair_of_mismatch(f"{CUDA} or {NVML}")
+    if facts.is_wsl:
+        return "Update NVIDIA's driver on Windows, then run wsl --update and wsl --shutdown there."
+    on_bus = f"{facts.num_pci_gpus} NVIDIA GPU(s) on the bus have no driver: install it, then restart."
+    none = "No NVIDIA GPU is on the bus: run on the CPU with --device cpu, or use a machine with one."
+    repairs = {
+        "no_driver": on_bus if facts.num_pci_gpus else none,
+        "driver_not_loaded": "Load it: sudo modprobe nvidia, and if that fails see dmesg (Secure Boot, new kernel).",
+        "gpus_lost": LOST,
+        "nvml_no_permission": "Add this user to the group that owns /dev/nvidia*.",
         "nvml_hung": "NVML hangs: look for Xid errors in dmesg, then restart the machine.",
         "nvml_crashed": "NVML crashes: reinstall the driver's libraries in the kernel driver's version.",
-    }.get(fault, "Repair the driver until nvidia-smi works; look for NVRM and Xid lines in dmesg.")
+    }
+    in_container = {
+        "no_driver": f"{container.repair_without_gpus} Or run on the CPU with --device cpu.",
+        "driver_not_loaded": container.repair_without_gpus,
+        "nvml_no_permission": NOT_OPEN,
+    }
+    if container.is_container:
+        repairs |= in_container
+    return repairs.get(fault, "Repair the driver until nvidia-smi works; look for NVRM and Xid lines in dmesg.")
 
 
-def judge_device_nodes(facts: DriverFacts) -> Judgement:
-    """Check that the device nodes CUDA needs exist, and that this user may open them."""
-    subject = Subject(
-        f"/dev/nvidia<number>, {CONTROL_NODE} and {UVM_NODE}, to read and write",
-        DeviceNodes(nodes=facts.nodes, closed_nodes=facts.closed_nodes),
-    )
-    gpus = [node for node in facts.nodes if node.removeprefix("/dev/nvidia").isdecimal()]
-    opened = [node for node in gpus if node not in facts.closed_nodes]
-    # A scheduler may open only the nodes of a job's own GPUs.
-    needed_closed = [
-        node for node in facts.closed_nodes if node in (CONTROL_NODE, UVM_NODE) or (node in gpus and not opened)
-    ]
-    if facts.kernel_version is None and not facts.nodes:
-        return subject.not_checked("no driver")
-    if not gpus or CONTROL_NODE not in facts.nodes:
-        repair = (
-            "Start the container with GPUs (docker run --gpus all); check NVIDIA_VISIBLE_DEVICES."
-            if facts.container.is_container
-            else "Run sudo nvidia-modprobe -c 0 (or nvidia-smi once as root), which creates them."
-        )
-        return subject.failure("no_device_nodes", ", ".join(facts.nodes) or "none", repair)
-    if UVM_NODE not in facts.nodes:
-        return subject.failure(
-            "no_uvm_node",
-            f"{len(gpus)} GPU(s), but no {UVM_NODE}: CUDA does not start",
-            "On the host run sudo nvidia-modprobe -u -c 0, then recreate the container if there is one.",
-        )
-    if needed_closed:
-        return subject.failure(
-            "device_nodes_closed",
-            f"this user may not open {', '.join(needed_closed)}",
-            "Add this user to the group that owns them (ls -l /dev/nvidia*), or start the container with --gpus.",
-        )
-    of_all = f" of {len(gpus)}" if len(opened) < len(gpus) else ""
-    return subject.ok(f"{len(opened)}{of_all} GPU(s), {CONTROL_NODE}, {UVM_NODE}")
+def _library_repair(facts: DriverFacts, library: Library, container: Container) -> str:
+    part = part_of(library.name)
+    if library.file:
+        return f"{library.file} is there without the link {library.name}: run ldconfig."
+    if container.is_container and not facts.nodes:
+        more = "" if container.gives(part) else f" Set {container.with_part(part)}, too."
+        return container.repair_without_gpus + more
+    return container.repair_of(part, library.name)

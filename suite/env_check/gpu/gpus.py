@@ -6,11 +6,14 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from suite.env_check.check import Judgement, Subject
+from suite.env_check.gpu.driver import DriverFacts, kernel_version
 from suite.env_check.gpu.each_gpu import by_value, values_of
 from suite.env_check.probes.run import ProbeRun, run_probe
 from suite.external.nvml.values import GpuState, NvmlState
+from suite.files.wording import counted
 
 TIMEOUT_S: Final = 20.0
+SHOW_GPUS: Final = "Unset CUDA_VISIBLE_DEVICES, or set it to the numbers or UUIDs that nvidia-smi -L prints."
 ALIKE: Final = ("name", "memory_gb", "compute_capability", "sm_clock_max_mhz", "power_limit_w", "ecc", "mig")
 
 
@@ -31,20 +34,25 @@ def state_of(run: ProbeRun) -> NvmlState:
     return NvmlState(fault="failed", message=" ".join((f"exit code {run.exit_code}", *last_words)))
 
 
-def judge_gpus_present(state: NvmlState, *, has_driver: bool) -> Judgement:
-    """Check that at least one GPU is visible. ``has_driver``: the kernel driver is loaded."""
-    subject = Subject("1 GPU or more", state)
+def judge_gpus_present(state: NvmlState, driver: DriverFacts) -> Judgement:
+    """Check that at least one GPU is visible, and that NVML lists those that are on the PCI bus."""
+    subject = Subject("1 GPU or more, and all that are on the PCI bus", state)
+    listed, on_bus = state.num_gpus or 0, driver.num_own_gpus
+    has_driver = kernel_version(driver, state) is not None or driver.is_wsl
+    if state.fault and has_driver:
+        return subject.not_checked(f"NVML does not answer: {state.message}")
+    if has_driver and listed < on_bus:
+        found = f"{counted(on_bus, 'NVIDIA GPU')} on the PCI bus, NVML lists {listed or 'none'}"
+        faulty = subject.warning if state.gpus else subject.failure
+        return faulty("gpus_not_initialised", found, driver.repair_of_dead_gpu)
     if state.gpus:
         names = by_value({gpu.index: _title(gpu) for gpu in state.gpus})
         return subject.ok(names if ";" in names else f"{len(state.gpus)} x {names}")
-    if state.num_gpus:
-        return subject.failure(
-            "gpus_hidden",
-            f"{state.num_gpus} GPU(s), all hidden by CUDA_VISIBLE_DEVICES",
-            "Unset CUDA_VISIBLE_DEVICES, or set it to the numbers or UUIDs that nvidia-smi -L prints.",
-        )
-    if state.fault and has_driver:
-        return subject.not_checked(f"NVML does not answer: {state.message}")
+    if listed:
+        return subject.failure("gpus_hidden", f"{listed} GPU(s), all hidden by CUDA_VISIBLE_DEVICES", SHOW_GPUS)
+    if driver.num_pci_gpus:
+        found = f"{counted(driver.num_pci_gpus, 'NVIDIA GPU')} on the PCI bus, but no driver or no device node here"
+        return subject.not_checked(found)
     return subject.failure(
         "no_gpu",
         "no NVIDIA GPU",

@@ -1,4 +1,7 @@
-"""Checks with ``gpus.toml`` that the GPUs have RT cores, which neither NVML nor CUDA reports."""
+"""Checks with ``gpus.toml`` that the GPUs have RT cores, and that a container has the weights of OptiX' denoiser.
+
+Neither NVML nor CUDA reports RT cores.
+"""
 
 import re
 from collections.abc import Sequence
@@ -9,6 +12,7 @@ from typing import Annotated, Final
 from pydantic import StringConstraints
 
 from suite.env_check.check import Judgement, Subject
+from suite.env_check.gpu.driver import NVOPTIX, DriverFacts
 from suite.external.nvml.values import GpuState, NvmlState
 from suite.files.toml_file import NonEmptyTuple, TomlTable, read_toml
 
@@ -69,6 +73,22 @@ def judge_rt_cores(state: NvmlState, table: RtCoreTable) -> Judgement:
     if not gpus:
         return subject.not_checked("no GPU")
     return subject.ok(f"{_names(gpus)}: has them ({gpus[0].source})")
+
+
+def judge_denoiser(driver: DriverFacts, state: NvmlState, table: RtCoreTable) -> Judgement:
+    """Check that a container has nvoptix.bin: without it, the denoiser of Isaac Sim's renderer does not start."""
+    gpus = tuple(_rt_cores(gpu, table) for gpu in state.gpus)
+    container, file = driver.container, f"/{NVOPTIX}"
+    subject = Subject(f"{file}, in a container with RTX GPUs", RtCoresOfAll(gpus=gpus))
+    if not any(gpu.rt_cores for gpu in gpus):
+        return subject.not_checked("no GPU with RT cores")
+    if driver.has_nvoptix or not container.is_container:
+        return subject.ok(file if driver.has_nvoptix else "not in a container")
+    mount = f"--bind {file}" if container.is_apptainer else f"docker run --volume {file}:{file}:ro"
+    repair = f"Mount it from the host: {mount}. There it comes with the driver's GL packages."
+    if not container.gives("graphics"):
+        repair = container.repair_of("graphics", file)
+    return subject.warning("no_denoiser_weights", f"no {file}", repair)
 
 
 def _rt_cores(gpu: GpuState, table: RtCoreTable) -> RtCores:

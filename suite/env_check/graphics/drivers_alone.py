@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from suite.env_check.check import Fault
+from suite.env_check.gpu.device_nodes import judge_device_nodes
+from suite.env_check.gpu.driver import GRAPHICS, DriverFacts
 from suite.env_check.graphics.icd_checks import usable
 from suite.env_check.graphics.icd_manifests import Manifest, ManifestsSeen
 from suite.env_check.libraries.library import is_nvidia
 from suite.env_check.probes.run import End, how_it_ended
 
+MODESET_NODE: Final = "/dev/nvidia-modeset"
 TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, which takes seconds each
-DEVICE_NODES: Final = (
-    "compare the library's version with /proc/driver/nvidia/version; /dev/nvidiactl and /dev/nvidia0 (Mesa:"
-    " /dev/dri/renderD128) must be there and readable; in a container NVIDIA_VISIBLE_DEVICES must name a GPU and"
-    " NVIDIA_DRIVER_CAPABILITIES must include graphics"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +30,10 @@ class DriverAlone:
     def is_nvidia(self) -> bool:
         return is_nvidia(self.library)
 
-    @property
-    def no_gpu(self) -> Fault:
-        return Fault(word="zero_devices", found=f"{self.library} finds no GPU", repair=DEVICE_NODES)
+    def no_gpu(self, next_step: str) -> Fault:
+        return Fault(word="zero_devices", found=f"{self.library} finds no GPU", repair=next_step)
 
-    def crash(self, go_without: str) -> Fault:
+    def crash(self, go_without: str, next_step: str) -> Fault:
         """Return the fault of a driver that died or hung.
 
         ``go_without`` is the setting that excludes this driver; empty if no other driver works.
@@ -46,8 +43,24 @@ class DriverAlone:
         return Fault(
             word="driver_hung" if self.end == "hung" else "driver_aborted",
             found=f"{self.library}: the process {how_it_ended(self)} in {self.stage}",
-            repair=f"{look}reinstall that driver{without}; NVIDIA: {DEVICE_NODES}",
+            repair=f"{look}reinstall that driver{without}; NVIDIA: {next_step}",
         )
+
+
+def next_step(driver: DriverFacts) -> str:
+    """Return the next step where a graphics driver shows no GPU; never what is there already."""
+    container = driver.container
+    if repair := judge_device_nodes(driver).repair:
+        return repair
+    if driver.is_wsl or not container.gives("graphics"):
+        return container.repair_of("graphics", GRAPHICS[0])
+    if not driver.nodes and container.is_container:
+        return container.repair_without_gpus
+    if not driver.nodes:
+        return "install the GPU's driver; Mesa: this user must be able to open /dev/dri/renderD128"
+    if MODESET_NODE not in driver.nodes:
+        return f"run sudo nvidia-modprobe -m on the host, which creates {MODESET_NODE}, and give it to a container too"
+    return "look for NVRM and Xid lines in dmesg; then reinstall the driver's GL packages, on the host"
 
 
 def ask_each[Driver: DriverAlone](manifests: ManifestsSeen, ask: Callable[[Manifest], Driver]) -> tuple[Driver, ...]:

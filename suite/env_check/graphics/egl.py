@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from suite.env_check.check import Fault
 from suite.env_check.graphics import frame
-from suite.env_check.graphics.drivers_alone import DEVICE_NODES, TIMEOUT_S, DriverAlone, ask_each
+from suite.env_check.graphics.drivers_alone import TIMEOUT_S, DriverAlone, ask_each
 from suite.env_check.graphics.frame import FrameSeen
 from suite.env_check.graphics.icd_manifests import Manifest, ManifestsSeen
 from suite.env_check.probes.run import End, run_probe
@@ -57,8 +57,8 @@ class VendorSeen(DriverAlone):
 
     num_devices: int
 
-    def refusal(self) -> Fault | None:
-        return self.no_gpu if self.is_nvidia and self.num_devices == 0 else None
+    def refusal(self, next_step: str, _manifests: ManifestsSeen) -> Fault | None:
+        return self.no_gpu(next_step) if self.is_nvidia and self.num_devices == 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class EglSeen:
     API: ClassVar = "EGL"
     LOADER: ClassVar = ("libEGL.so.1", "libegl1")  # its library and package
     FIND_CAUSE: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
-    HIDE_NOTHING: ClassVar = "if __EGL_VENDOR_LIBRARY_FILENAMES is set, add NVIDIA's 10_nvidia.json to it"
+    CHOOSERS: ClassVar = ("__EGL_VENDOR_LIBRARY_FILENAMES", "__EGL_VENDOR_LIBRARY_DIRS")
 
     end: End
     signal: str | None  # the signal that ended the probe
@@ -93,7 +93,7 @@ class EglSeen:
     def alone(self) -> tuple[VendorSeen, ...]:
         return self.vendors
 
-    def device_fault(self) -> Fault | None:
+    def device_fault(self, next_step: str) -> Fault | None:
         """Return why a listed device is unusable: a GPU first, else a software device if no other works."""
         refused = [device for device in self.devices if not device.initialised]
         refused.sort(key=lambda device: device.is_software)
@@ -103,15 +103,14 @@ class EglSeen:
         if refused[0].is_software:
             repair = "apt-get install --reinstall libgl1-mesa-dri"
             return Fault(word="initialise_failed", found=f"software rendering fails too: {text}", repair=repair)
-        repair = f"install the driver's GL packages; {DEVICE_NODES}"
-        return Fault(word="initialise_failed", found=text, repair=repair)
+        return Fault(word="initialise_failed", found=text, repair=next_step)
 
-    def call_fault(self) -> Fault | None:
+    def call_fault(self, next_step: str) -> Fault | None:
         """Return the fault of the device query, which no single driver causes."""
         if self.query_error is None:
             return None
         text = f"eglQueryDevicesEXT returned {_error_name(self.query_error)}"
-        return Fault(word="enumeration_failed", found=text, repair=DEVICE_NODES)
+        return Fault(word="enumeration_failed", found=text, repair=next_step)
 
     def going_without(self, _failed: DriverAlone) -> str:
         others = ":".join(vendor.manifest for vendor in self.vendors if vendor.end == "answered")

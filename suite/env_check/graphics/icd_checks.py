@@ -1,23 +1,28 @@
 """Judges the driver manifests: each fault has its own word and repair. These functions are pure."""
 
-from collections.abc import Iterator
+import platform
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from suite.env_check.check import Fault, Judgement, Subject
-from suite.env_check.graphics.icd_manifests import SYMBOLS, Manifest, ManifestsSeen
+from suite.env_check.graphics.icd_manifests import NVIDIA, SYMBOLS, Manifest, ManifestsSeen
+from suite.env_check.graphics.icd_search import Kind
 from suite.env_check.libraries.driver_libraries import version_mismatch
 from suite.env_check.libraries.elf import host
 from suite.env_check.libraries.library import describe, repair
 from suite.files.wording import counted
 
 _STALE_API: Final = ("", "1.0")  # the loader then hides Vulkan 1.1 and later, and so driver names and UUIDs
-_NVIDIA_LIBRARY: Final = {"vulkan": "libGLX_nvidia.so.0", "egl": "libEGL_nvidia.so.0"}
-_CAPABILITIES: Final = (
-    "in a container set NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics; on the host install the driver's GL"
-    " packages (Ubuntu: libnvidia-gl-<branch>-server)"
-)
+# Kind -> where NVIDIA's manifest is in Ubuntu, and in RHEL and Fedora, whose name containers' tools may not know.
+_MANIFESTS: Final[Mapping[Kind, tuple[str, str]]] = {
+    "vulkan": (
+        "/usr/share/vulkan/icd.d/nvidia_icd.json",
+        f"/usr/share/vulkan/icd.d/nvidia_icd.{platform.machine()}.json",
+    ),
+    "egl": ("/usr/share/glvnd/egl_vendor.d/10_nvidia.json",) * 2,
+}
 
 
 def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[Fault]:
@@ -30,17 +35,17 @@ def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[Fault]:
         return
     if library.fault:
         text = f"{manifest.path}: {describe(library)}"
-        yield Fault(word=library.fault, found=text, repair=repair(library))
+        yield Fault(word=library.fault, found=text, repair=repair(library, seen.container))
         return
     if not library.symbols:
         wanted = " or ".join(SYMBOLS[seen.kind])
         yield Fault(
             word="symbol_missing",
             found=f"{manifest.path}: {library.path} has no {wanted}: it is not a {seen.kind} driver",
-            repair=f"correct library_path in {manifest.path} (NVIDIA: {_NVIDIA_LIBRARY[seen.kind]}), or remove it",
+            repair=f"correct library_path in {manifest.path} (NVIDIA: {NVIDIA[seen.kind][0]}), or remove it",
         )
         return
-    if mismatch := version_mismatch(library, seen.driver_version):
+    if mismatch := version_mismatch(library, seen.driver_version, seen.container):
         found = f"{manifest.path}: {mismatch.found}"
         yield Fault(word=mismatch.word, found=found, repair=mismatch.repair)
     if seen.kind == "vulkan" and _is_stale(manifest.api_version or ""):
@@ -120,12 +125,28 @@ def _names_nvidia(manifest: Manifest) -> bool:
 def _no_manifest(seen: ManifestsSeen) -> Fault:
     searched = ", ".join(seen.folders) or ", ".join(f"{name}={value!r}" for name, value in seen.variables.items())
     overriding = [name for name in seen.variables if name.startswith(("VK_DRIVER", "VK_ICD", "__EGL"))]
-    hint = f"unset {' and '.join(overriding)}; " if overriding else ""
     return Fault(
         word="no_manifest",
         found=f"no {seen.kind} driver manifest in {searched}",
-        repair=hint + _CAPABILITIES,
+        repair=f"unset {' and '.join(overriding)}" if overriding else _manifest_repair(seen),
     )
+
+
+def _manifest_repair(seen: ManifestsSeen) -> str:
+    """Return the next step where NVIDIA's manifest is missing, with its library or without it."""
+    name = NVIDIA[seen.kind][0]
+    library, (path, of_rhel) = seen.nvidia[name], _MANIFESTS[seen.kind]
+    if seen.driver_version is None and seen.container.is_container:
+        return seen.container.repair_without_gpus
+    if library.fault == "library_missing":
+        return seen.container.repair_of("graphics", name)
+    if library.fault:
+        return repair(library, seen.container)
+    version = ', "api_version": "1.3"' if seen.kind == "vulkan" else ""
+    text = f'{{"file_format_version": "1.0.0", "ICD": {{"library_path": "{name}"{version}}}}}'
+    names = path if path == of_rhel else f"{of_rhel} (RHEL, Fedora) or {path}"
+    mount = f"mount the host's {names} as {path}, or " if seen.container.is_container else ""
+    return f"{name} loads, so only its manifest is missing: {mount}write {path}: {text}"
 
 
 def _all_filtered(seen: ManifestsSeen) -> Fault:
@@ -148,8 +169,8 @@ def _no_nvidia_manifest(seen: ManifestsSeen) -> Fault:
         )
     return Fault(
         word="no_nvidia_manifest",
-        found=f"NVIDIA driver {seen.driver_version}, but no {seen.kind} manifest names {_NVIDIA_LIBRARY[seen.kind]}",
-        repair=_CAPABILITIES,
+        found=f"NVIDIA driver {seen.driver_version}, but no {seen.kind} manifest names {NVIDIA[seen.kind][0]}",
+        repair=_manifest_repair(seen),
     )
 
 

@@ -5,12 +5,13 @@ file, and loads its library in a child process.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from suite.env_check.graphics.icd_search import Candidate, Kind, search
+from suite.env_check.host.container import Container, read_container
 from suite.env_check.libraries.elf import host
 from suite.env_check.libraries.library import Library, read_libraries
 from suite.files.input_file import read_input
@@ -19,6 +20,12 @@ from suite.files.input_file import read_input
 SYMBOLS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "vulkan": ("vk_icdGetInstanceProcAddr", "vkGetInstanceProcAddr"),
     "egl": ("__egl_Main",),
+}
+LIBEGL: Final = "libEGL.so.1"  # without it the Vulkan half of NVIDIA's driver gives out no vkCreateInstance
+# NVIDIA's driver, and what it loads by itself.
+NVIDIA: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "vulkan": ("libGLX_nvidia.so.0", LIBEGL),
+    "egl": ("libEGL_nvidia.so.0",),
 }
 
 
@@ -49,6 +56,8 @@ class ManifestsSeen:
     variables: Mapping[str, str]  # variables that are set and change what the loader finds
     folders: tuple[str, ...]  # the searched folders; empty if a variable names the files
     manifests: tuple[Manifest, ...]
+    container: Container
+    nvidia: Mapping[str, Library]  # the libraries of NVIDIA, whether a manifest names them or not
 
 
 def read(
@@ -56,23 +65,21 @@ def read(
 ) -> ManifestsSeen:
     """Read every manifest that the loader would open. ``root`` replaces ``/`` in the search, not for libraries."""
     where = search(kind, root, environ)
+    manifests = [_read_file(kind, candidate) for candidate in where.candidates]
+    # Filtered drivers are not loaded: the loader skips them too, and a user may have disabled them because they crash.
+    names = [_library_name(kind, manifest) for manifest in manifests]
+    libraries = read_libraries({name: SYMBOLS[kind] for name in (*names, *NVIDIA[kind]) if name}, environ)
     return ManifestsSeen(
         kind=kind,
         driver_version=driver_version,
         variables=where.variables,
         folders=where.folders,
-        manifests=_read(kind, where.candidates, environ),
-    )
-
-
-def _read(kind: Kind, candidates: Sequence[Candidate], environ: Mapping[str, str]) -> tuple[Manifest, ...]:
-    manifests = [_read_file(kind, candidate) for candidate in candidates]
-    # Filtered drivers are not loaded: the loader skips them too, and a user may have disabled them because they crash.
-    names = [_library_name(kind, manifest) for manifest in manifests]
-    libraries = read_libraries({name: SYMBOLS[kind] for name in names if name}, environ)
-    return tuple(
-        replace(manifest, library=libraries[name]) if name else manifest
-        for manifest, name in zip(manifests, names, strict=True)
+        manifests=tuple(
+            replace(manifest, library=libraries[name]) if name else manifest
+            for manifest, name in zip(manifests, names, strict=True)
+        ),
+        container=read_container(environ, root),
+        nvidia={name: libraries[name] for name in NVIDIA[kind]},
     )
 
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.graphics import frame
-from suite.env_check.graphics.drivers_alone import DEVICE_NODES, TIMEOUT_S, DriverAlone, ask_each
+from suite.env_check.graphics.drivers_alone import TIMEOUT_S, DriverAlone, ask_each
 from suite.env_check.graphics.frame import FrameSeen
-from suite.env_check.graphics.icd_manifests import Manifest, ManifestsSeen
+from suite.env_check.graphics.icd_manifests import LIBEGL, Manifest, ManifestsSeen
 from suite.env_check.graphics.vulkan_api import NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
+from suite.env_check.libraries.library import repair
 from suite.env_check.probes.run import End, run_probe
 
 
@@ -49,10 +50,18 @@ class DriverSeen(DriverAlone):
     create_result: int | None = None
     enumerate_result: int | None = None
     num_devices: int | None = None
+    missing: str | None = None  # the function whose address the driver gives as null
 
-    def refusal(self) -> Fault | None:
+    def refusal(self, next_step: str, manifests: ManifestsSeen) -> Fault | None:
         if self.end != "answered":
-            return self.crash(_going_without(self))
+            return self.crash(_going_without(self), next_step)
+        if self.missing:
+            egl = manifests.nvidia[LIBEGL]
+            return Fault(
+                word="driver_function_missing",
+                found=f"{self.library}: vk_icdGetInstanceProcAddr gives no {self.missing}",
+                repair=repair(egl, manifests.container) if egl.fault else next_step,
+            )
         if self.negotiate_result:
             return Fault(
                 word="interface_mismatch",
@@ -62,11 +71,11 @@ class DriverSeen(DriverAlone):
             )
         if self.create_result:
             text = f"{self.library}: vkCreateInstance returned {result_name(self.create_result)} ({self.manifest})"
-            return Fault(word="instance_refused", found=text, repair=DEVICE_NODES)
+            return Fault(word="instance_refused", found=text, repair=next_step)
         if self.enumerate_result:
             text = f"{self.library}: vkEnumeratePhysicalDevices returned {result_name(self.enumerate_result)}"
-            return Fault(word="enumeration_failed", found=text, repair=DEVICE_NODES)
-        return self.no_gpu if self.num_devices == 0 and self.is_nvidia else None
+            return Fault(word="enumeration_failed", found=text, repair=next_step)
+        return self.no_gpu(next_step) if self.num_devices == 0 and self.is_nvidia else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +91,7 @@ class VulkanSeen:
     FIND_CAUSE: ClassVar = (
         "leave out layers (VK_LOADER_LAYERS_DISABLE=~all~), then drivers (VK_LOADER_DRIVERS_DISABLE=<name>),"
     )
-    HIDE_NOTHING: ClassVar = "unset VK_LOADER_DEVICE_SELECT and MESA_VK_DEVICE_SELECT"
+    CHOOSERS: ClassVar = ("VK_LOADER_DEVICE_SELECT", "MESA_VK_DEVICE_SELECT", "VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
     end: End
     signal: str | None  # the signal that ended the probe
@@ -110,11 +119,11 @@ class VulkanSeen:
     def alone(self) -> tuple[DriverSeen, ...]:
         return self.drivers
 
-    def call_fault(self) -> Fault | None:
+    def call_fault(self, next_step: str) -> Fault | None:
         if not self.create_result:
             return None
         text = f"vkCreateInstance returned {result_name(self.create_result)}"
-        return Fault(word="instance_refused", found=text, repair=DEVICE_NODES)
+        return Fault(word="instance_refused", found=text, repair=next_step)
 
     def going_without(self, failed: DriverAlone) -> str:
         return _going_without(failed)
@@ -132,7 +141,7 @@ def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: flo
     def ask(manifest: Manifest) -> DriverSeen:
         library = manifest.library.name if manifest.library else manifest.path
         alone = run_probe("probes.icd", library, environ=environ, timeout_s=timeout_s)
-        results = ("negotiate_result", "create_result", "enumerate_result", "num_devices")
+        results = ("negotiate_result", "create_result", "enumerate_result", "num_devices", "missing")
         answered: dict[str, Any] = {name: alone.answer.get(name) for name in results}
         return DriverSeen(manifest=manifest.path, library=Path(library).name, **alone.ending, **answered)
 

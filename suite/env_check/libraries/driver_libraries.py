@@ -1,11 +1,12 @@
 """Checks the libraries of the driver stack: the distribution's loaders and the NVIDIA driver's own libraries."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.gpu.driver_table import parts
+from suite.env_check.host.container import Container, read_container
 from suite.env_check.libraries.library import Library, describe, read_libraries, repair
 
 EGL_LOADER: Final = ("libEGL.so.1", "libGLdispatch.so.0")
@@ -23,6 +24,7 @@ def egl_driver(driver_version: str | None) -> tuple[str, ...]:
 @dataclass(frozen=True, kw_only=True)
 class LibrariesSeen:
     driver_version: str | None  # the NVIDIA kernel driver's; None if there is no driver
+    container: Container
     libraries: tuple[Library, ...]
 
     def named(self, *names: str) -> tuple[Library, ...]:
@@ -33,7 +35,9 @@ def read(environ: Mapping[str, str], *, driver_version: str | None) -> Libraries
     """Load every library of the stack, each in its own child process."""
     names = (*EGL_LOADER, *LIBGL, *VULKAN_LOADER, *egl_driver(driver_version), *VULKAN_DRIVER, *CUDA_DRIVER)
     found = read_libraries(dict.fromkeys(names, ()), environ)
-    return LibrariesSeen(driver_version=driver_version, libraries=tuple(found.values()))
+    return LibrariesSeen(
+        driver_version=driver_version, container=read_container(environ), libraries=tuple(found.values())
+    )
 
 
 def judge_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judgement:
@@ -41,11 +45,11 @@ def judge_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judgement:
     libraries = seen.named(*names)
     subject = Subject(
         f"{', '.join(library.name for library in libraries)} load with all dependencies",
-        LibrariesSeen(driver_version=seen.driver_version, libraries=libraries),
+        replace(seen, libraries=libraries),
     )
     for library in libraries:
         if library.fault:
-            return subject.failure(library.fault, describe(library), repair(library))
+            return subject.failure(library.fault, describe(library), repair(library, seen.container))
     return subject.ok(", ".join(library.path or library.name for library in libraries))
 
 
@@ -55,17 +59,17 @@ def judge_driver_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judge
     version = seen.driver_version or ""
     subject = Subject(
         f"{', '.join(library.name for library in libraries)} of the kernel driver's version {version}".strip(),
-        LibrariesSeen(driver_version=seen.driver_version, libraries=libraries),
+        replace(seen, libraries=libraries),
     )
     if seen.driver_version is None and all(library.fault == "library_missing" for library in libraries):
         return subject.not_checked("no NVIDIA driver")
     for library in libraries:
-        if mismatch := version_mismatch(library, seen.driver_version):
+        if mismatch := version_mismatch(library, seen.driver_version, seen.container):
             return subject.faulty(mismatch)
     return judge_libraries(seen, names)
 
 
-def version_mismatch(library: Library, driver_version: str | None) -> Fault | None:
+def version_mismatch(library: Library, driver_version: str | None, container: Container) -> Fault | None:
     """Return a fault if an NVIDIA library's version differs from the kernel driver's."""
     if not library.is_nvidia or driver_version is None or library.version in (None, driver_version):
         return None
@@ -74,6 +78,5 @@ def version_mismatch(library: Library, driver_version: str | None) -> Fault | No
     return Fault(
         word="version_mismatch",
         found=f"{library.path} is version {library.version}, the kernel driver is {driver_version}",
-        repair=f"install the driver's libraries of version {driver_version}, or reboot into the kernel driver"
-        f" {library.version}; in an image, remove the image's own copy: {library.path}",
+        repair=container.repair_of_mismatch(library.path or library.name),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from suite.env_check.host.container import Container, Part
 from suite.env_check.libraries import search_path
 from suite.env_check.libraries.elf import Elf, host
 from suite.env_check.libraries.search_path import SearchPath
@@ -39,7 +40,8 @@ PACKAGES: Final = {
 }
 # The NVIDIA driver's own libraries. They must come with the driver: a package of another version breaks it.
 _NVIDIA: Final = re.compile(r"^lib(nvidia|GLX_nvidia|EGL_nvidia|GLESv\d_\w*nvidia|cuda\.so|nv)")
-_VERSION: Final = re.compile(r"\.so\.(\d+(?:\.\d+){1,2})$")  # libGLX_nvidia.so.580.159.04
+_VERSION: Final = re.compile(r"\.so\.(\d{3}(?:\.\d+){1,2})$")  # libGLX_nvidia.so.580.159.04; not WSL's libcuda.so.1.1
+_PARTS: Final[dict[str, Part]] = {"libcuda": "compute", "libnvidia-ml": "utility", "libnvidia-ptxjit": "compute"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +58,7 @@ class Library:
 
     @property
     def version(self) -> str | None:
-        """The driver version in the file's name; None if it has none, as in ``libvulkan_lvp.so``."""
-        match = _VERSION.search(Path(self.path or self.name).name)
-        return match.group(1) if match else None
+        return version_of(Path(self.path or self.name).name)
 
     @property
     def is_nvidia(self) -> bool:
@@ -67,6 +67,12 @@ class Library:
     @property
     def is_compat(self) -> bool:
         return is_compat(Path(self.path or ""))
+
+
+def version_of(file_name: str) -> str | None:
+    """Return the driver version in a file's name; None if it has none, as in ``libvulkan_lvp.so``."""
+    match = _VERSION.search(file_name)
+    return match.group(1) if match else None
 
 
 def is_nvidia(name: str) -> bool:
@@ -145,14 +151,15 @@ def describe(library: Library) -> str:
     return f"{library.name}: {text}"
 
 
-def repair(library: Library) -> str:
-    """Return the next step for a library that does not load."""
+def repair(library: Library, container: Container) -> str:
+    """Return the next step for a library that does not load in ``container``."""
     name = Path(library.missing or library.name).name
     if library.fault in ("library_missing", "dependency_missing"):
         if is_nvidia(name):
-            return nvidia_repair(name)
-        if name in PACKAGES:
-            return f"apt-get install {PACKAGES[name]} (it holds {name})"
+            return f"{name} comes with the NVIDIA driver. {container.repair_of(part_of(name), name)}"
+        if name in PACKAGES:  # a dependency may be there and broken, which a plain install leaves
+            again = "" if library.fault == "library_missing" else "--reinstall "
+            return f"apt-get install {again}{PACKAGES[name]} (it holds {name})"
         return f"install the package that contains {name} (apt-file search {name}), or correct the file that names it"
     if library.fault in ("library_wrong_class", "library_wrong_machine"):
         bits, machine = host().bits, host().machine
@@ -163,10 +170,6 @@ def repair(library: Library) -> str:
     return f"install {library.path} and its dependencies again; the loader reports: {library.loader_text}"
 
 
-def nvidia_repair(name: str) -> str:
-    """Return the next step for an NVIDIA library that is missing or does not load."""
-    return (
-        f"{Path(name).name} comes with the NVIDIA driver: in a container start it with"
-        " NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics; on the host install the driver's GL packages of exactly"
-        " the same version (Ubuntu: libnvidia-gl-<branch>-server), then run ldconfig"
-    )
+def part_of(name: str) -> Part:
+    """Return the part of the driver that a library of NVIDIA belongs to."""
+    return next((part for start, part in _PARTS.items() if name.startswith(start)), "graphics")

@@ -1,4 +1,4 @@
-"""Asks the CUDA driver without creating a context. ``suite.env_check.gpu.cuda_graphs`` starts it in its own process."""
+"""Asks the CUDA driver without creating a context. ``suite.env_check.gpu.cuda_start`` starts it in its own process."""
 
 import ctypes
 from typing import Any, Final
@@ -10,7 +10,11 @@ SUCCESS: Final = 0
 
 
 class DriverError(Exception):
-    """The CUDA driver does not load, or one of its functions is missing or fails."""
+    """The CUDA driver does not load, or one of its functions is missing or fails with ``code``."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def ask() -> dict[str, Any]:
@@ -47,7 +51,14 @@ def _call(cuda: ctypes.CDLL, name: str, *arguments: Any) -> None:
     except AttributeError as error:
         raise DriverError(f"the driver has no {name}") from error
     if code != SUCCESS:
-        raise DriverError(f"{name} returns {code}")
+        raise DriverError(f"{name} returns {code}{_error_name(cuda, code)}", code)
+
+
+def _error_name(cuda: ctypes.CDLL, code: int) -> str:
+    name = ctypes.c_char_p()
+    if not hasattr(cuda, "cuGetErrorName") or cuda.cuGetErrorName(code, ctypes.byref(name)) != SUCCESS:
+        return ""
+    return f" ({(name.value or b'').decode()})"
 
 
 if __name__ == "__main__":
@@ -55,4 +66,4 @@ if __name__ == "__main__":
     try:
         answer(ask())
     except DriverError as error:
-        answer({"message": str(error)})
+        answer({"message": str(error), "code": error.code})

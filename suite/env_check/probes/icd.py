@@ -3,7 +3,8 @@
 The loader turns every refusal into VK_ERROR_INCOMPATIBLE_DRIVER, and zero devices into VK_ERROR_INITIALIZATION_FAILED.
 This probe calls the driver as the loader does (Vulkan-Loader's docs/LoaderDriverInterface.md), so it gets the driver's
 own codes. It prints one JSON object per stage. Keys: ``stage``, ``negotiate_result``, ``interface_version``,
-``create_result``, ``enumerate_result``, ``num_devices``; null if not reached.
+``create_result``, ``enumerate_result``, ``num_devices``; null if not reached. ``missing``: the function whose address
+the driver gives as null; calling that would be a crash of this probe, not of the driver.
 """
 
 import ctypes
@@ -25,7 +26,8 @@ _EnumerateDevices = CFUNCTYPE(c_int, c_void_p, POINTER(c_uint32), c_void_p)
 
 def probe(path: str, answer: Callable[[object], None]) -> None:
     seen: dict[str, Any] = {"stage": "dlopen", "negotiate_result": None, "interface_version": None,
-                            "create_result": None, "enumerate_result": None, "num_devices": None}  # fmt: skip
+                            "create_result": None, "enumerate_result": None, "num_devices": None,
+                            "missing": None}  # fmt: skip
     answer(seen)
     library = ctypes.CDLL(path)
     if hasattr(library, _NEGOTIATE):
@@ -41,23 +43,30 @@ def probe(path: str, answer: Callable[[object], None]) -> None:
     answer(seen)
     find = next(library[name] for name in _GET_PROC_ADDRESS if hasattr(library, name))
     find.restype, find.argtypes = c_void_p, (c_void_p, c_char_p)
-    instance, seen["create_result"] = _create_instance(find)
+    create = find(None, b"vkCreateInstance")
+    if not create:
+        answer({**seen, "missing": "vkCreateInstance"})
+        return
+    instance, seen["create_result"] = _create_instance(create)
     answer(seen)
     if seen["create_result"] == 0:
         seen["stage"] = "vkEnumeratePhysicalDevices"
         answer(seen)
         count = c_uint32()
-        enumerate_devices = _EnumerateDevices(find(instance, b"vkEnumeratePhysicalDevices"))
-        seen["enumerate_result"] = enumerate_devices(instance, byref(count), None)
+        enumerate_devices = find(instance, b"vkEnumeratePhysicalDevices")
+        if not enumerate_devices:
+            answer({**seen, "missing": "vkEnumeratePhysicalDevices"})
+            return
+        seen["enumerate_result"] = _EnumerateDevices(enumerate_devices)(instance, byref(count), None)
         seen["num_devices"] = count.value if seen["enumerate_result"] == 0 else None
         answer({**seen, "stage": "end"})
 
 
-def _create_instance(find: Callable[..., int]) -> tuple[c_void_p, int]:
+def _create_instance(create: int) -> tuple[c_void_p, int]:
     application = vk.ApplicationInfo(sType=vk.APPLICATION_INFO, apiVersion=vk.pack_version(1, 1))
     create_info = vk.InstanceCreateInfo(sType=vk.INSTANCE_CREATE_INFO, pApplicationInfo=ctypes.pointer(application))
     instance = c_void_p()
-    result = _CreateInstance(find(None, b"vkCreateInstance"))(byref(create_info), None, byref(instance))
+    result = _CreateInstance(create)(byref(create_info), None, byref(instance))
     return instance, result
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.check import Judgement
+from suite.env_check.host.container import Container
 from suite.env_check.libraries import driver_libraries as libraries
 from suite.env_check.libraries.driver_libraries import LibrariesSeen, judge_driver_libraries, judge_libraries
 from suite.env_check.libraries.elf import host, read_elf
@@ -21,6 +22,7 @@ from tests.fixtures.stand_ins.stub_drivers.build import (
 
 pytestmark = pytest.mark.usefixtures("graphics_packages")
 DRIVER = "580.159.04"
+HOST = Container(is_container=False, signs=(), driver_capabilities=None, visible_devices=None)
 
 
 def not_elf(path: Path) -> Path:
@@ -76,7 +78,7 @@ def test_a_library_that_does_not_load_is_explained(
     path = make(tmp_path / "broken.so")
     library = load(path)
     assert library.fault == fault
-    assert repair_names.format(path=path) in repair(library)
+    assert repair_names.format(path=path) in repair(library, HOST)
     assert path.name in describe(library)
 
 
@@ -129,7 +131,7 @@ def test_a_broken_loader_is_named_with_its_package(
     assert (result.verdict, result.fault) == ("failure", fault)
     assert package in (result.repair or "")
     absent = Library(name=name, path=None, fault="library_missing", missing=name)
-    result = judge_libraries(LibrariesSeen(driver_version=None, libraries=(absent,)), names)
+    result = judge_libraries(LibrariesSeen(driver_version=None, container=HOST, libraries=(absent,)), names)
     assert result.fault == "library_missing"
     assert f"apt-get install {package} " in (result.repair or "")
 
@@ -145,7 +147,7 @@ def nvidia_driver(folder: Path, version: str) -> dict[str, str]:
         file = build(folder / f"{name}.so.{version}", "library.c")
         if link:
             (folder / link).symlink_to(file.name)
-    return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+    return {**os.environ, "LD_LIBRARY_PATH": str(folder), "container": "docker"}
 
 
 def judged(seen: LibrariesSeen) -> dict[str, Judgement]:
@@ -168,7 +170,7 @@ def test_nvidia_libraries_of_another_version_than_the_kernel_driver(tmp_path: Pa
     for check in judged(seen).values():
         assert check.fault == "version_mismatch"
         assert "580.65.06" in check.found
-        assert f"of version {DRIVER}" in (check.repair or "")
+        assert "Recreate the container" in (check.repair or "")
 
 
 @pytest.mark.parametrize(("version", "fault"), [("590.44.01", None), ("575.57.08", "version_mismatch")])
@@ -201,7 +203,7 @@ def test_no_nvidia_driver_is_not_judged() -> None:
         Library(name=name, path=None, fault="library_missing", missing=name)
         for name in (*libraries.egl_driver(None), *libraries.VULKAN_DRIVER, *libraries.CUDA_DRIVER)
     )
-    seen = LibrariesSeen(driver_version=None, libraries=missing)
+    seen = LibrariesSeen(driver_version=None, container=HOST, libraries=missing)
     assert judged(seen)["egl"].verdict == "not_checked"
 
 

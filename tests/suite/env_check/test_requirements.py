@@ -46,6 +46,13 @@ def test_isaac_sim_needs_vulkan_and_rt_cores() -> None:
     assert {"cuda", "vulkan", "rt-cores"} <= needs("isaacsim", device="cuda", num_gpus=1).features
 
 
+@pytest.mark.parametrize("require", [(), ("vulkan",)])
+def test_vulkan_needs_libegl(require: tuple[Feature, ...]) -> None:
+    needed = needs("kitless" if require else "isaacsim", device="cuda", num_gpus=1, require=require)
+    assert weigh(check("egl", "failure", "egl_loader"), needed).verdict == "failure"
+    assert weigh(check("egl", "failure", "egl_frame"), needed).verdict == "not_needed"
+
+
 @pytest.mark.parametrize("feature", ["cuda-graphs", "nccl", "rt-cores"])
 def test_what_needs_a_gpu_needs_cuda_too(feature: Feature) -> None:
     assert {"cuda", feature} <= needs("kitless", device="cpu", num_gpus=0, require=(feature,)).features

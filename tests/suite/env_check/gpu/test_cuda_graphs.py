@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.check import Judgement
-from suite.env_check.gpu import cuda_graphs
-from suite.env_check.gpu.cuda_graphs import CudaFacts, judge_cuda_graphs
+from suite.env_check.gpu import cuda_start
+from suite.env_check.gpu.cuda_graphs import judge_cuda_graphs
+from suite.env_check.gpu.cuda_start import CudaFacts
 from tests.fixtures.stand_ins.stub_drivers.build import build
 
 
 def check(folder: Path, *options: str) -> Judgement:
     build(folder / "libcuda.so.1", "cuda_driver.c", *options)
-    return judge_cuda_graphs(cuda_graphs.read({**os.environ, "LD_LIBRARY_PATH": str(folder)}))
+    return judge_cuda_graphs(cuda_start.read({**os.environ, "LD_LIBRARY_PATH": str(folder)}))
 
 
 def test_a_new_driver_with_memory_pools_is_fine(tmp_path: Path) -> None:
@@ -37,7 +38,7 @@ def test_a_gpu_without_memory_pools_is_named(tmp_path: Path) -> None:
     found = check(tmp_path, "-DPOOLLESS=1")
     assert (found.verdict, found.fault) == ("warning", "no_memory_pools")
     assert found.found == "a driver of CUDA 13.0, memory pools (GPU 0); no memory pools (GPU 1)"
-    assert "nvidia-uvm" in (found.repair or "")
+    assert "enable_uvm" in (found.repair or "")
 
 
 @pytest.mark.parametrize(
@@ -52,5 +53,5 @@ def test_a_driver_that_does_not_answer_is_not_checked(option: str, words: str, t
 
 def test_a_library_that_is_no_driver_is_not_checked(tmp_path: Path) -> None:
     build(tmp_path / "libcuda.so.1", "library.c")
-    facts = cuda_graphs.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
+    facts = cuda_start.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
     assert judge_cuda_graphs(facts).found == "the driver has no cuInit"

@@ -3,13 +3,17 @@
 The kernel driver itself needs a GPU; its files are made here as it writes them, and NVML's answer is handed in.
 """
 
+import contextlib
 import os
+import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from suite.env_check.gpu import driver
-from suite.env_check.gpu.driver import DriverFacts, judge_device_nodes, judge_driver_versions
+from suite.env_check.gpu.device_nodes import judge_device_nodes
+from suite.env_check.gpu.driver import DriverFacts, judge_driver_versions
 from suite.env_check.libraries.search_path import SearchPath
 from suite.external.nvml.values import NvmlFault, NvmlState
 
@@ -84,7 +88,8 @@ def test_a_library_left_from_before_the_update(machine: Machine) -> None:
     assert (check.verdict, check.fault) == ("failure", "version_mismatch")
     assert "libcuda.so.1 570.124.04" in check.found
     assert "Restart" in (check.repair or "")
-    assert "recreate" in (check.repair or "")
+    machine.write(".dockerenv", "")
+    assert "Recreate the container" in (judge_driver_versions(machine.facts(), GOOD_NVML).repair or "")
 
 
 def test_nvmls_own_word_for_a_mismatch(machine: Machine) -> None:
@@ -99,24 +104,95 @@ def test_a_compat_libcuda_may_be_newer(machine: Machine) -> None:
     assert judge_driver_versions(machine.facts(), GOOD_NVML).verdict == "ok"
 
 
-@pytest.mark.parametrize("in_container", [True, False])
 @pytest.mark.parametrize(
-    ("library", "fault", "words"),
+    ("library", "fault", "on_host", "in_container"),
     [
-        ("libcuda.so.1", "no_cuda_library", ("compute", "libcuda.so.1")),
-        ("libnvidia-ml.so.1", "no_nvml_library", ("utility", "libnvidia-ml.so.1")),
+        ("libcuda.so.1", "no_cuda_library", "libcuda.so.1", "requests the compute part already"),
+        ("libnvidia-ml.so.1", "no_nvml_library", "libnvidia-ml.so.1", "requests the utility part already"),
     ],
 )
-def test_a_library_is_missing(
-    machine: Machine, library: str, fault: str, words: tuple[str, str], in_container: bool
-) -> None:
-    machine.remove(f"lib/{library}")
-    if in_container:
-        machine.write(".dockerenv", "")
+def test_a_library_is_missing(machine: Machine, library: str, fault: str, on_host: str, in_container: str) -> None:
+    for file in (machine.root / "lib").glob(f"{library.removesuffix('.1')}*"):
+        file.unlink()
     nvml = GOOD_NVML if library == "libcuda.so.1" else NvmlState(fault="no_library", message="not found")
+
+    def repair() -> str:
+        check = judge_driver_versions(machine.facts(), nvml)
+        assert (check.verdict, check.fault) == ("failure", fault)
+        return check.repair or ""
+
+    assert on_host in repair()
+    machine.write(".dockerenv", "")
+    assert in_container in repair()
+    machine.environ["NVIDIA_DRIVER_CAPABILITIES"] = "graphics"
+    assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics" in repair()
+    for node in ("nvidia0", "nvidiactl", "nvidia-uvm"):
+        machine.remove(f"dev/{node}")
+    assert "docker run --gpus all" in repair()
+
+
+def test_a_library_that_is_there_without_its_link(machine: Machine) -> None:
+    machine.remove("lib/libcuda.so.1")
+    check = judge_driver_versions(machine.facts(), GOOD_NVML)
+    assert (check.fault, check.repair) == (
+        "no_cuda_library",
+        "libcuda.so.580.65.06 is there without the link libcuda.so.1: run ldconfig.",
+    )
+
+
+def wsl(root: Path) -> Machine:
+    """WSL 2: the driver is that of Windows, its libraries have no version, and NVML has another version."""
+    machine = Machine(root)
+    for name in ("proc/driver/nvidia/version", "dev/nvidia0", "dev/nvidiactl", "dev/nvidia-uvm"):
+        machine.remove(name)
+    machine.write("dev/dxg", "")
+    for name in ("libcuda.so", "libnvidia-ml.so"):
+        machine.remove(f"lib/{name}.1")
+        machine.write(f"usr/lib/wsl/lib/{name}.1", "not loaded by these checks")
+        machine.library(f"{name}.1", f"../usr/lib/wsl/lib/{name}.1")
+    return machine
+
+
+WSL_NVML = NvmlState(driver_version="591.44", nvml_version="590.52.01", num_gpus=1)
+
+
+def test_the_driver_of_windows_has_two_versions(tmp_path: Path) -> None:
+    facts = wsl(tmp_path).facts()
+    check = judge_driver_versions(facts, WSL_NVML)
+    assert (check.verdict, check.fault) == ("ok", None), check
+    assert judge_device_nodes(facts).verdict == "ok"
+    by_libraries = replace(  # without /dev/dxg, as in some containers
+        facts,
+        container=replace(facts.container, is_wsl=False),
+        libraries=tuple(replace(library, path=f"/usr/lib/wsl/lib/{library.name}") for library in facts.libraries),
+    )
+    assert judge_driver_versions(by_libraries, WSL_NVML).verdict == "ok"
+    native = replace(by_libraries, libraries=Machine(tmp_path / "native").facts().libraries)
+    assert judge_driver_versions(replace(native, kernel_version="591.44"), WSL_NVML).fault == "version_mismatch"
+
+
+@pytest.mark.parametrize(
+    ("library", "nvml", "fault", "word"),
+    [
+        (None, NvmlState(fault="no_driver", message="Driver Not Loaded"), "nvml_no_driver", "on Windows"),
+        (None, NvmlState(fault="failed", message="GPU access blocked"), "nvml_failed", "wsl --update"),
+        ("libcuda.so.580.65.06", WSL_NVML, "version_mismatch", "Remove the Linux driver"),
+        ("libcuda.so.1.1", WSL_NVML, None, None),  # the file's name in containers; no version of a driver
+        ("gone", WSL_NVML, "no_cuda_library", "update that driver"),
+    ],
+)
+def test_faults_of_wsl_have_their_repair_on_windows(
+    tmp_path: Path, library: str | None, nvml: NvmlState, fault: str | None, word: str | None
+) -> None:
+    machine = wsl(tmp_path)
+    if library == "gone":
+        machine.remove("lib/libcuda.so.1")
+    elif library:
+        machine.library("libcuda.so.1", library)
     check = judge_driver_versions(machine.facts(), nvml)
-    assert (check.verdict, check.fault) == ("failure", fault)
-    assert words[0 if in_container else 1] in (check.repair or "")
+    assert check.fault == fault
+    assert (word or "") in (check.repair or "")
+    assert "modprobe" not in (check.repair or "")
 
 
 def test_libraries_without_a_kernel_driver(machine: Machine) -> None:
@@ -187,21 +263,77 @@ def test_no_device_node_in_a_container(machine: Machine) -> None:
     assert "--gpus all" in (check.repair or "")
 
 
-def test_a_device_node_that_this_user_may_not_open(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root may open everything, so the system's answer is replaced by that for another user."""
-    monkeypatch.setattr(os, "access", lambda path, _: not str(path).endswith("nvidia-uvm"))
-    check = judge_device_nodes(machine.facts())
-    assert (check.fault, check.evidence.closed_nodes) == ("device_nodes_closed", ("/dev/nvidia-uvm",))
-    assert "group" in (check.repair or "")
+UNKNOWN = NvmlState(fault="failed", message="Unknown Error")
 
 
-def test_gpus_of_other_jobs_may_be_closed(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some schedulers give a job's user the nodes of its own GPUs."""
-    machine.write("dev/nvidia1", "")
-    closed = ["nvidia0"]
-    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name not in closed)
-    check = judge_device_nodes(machine.facts())
-    assert (check.verdict, check.found) == ("ok", "1 of 2 GPU(s), /dev/nvidiactl, /dev/nvidia-uvm")
-    closed.append("nvidia1")
-    check = judge_device_nodes(machine.facts())
-    assert (check.fault, check.found) == ("device_nodes_closed", "this user may not open /dev/nvidia0, /dev/nvidia1")
+def test_gpus_that_a_running_container_lost(machine: Machine) -> None:
+    """A systemctl daemon-reload on the host leaves the nodes listed, and a cgroup denies them."""
+    machine.write(".dockerenv", "")
+    check = judge_driver_versions(machine.facts(), UNKNOWN)
+    assert (check.verdict, check.fault) == ("failure", "gpus_lost")
+    for word in ("recreate the container", "nvidia-ctk cdi generate"):
+        assert word in (check.repair or "")
+    denied = replace(machine.facts(), closed_nodes=NODES, refusals=dict.fromkeys(NODES, "EPERM"))
+    no_permission = NvmlState(fault="no_permission", message="Insufficient Permissions")
+    assert judge_driver_versions(denied, no_permission).fault == "gpus_lost"
+    assert judge_driver_versions(machine.facts(), no_permission).fault == "nvml_no_permission"
+    assert judge_driver_versions(machine.facts(), replace(UNKNOWN, message="GPU is lost")).fault == "nvml_failed"
+    on_host = replace(machine.facts(), container=replace(denied.container, is_container=False))
+    assert judge_driver_versions(on_host, UNKNOWN).fault == "nvml_failed"
+
+
+def test_nodes_are_opened_for_real(machine: Machine) -> None:
+    """A socket in place of a node: permissions allow it, and it does not open."""
+    machine.remove("dev/nvidia-uvm")
+    with socket.socket(socket.AF_UNIX) as node, contextlib.chdir(machine.root / "dev"):
+        node.bind("nvidia-uvm")
+    facts = machine.facts()
+    assert os.access(machine.root / "dev/nvidia-uvm", os.R_OK | os.W_OK)
+    assert (facts.closed_nodes, facts.refusals) == (("/dev/nvidia-uvm",), {"/dev/nvidia-uvm": "ENXIO"})
+    check = judge_device_nodes(facts)
+    assert (check.verdict, check.fault) == ("failure", "device_node_broken")
+    assert "modprobe -r nvidia_uvm" in (check.repair or "")
+
+
+NODES = ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl")
+UVM, FIRST, SECOND, CONTROL = NODES
+DOCKER, APPTAINER = {".dockerenv"}, {"APPTAINER_CONTAINER"}
+
+
+@pytest.mark.parametrize(
+    ("refusals", "signs", "verdict", "fault", "word"),
+    [
+        ({UVM: "EACCES"}, None, "failure", "device_nodes_closed", "group"),
+        ({UVM: "EACCES"}, DOCKER, "failure", "device_nodes_closed", "label=disable"),
+        ({FIRST: "EACCES", SECOND: "EACCES"}, None, "failure", "device_nodes_closed", "group"),
+        ({FIRST: "EPERM", SECOND: "EPERM"}, None, "failure", "device_nodes_closed", "scheduler"),
+        (dict.fromkeys(NODES, "EPERM"), DOCKER, "failure", "gpus_lost", "cdi generate"),
+        ({CONTROL: "EPERM"}, DOCKER, "failure", "gpus_lost", "recreate"),
+        ({SECOND: "EPERM"}, DOCKER, "warning", "gpus_lost", "recreate"),  # one of two
+        ({SECOND: "EPERM"}, APPTAINER, "ok", None, ""),  # which has the nodes of all jobs
+        ({SECOND: "EACCES"}, None, "ok", None, ""),  # so has a host of several jobs
+        ({SECOND: "EIO"}, None, "warning", "device_node_broken", "dmesg | grep NVRM"),
+        ({FIRST: "EIO", SECOND: "hung"}, DOCKER, "failure", "device_node_broken", "dmesg | grep NVRM"),
+    ],
+)
+def test_a_node_that_does_not_open_has_one_of_several_causes(
+    machine: Machine, refusals: dict[str, str], signs: set[str] | None, verdict: str, fault: str | None, word: str
+) -> None:
+    facts = machine.facts()
+    container = replace(facts.container, is_container=bool(signs), signs=tuple(signs or ()))
+    facts = replace(facts, nodes=NODES, closed_nodes=tuple(refusals), refusals=refusals, container=container)
+    check = judge_device_nodes(facts)
+    assert (check.verdict, check.fault) == (verdict, fault), check
+    assert all(f"{node} ({why})" in check.found for node, why in refusals.items() if fault)
+    assert word in (check.repair or "")
+    if verdict == "ok":
+        assert check.found == "1 of 2 GPU(s), /dev/nvidiactl, /dev/nvidia-uvm"
+
+
+def test_a_gpu_that_a_virtual_machine_has_is_not_counted(machine: Machine) -> None:
+    for slot, module in enumerate(("nvidia", "vfio-pci")):
+        device = f"sys/bus/pci/devices/0000:0{slot}:00.0"
+        machine.write(f"{device}/vendor", "0x10de\n")
+        machine.write(f"{device}/class", "0x030200\n")
+        (machine.root / device / "driver").symlink_to(f"../../drivers/{module}")
+    assert machine.facts().num_pci_gpus == 1

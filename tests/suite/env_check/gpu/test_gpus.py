@@ -12,11 +12,14 @@ import pytest
 
 from suite.env_check.check import Judgement
 from suite.env_check.gpu import gpus
+from suite.env_check.gpu.driver import DriverFacts
+from suite.env_check.gpu.driver import read as read_driver
 from suite.env_check.gpu.driver_table import SourcedVersion
 from suite.env_check.gpu.each_gpu import FABRIC, SETTINGS, compute_capability, mig
 from suite.env_check.gpu.gpus import judge_gpus_alike, judge_gpus_present
 from suite.env_check.gpu.links import judge_gpu_links
-from suite.env_check.gpu.rt_cores import GPUS_PATH, judge_rt_cores, read_table
+from suite.env_check.gpu.rt_cores import GPUS_PATH, judge_denoiser, judge_rt_cores, read_table
+from suite.env_check.host.container import Container
 from suite.env_check.probes.run import ProbeRun
 from suite.errors import MatrixError
 from suite.external.nvml.values import GpuState, NvmlState
@@ -59,6 +62,10 @@ HEALTHY = NvmlState(
     gpus=(H200, replace(H200, index=1, uuid="GPU-b", links=("nvlink", "self"))),
 )
 NONE = NvmlState(fault="no_library", message="NVML Shared Library Not Found")
+NO_DRIVER = DriverFacts(
+    kernel_version=None, kernel_line=None, libraries=(), nodes=(), closed_nodes=(), num_pci_gpus=0,
+    container=Container(is_container=False, signs=(), driver_capabilities=None, visible_devices=None),
+)  # fmt: skip
 MINIMUM = SourcedVersion(version="7.5", source="CUDA 13")
 
 JUDGES: dict[str, Callable[[NvmlState], Judgement]] = {
@@ -161,7 +168,7 @@ def test_found_says_each_value_once_with_its_gpus() -> None:
     assert JUDGES["power_limit"](HEALTHY).found == "700 W of 700 W"
     found = JUDGES["power_limit"](second(power_limit_w=500.0)).found
     assert found == "700 W of 700 W (GPU 0); 500 W of 700 W (GPU 1)"
-    assert judge_gpus_present(HEALTHY, has_driver=True).found == "2 x NVIDIA H200 151 GB"
+    assert judge_gpus_present(HEALTHY, NO_DRIVER).found == "2 x NVIDIA H200 151 GB"
 
 
 def test_mig_on_a_single_gpu_is_a_warning() -> None:
@@ -170,20 +177,56 @@ def test_mig_on_a_single_gpu_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "has_driver", "verdict", "fault", "word"),
+    ("state", "num_pci_gpus", "verdict", "fault", "word"),
     [
-        (NONE, False, "failure", "no_gpu", "--device cpu"),
-        (replace(HEALTHY, gpus=()), True, "failure", "gpus_hidden", "CUDA_VISIBLE_DEVICES"),
-        (replace(HEALTHY, gpus=(), num_gpus=0), True, "failure", "no_gpu", "--device cpu"),
-        (NvmlState(fault="hung", message="no answer in 20 s"), True, "not_checked", None, None),
+        (NONE, 0, "failure", "no_gpu", "--device cpu"),
+        (NONE, 2, "not_checked", None, None),  # driver_versions names the missing driver
+        (replace(HEALTHY, gpus=()), 2, "failure", "gpus_hidden", "CUDA_VISIBLE_DEVICES"),
+        (replace(HEALTHY, gpus=(), num_gpus=0), 0, "failure", "no_gpu", "--device cpu"),
+        (NvmlState(fault="hung", driver_version="580.65.06", message="no answer"), 2, "not_checked", None, None),
     ],
 )
-def test_no_gpus(state: NvmlState, has_driver: bool, verdict: str, fault: str | None, word: str | None) -> None:
-    check = judge_gpus_present(state, has_driver=has_driver)
+def test_no_gpus(state: NvmlState, num_pci_gpus: int, verdict: str, fault: str | None, word: str | None) -> None:
+    check = judge_gpus_present(state, replace(NO_DRIVER, num_pci_gpus=num_pci_gpus))
     assert (check.verdict, check.fault) == (verdict, fault)
+    assert check.evidence == state
     if word:
         assert word in (check.repair or "")
-        assert check.evidence == state
+
+
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06"
+DOCKER = replace(NO_DRIVER.container, is_container=True, signs=("/.dockerenv",))
+
+
+@pytest.mark.parametrize(
+    ("on_bus", "nodes", "listed", "changes", "verdict"),
+    [
+        (1, 1, 0, {}, "failure"),
+        (1, 1, 0, {"container": DOCKER}, "failure"),
+        (8, 8, 7, {}, "warning"),
+        (8, 7, 7, {}, "warning"),  # a GPU that the driver did not even number
+        (8, 1, 1, {"container": DOCKER}, "ok"),  # a container sees the whole bus
+        (8, 2, 1, {"container": DOCKER}, "warning"),
+        (2, 2, 1, {"refusals": {"/dev/nvidia1": "EPERM"}, "closed_nodes": ("/dev/nvidia1",)}, "ok"),  # a job's GPU
+        (2, 2, 1, {"refusals": {"/dev/nvidia1": "EIO"}, "closed_nodes": ("/dev/nvidia1",)}, "warning"),
+        (0, 1, 1, {}, "ok"),  # a sandbox that hides the bus
+        (1, 2, 2, {}, "ok"),
+    ],
+)
+def test_gpus_on_the_bus_are_compared_with_those_that_nvml_lists(
+    on_bus: int, nodes: int, listed: int, changes: dict[str, Any], verdict: str
+) -> None:
+    """RmInitAdapter failed: the driver is loaded, its nodes are there, and nvidia-smi finds no device."""
+    names = tuple(f"/dev/nvidia{number}" for number in range(nodes))
+    driver = replace(NO_DRIVER, kernel_version="580.65.06", nodes=names, num_pci_gpus=on_bus, **changes)
+    gpus = tuple(replace(H200, index=index) for index in range(listed))
+    check = judge_gpus_present(NvmlState(driver_version="580.65.06", num_gpus=listed, gpus=gpus), driver)
+    assert (check.verdict, check.fault) == (verdict, None if verdict == "ok" else "gpus_not_initialised")
+    if check.repair:
+        for word in ("dmesg | grep NVRM", "Blackwell and newer GPUs need the open", "Above 4G Decoding"):
+            assert word in check.repair
+        with_open = judge_gpus_present(NvmlState(num_gpus=listed, gpus=gpus), replace(driver, kernel_line=OPEN))
+        assert "Blackwell" not in (with_open.repair or "")  # it has the open modules already
 
 
 @pytest.mark.parametrize(
@@ -286,3 +329,29 @@ def test_the_state_survives_its_way_out_of_the_child() -> None:
     answer = json.loads(json.dumps(asdict(HEALTHY)))
     run = ProbeRun(end="answered", signal=None, exit_code=0, answer=answer, stderr="", wall_s=0.1)
     assert gpus.state_of(run) == HEALTHY
+
+
+@pytest.mark.parametrize(
+    ("container", "name", "has_file", "verdict", "word"),
+    [
+        (DOCKER, "NVIDIA L40S", False, "warning", "docker run --volume /usr/share/nvidia/nvoptix.bin:"),
+        (replace(DOCKER, driver_capabilities="compute,utility"), "NVIDIA L40S", False, "warning", "graphics"),
+        (replace(DOCKER, signs=("APPTAINER_CONTAINER",)), "NVIDIA L40S", False, "warning", "--bind /usr/share"),
+        (DOCKER, "NVIDIA L40S", True, "ok", ""),
+        (DOCKER, "NVIDIA H200", False, "not_checked", ""),
+        (NO_DRIVER.container, "NVIDIA L40S", False, "ok", ""),
+    ],
+)
+def test_the_weights_of_the_denoiser(
+    container: Container, name: str, has_file: bool, verdict: str, word: str, tmp_path: Path
+) -> None:
+    if has_file:
+        (tmp_path / "usr/share/nvidia").mkdir(parents=True)
+        (tmp_path / "usr/share/nvidia/nvoptix.bin").touch()
+    with_graphics = replace(container, driver_capabilities=container.driver_capabilities or "all")
+    driver = replace(read_driver(os.environ, tmp_path), container=with_graphics)
+    capability = "9.0" if name == "NVIDIA H200" else "8.9"
+    gpu = replace(H200, name=name, compute_capability=capability)
+    check = judge_denoiser(driver, replace(HEALTHY, gpus=(gpu,)), read_table())
+    assert (check.verdict, check.fault) == (verdict, "no_denoiser_weights" if verdict == "warning" else None)
+    assert word in (check.repair or "")

@@ -14,7 +14,7 @@ from suite.env_check.graphics.frame import SIZE, judge_frame
 from suite.env_check.graphics.icd_manifests import ManifestsSeen
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.fixtures.stand_ins.stub_drivers.build import build, truncate, write_manifest
-from tests.suite.env_check.graphics.failed_checks import assert_failure
+from tests.suite.env_check.graphics.failed_checks import CAPABILITIES, DRIVER_FACTS, NO_LIBRARIES, assert_failure
 
 pytestmark = pytest.mark.usefixtures("graphics_packages")
 DRIVER = "580.159.04"
@@ -25,7 +25,7 @@ OTHER_UUID = "GPU-22222222-2222-2222-2222-222222222222"
 def with_vendors(folder: Path, **environ: str) -> dict[str, str]:
     """The variables with which only the vendor libraries of ``folder`` are found."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("__EGL", "LD_LIBRARY_PATH"))}
-    return {**kept, "__EGL_VENDOR_LIBRARY_DIRS": str(folder), **environ}
+    return {**kept, "container": "docker", "__EGL_VENDOR_LIBRARY_DIRS": str(folder), **environ}
 
 
 def add_stub(folder: Path, *options: str, name: str = "libEGL_stub.so", source: str = "egl_vendor.c") -> Path:
@@ -58,7 +58,7 @@ def check_devices(
     **environ: str,
 ) -> Judgement:
     seen, found = read(folder, driver_version=driver_version, timeout_s=timeout_s, **environ)
-    return judge_devices(seen, found, cuda_uuids)
+    return judge_devices(seen, found, DRIVER_FACTS, NO_LIBRARIES, cuda_uuids)
 
 
 def test_no_loader(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_no_loader(tmp_path: Path) -> None:
 
 def test_no_driver_names_the_cause_in_the_manifests(tmp_path: Path) -> None:
     """libEGL itself gives no error at all."""
-    assert_failure(check_devices(tmp_path), "no_driver", "no egl driver manifest", "NVIDIA_DRIVER_CAPABILITIES")
+    assert_failure(check_devices(tmp_path), "no_driver", "no egl driver manifest", "unset __EGL_VENDOR_LIBRARY_DIRS")
     path = write_manifest(tmp_path / "plain.json", build(tmp_path / "libplain.so", "library.c"))
     check = check_devices(tmp_path)
     assert (check.evidence.end, check.evidence.query_error) == ("answered", None)
@@ -78,10 +78,10 @@ def test_no_driver_names_the_cause_in_the_manifests(tmp_path: Path) -> None:
 
 def test_a_vendor_that_finds_no_device(tmp_path: Path) -> None:
     add_stub(tmp_path)
-    assert_failure(check_devices(tmp_path), "zero_devices", "no driver has a device", "NVIDIA_VISIBLE_DEVICES")
+    assert_failure(check_devices(tmp_path), "zero_devices", "no driver has a device", CAPABILITIES)
     add_stub(tmp_path, name="libEGL_nvidia.so.0")
     check = check_devices(tmp_path)
-    assert_failure(check, "zero_devices", "libEGL_nvidia.so.0 finds no GPU", "/dev/nvidiactl")
+    assert_failure(check, "zero_devices", "libEGL_nvidia.so.0 finds no GPU", CAPABILITIES)
 
 
 def test_only_llvmpipe_is_refused_as_a_gpu(tmp_path: Path) -> None:
@@ -94,12 +94,12 @@ def test_only_llvmpipe_is_refused_as_a_gpu(tmp_path: Path) -> None:
 def test_why_there_is_only_software_beside_an_nvidia_driver(tmp_path: Path) -> None:
     add_mesa(tmp_path)
     check = check_devices(tmp_path, driver_version=DRIVER)
-    assert_failure(check, "software_renderer", "no egl manifest names libEGL_nvidia.so.0", "NVIDIA_DRIVER_CAPABILITIES")
+    assert_failure(check, "software_renderer", "no egl manifest names libEGL_nvidia.so.0", CAPABILITIES)
     add_stub(tmp_path, name="libEGL_nvidia.so.580.65.06")
     check = check_devices(tmp_path, driver_version=DRIVER)
-    assert_failure(check, "software_renderer", "580.65.06", f"of version {DRIVER}")
+    assert_failure(check, "software_renderer", "580.65.06", "Recreate the container")
     check = check_devices(tmp_path, driver_version="580.65.06")
-    assert_failure(check, "software_renderer", "libEGL_nvidia.so.580.65.06 finds no GPU", "NVIDIA_VISIBLE_DEVICES")
+    assert_failure(check, "software_renderer", "libEGL_nvidia.so.580.65.06 finds no GPU", CAPABILITIES)
 
 
 def test_a_vendor_that_aborts_is_named(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_library_that_libegl_itself_dies_of_is_named(tmp_path: Path) -> None:
 def test_a_device_that_does_not_initialise(tmp_path: Path) -> None:
     add_gpu(tmp_path, "-DINITIALIZE_FAILS")
     check = check_devices(tmp_path)
-    assert_failure(check, "initialise_failed", "eglInitialize returned", "GL packages")
+    assert_failure(check, "initialise_failed", "eglInitialize returned", CAPABILITIES)
     (tmp_path / "libEGL_gpu.so.json").unlink()
     add_mesa(tmp_path)
     check = check_devices(tmp_path, LIBGL_DRIVERS_PATH="/nonexistent")
@@ -147,16 +147,16 @@ def test_a_gpu_is_matched_to_cuda(tmp_path: Path) -> None:
     device = check.evidence.devices[0]
     assert (device.cuda_index, f"GPU-{device.uuid}", device.render_node) == (0, STUB_UUID, "/dev/dri/renderD128")
     check = check_devices(tmp_path, cuda_uuids=[STUB_UUID, OTHER_UUID])
-    assert_failure(check, "devices_not_matched", f"CUDA GPU {OTHER_UUID}", "NVIDIA_VISIBLE_DEVICES")
+    assert_failure(check, "devices_not_matched", f"CUDA GPU {OTHER_UUID}", "unset __EGL_VENDOR_LIBRARY_DIRS")
 
 
 def test_the_cuda_index_does_where_the_driver_tells_no_uuid(tmp_path: Path) -> None:
     add_gpu(tmp_path, "-DCUDA_INDEX=1")
     seen, found = read(tmp_path)
     nameless = dataclasses.replace(seen, devices=tuple(dataclasses.replace(each, uuid=None) for each in seen.devices))
-    check = judge_devices(nameless, found, cuda_uuids=[STUB_UUID, OTHER_UUID])
+    check = judge_devices(nameless, found, DRIVER_FACTS, NO_LIBRARIES, cuda_uuids=[STUB_UUID, OTHER_UUID])
     assert_failure(
-        check, "devices_not_matched", f"CUDA GPU {STUB_UUID};", "NVIDIA_VISIBLE_DEVICES"
+        check, "devices_not_matched", f"CUDA GPU {STUB_UUID};", "unset __EGL_VENDOR_LIBRARY_DIRS"
     )  # 1 is there, 0 not
 
 

@@ -1,6 +1,8 @@
 """Every fault of an EGL or Vulkan manifest, and that the real loaders agree."""
 
 import os
+import platform
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from suite.env_check.check import Judgement
 from suite.env_check.graphics import icd_manifests
 from suite.env_check.graphics.icd_checks import judge_manifests, usable
 from suite.env_check.graphics.icd_manifests import ManifestsSeen
+from suite.env_check.graphics.icd_search import Kind
 from suite.env_check.libraries import search_path
 from suite.env_check.probes.run import run_probe
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
@@ -30,6 +33,9 @@ def clean_environ(**changes: str) -> dict[str, str]:
     """This process's variables without any that changes what a loader finds."""
     prefixes = ("VK_", "XDG_", "__EGL_", "LD_LIBRARY_PATH")
     return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)} | changes
+
+
+DOCKER = {"container": "docker"}  # the variable that podman and systemd-nspawn set
 
 
 def vulkan(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
@@ -199,16 +205,59 @@ def test_a_variable_that_leaves_no_manifest(tmp_path: Path, variable: str) -> No
         assert not loader_finds_a_driver(environ)
 
 
-def test_no_manifest_at_all(tmp_path: Path) -> None:
-    seen = icd_manifests.read("vulkan", clean_environ(HOME="/home"), driver_version=None, root=tmp_path)
-    check = judge_manifests(seen)
-    assert_failure(check, "no_manifest", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics")
-    assert "/usr/share/vulkan/icd.d" in check.found
-    assert_failure(
-        judge_manifests(icd_manifests.read("egl", clean_environ(), driver_version=None, root=tmp_path)),
-        "no_manifest",
-        "NVIDIA_DRIVER_CAPABILITIES",
-    )
+def check_missing(
+    root: Path, kind: Kind, *, library: str | None = None, driver_version: str | None = DRIVER, **environ: str
+) -> Judgement:
+    """Judge a machine with NVIDIA's driver and no manifest; ``library``: the folder of NVIDIA's libraries."""
+    variables = clean_environ(HOME="/home", **environ, **({"LD_LIBRARY_PATH": library} if library else {}))
+    return judge_manifests(icd_manifests.read(kind, variables, driver_version=driver_version, root=root))
+
+
+@pytest.mark.parametrize("kind", ["vulkan", "egl"])
+@pytest.mark.parametrize(
+    ("environ", "driver_version", "repair_names"),
+    [
+        ({}, DRIVER, "Ubuntu: libnvidia-gl-<branch>"),
+        (DOCKER, DRIVER, "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics"),
+        (DOCKER, None, "docker run --gpus all"),
+        (DOCKER | {"NVIDIA_VISIBLE_DEVICES": "void"}, None, "NVIDIA_VISIBLE_DEVICES=void keeps every GPU out"),
+        (DOCKER | {"NVIDIA_DRIVER_CAPABILITIES": "all"}, DRIVER, "on the host; then recreate it"),
+        (DOCKER | {"NVIDIA_DRIVER_CAPABILITIES": "graphics,compute"}, DRIVER, "on the host; then recreate it"),
+        ({"APPTAINER_CONTAINER": "/a.sif", "NVIDIA_DRIVER_CAPABILITIES": "all"}, DRIVER, "Start with --nv"),
+    ],
+)
+def test_no_manifest_and_no_driver_library(
+    kind: Kind, environ: dict[str, str], driver_version: str | None, repair_names: str, tmp_path: Path
+) -> None:
+    check = check_missing(tmp_path, kind, driver_version=driver_version, **environ)
+    assert_failure(check, "no_manifest", repair_names)
+
+
+@pytest.mark.parametrize("beside_mesa", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "library", "environ", "repair_names"),
+    [
+        ("vulkan", "libGLX_nvidia", DOCKER, f"/usr/share/vulkan/icd.d/nvidia_icd.{platform.machine()}.json"),
+        ("vulkan", "libGLX_nvidia", {}, "write /usr/share/vulkan/icd.d/nvidia_icd.json: {"),
+        ("egl", "libEGL_nvidia", DOCKER, "mount the host's /usr/share/glvnd/egl_vendor.d/10_nvidia.json"),
+    ],
+)
+def test_a_driver_library_without_its_manifest_as_from_a_host_with_rhel(
+    kind: Kind, library: str, environ: dict[str, str], repair_names: str, beside_mesa: bool, tmp_path: Path
+) -> None:
+    """The capabilities are set, and the container's tools know only the manifest's name in Ubuntu."""
+    nvidia_library(tmp_path, library, "icd.c" if kind == "vulkan" else "egl_vendor.c", DRIVER)
+    if beside_mesa:
+        folder = "vulkan/icd.d" if kind == "vulkan" else "glvnd/egl_vendor.d"
+        write_manifest(tmp_path / "usr/share" / folder / "50_mesa.json", "libvulkan_lvp.so")
+    check = check_missing(tmp_path, kind, library=str(tmp_path), NVIDIA_DRIVER_CAPABILITIES="all", **environ)
+    assert_failure(check, "no_nvidia_manifest" if beside_mesa else "no_manifest", repair_names)
+    assert "NVIDIA_DRIVER_CAPABILITIES" not in (check.repair or "")
+    written = re.search(r"write (\S+): (.*)$", check.repair or "")
+    assert written
+    (tmp_path / written[1].lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / written[1].lstrip("/")).write_text(written[2])  # the repair repairs it
+    assert check_missing(tmp_path, kind, library=str(tmp_path)).verdict != "failure"
 
 
 @pytest.mark.parametrize(
@@ -244,24 +293,24 @@ def nvidia_library(folder: Path, name: str, source: str, version: str) -> dict[s
 
 
 def test_an_nvidia_library_of_another_version_than_the_kernel_driver(tmp_path: Path) -> None:
-    environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", "580.65.06")
+    environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", "580.65.06") | DOCKER
     path = write_manifest(tmp_path / "nvidia_icd.json", "libGLX_nvidia.so.0")
     assert judge_manifests(vulkan(path, "580.65.06", **environ)).verdict == "ok"
     check = judge_manifests(vulkan(path, DRIVER, **environ))
-    assert_failure(check, "version_mismatch", f"libraries of version {DRIVER}")
+    assert_failure(check, "version_mismatch", "Recreate the container")
     assert "580.65.06" in check.found
-    environ = nvidia_library(tmp_path, "libEGL_nvidia", "egl_vendor.c", "580.65.06")
+    environ = nvidia_library(tmp_path, "libEGL_nvidia", "egl_vendor.c", "580.65.06") | DOCKER
     vendor = write_manifest(tmp_path / "10_nvidia.json", "libEGL_nvidia.so.0")
-    assert_failure(judge_manifests(egl(vendor, DRIVER, **environ)), "version_mismatch", DRIVER)
+    assert_failure(judge_manifests(egl(vendor, DRIVER, **environ)), "version_mismatch", "Recreate the container")
 
 
 def test_an_nvidia_driver_without_a_manifest(tmp_path: Path) -> None:
     """NVIDIA_DRIVER_CAPABILITIES without graphics: only Mesa's manifests are in the container."""
     path = write_manifest(tmp_path / "lvp.json", "libvulkan_lvp.so")
-    check = judge_manifests(vulkan(path, DRIVER))
+    check = judge_manifests(vulkan(path, DRIVER, **DOCKER))
     assert_failure(check, "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics")
     vendor = write_manifest(tmp_path / "50_mesa.json", "libEGL_mesa.so.0")
-    assert_failure(judge_manifests(egl(vendor, DRIVER)), "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES")
+    assert_failure(judge_manifests(egl(vendor, DRIVER, **DOCKER)), "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES")
 
 
 def test_a_broken_nvidia_manifest_counts_more_than_a_sound_one_of_mesa(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,12 @@ from suite.env_check.check import Judgement
 from suite.env_check.graphics import icd_manifests, vulkan
 from suite.env_check.graphics.devices import judge_devices
 from suite.env_check.graphics.frame import CLEAR, SIZE, TRIANGLE, count_wrong_pixels, judge_frame
+from suite.env_check.graphics.icd_manifests import LIBEGL
 from suite.env_check.graphics.vulkan import judge_ray_tracing
+from suite.env_check.libraries.library import Library
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.fixtures.stand_ins.stub_drivers.build import build, truncate, write_manifest
-from tests.suite.env_check.graphics.failed_checks import assert_failure
+from tests.suite.env_check.graphics.failed_checks import CAPABILITIES, DRIVER_FACTS, NO_LIBRARIES, assert_failure
 
 pytestmark = pytest.mark.usefixtures("graphics_packages")
 DRIVER = "580.159.04"
@@ -23,7 +26,7 @@ def with_drivers(folder: Path, **environ: str) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("VK_", "XDG_", "LD_LIBRARY_PATH"))
     }
-    return {**kept, "VK_DRIVER_FILES": str(folder), **environ}
+    return {**kept, "container": "docker", "VK_DRIVER_FILES": str(folder), **environ}
 
 
 def add_stub(folder: Path, *options: str, name: str = "libstub_icd.so", source: str = "icd.c") -> Path:
@@ -46,7 +49,7 @@ def check_devices(
     variables = with_drivers(folder, **environ)
     found = icd_manifests.read("vulkan", variables, driver_version=driver_version)
     seen = vulkan.read(variables, found, timeout_s=timeout_s)
-    return judge_devices(seen, found, cuda_uuids)
+    return judge_devices(seen, found, DRIVER_FACTS, NO_LIBRARIES, cuda_uuids)
 
 
 def test_no_loader(tmp_path: Path) -> None:
@@ -58,7 +61,7 @@ def test_no_loader(tmp_path: Path) -> None:
 def test_no_driver_names_the_cause_in_the_manifests(tmp_path: Path) -> None:
     check = check_devices(tmp_path)
     assert check.evidence.create_result == -9
-    assert_failure(check, "no_driver", "no vulkan driver manifest", "NVIDIA_DRIVER_CAPABILITIES")
+    assert_failure(check, "no_driver", "no vulkan driver manifest", "unset VK_DRIVER_FILES")
     path = write_manifest(tmp_path / "gone.json", tmp_path / "libgone.so")
     assert_failure(check_devices(tmp_path), "no_driver", f"{path}: {tmp_path}/libgone.so", "libgone.so")
 
@@ -76,9 +79,7 @@ def test_no_driver_names_the_cause_in_the_manifests(tmp_path: Path) -> None:
 def test_a_driver_that_refuses_the_instance_is_named_with_its_own_code(tmp_path: Path, option: str, code: str) -> None:
     path = add_stub(tmp_path, option)
     check = check_devices(tmp_path)
-    assert_failure(
-        check, "instance_refused", f"vkCreateInstance returned {code} ({path})", "/proc/driver/nvidia/version"
-    )
+    assert_failure(check, "instance_refused", f"vkCreateInstance returned {code} ({path})", CAPABILITIES)
 
 
 def test_a_driver_that_shares_no_interface_with_the_loader(tmp_path: Path) -> None:
@@ -87,16 +88,34 @@ def test_a_driver_that_shares_no_interface_with_the_loader(tmp_path: Path) -> No
     assert_failure(check, "interface_mismatch", "libstub_icd.so", "--only-upgrade libvulkan1")
 
 
+@pytest.mark.parametrize("name", ["libstub_icd.so", "libGLX_nvidia.so.0"])
+def test_a_driver_that_gives_no_create_instance_is_no_crash(tmp_path: Path, name: str) -> None:
+    """NVIDIA's driver gives a null pointer where libEGL.so.1 is missing."""
+    add_stub(tmp_path, "-DCREATE_MISSING", name=name)
+    step = "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics"
+    check = check_devices(tmp_path)
+    assert_failure(check, "driver_function_missing", f"{name}: vk_icdGetInstanceProcAddr gives no vkCreateInst", step)
+    (tmp_path / "libEGL.so.1").write_text("cut short")
+    check = check_devices(tmp_path, LD_LIBRARY_PATH=str(tmp_path))
+    assert_failure(check, "driver_function_missing", "vkCreateInstance", "libegl1")
+    variables = with_drivers(tmp_path)
+    found = icd_manifests.read("vulkan", variables, driver_version=None)
+    absent = Library(name=LIBEGL, path=None, fault="library_missing", missing=LIBEGL)
+    found = replace(found, nvidia=dict(found.nvidia) | {LIBEGL: absent})
+    check = judge_devices(vulkan.read(variables, found), found, DRIVER_FACTS, NO_LIBRARIES)
+    assert_failure(check, "driver_function_missing", "vkCreateInstance", "apt-get install libegl1 ")
+
+
 def test_zero_devices_and_a_failed_enumeration_are_told_apart(tmp_path: Path) -> None:
     """The loader gives VK_ERROR_INITIALIZATION_FAILED for both."""
     add_stub(tmp_path)
     check = check_devices(tmp_path)
     assert check.evidence.enumerate_result == -3
-    assert_failure(check, "zero_devices", "no driver has a device", "NVIDIA_VISIBLE_DEVICES")
+    assert_failure(check, "zero_devices", "no driver has a device", CAPABILITIES)
     add_stub(tmp_path, "-DENUMERATE_RESULT=-3")
     check = check_devices(tmp_path)
     assert check.evidence.enumerate_result == -3
-    assert_failure(check, "enumeration_failed", "VK_ERROR_INITIALIZATION_FAILED", "/dev/nvidiactl")
+    assert_failure(check, "enumeration_failed", "VK_ERROR_INITIALIZATION_FAILED", CAPABILITIES)
 
 
 @pytest.mark.parametrize(("option", "how"), [("-DCREATE_ABORTS", "SIGABRT"), ("-DCREATE_EXITS", "exit code 3")])
@@ -141,20 +160,20 @@ def test_why_there_is_only_software_beside_an_nvidia_driver(tmp_path: Path) -> N
     check = check_devices(tmp_path)
     assert check.evidence.create_result == 0
     assert_failure(
-        check, "software_renderer", "libGLX_nvidia.so.0: vkCreateInstance returned VK_ERROR_INIT", "/dev/nvidia0"
+        check, "software_renderer", "libGLX_nvidia.so.0: vkCreateInstance returned VK_ERROR_INIT", CAPABILITIES
     )
     add_stub(tmp_path, name="libGLX_nvidia.so.0")
     check = check_devices(tmp_path)
-    assert_failure(check, "software_renderer", "libGLX_nvidia.so.0 finds no GPU", "NVIDIA_VISIBLE_DEVICES")
+    assert_failure(check, "software_renderer", "libGLX_nvidia.so.0 finds no GPU", CAPABILITIES)
     (tmp_path / "libGLX_nvidia.so.0").unlink()
     check = check_devices(tmp_path, driver_version=DRIVER)
-    assert_failure(check, "software_renderer", "libGLX_nvidia.so.0: no such library", "NVIDIA_DRIVER_CAPABILITIES")
+    assert_failure(check, "software_renderer", "libGLX_nvidia.so.0: no such library", CAPABILITIES)
 
 
 def test_a_version_mismatch_is_the_cause_even_where_the_driver_answers(tmp_path: Path) -> None:
     add_stub(tmp_path, name="libGLX_nvidia.so.580.65.06")
     check = check_devices(tmp_path, driver_version=DRIVER)
-    assert_failure(check, "no_driver", "libGLX_nvidia.so.580.65.06 is version 580.65.06", f"of version {DRIVER}")
+    assert_failure(check, "no_driver", "libGLX_nvidia.so.580.65.06 is version 580.65.06", "Recreate the container")
 
 
 def test_a_gpu_is_matched_to_cuda_by_its_uuid(tmp_path: Path) -> None:
@@ -166,7 +185,7 @@ def test_a_gpu_is_matched_to_cuda_by_its_uuid(tmp_path: Path) -> None:
     assert check_devices(tmp_path).verdict == "ok"
     other = "GPU-22222222-2222-2222-2222-222222222222"
     check = check_devices(tmp_path, cuda_uuids=[STUB_UUID, other])
-    assert_failure(check, "devices_not_matched", f"CUDA GPU {other}; it lists Stub GPU", "NVIDIA_VISIBLE_DEVICES")
+    assert_failure(check, "devices_not_matched", f"CUDA GPU {other}; it lists Stub GPU", "unset VK_DRIVER_FILES")
 
 
 def test_ray_tracing_needs_all_three_extensions(tmp_path: Path) -> None:

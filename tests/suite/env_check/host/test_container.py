@@ -48,6 +48,7 @@ def test_other_users_processes_that_proc_hides_are_no_mark(tmp_path: Path, monke
         ("compute, graphics ,utility", None, None),
         ("all", None, None),
         ("graphics", None, "capabilities_missing"),
+        ("graphics,display", None, "capabilities_missing"),
         ("compute", "capabilities_missing", "capabilities_missing"),
     ],
 )
@@ -62,6 +63,8 @@ def test_capabilities_of_a_container(
     assert compute.fault == compute_fault
     if graphics.fault:
         assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics" in (graphics.repair or "")
+    if compute.fault and value and "display" in value:  # what is set already stays
+        assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics,display" in (compute.repair or "")
 
 
 def test_capabilities_do_not_matter_where_the_libraries_came_otherwise(tmp_path: Path) -> None:
