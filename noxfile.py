@@ -8,7 +8,6 @@ python3 -m nox -s bench -- --help                list all options
 """
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -35,10 +34,8 @@ def install(session: nox.Session, group: str) -> None:
     installed.write_text(pins.read_text())
 
 
-def run_module(session: nox.Session, module: str, *arguments: str, options: Sequence[str] | None = None) -> None:
+def run_module(session: nox.Session, module: str, *arguments: str) -> None:
     """Run one of our commands and end with its exit code; nox alone would end with 0 or 1.
-
-    ``options`` take the place of those that the user gave to the session.
 
     If nox is killed, the command ends in order (``suite.external.parent_death``). After Ctrl-C, nox waits for that; by
     default it would kill the command after half a second.
@@ -48,7 +45,7 @@ def run_module(session: nox.Session, module: str, *arguments: str, options: Sequ
     """
     try:
         session.run(
-            "python", "-m", module, *arguments, *(session.posargs if options is None else options),
+            "python", "-m", module, *arguments, *session.posargs,
             env={"LABSCALE_NOX_PID": str(os.getpid())}, interrupt_timeout=None,
         )  # fmt: skip
     except CommandFailed as error:
@@ -145,18 +142,7 @@ def submit(session: nox.Session) -> None:
 def accept(session: nox.Session) -> None:
     """Is this machine as fast as published ones of its kind? `-- [RESULTS] [--baseline MODEL]`. 1: slow, 2: unknown."""
     install(session, "report")
-    words = iter(session.posargs)  # besides these options and their values, there is RESULTS, or a mistake to refuse
-    if [
-        word
-        for word in words
-        if not word.startswith(("--baseline=", "--published="))
-        and not (word in ("--baseline", "--published") and next(words, None))
-    ]:
-        run_module(session, "reports", "accept")
-    else:
-        run_module(session, "reports", "accept")  # refuses a wrong option before minutes are spent
-        run_module(session, "suite", "bench", "--matrix", "accept", "--device", "cuda", "--no-report", options=())
-        run_module(session, "reports", "accept", "runs/accept")
+    run_module(session, "suite", "accept")
 
 
 @nox.session
@@ -176,7 +162,7 @@ def learning_references(session: nox.Session) -> None:
 @nox.session
 def bundle(session: nox.Session) -> None:
     """Pack worker, assets and suite for a machine without internet, e.g. `nox -s bundle -- --out DIR`."""
-    install(session, "suite")
+    install(session, "report")
     run_module(session, "suite", "bundle")
 
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from suite.commands import bench, build, bundle, env_check, plan, store, watch
+from suite.commands import accept, bench, build, bundle, env_check, plan, store, watch
 from suite.errors import Interrupted, LabscaleError
 from suite.external.parent_death import end_with_nox
 from suite.options.command_line import Parser, print_any_name, say
@@ -35,6 +35,7 @@ COMMANDS: Final[dict[str, tuple[Command, str]]] = {
     "bundle": (bundle, "pack labscale for a machine without internet"),
     "store": (store, "store the rounds that a campaign finished before its machine was gone"),
     "build": (build, "build a container image"),
+    "accept": (accept, "say whether this machine is as fast as published ones with the same GPUs"),
     "env_check": (env_check, "check whether this machine, an image or several nodes can run the benchmark"),
 }
 

@@ -67,7 +67,7 @@ async def run_cells(pages: Mapping[str, Any], version: Version, folder: Path) ->
     environment = {
         **os.environ,
         **hand_on(version, folder / "version.pickle"),
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),  # a bundle's packages
         "FONTCONFIG_FILE": str(guide.BOOK / "fonts.conf"),
     }
     try:

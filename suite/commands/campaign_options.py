@@ -2,7 +2,7 @@
 
 import argparse
 
-from suite.env_check.request import add_worker_package
+from suite.env_check.request import add_worker_options
 from suite.launch import registry
 from suite.options import results, rounds, selection, setup
 from suite.options.options import Options, grouped
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     selection.add_arguments(parser)
     rounds.add_arguments(parser)
     setup.add_arguments(parser)
-    add_worker_package(parser)
+    add_worker_options(parser)
     results.add_arguments(parser)
     registry.add_choosing_arguments(parser)
 

@@ -20,7 +20,7 @@ from suite.env_check.display import print_nodes, print_report
 from suite.env_check.nodes.differences import Difference, differences
 from suite.env_check.nodes.run import Collected, collect_slurm, collect_ssh, slurm_nodes
 from suite.env_check.report import env_check
-from suite.env_check.request import Request, add_worker_package
+from suite.env_check.request import Request, add_worker_options
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.launch.containers.launcher import check_image
@@ -63,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
     )
-    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="check this Python, which has Isaac Lab")
-    add_worker_package(parser)
+    add_worker_options(parser)
     parser.add_argument(
         "--ssh-config",
         type=any_path,

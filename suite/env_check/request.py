@@ -1,13 +1,16 @@
 """Defines a request to env_check, the features that its stack needs, and how much a fault then matters."""
 
 import argparse
+import shutil
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self, get_args
 
 from suite.env_check.check import Check, Feature
-from suite.options.command_line import any_text
+from suite.install.bundled_versions import is_bundled
+from suite.options.command_line import any_path, any_text
 from suite.schema.record import Device, Stack
 
 ALWAYS: Final[frozenset[Feature]] = frozenset({"host", "worker"})
@@ -69,13 +72,31 @@ class Request:
         return tuple(argv)
 
 
-def add_worker_package(parser: argparse.ArgumentParser) -> None:
-    """Add ``--worker-package``, which every command shares that runs or checks a worker."""
+def add_worker_options(parser: argparse.ArgumentParser) -> None:
+    """Add what every command shares that runs or checks a worker. On a host with a bundle, its Python is the worker."""
+    parser.add_argument(
+        "--worker-python",
+        type=_worker_python,
+        default=Path(sys.executable) if is_bundled() else None,
+        metavar="PATH",
+        help="use this Python, which has Isaac Lab, and install none",
+    )
     parser.add_argument(
         "--worker-package", type=any_text, action="append", default=[], dest="worker_packages",
         metavar="PATH|REQUIREMENT",
         help="add this package to a worker environment of its own, such as an extension with tasks; repeatable",
     )  # fmt: skip
+
+
+def _worker_python(given: str) -> Path:
+    """Any Python, but with a bundle only the bundle's: another one would find the bundle's packages, not its own."""
+    python = any_path(given)
+    if is_bundled() and Path(shutil.which(python) or python).absolute() != Path(sys.executable):
+        raise argparse.ArgumentTypeError(
+            f"got {given!r}, allowed is {sys.executable}, for which this bundle was installed; leave it out, or install"
+            " the bundle into another folder for that Python (install.py --python PATH)"
+        )
+    return python
 
 
 @dataclass(frozen=True, kw_only=True)

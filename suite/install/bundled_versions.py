@@ -9,7 +9,6 @@ A set of versions is a folder with exactly the named distributions, which comes 
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -68,13 +67,11 @@ def described(sets: Iterable[Versions]) -> list[dict[str, Any]]:
     return [{"digest": digest_of(packages), "packages": list(packages)} for packages in sets]
 
 
-def bundled_python(packages: Sequence[str], worker_python: Path) -> Path | None:
+def bundled_python(packages: Sequence[str]) -> Path | None:
     """Return the Python with these versions that the bundle of this host has; None if labscale is from no bundle.
 
-    ``worker_python`` is the worker's. labscale.sh runs labscale with the Python that the bundle was installed for.
-
     Raises:
-        WorkerEnvironmentError: the bundle does not have this set, or was installed for another Python.
+        WorkerEnvironmentError: the bundle does not have this set.
     """
     folder = path_in(VARIABLE)
     if folder is None:
@@ -86,12 +83,6 @@ def bundled_python(packages: Sequence[str], worker_python: Path) -> Path | None:
             f"A configuration needs {', '.join(packages)}, which this bundle does not have. It has {listed} ({folder})."
             " On a machine with a network, make the bundle again with a matrix that asks for them (python3 -m nox -s "
             "bundle -- --matrix NAME), or choose other configurations with --case."
-        )
-    if worker_python != Path(sys.executable):
-        raise WorkerEnvironmentError(
-            f"A configuration needs {', '.join(packages)}, which this bundle has for {sys.executable}; --worker-python "
-            f"is {worker_python}. Leave --worker-python out, install the bundle again for that Python (install.py "
-            "--python PATH), or choose other configurations with --case."
         )
     return python
 

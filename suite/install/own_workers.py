@@ -102,7 +102,7 @@ def requirements_of(path: Path) -> list[Requirement]:
 
 def _bundled(own: OwnWorker, base: Worker) -> Worker | None:
     """Return ``base`` with the versions that the bundle of this host has, which has what other pins have too."""
-    python = bundled_python(own.packages, base.python) if own.packages else None
+    python = bundled_python(own.packages) if own.packages else None
     return replace(base, python=python, cache_dir=_kernels(base, own)) if python else None
 
 

@@ -2,11 +2,14 @@
 
 import argparse
 import io
+import os
+import re
 import reprlib
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.files.input_text import fault_of_path, fault_of_text
@@ -14,6 +17,17 @@ from suite.files.toml_file import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that started labscale, if it was not nox
+_SESSION: Final = re.compile(
+    r"(?:python3 -m )?nox -s (accept|bench|compare|env_check|plan|report|store|verify)\b(?: --(?= |$))?", re.MULTILINE
+)
+
+
+def as_typed_here(text: str) -> str:
+    """Name commands as they are typed on this host: on one with a bundle by its labscale.sh, which has no nox."""
+    launcher = os.environ.get(LAUNCHER_VARIABLE)
+    return _SESSION.sub(lambda found: f"{shlex.quote(launcher)} {found[1]}", text) if launcher else text
 
 
 def exit_code_of(command: Callable[[], int]) -> int:
@@ -24,13 +38,13 @@ def exit_code_of(command: Callable[[], int]) -> int:
         ended: LabscaleError = Interrupted("Interrupted. The results are as they were; run the same command again.")
     except LabscaleError as error:
         ended = error
-    print(ended, file=sys.stderr)
+    print(as_typed_here(str(ended)), file=sys.stderr)
     return ended.exit_code
 
 
 def say(console: "Console", text: str, *, style: str | None = None) -> None:
     """Print a text as it is: no markup, no coloured numbers, and lines that stay whole for copying."""
-    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+    console.print(as_typed_here(text), style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,6 +60,9 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.refuse(unknown)
         return options
+
+    def format_help(self) -> str:
+        return as_typed_here(super().format_help())
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """Refuse ``--option=--``, whose value argparse drops before Python 3.13."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from suite.options.command_line import any_path
 from suite.options.types import package, seed
 from suite.schema.record import Assets, Device, Stack
 
@@ -22,7 +21,7 @@ class Setup:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add all but ``--worker-package``, see ``suite.env_check.request``."""
+    """Add all but those of the worker, see ``suite.env_check.request``."""
     parser.add_argument("--stack", choices=get_args(Stack), help="physics and renderer (default: the matrix's)")
     parser.add_argument(
         "--device", choices=get_args(Device), help="where the ranks run (default: cuda if there is a GPU, else cpu)"
@@ -41,7 +40,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="with_packages",
         metavar="NAME==VERSION",
         help="every configuration with this version of a package, in an environment of its own; give it once for each",
-    )
-    parser.add_argument(
-        "--worker-python", type=any_path, metavar="PATH", help="use this Python, which has Isaac Lab, and install none"
     )

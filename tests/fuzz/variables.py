@@ -3,7 +3,6 @@
 import gc
 import os
 import random
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -98,7 +97,7 @@ def _engine() -> None:
 READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: public(f"{ROOT} and {cache_root()}"),
     lambda: locate_worker(project_root=ROOT, stack="kitless", worker_python=None),
-    lambda: bundled_versions.bundled_python(("newton==1.6.0",), Path(sys.executable)),
+    lambda: bundled_versions.bundled_python(("newton==1.6.0",)),
     _assets,
     lambda: image_digest.digest_of(os.environ),
     lambda: images.host_files(os.environ),

@@ -1,6 +1,5 @@
 """The end of a campaign in the terminal: what worked, how certain the speeds are, where files are, what is next."""
 
-import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,6 @@ from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, Inte
 STYLES: Final[dict[State, str]] = {"works": "green", "failed": "red", "none": "dim", "unknown": "yellow"}
 PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "unknown": "?"}  # without Unicode
 MORE_ROUNDS: Final = 6  # their interval is about 0.4 times as wide as that of three
-LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that started labscale, if it was not nox
 
 
 def print_what_worked(
@@ -129,9 +127,6 @@ def _command(campaign: Campaign) -> str:
 
 
 def _program(name: str, *arguments: str) -> str:
-    launcher = os.environ.get(LAUNCHER_VARIABLE)
-    if launcher:
-        return shlex.join([launcher, name, *arguments])
     return f"python3 -m nox -s {name}" + (f" -- {shlex.join(arguments)}" if arguments else "")
 
 

@@ -5,14 +5,13 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import get_args
 
 from pydantic import TypeAdapter
 
 from suite.env_check.report import Report, env_check
 from suite.env_check.report import read as read_report
-from suite.env_check.request import Request, add_worker_package
+from suite.env_check.request import Request, add_worker_options
 from suite.external.machine import capture
 from suite.schema.record import Device, Environment, Stack
 
@@ -43,8 +42,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="suite.launch.nodes.facts")
     parser.add_argument("--stack", choices=get_args(Stack), required=True)
     parser.add_argument("--device", choices=get_args(Device))
-    parser.add_argument("--worker-python", type=Path)
-    add_worker_package(parser)
+    add_worker_options(parser)
     asked = vars(parser.parse_args(argv))
     request = Request(**asked | {"worker_packages": tuple(asked["worker_packages"])})
     facts = {"environment": asdict(capture()), "report": json.loads(env_check(request).as_json())}

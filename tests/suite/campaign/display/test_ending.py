@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from suite.campaign import steps
-from suite.campaign.display.ending import LAUNCHER_VARIABLE
 from suite.campaign.display.progress import clock
 from suite.campaign.display.sureness import sureness
 from suite.campaign.runs.rounds import figures
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
+from suite.options.command_line import LAUNCHER_VARIABLE
 from suite.schema.record import Case, CaseResult, CheckResult
 from tests.fixtures.results.generated_results import (
     CPU_HOST,
