@@ -155,11 +155,12 @@ def check_python(python: str, wanted: str) -> None:
 def _said_by(command: list[str], *, hint: str, **options: Any) -> str:
     """Return what a program prints. Raises InstallError with its last words if it does not start, or fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=True, **options)
+        return str(
+            subprocess.run(command, capture_output=True, check=True, text=True, errors="replace", **options).stdout
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         last = (getattr(error, "stderr", "").strip() or str(error)).splitlines()[-1]
         raise InstallError(f"{command[0]} does not run: {last}. {hint}") from error
-    return done.stdout
 
 
 def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:

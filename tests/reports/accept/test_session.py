@@ -1,18 +1,22 @@
 """The session ``accept`` of nox: with results it judges, without it measures first."""
 
 import importlib.util
+import subprocess
+from argparse import Namespace
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reports.accept.command import main, parser
+from suite.__main__ import main as command_line
+from suite.commands import accept, bench
 from suite.errors import UsageError
 from suite.files.paths import ROOT
-
-BENCH = ["suite", "bench", "--matrix", "accept", "--device", "cuda", "--no-report"]
+from suite.options.command_line import Parser
 
 
 @cache  # nox refuses to register a session twice
@@ -25,44 +29,45 @@ def noxfile() -> Any:
     return ours
 
 
-def started(posargs: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What the session starts with these arguments: each ``python -m`` without these two words."""
+def test_the_session_hands_all_its_words_on(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = noxfile()
     monkeypatch.setattr(ours, "install", lambda *_: None)
-    commands: list[list[str]] = []
-
-    def run(*words: str, **_: object) -> None:
-        assert words[:2] == ("python", "-m")
-        commands.append(list(words[2:]))
-
-    ours.accept.func(SimpleNamespace(posargs=list(posargs), run=run))
-    return commands
+    commands: list[tuple[str, ...]] = []
+    posargs = ["--baseline", "h200", "runs/full"]
+    ours.accept.func(SimpleNamespace(posargs=posargs, run=lambda *words, **_: commands.append(words)))
+    assert commands == [("python", "-m", "suite", "accept", *posargs)]
 
 
-@pytest.mark.parametrize(
-    "posargs",
-    [
-        ["runs/full"],
-        ["--baseline", "h200", "runs/full"],
-        ["runs/full", "--baseline=h200"],
-        ["--published=there", "runs/full"],
-        ["--help"],
-        ["--baselin", "h200"],
-        ["--baseline"],
-    ],
-)
-def test_it_only_judges_results_that_are_named_and_refuses_what_is_wrong(
-    posargs: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert started(posargs, monkeypatch) == [["reports", "accept", *posargs]]
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[object]]:
+    """What ``accept`` has done: the words that the judge got, and the matrix and device that were measured."""
+    done: list[Sequence[object]] = []
+
+    def judge(words: Sequence[str], **_: object) -> SimpleNamespace:
+        done.append(words[4:])
+        has_results = not all(word.startswith("--") for word in words[4:])
+        return SimpleNamespace(returncode=1 if has_results else UsageError.exit_code * ("--baseline=h2000" in words))
+
+    def measure(arguments: Namespace, _: object) -> None:
+        done.append((arguments.matrix, arguments.device, arguments.with_report))
+
+    monkeypatch.setattr(subprocess, "run", judge)
+    monkeypatch.setattr(bench, "command", measure)
+    return done
 
 
-@pytest.mark.parametrize("posargs", [[], ["--baseline", "h200"], ["--baseline=h200", "--published", "there"]])
-def test_without_results_it_checks_its_options_and_measures_first(
-    posargs: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judged = ["reports", "accept", "runs/accept", *posargs]
-    assert started(posargs, monkeypatch) == [["reports", "accept", *posargs], BENCH, judged]
+def test_results_that_are_named_are_judged_alone(steps: list[Sequence[object]], tmp_path: Path) -> None:
+    assert command_line(["accept", "--baseline", "h200", str(tmp_path)]) == 1
+    assert steps == [[str(tmp_path), "--baseline=h200"]]
+
+
+def test_without_results_it_checks_its_options_and_measures_first(steps: list[Sequence[object]]) -> None:
+    assert command_line(["accept", "--baseline=h200"]) == 1
+    measured = ("accept", "cuda", False)
+    assert steps == [["--baseline=h200"], measured, [str(ROOT / "runs" / "accept"), "--baseline=h200"]]
+    steps.clear()
+    assert command_line(["accept", "--baseline=h2000"]) == UsageError.exit_code
+    assert steps == [["--baseline=h2000"]]
 
 
 def test_a_model_that_nobody_published_is_refused_before_anything_is_measured(
@@ -74,6 +79,7 @@ def test_a_model_that_nobody_published_is_refused_before_anything_is_measured(
     assert "--baseline h2000: nobody has published it. Allowed are " in capsys.readouterr().err
 
 
-def test_it_knows_every_option_that_has_a_value() -> None:
-    options = {option for action in parser()._actions if action.nargs != 0 for option in action.option_strings}
-    assert options == {"--baseline", "--published"}
+def test_both_command_lines_have_the_same_options() -> None:
+    own = Parser(prog="")
+    accept.add_arguments(own)
+    assert own._option_string_actions.keys() == parser()._option_string_actions.keys()

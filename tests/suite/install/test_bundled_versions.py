@@ -2,18 +2,22 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from suite.__main__ import main
 from suite.commands import bundle as bundle_command
-from suite.errors import BundleError, WorkerEnvironmentError
+from suite.env_check.request import add_worker_options
+from suite.errors import BundleError, UsageError, WorkerEnvironmentError
 from suite.install import other_versions
 from suite.install.bundled_versions import VARIABLE, asked_by, bundled_python, install_sets
 from suite.install.other_versions import digest_of
 from suite.matrix.file import read_table
+from suite.options.command_line import Parser
 from tests.conftest import CaseMaker
 from tests.fixtures.stand_ins.small_bundles import FILES, make, run_installer
 from tests.fixtures.stand_ins.synthetic_wheels import write_wheel
@@ -47,16 +51,14 @@ def test_versions_are_packed_installed_and_come_before_the_workers(
     assert top == {"bin", "complete.json", "newton", "newton-1.6.0.dist-info"}
     assert not (folder / "newton/tests").exists()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "in/versions"))
-    monkeypatch.setattr(sys, "executable", str(target))
-    found = bundled_python(OLDER, target)
+    found = bundled_python(OLDER)
+    assert found is not None
     assert found == folder / "bin/python"
     ask = "import newton, isaaclab, os, sys; print(newton.VERSION, isaaclab.VERSION, sys.executable, os.getpid())"
     environ = os.environ | {"PYTHONPATH": str(tmp_path / "in/site")}
     with subprocess.Popen([found, "-c", ask], env=environ, stdout=subprocess.PIPE, text=True) as asked:
         said, _ = asked.communicate()
     assert said == f"1.6.0 3.0.0 {target} {asked.pid}\n"
-    with pytest.raises(WorkerEnvironmentError, match=f"this bundle has for {target}; --worker-python is /other/p"):
-        bundled_python(OLDER, Path("/other/python"))
 
 
 def test_the_launcher_says_where_the_versions_are_and_an_older_bundle_has_none(
@@ -78,28 +80,29 @@ def test_versions_that_are_not_those_of_the_index_are_not_installed(
     index = make(made, tmp_path / "out", versions={OLDER: python})
     (listed,) = index["versions"]
     for wrong, said in (
-        ({**listed, "packages": ["newton==9.0"]}, "newton on this host is 1.6.0, declared is ==9.0"),
-        ({**listed, "digest": "none"}, "do not have the versions ['newton==1.6.0']. Make the bundle again."),
+        ({**listed, "packages": ["newton==9.0"]}, "versions newton==9.0, .* newton on this host is 1.6.0, declared"),
+        ({**listed, "digest": "none"}, "do not have the versions newton==1.6.0, which .* they are missing."),
     ):
         (tmp_path / "out/bundle.json").write_text(json.dumps({**index, "versions": [wrong]}))
         done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
         assert done.returncode == BundleError.exit_code
-        assert said in done.stderr
+        assert re.search(said, done.stderr)
+        assert str(tmp_path / "in") not in done.stderr  # nothing to run is named: all of it is deleted
+        assert "Make the bundle again" in done.stderr
         assert list((tmp_path / "in").iterdir()) == []
 
 
 def test_a_set_that_the_bundle_lacks_is_said_with_those_that_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    python = Path(sys.executable)
-    assert bundled_python(OLDER, python) is None
+    assert bundled_python(OLDER) is None
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     with pytest.raises(WorkerEnvironmentError, match=r"needs newton==1\.6\.0, .*has no other versions of packages"):
-        bundled_python(OLDER, python)
+        bundled_python(OLDER)
     (tmp_path / "1").mkdir()
     (tmp_path / "1/complete.json").write_text('{"packages": ["a==1", "b==2"], "set_aside": []}')
     with pytest.raises(WorkerEnvironmentError, match=r"It has a==1, b==2 .*make the bundle again .* --matrix NAME"):
-        bundled_python(OLDER, python)
+        bundled_python(OLDER)
 
 
 def test_a_matrix_names_its_sets_once_and_without_cases_of_other_pins(make_case: CaseMaker) -> None:
@@ -117,3 +120,20 @@ def test_a_python_that_is_no_environment_is_not_copied(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"newton==1\.6\.0.*usr is no virtual environment.*--worker-python"):
         install_sets(python, [OLDER], on_message=pytest.fail)
     assert install_sets(python, [], on_message=pytest.fail) == {}
+
+
+def test_the_python_of_a_bundle_is_the_worker_and_another_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = Parser(prog="nox -s bench --")
+    add_worker_options(parser)
+    assert parser.read([]).worker_python is None
+    assert parser.read(["--worker-python", "/other/python"]).worker_python == Path("/other/python")
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    parser = Parser(prog="nox -s bench --")
+    add_worker_options(parser)
+    assert parser.read([]).worker_python == Path(sys.executable)
+    assert parser.read(["--worker-python", sys.executable]).worker_python == Path(sys.executable)
+    for command in ("bench", "plan", "env_check"):
+        assert main([command, "--worker-python", "/other/python"]) == UsageError.exit_code
+        assert f"got '/other/python', allowed is {sys.executable}" in capsys.readouterr().err

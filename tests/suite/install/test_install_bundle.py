@@ -1,6 +1,7 @@
 """A bundle is checked and installed, with the installer that it carries."""
 
 import ast
+import io
 import json
 import os
 import re
@@ -8,13 +9,16 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from suite.errors import BundleError
 from suite.install import bundle, install_bundle
+from tests.fixtures.stand_ins.denied_folders import deny
 from tests.fixtures.stand_ins.small_bundles import VERSIONS, make, run_installer, worker_wheels
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
 
@@ -33,10 +37,12 @@ def test_bundle_is_packed_installed_and_started(made: Path, tmp_path: Path, targ
     assert (tmp_path / "in/assets/Isaac/ant.usd").read_bytes() == (made / "assets/Isaac/ant.usd").read_bytes()
     assert not (tmp_path / "in/labscale/untracked").exists()
     assert not (tmp_path / "in/.unpacking").exists()
-    started = subprocess.run(
-        [tmp_path / "in/labscale.sh", "bench", "--x", "a b"], capture_output=True, text=True, check=True
-    )
-    assert started.stdout == f"{['bench', '--worker-python', str(target), '--x', 'a b']} {{}}\n"
+    (tmp_path / "in/labscale/reports").symlink_to("suite")
+    for name, package in {"bench": "suite", "accept": "suite", "report": "reports", "verify": "reports"}.items():
+        started = subprocess.run(
+            [tmp_path / "in/labscale.sh", name, "--x", "a b"], capture_output=True, text=True, check=True
+        )
+        assert started.stdout == f"{package} {[name, '--x', 'a b']} {{}}\n"
     again = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
     assert again.returncode == BundleError.exit_code
     assert "already has site" in again.stderr
@@ -106,13 +112,6 @@ def test_target_that_is_not_as_said_is_told_what_it_lacks(made: Path, tmp_path: 
     assert "warning: numpy on this host is 1.26.4, declared is >=2" in done.stderr
 
 
-def test_members_that_would_leave_the_folder_are_refused(made: Path, tmp_path: Path) -> None:
-    bundle._pack([("../outside", made / "assets/manifest.json")], out_dir=tmp_path, part_bytes=10_000)
-    with pytest.raises(install_bundle.InstallError, match="outside"):
-        install_bundle.unpack([tmp_path / "part-000"], tmp_path / "in")
-    assert not (tmp_path / "outside").exists()
-
-
 def test_relative_paths_and_a_link_to_the_launcher_work(made: Path, tmp_path: Path, target: Path) -> None:
     make(made, tmp_path / "out")
     here = tmp_path / "here"
@@ -122,8 +121,8 @@ def test_relative_paths_and_a_link_to_the_launcher_work(made: Path, tmp_path: Pa
     assert (done.returncode, done.stderr) == (0, "")
     assert str(tmp_path / "in/labscale.sh") in done.stdout
     (here / "labscale").symlink_to("../in/labscale.sh")
-    started = subprocess.run([here / "labscale", "verify"], cwd="/", capture_output=True, text=True, check=False)
-    assert (started.stdout, started.stderr) == ("['verify'] {}\n", "")
+    started = subprocess.run([here / "labscale", "plan"], cwd="/", capture_output=True, text=True, check=False)
+    assert (started.stdout, started.stderr) == ("suite ['plan'] {}\n", "")
 
 
 def test_a_full_disk_leaves_nothing_and_the_same_command_goes_on(made: Path, tmp_path: Path, target: Path) -> None:
@@ -181,36 +180,140 @@ def test_a_place_that_is_no_folder_is_said(made: Path, tmp_path: Path, target: P
     assert "another folder with --into" in done.stderr
 
 
-def test_a_damaged_index_is_said(made: Path, tmp_path: Path) -> None:
-    index = make(made, tmp_path)
-    text = (tmp_path / "bundle.json").read_text()
-    no_hash = {**index, "parts": [{**index["parts"][0], "sha256": None}]}
-    no_digest = {**index, "versions": [{"packages": []}]}
-    wrong = (json.dumps(no_hash), json.dumps(no_digest))
-    for damaged in (text[:99], "", "[" * 99_999, "[]", "{}", '{"format": 1}', *wrong, "\udcff"):
-        (tmp_path / "bundle.json").write_text(damaged, errors="surrogateescape")
-        with pytest.raises(install_bundle.InstallError, match=r"bundle\.json is damaged.* Copy it here again\."):
-            install_bundle.read_bundle([tmp_path])
+@pytest.mark.parametrize("text", [None, "", "[" * 99_999, "[]", "{}", '{"format": 1}', "\udcff", " " * 2**24 + "{}"])
+def test_an_index_that_labscale_did_not_write_is_refused(made: Path, tmp_path: Path, text: str | None) -> None:
+    make(made, tmp_path)
+    whole = (tmp_path / "bundle.json").read_text()
+    (tmp_path / "bundle.json").write_text(whole[:99] if text is None else text, errors="surrogateescape")
+    with pytest.raises(install_bundle.InstallError, match=r"bundle\.json is damaged.* Copy it here again\."):
+        install_bundle.read_bundle([tmp_path])
+
+
+def test_another_format_is_said(tmp_path: Path) -> None:
     (tmp_path / "bundle.json").write_text('{"format": 2}')
     with pytest.raises(install_bundle.InstallError, match=r"has format 2, .* use the bundle"):
         install_bundle.read_bundle([tmp_path])
+
+
+PART: dict[str, Any] = {"name": "part-000", "bytes": 1, "sha256": "0" * 64}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"format": True}, {"format": "\x1b[2J"}, {"python": "3"}, {"python": 3.12}, {"unpacked_bytes": -5},
+        {"unpacked_bytes": 1.5}, {"unpacked_bytes": True}, {"unpacked_bytes": 10**400}, {"unpacked_bytes": None},
+        {"parts": [{**PART, "sha256": None}]}, {"parts": [{**PART, "bytes": -1}]}, {"parts": [PART, PART]},
+        {"parts": [{**PART, "name": "/dev/zero"}]}, {"parts": [{**PART, "name": "../part-000"}]}, {"parts": PART},
+        {"distributions": [{"name": "torch\x1b[2J", "version": "1"}]}, {"versions": [{"packages": []}]},
+        {"versions": [{"digest": "../site", "packages": ["newton==1.6.0"]}]},
+        {"expected_on_target": [{"name": "torch", "specifier": "newest", "assumed": 1}]},
+    ],
+)  # fmt: skip
+def test_a_value_that_labscale_would_not_write_is_refused(made: Path, tmp_path: Path, wrong: dict[str, Any]) -> None:
+    index = make(made, tmp_path)
+    (tmp_path / "bundle.json").write_text(json.dumps({**index, **wrong}))
+    with pytest.raises(install_bundle.InstallError, match=r"bundle\.json is damaged: [ -~]*\. Copy it here again\.$"):
+        install_bundle.read_bundle([tmp_path])
+
+
+def pack(folder: Path, *members: tarfile.TarInfo) -> list[Path]:
+    with tarfile.open(folder / "part-000", "w:xz", format=tarfile.PAX_FORMAT) as tar:
+        for member in members:
+            tar.addfile(member, io.BytesIO(bytes(member.size)))
+    return [folder / "part-000"]
+
+
+def member(name: str, **fields: Any) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    for field, value in fields.items():
+        setattr(made, field, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        *(([member("site/a", mode=mode)], f"has mode {mode:o}") for mode in (0o4755, 0o2755, 0o1644, 0o666, 0o777, 0)),
+        *(
+            ([member(name)], "is no plain name below")
+            for name in ("../a", "/site/a", "site/../../a", "other/a", "site", "labscale.sh", "site/\udcff", "site/\n")
+        ),
+        *(
+            ([member("site/a", type=kind, linkname="/etc/passwd")], "is no file")
+            for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, b"5")
+        ),
+        ([member("site/a"), member("site/a")], "it has twice"),
+        ([member("site/a"), member("site/./a")], "it has twice"),
+        ([member("site/a"), member("site/a/b")], "do not make an archive"),
+        ([member("site/a" + "/a" * 1500)], "do not make an archive"),
+        ([member("site/a", size=101)], "makes it larger than bundle.json says"),
+    ],
+)  # fmt: skip
+def test_what_labscale_does_not_pack_is_refused(tmp_path: Path, members: list[tarfile.TarInfo], said: str) -> None:
+    with pytest.raises(install_bundle.InstallError, match=said):
+        install_bundle.unpack(pack(tmp_path, *members), tmp_path / "in", most_bytes=100)
+    assert not (tmp_path / "a").exists()
+
+
+def test_parts_of_another_bundle_are_said(made: Path, tmp_path: Path) -> None:
+    index = make(made, tmp_path)
     (tmp_path / "bundle.json").write_text(json.dumps({**index, "parts": []}))
     done = run_installer(tmp_path, "--into", tmp_path / "in")
     assert (done.returncode, list((tmp_path / "in").iterdir())) == (BundleError.exit_code, [])
     assert "bundle.json belongs to other parts" in done.stderr
 
 
-def test_links_among_members_are_refused(tmp_path: Path) -> None:
-    link = tarfile.TarInfo("site/link")
-    link.type, link.linkname = tarfile.SYMTYPE, "/etc"
-    with tarfile.open(tmp_path / "part-000", "w:xz") as tar:
-        tar.addfile(link)
-    with pytest.raises(install_bundle.InstallError, match="'site/link', which is no file"):
-        install_bundle.unpack([tmp_path / "part-000"], tmp_path / "in")
+def test_a_folder_of_parts_that_cannot_be_searched_is_said(
+    cut: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(install_bundle.InstallError, match=f"{tmp_path}/gone cannot be searched .*: No such file"):
+        install_bundle.read_bundle([cut, tmp_path / "gone"])
+    (tmp_path / "more").mkdir()
+    index = install_bundle.read_bundle([cut, tmp_path / "more"])
+    deny(monkeypatch, tmp_path / "more")
+    for look in (install_bundle.read_bundle, partial(install_bundle.find_parts, index)):
+        with pytest.raises(
+            install_bundle.InstallError, match=f"{tmp_path}/more cannot be searched .*: Permission denied"
+        ):
+            look([cut, tmp_path / "more"])
+
+
+def test_a_folder_whose_programs_may_not_be_run_is_said(made: Path, tmp_path: Path, target: Path) -> None:
+    make(made, tmp_path / "out")
+    into = tmp_path / "in"
+    into.mkdir()
+    mounted = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o noexec labscale "$0" && exec "$@"', str(into)]
+    if subprocess.run([*mounted, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a folder in a namespace of its own")
+    done = run_installer(tmp_path / "out", "--into", into, "--python", target, below=mounted)
+    assert done.returncode == BundleError.exit_code
+    assert re.fullmatch(r"install\.py: Cannot install into .*: .* no program there may be run .*\n", done.stderr)
+    done = run_installer(tmp_path / "out", "--into", tmp_path / "a:b", "--python", target)
+    assert (done.returncode, "has a ':'" in done.stderr) == (BundleError.exit_code, True)
+
+
+@pytest.mark.parametrize(
+    "script", ["exit 3", "echo Python 3.12.1; test $1 = -V", "echo Python 3.12.1; test $1 = -V || echo {}"]
+)
+def test_a_program_that_is_no_python_is_said(made: Path, tmp_path: Path, script: str) -> None:
+    make(made, tmp_path / "out")
+    (tmp_path / "python").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "python").chmod(0o755)
+    done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", tmp_path / "python")
+    assert done.returncode == BundleError.exit_code
+    assert re.fullmatch(rf"install\.py: {tmp_path}/python .* with --python\.\n", done.stderr)
+
+
+def test_an_older_python_is_told_which_one_is_needed() -> None:
+    code = f"import sys; sys.version_info = (3, 6, 8); exec(open({str(bundle.INSTALLER)!r}).read())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == BundleError.exit_code
+    assert done.stderr.startswith("install.py: got Python 3.6, allowed is 3.9 or newer. Run it with the Python 3.12")
 
 
 def test_installer_starts_with_an_old_python_and_nothing_installed() -> None:
-    tree = ast.parse(bundle.INSTALLER.read_text(), feature_version=(3, 9))
+    tree = ast.parse(bundle.INSTALLER.read_text(), feature_version=(3, 6))  # it says itself that it needs 3.9
     imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
