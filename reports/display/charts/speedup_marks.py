@@ -1,5 +1,6 @@
 """What charts of speed-ups share: the axis, bars of intervals, and points, filled where they are sure. Pure."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from reports.display.charts.drawing import inline
 from reports.display.html import estimated, rounds_text
 from suite.statistics.intervals import Estimate
 
-HEADROOM: Final = 1.06
+HEADROOM: Final = 1.08
 OF_AN_INTERVAL: Final = 0.25  # opacity
 
 type Values = Mapping[str, Any]  # of a point
@@ -29,17 +30,21 @@ def values_of(point: Point, *, is_sure: bool) -> dict[str, Any]:
     return values
 
 
-def axis_top(speedups: Iterable[Estimate]) -> float:
-    """The largest speed-up or bound of an interval, with room above it."""
-    return HEADROOM * float(max(value for each in speedups for value in (each.value, *(each.interval or ()))))
+def axis_range(speedups: Iterable[Estimate], *, gpus: Iterable[int] = (1,)) -> tuple[float, float]:
+    """Least and largest speed-up or bound of an interval, with one and the ideal of ``gpus``, and room around them."""
+    values = [value for each in speedups for value in (each.value, *(each.interval or ()))]
+    return min(1.0, *values) / HEADROOM, float(max(1.0, *values, *gpus)) * HEADROOM
 
 
-def speedup_axis(top: float) -> alt.Y:
+def speedup_axis(low_high: tuple[float, float]) -> alt.Y:
+    """Doublings are as far apart as those of GPUs are, so the ideal is a straight line."""
+    low, high = low_high
+    ticks = [2.0**power for power in range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)]
     return alt.Y(
         "speedup:Q",
-        title="Speed-up over one GPU",
-        axis=alt.Axis(labelExpr="datum.label + '\\u00d7'", format="~g", titlePadding=14),
-        scale=alt.Scale(domain=[0, top], nice=False),
+        title="Speed-up over one GPU, log scale",
+        axis=alt.Axis(labelExpr="datum.label + '\\u00d7'", format="~g", titlePadding=14, values=ticks),
+        scale=alt.Scale(type="log", base=2, domain=[low, high], nice=False),
     )
 
 

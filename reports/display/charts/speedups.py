@@ -32,8 +32,8 @@ CAPTIONS: Final[Mapping[Mode, str]] = {
 }
 
 
-def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_alone: bool = False) -> Figure:
-    """Draw the lines of a mode. ``top``: the largest speed-up that the axis shows, the same for both modes."""
+def speedups(lines: Sequence[Line], mode: Mode, *, of: str = "", is_alone: bool = False) -> Figure:
+    """Draw the lines of a mode. The axis of speed-ups has room for both modes."""
     shown = [line for line in lines if line.mode == mode]
     tasks = sorted({line.task for line in lines})
     dashes_of = _dashes(lines)
@@ -41,7 +41,10 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
     points = [point for line in shown for point in _points(line)]
     counts = sorted({point["gpus"] for point in points})
     picked = alt.selection_point(name="picked", fields=["task"], bind="legend")
-    y = speedup_marks.speedup_axis(top)
+    every_point = [point for line in lines for point in line.points]
+    y = speedup_marks.speedup_axis(
+        speedup_marks.axis_range((point.speedup for point in every_point), gpus=(point.gpus for point in every_point))
+    )
     base = alt.Chart(inline(points)).encode(
         x=counts_axis("gpus", "GPUs", counts),
         y=y,
@@ -69,7 +72,7 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
         tip("runs:N", "Runs"),
     ]
     layers = [
-        _ideal(counts).encode(y=y),
+        *_ideal(counts, y),
         *speedup_marks.intervals(base, points, y, width_px=6),
         base.mark_line(strokeWidth=2).encode(strokeDash=dashes, opacity=faded_unless(picked)).add_params(picked),
         *speedup_marks.points(base, points, size=70, tooltip=tooltip),
@@ -85,11 +88,13 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
     )
 
 
-def _ideal(counts: Sequence[int]) -> alt.Chart:
+def _ideal(counts: Sequence[int], y: alt.Y) -> list[alt.Chart]:
+    """A dotted line with its name."""
     ends = [{"gpus": count, "speedup": count} for count in (counts[0], counts[-1])]
-    line = alt.Chart(inline(ends)).mark_line(color=RULE, strokeDash=[2, 3], strokeWidth=1, clip=True)
-    found: alt.Chart = line.encode(x=alt.X("gpus:Q"))
-    return found
+    x = alt.X("gpus:Q")
+    line = alt.Chart(inline(ends)).mark_line(color=RULE, strokeDash=[2, 3], strokeWidth=1).encode(x=x, y=y)
+    name = alt.Chart(inline(ends[-1:])).mark_text(text="ideal", align="right", dx=-14, dy=-2, color=RULE)
+    return [line, name.encode(x=x, y=y)]
 
 
 def _dashes(lines: Sequence[Line]) -> dict[str, list[int]]:
@@ -110,11 +115,9 @@ def _legend(values: Sequence[str], *, shown: Sequence[str] | None = None) -> alt
 
 def panels(lines: Sequence[Line], *, of: str = "") -> Html:
     """Both ways to share the work beside each other, those that were measured. ``of``: whose lines, on its own page."""
-    top = speedup_marks.axis_top(point.speedup for line in lines for point in line.points)
     modes = [mode for mode in TITLES if any(line.mode == mode for line in lines)]
     shown = [
-        (TITLES[mode], speedups(lines, mode, top=top, of=of, is_alone=len(modes) == 1)._repr_mimebundle_())
-        for mode in modes
+        (TITLES[mode], speedups(lines, mode, of=of, is_alone=len(modes) == 1)._repr_mimebundle_()) for mode in modes
     ]
     markup = "".join(f"<div><h2>{title}</h2>{figure['text/html']}</div>" for title, figure in shown)
     text = "\n".join(f"{title}\n{figure['text/plain']}" for title, figure in shown)

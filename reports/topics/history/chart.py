@@ -28,7 +28,7 @@ def over_versions(found: Sequence[Measured]) -> Figure:
     shapes = [SHAPES[index // len(PALETTE) % len(SHAPES)] for index in range(len(names))] + ["circle"]
     legend = _legend()
     positions = list(dict.fromkeys(point["at"] for point in sorted(points, key=lambda point: point["order"])))
-    y = speedup_marks.speedup_axis(speedup_marks.axis_top(each.point.speedup for each in found))
+    y = speedup_marks.speedup_axis(speedup_marks.axis_range(each.point.speedup for each in found))
     base = alt.Chart(inline(points)).encode(
         x=alt.X("at:N", title=None, sort=positions, axis=_axis(len(positions))),
         xOffset=alt.XOffset("lane:O"),
