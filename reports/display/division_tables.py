@@ -121,7 +121,7 @@ def learning(found: Sequence[Gain]) -> Html:
             *(f"Reward, equal {equal}" for equal in _PAIRS),
             "Iterations to the reward as shipped",
             "Seconds to it",
-            "Times as soon",
+            "Reward, times as soon",
         ],
         (
             [

@@ -5,13 +5,14 @@ computes each of its values again, with formulas of its own.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from reports.analysis.curves import comparison_key
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.rows import CaseRow
+from reports.analysis.scaling.fixed_window import fixed_window_speedup
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.scaling.verdicts import verdict
 from reports.sets.measured import measured_of_cases
@@ -57,7 +58,7 @@ def _of_set(one: ResultSet) -> dict[str, Any]:
     rows = {
         row.case_id: {
             **_figure(row, results[row.case_id]),
-            **_scaling(row, _baseline(results[row.case_id], campaign.results), is_shown=campaign.has_speeds),
+            **_scaling(row, results, campaign.twins, is_shown=campaign.has_speeds),
             **_gain(found.get(row.case_id)),
             "verdict": verdicts.get(row.case_id),
             "measured": measured[row.case_id],
@@ -84,12 +85,18 @@ def _baseline(result: CaseResult, results: Sequence[CaseResult]) -> str:
     return min(cases, key=lambda case: (case.world_size, case.nnodes, case.case_id)).case_id
 
 
-def _scaling(row: CaseRow, baseline: str, *, is_shown: bool) -> dict[str, Any]:
+def _scaling(
+    row: CaseRow, results: Mapping[str, CaseResult], twins: Sequence[CaseResult], *, is_shown: bool
+) -> dict[str, Any]:
+    baseline = _baseline(results[row.case_id], [*results.values()])
     is_known = is_shown and row.speedup is not None
+    fixed = fixed_window_speedup(results[baseline], results[row.case_id], twins) if is_known else None
     return {
         "baseline": baseline if is_known else None,
         "speedup": row.speedup if is_known else None,
         "speedup_interval": _bounds(row.speedup_interval) if is_known else None,
+        "fixed_window_speedup": fixed.value if fixed else None,
+        "fixed_window_speedup_interval": _bounds(fixed.interval) if fixed else None,
         "efficiency": row.scaling_efficiency if is_known else None,
         "efficiency_interval": _bounds(row.scaling_efficiency_interval) if is_known else None,
     }

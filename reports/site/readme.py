@@ -11,6 +11,7 @@ from typing import Any, Final
 from reports.analysis.curves import task_name
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
+from reports.analysis.scaling.fixed_window import SHARE
 from reports.display.series_tables import ranks_text
 from reports.sets.figures_file import read_figures
 from reports.site.publish import read_versions
@@ -99,8 +100,7 @@ def findings() -> str:
 - **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on \
 {cartpole.world_size} GPUs {_efficiency(cartpole, newest)};
   on {cartpoles.world_size} GPUs {_efficiency(cartpoles, full)}.
-  With {slower.rl_library}, {slower.world_size} GPUs are neither surely faster than one nor surely slower:
-  {_speedup(slower, rsl_rl)}.
+  With {slower.rl_library}, {slower.world_size} GPUs {_compared_with_one(slower, rsl_rl)}.
 - **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on \
 {hand.world_size} GPUs {_efficiency(hand, shadow)}.
 {tuned(open_division)}
@@ -131,8 +131,11 @@ def _efficiency(case: Case, source: Source) -> str:
     return f"an efficiency of {100 * value:.1f} % ({said};{_noise_and_place(source)})"
 
 
-def _speedup(case: Case, source: Source) -> str:
-    return _times(case, "speedup", _judged(case, source), source)
+def _compared_with_one(case: Case, source: Source) -> str:
+    low, high = source.of(case, "fixed_window_speedup_interval")
+    word = "are slower than one" if high < 1 else "are faster than one" if low > 1 else "may be slower or faster"
+    how = f"mean times of the last {100 * SHARE:.0f} % of iterations, repeats included"
+    return f"{word}:\n  {_times(case, 'fixed_window_speedup', how, source)}"
 
 
 def _gain(gain: Gain, source: Source) -> str:

@@ -2,11 +2,13 @@
 // frames.
 // What is chosen stands in the address, so that it can be sent.
 const AMOUNTS = [
+  [1e6, "1 million"],
+  [3e6, "3 million"],
+  [1e7, "10 million"],
+  [3e7, "30 million"],
   [1e8, "100 million"],
   [3e8, "300 million"],
   [1e9, "1 billion"],
-  [3e9, "3 billion"],
-  [1e10, "10 billion"],
 ];
 
 function threeDigits(value) {

@@ -7,7 +7,9 @@ from typing import Final, Literal
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
 from reports.analysis.environments import gpu_name, places
+from reports.analysis.scaling.fixed_window import fixed_window_speedup
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_speedup, scaling_groups
+from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
 from suite.schema.record import Case, CaseResult, Environment
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate, Rounds, median_of
@@ -30,6 +32,8 @@ class Point:
     speedup: Estimate  # over one GPU; without an interval for one GPU itself
     runs: int
     settled: int  # of the runs
+    to_reward: TimeToReward | None = None  # the highest that every run of the line reached; None where none rose
+    fixed_window_speedup: Estimate | None = None  # None for one GPU itself, and of too few runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +72,14 @@ def lines(campaign: Campaign, machine_names: Mapping[Environment, str]) -> list[
     kept = {name for name in campaign.series_names if campaign.series(name).kind == "scaling"}
     shipped = [result for result in campaign.results if result.case.series in kept and _counts(result)]
     results = {result.case.case_id: result for result in shipped if not is_twin(result.case)}
+    to_rewards = {
+        result.case.case_id: time_to_reward(result, reward)
+        for _, curve, reward in rewarded_curves(campaign.only(lambda result: result.case.case_id in results))
+        for result in curve
+        if reward is not None
+    }
     return [
-        _line(group, results, machine_names)
+        _line(group, results, campaign.twins, machine_names, to_rewards)
         for group in scaling_groups(list(results.values()))
         if len(group.measured) > 1 and group.baseline.times_s and group.baseline.world_size == 1
     ]
@@ -87,8 +97,15 @@ def _counts(result: CaseResult) -> bool:
     return bool(result.completed) and case.learns and (case.device, case.division) == ("cuda", "closed")
 
 
-def _line(group: ScalingGroup, results: Mapping[str, CaseResult], machine_names: Mapping[Environment, str]) -> Line:
-    case = results[group.baseline.case_id].case
+def _line(
+    group: ScalingGroup,
+    results: Mapping[str, CaseResult],
+    twins: Sequence[CaseResult],
+    machine_names: Mapping[Environment, str],
+    to_rewards: Mapping[str, TimeToReward],
+) -> Line:
+    base = results[group.baseline.case_id]
+    case = base.case
     place = max(places([results[point.case_id] for point in group.measured]), key=lambda each: each.num_rounds)
     return Line(
         task=task_name(case.task),
@@ -100,7 +117,11 @@ def _line(group: ScalingGroup, results: Mapping[str, CaseResult], machine_names:
         versions=place.versions,
         series=group.series,
         points=tuple(
-            _point(group, point, results[point.case_id].case, is_first=point is group.baseline)
+            replace(
+                _point(group, point, results[point.case_id].case, is_first=point is group.baseline),
+                to_reward=to_rewards.get(point.case_id),
+                fixed_window_speedup=fixed_window_speedup(base, results[point.case_id], twins),
+            )
             for point in group.measured
         ),
     )

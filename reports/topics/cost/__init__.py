@@ -1,1 +1,1 @@
-"""What a training takes, in hours and GPU-hours."""
+"""Hours and GPU-hours for a number of frames, and the time to a reward."""

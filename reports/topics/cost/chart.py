@@ -13,8 +13,8 @@ from reports.topics.cost.model import Choice, scaled
 from suite.files.wording import counted
 
 HEIGHT_PX: Final = 220
-BILLION: Final = 1_000_000_000
-MOST_BILLIONS: Final = 20
+MILLION: Final = 1_000_000
+MOST_MILLIONS: Final = 1000
 
 
 def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, unit: str) -> Figure:
@@ -23,9 +23,9 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
     curves = list(dict.fromkeys(point["curve"] for point in points))
     picked = pick("curve")
     wanted = alt.param(
-        name="billions",
-        value=frames / BILLION,
-        bind=alt.binding_range(min=0.1, max=MOST_BILLIONS, step=0.1, name="Billions of frames wanted: "),
+        name="millions",
+        value=frames / MILLION,
+        bind=alt.binding_range(min=1, max=MOST_MILLIONS, step=1, name="Millions of frames wanted: "),
     )
     x = alt.X(
         "cost:Q", title=f"{unit}-hours", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6, format=PLAIN_NUMBER)
@@ -35,7 +35,7 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
         color=colour(curves), opacity=faded_unless(picked), detail=alt.Detail("curve:N")
     )
     for name in ("hours", "hours_low", "hours_high", "cost"):
-        base = base.transform_calculate(name, f"datum.{name} * billions")
+        base = base.transform_calculate(name, f"datum.{name} * millions")
     tooltip = [
         tip("curve:N", "Curve"),
         tip("world_size:Q", f"{unit}s"),
@@ -47,7 +47,7 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
     ]
     marks = base.mark_point(filled=True, size=75).encode(x=x, y=y, shape=shape(curves), tooltip=tooltip)
     words = "; ".join(
-        f"{point['curve']}, {point['label']}: {point['hours'] * frames / BILLION:.3g} h" for point in points
+        f"{point['curve']}, {point['label']}: {point['hours'] * frames / MILLION:.3g} h" for point in points
     )
     return figure(
         [
@@ -71,10 +71,10 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
 
 
 def _points(one: Choice, unit: str, *, is_only: bool) -> list[dict[str, Any]]:
-    """Hours of a billion frames; an interval that is not known has no length."""
+    """Hours of a million frames; an interval that is not known has no length."""
     points = []
     for option in one.options:
-        hours = scaled(option.wall_s_per_frame, BILLION / choosing_tables.SECONDS_PER_HOUR)
+        hours = scaled(option.wall_s_per_frame, MILLION / choosing_tables.SECONDS_PER_HOUR)
         low, high = hours.interval or (hours.value, hours.value)
         points.append(
             {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.scaling.answer import cheapest_and_soonest
+from reports.analysis.scaling.answer import cheapest_and_most_frames
 from reports.analysis.scaling.scaling_groups import ScalingGroup, scaling_groups
 from reports.analysis.time_split import Inside, Values
 from reports.analysis.time_to_reward import rewarded_curves, time_to_reward
@@ -25,7 +25,7 @@ def choosing_figures(version: Version) -> Mapping[str, Figures]:
         for one in version.scaling
         for of, figures in chain(_curves(one.campaign), _sizes(one.campaign), _rewards(one.campaign))
     }
-    cheap, quick = cheapest_and_soonest(version.lines)
+    cheap, quick = cheapest_and_most_frames(version.lines)
     answer = {"trainings": len(version.lines), "cheapest_on_one_gpu": cheap, "soonest_on_most_gpus": quick}
     card = choice_of_card(version)
     return {

@@ -1,14 +1,13 @@
 """Which number of GPUs and of environments to choose, for a deadline or a budget."""
 
 from collections.abc import Callable
-from typing import Final
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.scaling.answer import cost_answer
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW, rewarded_curves, time_to_reward
 from reports.display.addresses import address_of_series
-from reports.display.calculator import calculator
+from reports.display.calculator import FRAMES, calculator
 from reports.display.charts.sweep import environments
 from reports.display.html import (
     Displayed,
@@ -27,8 +26,6 @@ from reports.topics.cost.chart import time_and_cost
 from reports.topics.cost.model import KNEE_WORTH, Choice, choice
 from reports.topics.cost.sizes import NEAR_MOST, Failed, SizeChoice, size_choices
 
-FRAMES: Final = 1_000_000_000  # that hours and costs are stated for; the reader's own go with them
-
 
 def opening(version: Version) -> Html:
     """The answer, and the calculator; nothing if no machine ran on several numbers of GPUs."""
@@ -43,7 +40,8 @@ def rules() -> Html:
         [
             (
                 f"Hours and costs are for {FRAMES:,} frames, environment steps of all environments together. Twice as"
-                " many take twice as long. Start-up comes once for each training, and is not in the hours."
+                " many take twice as long. A reward may need more frames on more GPUs. Start-up comes once for each"
+                " training, and is not in the hours."
             ),
             "A cost is in GPU-hours: the hours times the GPUs that were used. Multiply by what an hour costs you.",
             (
@@ -54,7 +52,7 @@ def rules() -> Html:
             (
                 "A claim is decided when the intervals over rounds leave no other. It is inconclusive where they do, or"
                 " where too few rounds ran to have any; then it is what the medians say. The fewest GPU-hours and the"
-                " most GPUs worth adding are such claims; the soonest is always what the medians say."
+                " most GPUs worth adding are such claims; the fewest hours are always what the medians say."
             ),
         ]
     )

@@ -32,9 +32,9 @@ NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 
 
 def in_short(choices: Sequence[Choice], *, frames: int, unit: str, label: str) -> Html:
-    """One row a curve: the soonest, the cheapest, and where added ranks stop being worth it."""
+    """One row a curve: the fewest hours, the cheapest, and where added ranks stop being worth it."""
     return html_table(
-        ["Series", "Soonest", f"Fewest {unit}-hours", f"Most {unit}s worth adding", "How sure"],
+        ["Series", "Fewest hours", f"Fewest {unit}-hours", f"Most {unit}s worth adding", "How sure"],
         (
             [
                 f"{one.series}: {one.curve}",
@@ -158,10 +158,10 @@ def _cost(one: Choice) -> Estimate:
 
 
 def _how_sure(one: Choice, unit: str) -> str:
-    """Of the cheapest and of the most worth adding; the soonest is what the medians say."""
+    """Of the cheapest and of the most worth adding; the fewest hours are what the medians say."""
     if len(one.options) == 1:
         return f"nothing to choose: measured on {counted(one.fastest.world_size, unit)} alone"
-    asked = {"fewest hours": one.cheapest} if one.knee is None else {"fewest hours": one.cheapest, "most": one.knee}
+    asked = {f"fewest {unit}-hours": one.cheapest} | ({"most": one.knee} if one.knee else {})
     unsure = {name: pick.reason for name, pick in asked.items() if pick.word == "inconclusive"}
     if not unsure:
         return "decided"

@@ -1,4 +1,4 @@
-"""What training costs."""
+"""Hours and cost of frames, and time to a reward."""
 
 from typing import Final
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
 
-from reports.analysis.scaling.answer import answer
+from reports.analysis.scaling.answer import answer, worst_curve
 from reports.analysis.scaling.lines import Line
 from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
@@ -26,13 +26,15 @@ HOW_TO_READ: Final = (
 
 
 def opening(version: Version) -> Html:
-    """What was measured when and on what, then the answer."""
+    """What was measured when and on what, then the answer, with the worst curve of this version and older ones."""
     records = completed(version)
     if not records:
         return paragraph("Nothing here was measured by labscale.")
     kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
     above = Html(markup=f'<p class="kicker">{html.escape(kicker)}</p>', text=kicker)
-    first, *more = ([] if version.lines else one_size.sentences(version)) or [answer(version.lines)]
+    worst = worst_curve({each.name: each.lines for each in (version, *version.older)})
+    scales = f"{answer(version.lines)} {worst}".strip()
+    first, *more = ([] if version.lines else one_size.sentences(version)) or [scales]
     return together([above, answer_of_page(first), *map(paragraph, more)])
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reports.analysis.scaling import fixed_window
 from reports.sets.evidence import has_fingerprints
 from reports.site import figure_files, guide
 from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, tuned, what_ran_where
@@ -63,11 +64,21 @@ def test_no_finding_is_of_a_set_without_fingerprints() -> None:
     assert "the four early campaigns without one" in SAID
 
 
-def test_the_words_around_the_findings_hold() -> None:
-    """ "Neither surely faster than one nor surely slower"."""
+def test_four_gpus_are_slower_than_one_with_rsl_rl_and_a_fixed_number() -> None:
+    """Every stored run on four GPUs is slower than every one on one GPU, the repeat included."""
     source = read("2026.11/h200-x4-rsl")
-    low, high = source.of(source.most_gpus("cartpole-strong"), "speedup_interval")
-    assert low < 1 < high
+    four = source.most_gpus("cartpole-strong")
+    one = next(each for each in source.results if each.case.case_id == source.of(four, "baseline"))
+    repeats = load_results(RESULTS.parent / source.name / "a_a")
+    repeat = next(each for each in repeats if each.case.case_id == f"{one.case.case_id}-aa")
+    on_one, on_four = (
+        [fixed_window.mean_time_s(record) for result in each for record in result.completed]
+        for each in ([one, repeat], [result for result in source.results if result.case == four])
+    )
+    assert (len(on_one), len(on_four)) == (6, 3)
+    assert min(on_four) > max(on_one)
+    low, high = source.of(four, "fixed_window_speedup_interval")
+    assert low < source.of(four, "fixed_window_speedup") < high < 1
 
 
 def clock_differences() -> tuple[list[float], list[float]]:

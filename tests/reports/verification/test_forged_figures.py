@@ -72,6 +72,8 @@ def test_a_forged_figure_of_the_version_is_named(version: Path, change: Forgery,
         ("interval_s", [0.1, 0.2], "interval_s[0] is 0.1, expected"),
         ("efficiency_interval", [0.99, 1.0], "efficiency_interval[0] is 0.99, expected"),
         ("speedup_interval", None, "speedup_interval is None, expected"),
+        ("fixed_window_speedup", 1.9, "fixed_window_speedup is 1.9, expected"),
+        ("fixed_window_speedup_interval", [1.0, 1.1], "fixed_window_speedup_interval[0] is 1.0, expected"),
         ("verdict", "superlinear", "verdict is superlinear, expected"),
     ],
 )

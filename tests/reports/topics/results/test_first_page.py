@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.scaling.answer import advice, answer, cost_answer
+from reports.analysis.scaling.answer import advice, answer, cost_answer, worst_curve
 from reports.analysis.scaling.lines import Line, Mode, Point
+from reports.analysis.time_to_reward import TimeToReward
 from reports.display.calculator import FRAMES, calculator
 from reports.display.charts.speedups import speedups
 from reports.sets.manifest import Contributor
@@ -17,6 +18,7 @@ from reports.site.pages import found_elsewhere
 from reports.topics.hardware.models import models
 from reports.topics.history.over_versions import measured
 from reports.topics.results import one_size, page
+from suite.files.paths import ROOT
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate
 from tests.fixtures.results.committed_results import RESULTS as COMMITTED
@@ -67,51 +69,122 @@ def line(*speedups: float, mode: Mode = "own", runs: int = 3, gpu: str = "H200",
     [
         (
             [line(1.9, 3.6), line(1.8, 2.8), line(1.2)],
-            "Give every GPU its own environments, and four H200s process 2.8 to 3.6 times the frames of one.",
-        ),
-        (
-            [line(1.9, gpu="H100"), line(1.91)],
-            "Give every GPU its own environments, and two GPUs process 1.9 times the frames of one.",
-        ),
-        (
-            [line(0.8, mode="split"), line(1.7, mode="split")],
             (
-                "Split a fixed number of environments between two, and they process 1.7 times the frames at best,"
-                " at worst 0.8 times, which is less than one alone."
+                "Give every GPU its own environments, and four H200s process 2.8 to 3.6 times the frames per second of"
+                " one (least: Ant, rsl_rl, 1,024 on each GPU: 2.80, 2.70 to 2.90; most: Ant, rsl_rl, 1,024 on each"
+                " GPU: 3.60, 3.50 to 3.70)."
+            ),
+        ),
+        (
+            [line(1.9, gpu="H100", runs=1)],
+            (
+                "Give every GPU its own environments, and two H100s process 1.9 times the frames per second of one"
+                " (Ant, rsl_rl, 1,024 on each GPU: 1.90, too few runs for an interval)."
+            ),
+        ),
+        (
+            [line(0.8, mode="split"), line(1.7, mode="split", gpu="H100")],
+            (
+                "Split a fixed number of environments between two GPUs, and they process 0.8 to 1.7 times the frames"
+                " of one (least: Ant, rsl_rl, 1,024 in all: 0.80, 0.70 to 0.90; most: Ant, rsl_rl, 1,024 in all: 1.70,"
+                " 1.60 to 1.80)."
             ),
         ),
         ([], "Nothing here ran on one GPU and on several, so nothing is known of how training scales."),
     ],
 )
-def test_the_answer_has_the_range_over_the_most_gpus(given: list[Line], said: str) -> None:
+def test_the_answer_names_whose_the_least_and_the_most_over_the_most_gpus_are(given: list[Line], said: str) -> None:
     assert answer(given) == said
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([line(1.9, 3.8)], "Use 4 GPUs if you can get them: 3.8 times sooner, for 5 % more GPU-hours."),
-        ([line(4.1 / 2, 4.1)], "Use 4 GPUs if you can get them: 4.1 times sooner, for no more GPU-hours."),
+        ([line(1.9, 3.8)], "4 GPUs process 3.8 times the frames per second of one, for 5 % more GPU-hours per frame."),
+        (
+            [line(4.1 / 2, 4.1)],
+            "4 GPUs process 4.1 times the frames per second of one, for no more GPU-hours per frame.",
+        ),
         (
             [line(1.5, 2.0), line(1.6, 2.5)],
-            "Use 4 GPUs if time matters, one if cost does: 2.0 to 2.5 times sooner, for 60 to 100 % more GPU-hours.",
+            "4 GPUs process 2.0 to 2.5 times the frames per second of one, for 60 to 100 % more GPU-hours per frame.",
         ),
         (
             [line(0.8, runs=1)],
-            "Use one GPU: 2 GPUs are not faster, and take 150 % more GPU-hours. That is of too few runs to be sure.",
+            (
+                "Use one GPU: 2 GPUs process 0.8 times the frames per second of one, for 150 % more GPU-hours per"
+                " frame. That is of too few runs to be sure."
+            ),
         ),
     ],
 )
-def test_the_advice_weighs_time_against_gpu_hours(given: list[Line], said: str) -> None:
+def test_the_advice_weighs_frames_per_second_against_gpu_hours(given: list[Line], said: str) -> None:
     assert advice(given) == said
 
 
-def test_the_cost_in_short_counts_who_is_cheapest_and_who_is_soonest() -> None:
+def test_the_cost_in_short_counts_who_is_cheapest_and_who_has_most_frames_per_second() -> None:
     assert cost_answer([line(1.9, 3.6), line(2.1), line(0.8, mode="split")]) == (
-        "3 trainings ran on one GPU and on several: 2 of them take the fewest GPU-hours on one GPU, and 2 finish"
-        " soonest on the most GPUs that ran it."
+        "3 trainings ran on one GPU and on several: 2 of them take the fewest GPU-hours for a number of frames on one"
+        " GPU, and 2 process the most frames per second on the most GPUs that ran it."
     )
-    assert "1 of them takes the fewest GPU-hours on one GPU, and 1 finishes soonest" in cost_answer([line(1.9)])
+    assert "1 of them takes the fewest GPU-hours" in cost_answer([line(1.9)])
+    assert "and 1 processes the most" in cost_answer([line(1.9)])
+
+
+def with_rewards(given: Line, *seconds: float) -> Line:
+    """``given`` with runs that reached a reward of 5 after so many seconds on each number of GPUs."""
+    points = [
+        replace(
+            point,
+            to_reward=TimeToReward(
+                case_id="",
+                reward=5.0,
+                smoothing_window=5,
+                round_times_s={index: value * (1 + 0.01 * index) for index in range(3)},
+                round_iterations={},
+                time_s=value,
+                interval_s=None,
+            ),
+        )
+        for point, value in zip(given.points, seconds, strict=True)
+    ]
+    return replace(given, points=tuple(points))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "falls"), [((20.0, 30.0), "does not fall"), ((20.0, 10.0), "falls"), ((20.0, 19.9), "does not surely")]
+)
+def test_the_calculator_has_the_time_to_a_reward_beside_the_hours_of_frames(
+    seconds: tuple[float, float], falls: str
+) -> None:
+    shown = calculator([with_rewards(line(1.9), *seconds)])
+    assert f"came after 20.0 s on 1 GPU and {seconds[1]:.1f} s on 2 GPUs (1 seed), which {falls}" in shown.text
+    assert "<td>20.0</td><td>3</td></tr>" in shown.markup
+    assert "A reward" not in calculator([line(1.9)]).text
+
+
+def test_the_calculator_offers_frames_from_one_million_to_one_billion() -> None:
+    script = (ROOT / "book" / "theme" / "assets" / "calculator.js").read_text(encoding="utf-8")
+    amounts = [float(number) for number in re.findall(r"\[(1e\d+|3e\d+), ", script)]
+    (most, at) = re.findall(r'type="range" min="0" max="(\d)" step="1" value="(\d)"', calculator([line(1.9)]).markup)[0]
+    assert (amounts[0], amounts[-1], len(amounts)) == (1e6, 1e9, int(most) + 1)
+    assert amounts[int(at)] == FRAMES
+
+
+def test_the_worst_curve_of_all_versions_is_named_by_the_newest_that_has_it() -> None:
+    def fixed(given: Line, low: float, value: float, high: float) -> Line:
+        end = replace(given.points[-1], fixed_window_speedup=Estimate(value=value, interval=(low, high)))
+        return replace(given, points=(*given.points[:-1], end))
+
+    slow = fixed(line(1.2, 0.9, mode="split"), 0.7, 0.8, 0.9)
+    newer = {"b": [fixed(line(1.9), 1.7, 1.8, 1.9)], "a": [slow]}
+    assert "four H200s process 0.80 times the frames of one (0.70 to 0.90), which is less" in worst_curve(newer)
+    assert "version a" in worst_curve(newer)
+    again = fixed(line(1.2, 0.9, mode="split"), 0.9, 1.0, 1.1)
+    assert "(0.90 to 1.10), which is not surely more or less than one alone (version b" in worst_curve(
+        {"b": [again], "a": [slow]}
+    )
+    assert worst_curve({"a": [line(1.9)]}) == ""
 
 
 def test_the_calculator_gives_hours_of_one_machine_or_their_range_over_several() -> None:
@@ -122,9 +195,9 @@ def test_the_calculator_gives_hours_of_one_machine_or_their_range_over_several()
         for key, gpus, cells in rows
     }
     hours = FRAMES / 1000 / 3600
-    assert shown["1,024 on each GPU", 1] == [f"{hours:.0f}", f"{hours:.0f}", "3", "+", "3"]
-    assert shown["1,024 on each GPU", 2][:3] == [f"{hours / 2:.0f}", "to", f"{hours:.0f}"]
-    assert shown["1,024 in all", 2] == ["69.4", f"{hours / 2:.0f}", "3"]
+    assert shown["1,024 on each GPU", 1] == [f"{hours:.1f}", f"{hours:.1f}", "n/a", "3", "+", "3"]
+    assert shown["1,024 on each GPU", 2][:3] == [f"{hours / 2:.1f}", "to", f"{hours:.1f}"]
+    assert shown["1,024 in all", 2] == ["6.94", f"{hours / 2:.1f}", "n/a", "3"]
     per_frame = [float(value) for value in re.findall(r'data-per-frame="([^"]+)"', markup)]
     assert hours / FRAMES == pytest.approx(per_frame[0], rel=1e-4)
 
@@ -184,7 +257,8 @@ def test_the_first_page_of_the_published_version_answers_and_says_how_sure_it_is
     assert "More than 4 GPUs of a machine, several real nodes" in sure
     assert re.search(r"\d+ of \d+ speed-ups have an interval; \d+ of \d+ runs settled", sure)
     cards = found_elsewhere(version).text
-    assert "lose most to waiting for the slowest GPU" in cards
+    assert "4 GPUs lose most to waiting for the slowest process" in cards
+    assert "took over 1.3 times as long as at best in 43 of 43 probes, and any kernel ran on a GPU in 36 %" in cards
     assert "Settings gain more than GPUs" in cards
     assert "nobody has sent results yet" in models(version).text
 
