@@ -13,7 +13,6 @@ from suite.env_check.graphics.icd_manifests import Manifest, ManifestsSeen
 from suite.env_check.libraries.library import is_nvidia
 from suite.env_check.probes.run import End, how_it_ended
 
-MODESET_NODE: Final = "/dev/nvidia-modeset"
 TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, which takes seconds each
 
 
@@ -58,8 +57,6 @@ def next_step(driver: DriverFacts) -> str:
         return container.repair_without_gpus
     if not driver.nodes:
         return "install the GPU's driver; Mesa: this user must be able to open /dev/dri/renderD128"
-    if MODESET_NODE not in driver.nodes:
-        return f"run sudo nvidia-modprobe -m on the host, which creates {MODESET_NODE}, and give it to a container too"
     return "look for NVRM and Xid lines in dmesg; then reinstall the driver's GL packages, on the host"
 
 

@@ -10,7 +10,7 @@ from suite.env_check.graphics import frame
 from suite.env_check.graphics.drivers_alone import TIMEOUT_S, DriverAlone, ask_each
 from suite.env_check.graphics.frame import FrameSeen
 from suite.env_check.graphics.icd_manifests import LIBEGL, Manifest, ManifestsSeen
-from suite.env_check.graphics.vulkan_api import NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
+from suite.env_check.graphics.vulkan_api import INCOMPATIBLE_DRIVER, NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
 from suite.env_check.libraries.library import repair
 from suite.env_check.probes.run import End, run_probe
 
@@ -53,28 +53,30 @@ class DriverSeen(DriverAlone):
     missing: str | None = None  # the function whose address the driver gives as null
 
     def refusal(self, next_step: str, manifests: ManifestsSeen) -> Fault | None:
+        egl = manifests.nvidia[LIBEGL]
+        if egl.fault and (self.missing or self.is_nvidia):
+            next_step = repair(egl, manifests.container)
         if self.end != "answered":
             return self.crash(_going_without(self), next_step)
-        if self.missing:
-            egl = manifests.nvidia[LIBEGL]
-            return Fault(
-                word="driver_function_missing",
-                found=f"{self.library}: vk_icdGetInstanceProcAddr gives no {self.missing}",
-                repair=repair(egl, manifests.container) if egl.fault else next_step,
-            )
-        if self.negotiate_result:
+        if self.negotiate_result == INCOMPATIBLE_DRIVER:
             return Fault(
                 word="interface_mismatch",
                 found=f"{self.library} refuses the loader's interface ({result_name(self.negotiate_result)})",
                 repair="update the loader: apt-get install --only-upgrade libvulkan1; or install the driver that fits"
                 " it",
             )
-        if self.create_result:
-            text = f"{self.library}: vkCreateInstance returned {result_name(self.create_result)} ({self.manifest})"
-            return Fault(word="instance_refused", found=text, repair=next_step)
-        if self.enumerate_result:
-            text = f"{self.library}: vkEnumeratePhysicalDevices returned {result_name(self.enumerate_result)}"
-            return Fault(word="enumeration_failed", found=text, repair=next_step)
+        if self.missing:
+            text = f"{self.library}: vk_icdGetInstanceProcAddr gives no {self.missing}"
+            return Fault(word="driver_function_missing", found=text, repair=next_step)
+        codes = (
+            ("instance_refused", "vk_icdNegotiateLoaderICDInterfaceVersion", self.negotiate_result),
+            ("instance_refused", "vkCreateInstance", self.create_result),
+            ("enumeration_failed", "vkEnumeratePhysicalDevices", self.enumerate_result),
+        )
+        for word, call, code in codes:
+            if code:
+                text = f"{self.library}: {call} returned {result_name(code)} ({self.manifest})"
+                return Fault(word=word, found=text, repair=next_step)
         return self.no_gpu(next_step) if self.num_devices == 0 and self.is_nvidia else None
 
 

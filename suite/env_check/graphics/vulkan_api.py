@@ -21,6 +21,7 @@ RAY_TRACING: Final = frozenset(
     {"VK_KHR_acceleration_structure", "VK_KHR_ray_query", "VK_KHR_ray_tracing_pipeline"},
 )
 
+INCOMPATIBLE_DRIVER: Final = -9
 RESULTS: Final = {
     0: "VK_SUCCESS",
     5: "VK_INCOMPLETE",
@@ -30,7 +31,7 @@ RESULTS: Final = {
     -4: "VK_ERROR_DEVICE_LOST",
     -6: "VK_ERROR_LAYER_NOT_PRESENT",
     -7: "VK_ERROR_EXTENSION_NOT_PRESENT",
-    -9: "VK_ERROR_INCOMPATIBLE_DRIVER",
+    INCOMPATIBLE_DRIVER: "VK_ERROR_INCOMPATIBLE_DRIVER",
     -10: "VK_ERROR_TOO_MANY_OBJECTS",
     -13: "VK_ERROR_UNKNOWN",
 }

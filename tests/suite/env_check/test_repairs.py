@@ -26,7 +26,7 @@ from suite.env_check.request import Request
 from suite.external.nvml.values import GpuState, NvmlState
 
 VERSION: Final = "580.65.06"
-NODES: Final = ("/dev/nvidia-modeset", "/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl")
+NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl")
 HOST: Final = Container(is_container=False, signs=(), driver_capabilities=None, visible_devices=None)
 DOCKER: Final = replace(HOST, is_container=True, signs=("/.dockerenv",), visible_devices="all")
 CONTAINERS: Final = (
@@ -44,8 +44,7 @@ NODES_SEEN: Final[tuple[tuple[tuple[str, ...], dict[str, str]], ...]] = (  # wit
     (NODES, dict.fromkeys(NODES, "EPERM")),
     (NODES, dict.fromkeys(NODES, "EACCES")),
     (NODES, {"/dev/nvidia0": "EIO"}),
-    (NODES[1:], {}),
-    (tuple(node for node in NODES if node != "/dev/nvidia-uvm"), {}),
+    (NODES[1:], {}),  # without /dev/nvidia-uvm
 )
 GPUS: Final = tuple(
     GpuState(index=index, name="NVIDIA L40S", compute_capability="8.9", fabric="completed") for index in range(2)

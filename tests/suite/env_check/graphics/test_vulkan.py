@@ -106,6 +106,17 @@ def test_a_driver_that_gives_no_create_instance_is_no_crash(tmp_path: Path, name
     assert_failure(check, "driver_function_missing", "vkCreateInstance", "apt-get install libegl1 ")
 
 
+@pytest.mark.parametrize("option", ["-DNEGOTIATE_RESULT=-3", "-DCREATE_RESULT=-3"])
+def test_a_driver_of_nvidia_that_refuses_without_libegl(tmp_path: Path, option: str) -> None:
+    """The driver 580.159.04 on an H200 returns -3 when it is asked for its interface; libvulkan1 is not to blame."""
+    add_stub(tmp_path, option, name="libGLX_nvidia.so.0")
+    check = check_devices(tmp_path)
+    assert_failure(check, "instance_refused", "returned VK_ERROR_INITIALIZATION_FAILED", CAPABILITIES)
+    (tmp_path / "libEGL.so.1").write_text("cut short")
+    check = check_devices(tmp_path, LD_LIBRARY_PATH=str(tmp_path))
+    assert_failure(check, "instance_refused", "returned VK_ERROR_INITIALIZATION_FAILED", "libegl1")
+
+
 def test_zero_devices_and_a_failed_enumeration_are_told_apart(tmp_path: Path) -> None:
     """The loader gives VK_ERROR_INITIALIZATION_FAILED for both."""
     add_stub(tmp_path)
