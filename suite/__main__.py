@@ -13,7 +13,7 @@ from rich.console import Console
 from suite.commands import accept, bench, build, bundle, env_check, plan, store, watch
 from suite.errors import Interrupted, LabscaleError
 from suite.external.parent_death import end_with_nox
-from suite.options.command_line import Parser, print_any_name, say
+from suite.options.command_line import Parser, forget_inner_variables, print_any_name, say
 
 LOG_WIDTH: Final = 240
 ONE_STOP_S: Final = 1.0
@@ -74,6 +74,7 @@ def _interrupting() -> Callable[[int, object], None]:
 
 def main(argv: list[str]) -> int:
     print_any_name()
+    forget_inner_variables()
     # A log file has no width: its lines are not wrapped.
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, emoji=False)
     errors = Console(stderr=True, emoji=False)

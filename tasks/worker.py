@@ -95,6 +95,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         run_dir=run_dir,
     )
     started_utc = bundle.now_utc()
+    log.write("settings", settings=settings.environment())
     if device.type == "cuda":
         os.environ |= network.nccl_log_variables(run_dir, ranks.rank, os.environ)
     with joined(case, ranks, device, log):

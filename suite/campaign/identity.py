@@ -5,6 +5,7 @@ rounds a case gets.
 """
 
 import json
+import os
 import reprlib
 import shlex
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from suite.campaign.state import Campaign
 from suite.errors import CampaignError
 from suite.files.json_file import fault_of, parsed, replace_json
 from suite.records.folders import CAMPAIGN_FILE
+from suite.schema.rank_variables import recorded
 from suite.statistics.stopping_rule import Rule
 
 RULE: Final = ("rounds", "precision", "max_rounds")  # may differ between commands
@@ -29,7 +31,7 @@ IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets", "with_packages")
 # Known from options and matrix alone; the rest is known once the worker is installed.
 OF_OPTIONS: Final = (
     "matrix", "capacity", "bisect", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "with_packages",
-    "host_label", "emulated_nodes",
+    "host_label", "emulated_nodes", "environment",
 )  # fmt: skip
 OF_CODE: Final = ("code_sha256", "git_commit", "git_dirty")
 NEWER: Final = ("seed", "a_a", *OF_CODE)  # missing in campaigns of earlier versions
@@ -104,6 +106,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "driver_version": machine.driver_version,
         "host_label": machine.host_label,
         "emulated_nodes": campaign.resources.nnodes if campaign.resources.is_one_host else None,
+        "environment": recorded(os.environ) or None,  # None as in campaigns of earlier versions
         "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
 

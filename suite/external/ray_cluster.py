@@ -115,7 +115,7 @@ def run_on(nodes: Sequence[RayNode], argv: Sequence[str], *, working_dir: Path, 
     try:
         return [ProgramRun(**answer) for answer in ray.get(asked, timeout=timeout_s + START_TIMEOUT_S)]
     except RayError as error:
-        raise SchedulerError(f"A node of Ray does not run {' '.join(argv[1:3])}: {_first_line(error)}") from error
+        raise SchedulerError(f"A node of Ray does not run {' '.join(argv)}: {_first_line(error)}") from error
 
 
 def _only_on(node: RayNode) -> NodeAffinitySchedulingStrategy:

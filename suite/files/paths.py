@@ -6,6 +6,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]  # the checkout, or the copy of it in an image or a bundle
 
+IMAGE_ROOT: Final = Path("/opt/labscale/project")  # where labscale's images have it
+
 
 def import_path(root: Path, python_path: str | None) -> dict[str, str]:
     """Return the variables with which Python imports from ``root`` before anything else.

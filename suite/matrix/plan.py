@@ -17,7 +17,6 @@ from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import Cores
 from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, RlLibrary, Stack, Workload
 
-_ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # 0: a free port, so campaigns do not collide
 THREAD_VARIABLES: Final = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -109,16 +108,19 @@ def render_launch(
     cores: Cores = (),
     visible_gpus: str | None = None,
     python_path: str | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Launch:
-    """Return the torchrun command of one round. With several nodes, each runs it (``suite.launch.nodes.node``).
+    """Return the command of one round, which starts torchrun; each node runs it (``suite.launch.nodes.node``).
 
     ``asset_root`` is the folder of offline assets, unused for official ones. ``cpus`` is how many cores the node may
     use. With ``cores``, the round uses only those, and only as many GPUs as it has ranks: the first ones in
     ``visible_gpus``, the caller's CUDA_VISIBLE_DEVICES. ``python_path`` is the caller's PYTHONPATH, where an air-gapped
-    host keeps the worker's packages. Raises UsageError for offline assets without a root.
+    host keeps the worker's packages. ``settings`` are the user's (``suite.schema.rank_variables``); labscale's own
+    win. Raises UsageError for offline assets without a root.
     """
     kernels = cache_dir if case.kernel_cache == "kept" else run_dir / EMPTY_CACHE
-    env = _worker_env(case, cache_dir=kernels, cpus=len(cores) or cpus) | _asset_env(case, asset_root)
+    env = dict(settings or {}) | _worker_env(case, cache_dir=kernels, cpus=len(cores) or cpus)
+    env |= _asset_env(case, asset_root)
     if cores and case.device == "cuda":
         names = visible_gpus.split(",") if visible_gpus else map(str, range(case.nproc_per_node))
         env["CUDA_VISIBLE_DEVICES"] = ",".join(name.strip() for name in [*names][: case.nproc_per_node])
@@ -136,17 +138,15 @@ def render_launch(
 
 
 def _argv(case: Case, worker_python: Path, run_dir: Path) -> tuple[str, ...]:
-    logs = str(run_dir / "logs")
     return (
         str(worker_python),
         "-m",
-        *(("torch.distributed.run",) if case.nnodes == 1 else ("suite.launch.nodes.node", logs)),
+        "suite.launch.nodes.node",
+        str(run_dir / "logs"),
         f"--nnodes={case.nnodes}",
         f"--nproc-per-node={case.processes_per_node}",
-        *(_ONE_NODE if case.nnodes == 1 else ()),
         "--max-restarts=0",  # a restarted round would not be a single measurement
         "--redirects=3",
-        *((f"--log-dir={logs}",) if case.nnodes == 1 else ()),
         "-m",
         "tasks.worker",
         str(run_dir),

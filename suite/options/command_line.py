@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.files.input_text import fault_of_path, fault_of_text
+from suite.files.paths import IMAGE_ROOT, ROOT
 from suite.files.toml_file import did_you_mean
 
 if TYPE_CHECKING:
@@ -29,9 +30,29 @@ def as_typed_here(text: str) -> str:
     launcher = os.environ.get(LAUNCHER_VARIABLE)
     return _SESSION.sub(lambda found: f"{shlex.quote(launcher)} {found[1]}", text) if launcher else text
 
+# What a person, nox, a bundle or a pod's manifest may set. Processes of labscale tell each other the rest.
+_GIVEN: Final = {
+    LAUNCHER_VARIABLE,
+    "LABSCALE_CACHE",
+    "LABSCALE_NOX_PID",
+    "LABSCALE_VERSIONS",
+    "LABSCALE_REPORT_VERSION",
+}
+# They would have git look at another repository; git's hooks set them.
+_OF_GIT: Final = re.compile("GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|PREFIX|(ALTERNATE_)?OBJECT_DIRECTOR.*)")
+
+
+def forget_inner_variables() -> None:
+    """Drop what only labscale and git tell their own processes, wherever the user's shell has it from."""
+    given = _GIVEN | ({"LABSCALE_IMAGE_DIGEST"} if ROOT == IMAGE_ROOT else set())
+    for name in set(os.environ) - given:
+        if name.startswith("LABSCALE_") or _OF_GIT.fullmatch(name):
+            del os.environ[name]
+
 
 def exit_code_of(command: Callable[[], int]) -> int:
     """Run a command that changes no results; print its errors, and Ctrl-C, as a sentence to stderr."""
+    forget_inner_variables()
     try:
         return command()
     except KeyboardInterrupt:

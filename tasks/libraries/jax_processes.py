@@ -55,6 +55,7 @@ def variables(
     return own | {
         "JAX_COORDINATOR_ADDR": host,
         "JAX_COORDINATOR_PORT": str(port),
+        "JAX_COORDINATOR_BIND_ADDRESS": f"{host}:{port}",  # the service would listen on all addresses
         "JAX_WORLD_SIZE": str(world_size),
         "JAX_RANK": str(rank),
         "JAX_LOCAL_RANK": str(local_rank),
@@ -97,7 +98,8 @@ def _coordinator(ranks: "Ranks") -> tuple[str, int]:
     import torch.distributed as dist
 
     store = dist.distributed_c10d._get_default_store()  # noqa: SLF001  the store that joined the ranks
+    host = os.environ["MASTER_ADDR"]
     if ranks.rank == 0:
-        with socket.create_server(("", 0)) as server:
+        with socket.create_server((host, 0)) as server:
             store.set(_PORT, str(server.getsockname()[1]))
-    return os.environ["MASTER_ADDR"], int(store.get(_PORT))  # waits until it is there
+    return host, int(store.get(_PORT))  # waits until it is there

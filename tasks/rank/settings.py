@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from suite.schema.rank_variables import recorded
 from tasks.rank import cuda_graph, mps, numa
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import backend_of, gpu_of
@@ -49,6 +50,11 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "decimation": int(running.env_cfg.decimation),
         **_versions(device, context.case.with_packages),
     }
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of this rank that may decide its speed."""
+    return {f"environment.{name}": value for name, value in recorded(os.environ).items()}
 
 
 def extensions() -> list[str]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from suite.schema.rank_variables import of_rank
 from suite.schema.record import Case
 from tasks.rank.case_file import read_case, round_of
 
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
     seeded = replace(case, seed=case.seed_of(rank=0, round_index=round_of(case, os.environ)))
     command = [sys.executable, "-m", "isaaclab", *arguments(seeded, run_dir / "bundle")]
     started_s = time.monotonic()
-    done = subprocess.run(command, cwd=run_dir, check=False)
+    done = subprocess.run(command, cwd=run_dir, env=of_rank(os.environ), check=False)
     wall_time_s = time.monotonic() - started_s
     if done.returncode != 0:
         return done.returncode

@@ -20,6 +20,7 @@ REPORTS_EXCEPTIONS = {
 # Path prefix -> what it may import besides the standard library. The longest prefix wins.
 ALLOWED = {
     "suite/schema/record.py": {"suite.schema.telemetry", "suite.schema.transport", "suite.schema.turns"},
+    "suite/schema/rank_variables.py": set[str](),
     "suite/schema/telemetry.py": set[str](),
     "suite/schema/transport.py": set[str](),
     "suite/schema/turns.py": set[str](),
@@ -32,12 +33,12 @@ ALLOWED = {
     "suite/install/worker.py": {"suite", "uv"},
     "suite/replay/": {"suite", "pytest", "pytest_benchmark"},
     "suite/install/install_bundle.py": set[str](),
-    "suite/launch/nodes/node.py": set[str](),  # in the worker environment
+    "suite/launch/nodes/node.py": {"suite.schema.rank_variables"},  # in the worker environment
     "tasks/": {
-        "suite.schema.record", "suite.schema.transport", "suite.schema.turns", "suite.errors",
-        "suite.external.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl",
-        "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot", "gymnasium", "newton",
-        "pxr", "PIL",
+        "suite.schema.rank_variables", "suite.schema.record", "suite.schema.transport", "suite.schema.turns",
+        "suite.errors", "suite.external.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks",
+        "warp", "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",
+        "gymnasium", "newton", "pxr", "PIL",
     },
     "reports/": {
         "suite.schema", "suite.statistics", "suite.errors", "suite.records", "suite.files", "suite.__version__",

@@ -1,6 +1,7 @@
 """Write the files that Kubernetes or OSMO runs: ``plan --render kubernetes|osmo --out DIR``."""
 
 import json
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.external.container_spec import IMAGE_NAME
-from suite.files.paths import ROOT
+from suite.files.paths import IMAGE_ROOT, ROOT
 from suite.launch.images import eula
 from suite.launch.images.table import Image, find_image
 from suite.launch.manifests import kubernetes
@@ -18,9 +19,9 @@ from suite.launch.registry import MANIFESTS
 from suite.matrix.file import matrix_names
 from suite.matrix.plan import render_launch
 from suite.options.command_line import say
+from suite.schema.rank_variables import travelling
 from suite.schema.record import Case, Launch
 
-IMAGE_ROOT = Path("/opt/labscale/project")  # where its images have labscale
 ONE_NODE = "*-1x*"  # matches the ids of cases of one node
 
 
@@ -98,6 +99,7 @@ def _launch(image: Image, case: Case, index: int, *, out: str) -> Launch:
         asset_root=Path(kubernetes.ASSETS),
         cache_dir=Path(kubernetes.CACHE),
         cpus=1,  # the pod counts its own cores
+        settings=travelling(os.environ),
     )
 
 

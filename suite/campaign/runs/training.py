@@ -19,6 +19,7 @@ from suite.options.command_line import say
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_variables import travelling
 from suite.schema.record import Case, Environment, Launch, RunRecord
 from suite.schema.telemetry import TelemetrySummary
 from suite.schema.turns import TurnsTaken
@@ -135,6 +136,7 @@ def render(
         cores=tuple(core for share in shares for core in share),
         visible_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
         python_path=python_path,
+        settings=travelling(os.environ),
     )
 
 

@@ -1,6 +1,7 @@
 """The launcher ``apptainer``: rounds in an Apptainer image. Jobs of Slurm take what it provides too."""
 
 import functools
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -25,16 +26,17 @@ from suite.launch.images.worker import provision_in_image
 from suite.launch.native.launcher import all_of
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.options.options import Options
+from suite.schema.rank_variables import travelling
 
 
 def in_apptainer(asked: Asked) -> Runtime:
     """The worker of the image, started by Apptainer. A job of Slurm wraps its command in the same way."""
     of_run = _apptainer_options(asked.options)
     eula.require(stack=asked.stack, accepted=asked.options.place.accept_eula)
-    cache, with_gpus = cache_root(), asked.device == "cuda"
+    cache, with_gpus, settings = cache_root(), asked.device == "cuda", travelling(os.environ)
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        rendered, added = command(argv, env, of_run, writable=(cache,), with_gpus=with_gpus)
+        rendered, added = command(argv, {**settings, **env}, of_run, writable=(cache,), with_gpus=with_gpus)
         return parent_death.run(rendered, added)
 
     worker = provision_in_image(  # a file has no labels that name its Python
@@ -54,7 +56,7 @@ def in_apptainer(asked: Asked) -> Runtime:
         python_path=None,
         image_digest=of_run.image_digest,
         command=lambda arguments: command(
-            (SUITE_PYTHON, *arguments), {}, of_run, writable=(cache,), with_gpus=with_gpus
+            (SUITE_PYTHON, *arguments), settings, of_run, writable=(cache,), with_gpus=with_gpus
         ),
         wrap=functools.partial(render, options=of_run),
     )

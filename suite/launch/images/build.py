@@ -1,6 +1,7 @@
 """Build an image, check it from inside, list its packages and write down what it is; name it only if it passes."""
 
 import json
+import os
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFa
 from suite.external.docker_engine import Engine
 from suite.launch.images import sbom
 from suite.launch.images.table import SUITE_PYTHON, BuildPlan, check_request, pack, tag_of
+from suite.schema.rank_variables import travelling
 
 CHECK_TIMEOUT_S: Final = 300.0
 LIST_TIMEOUT_S: Final = 120.0
@@ -166,7 +168,13 @@ def find_built(engine: Engine, name: str, *, project_root: Path) -> ImageFacts:
 def _inside(engine: Engine, image_id: str, argv: tuple[str, ...], *, timeout_s: float, gpus: Gpus = None) -> Finished:
     run_id = uuid.uuid4().hex[:12]
     spec = ContainerSpec(
-        name=f"labscale-{run_id}", image=image_id, argv=argv, gpus=gpus, ipc="host", labels=container_owner.label()
+        name=f"labscale-{run_id}",
+        image=image_id,
+        argv=argv,
+        env=travelling(os.environ),
+        gpus=gpus,
+        ipc="host",
+        labels=container_owner.label(),
     )
     return engine.run_to_end(spec, timeout_s=timeout_s)
 

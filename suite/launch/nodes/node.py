@@ -1,8 +1,8 @@
-"""Start torchrun on one of several nodes: ``python -m suite.launch.nodes.node LOGS ARGUMENTS…``, once on each.
+"""Start torchrun on a node: ``python -m suite.launch.nodes.node LOGS ARGUMENTS…``, once on each, for every launcher.
 
-The launcher of the nodes sets the variables below. This runs in the worker's Python, so it imports nothing else.
-Without these timeouts torchrun would wait for 5 to 30 minutes. Without an address it would publish the host's name,
-which many nodes resolve to 127.0.1.1.
+The launcher of several nodes sets the variables below. Without them this machine is the only node, and nothing listens
+beyond its loopback. This runs in the worker's Python, so it imports nothing else. Without these timeouts torchrun would
+wait for 5 to 30 minutes. Without an address it would publish the host's name, which many nodes resolve to 127.0.1.1.
 """
 
 import fcntl
@@ -14,6 +14,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from suite.schema.rank_variables import of_rank
+
 HEAD: Final = "LABSCALE_HEAD"  # how other nodes reach the first one
 PEER: Final = "LABSCALE_PEER"  # any other node, for the head to learn its own address towards it
 NODE_RANK: Final = "LABSCALE_NODE_RANK"  # 0 is the head
@@ -24,6 +26,7 @@ RENDEZVOUS_PORT: Final = "LABSCALE_RENDEZVOUS_PORT"
 # apart, as pods do, ``suite.launch.manifests.wait_for_nodes`` comes before this.
 JOIN_TIMEOUT_S: Final = 180
 _TIMEOUTS: Final = f"join_timeout={JOIN_TIMEOUT_S},last_call_timeout=5,close_timeout=30,read_timeout=60"
+LOOPBACK: Final = "127.0.0.1"
 _DISCARD_PORT: Final = 9
 _SIOCGIFADDR: Final = 0x8915  # ioctl(2), Linux
 
@@ -82,38 +85,46 @@ def free_port() -> int:
 
 def torchrun_arguments(logs: str, arguments: Sequence[str], environ: Mapping[str, str], address: str) -> list[str]:
     """torchrun's arguments for this node, then those that are the same on all nodes."""
-    rank = int(environ[NODE_RANK])
-    endpoint = address if rank == 0 else environ[HEAD]
-    is_host = "true" if rank == 0 else "false"
-    return [
-        "--rdzv-backend=c10d",
-        f"--rdzv-id={environ[RENDEZVOUS_ID]}",
-        f"--rdzv-endpoint={endpoint}:{environ[RENDEZVOUS_PORT]}",
-        f"--rdzv-conf=is_host={is_host},{_TIMEOUTS}",
-        f"--local-addr={address}",
-        "--monitor-interval=0.5",
-        f"--log-dir={logs}/node-{rank}",
-        *arguments,
-    ]
+    if HEAD not in environ:  # port 0: a free one, so that campaigns do not collide
+        own = [f"--rdzv-endpoint={address}:0", f"--log-dir={logs}"]
+    else:
+        rank = int(environ[NODE_RANK])
+        own = [
+            f"--rdzv-id={environ[RENDEZVOUS_ID]}",
+            f"--rdzv-endpoint={address if rank == 0 else environ[HEAD]}:{environ[RENDEZVOUS_PORT]}",
+            f"--rdzv-conf=is_host={'true' if rank == 0 else 'false'},{_TIMEOUTS}",
+            "--monitor-interval=0.5",
+            f"--log-dir={logs}/node-{rank}",
+        ]
+    return ["--rdzv-backend=c10d", *own, f"--local-addr={address}", *arguments]
 
 
-def main(argv: Sequence[str]) -> None:
-    environ = dict(os.environ)
+def own_address(environ: Mapping[str, str]) -> str:
+    """The address of this node for the others, which alone may reach what its ranks listen on.
+
+    Exits if the others' name means nothing here.
+    """
+    if HEAD not in environ:
+        return LOOPBACK
     other = environ[PEER] if environ[NODE_RANK] == "0" else environ[HEAD]
     try:
-        address = address_towards(other)
+        return address_towards(other)
     except socket.gaierror as error:
         sys.exit(
             f"node {environ[NODE_RANK]}: {other} has no IPv4 address that is known here, after {JOIN_TIMEOUT_S} s of"
             f" asking ({error.strerror}). Name the nodes by what resolves on each of them, or by IPv4 addresses."
         )
+
+
+def main(argv: Sequence[str]) -> None:
+    environ = of_rank(os.environ)
+    address = own_address(environ)
     interface = interface_of(address)
-    if interface is not None:  # what the user set is kept
-        environ = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface, **environ}
-    environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    print(f"node {environ[NODE_RANK]}: {address} on {interface}", flush=True)
+    if interface is not None:  # what the user set is kept; NCCL takes a name without = for the beginning of one
+        environ = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": f"={interface}", **environ}
+    print(f"node {environ.get(NODE_RANK, '0')}: {address} on {interface}", flush=True)
     arguments = torchrun_arguments(argv[1], argv[2:], environ, address)
-    os.execve(sys.executable, [sys.executable, "-m", "torch.distributed.run", *arguments], environ)  # noqa: S606
+    os.execve(sys.executable, [sys.executable, "-m", "tasks.torchrun", address, *arguments], environ)  # noqa: S606
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ The results folder, the checkout and its Python must be in the same folders on e
 node falls silent, or the supervisor itself ends, every part ends: ``suite.launch.nodes.agent`` leaves no process.
 """
 
-import os
 import signal
 import time
 import uuid
@@ -26,7 +25,6 @@ from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch
 
 TOKEN: Final = "node-token"  # noqa: S105  below the run directory: every node has to see it
-FORWARDED: Final = ("NCCL_", "GLOO_", "TORCH_", "UCX_")  # variables of the caller that every host gets
 
 Say = Callable[[str], None]
 
@@ -129,16 +127,12 @@ def _request(launch: Launch, rank: int, address: str | None) -> dict[str, Any]:
         "sampler": sampler_argv(Path(launch.run_dir), launch.case, node=node),
         "sampler_log": str(Path(launch.run_dir) / sampler_log(node)),
         "argv": launch.argv,
-        "env": {**_forwarded(os.environ), **launch.env},
+        "env": launch.env,
         "log": str(Path(launch.run_dir) / NODE_LOG.format(rank)),
         "token_path": str(token_path),
         "token": token_path.read_text(encoding="utf-8"),
         "grace_s": launch.grace_s,
     }
-
-
-def _forwarded(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name.startswith(FORWARDED)}
 
 
 def _begin(parts: Sequence[Part], say: Say) -> None:

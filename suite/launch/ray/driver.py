@@ -19,6 +19,7 @@ from suite.external.ray_cluster import Reservation, alive_nodes, connected, run_
 from suite.files.paths import ROOT
 from suite.launch.nodes.supervisor import supervise
 from suite.launch.ray.part import MODULE, RayPart
+from suite.schema.rank_variables import travelling
 from suite.schema.record import Launch
 
 ASK_TIMEOUT_S: Final = 300.0
@@ -61,7 +62,8 @@ def _ask(messages: _Messages, argv: Sequence[str]) -> None:
     """Run labscale's own Python with these arguments on the nodes whose ids stand before ``--``."""
     ids, arguments = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     nodes = [node for node in alive_nodes() if node.node_id in ids]
-    runs = run_on(nodes, (sys.executable, *arguments), working_dir=ROOT, timeout_s=ASK_TIMEOUT_S)
+    settings = [f"{name}={value}" for name, value in travelling(os.environ).items()]
+    runs = run_on(nodes, ("env", *settings, sys.executable, *arguments), working_dir=ROOT, timeout_s=ASK_TIMEOUT_S)
     answers = {node.address: asdict(run) for node, run in zip(nodes, runs, strict=True)}
     messages.write("answers", answers=answers)
 

@@ -17,6 +17,7 @@ from suite.launch.nodes import facts
 from suite.launch.nodes.likeness import as_one, parsed
 from suite.launch.ssh.run import SshPlace
 from suite.matrix.resources import Resources
+from suite.schema.rank_variables import travelling
 from suite.schema.record import Environment
 
 TIMEOUT_S: Final = 300.0
@@ -57,9 +58,10 @@ def look_at_hosts(place: SshPlace, arguments: Sequence[str], *, differing_is_fin
 
 def _ask(place: SshPlace, command: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
     """What the command prints on each host. Raises SchedulerError for one that cannot run it."""
+    settings = [f"{name}={value}" for name, value in travelling(environ).items()]
 
     def ask(host: str) -> str:
-        argv = ssh_argv(command, host=host, working_dir=ROOT, config=place.config)
+        argv = ssh_argv(("env", *settings, *command), host=host, working_dir=ROOT, config=place.config)
         run = run_program(argv, environ={**environ, "LC_ALL": "C"}, timeout_s=TIMEOUT_S)
         if run.end == "ended" and run.exit_code == 0:
             return run.stdout

@@ -19,6 +19,7 @@ from suite.campaign.steps import provision
 from suite.errors import CampaignError
 from suite.matrix.file import MATRICES_PATH
 from suite.matrix.resources import UNBOUNDED
+from suite.schema.rank_variables import recorded
 from suite.schema.record import Device, Environment
 from tests.fixtures.runs.asked_options import options_with
 
@@ -98,6 +99,40 @@ def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environm
         pass
     (said,) = said_of(tmp_path, identity_of(environment, SMOKE, seed=7))
     assert "edited, --stack or --seed or --a-a differs" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_refused"),
+    [
+        ("CUDA_LAUNCH_BLOCKING", "1", True),
+        ("ATEN_CPU_CAPABILITY", "default", True),
+        ("NCCL_ALGO", "Ring", True),
+        ("LD_PRELOAD", "/data/ada/libjemalloc.so", True),
+        ("PYTHONMALLOC", "debug", False),  # these do not reach a rank
+        ("LABSCALE_FILM", "x", False),
+        ("OMP_NUM_THREADS", "1", False),  # labscale's own number wins
+    ],
+)
+def test_runs_in_other_shells_are_not_mixed(
+    tmp_path: Path,
+    environment: Environment,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+    *,
+    is_refused: bool,
+) -> None:
+    for one in recorded(os.environ):
+        monkeypatch.delenv(one)
+    with opened(tmp_path, identity_of(environment, SMOKE)):
+        pass
+    monkeypatch.setenv(name, value)
+    if is_refused:
+        (said,) = said_of(tmp_path, identity_of(environment, SMOKE))
+        assert said == f"environment: there None, now {{{name!r}: {value.rpartition('/')[2]!r}}}"
+    else:
+        with opened(tmp_path, identity_of(environment, SMOKE)):
+            pass
 
 
 @pytest.mark.parametrize(

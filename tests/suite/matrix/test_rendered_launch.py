@@ -105,7 +105,7 @@ def test_a_round_with_cores_of_its_own_keeps_to_them_and_to_as_many_gpus(visible
     assert launch.env["CUDA_VISIBLE_DEVICES"] == expected
     assert launch.env["OMP_NUM_THREADS"] == "2"  # of four cores for two ranks
     assert launch.cpus == (8, 9, 10, 11)
-    assert " taskset --cpu-list 8,9,10,11 /venv/bin/python -m torch.distributed.run " in shell_command(launch)
+    assert " taskset --cpu-list 8,9,10,11 /venv/bin/python -m suite.launch.nodes.node " in shell_command(launch)
 
 
 def test_the_cores_of_a_host_are_shared_out_evenly() -> None:

@@ -72,7 +72,7 @@ def test_a_killed_rank(
         what="both ranks go on",
     )
     assert not ended, ended
-    ray_hosts.find("n2", "rank.py", without="torch.distributed.run").kill()
+    ray_hosts.find("n2", "rank.py", without="tasks.torchrun").kill()
     thread.join(PEER_PATIENCE_S + launch.grace_s + SLACK_S)
     (result,) = ended
     record = collect(tmp_path / "r0", launch.case, 0, result, environment)

@@ -172,7 +172,7 @@ def test_one_node_trains_and_is_sampled(slurm: SlurmCluster, worker: Worker, tmp
     [
         ("tasks.worker", {"RANK": "1"}, "rank 1: killed by signal 9"),
         # The other rank may still say that it lost its peer.
-        ("torch.distributed.run", {"LABSCALE_NODE_RANK": "1"}, "torchrun ended with exit code 137|rank 0: .* peer"),
+        ("tasks.torchrun", {"LABSCALE_NODE_RANK": "1"}, "torchrun ended with exit code 137|rank 0: .* peer"),
     ],
 )
 def test_a_killed_process_ends_every_node_and_is_never_tried_again(

@@ -146,7 +146,7 @@ def endless(
 
 def test_a_killed_rank(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
     *_, program, _ = endless.launch.argv
-    ssh_hosts.find("n2", program, without="torch.distributed.run").kill()
+    ssh_hosts.find("n2", program, without="tasks.torchrun").kill()
     record = endless.record(environment, within_s=PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
     assert record.outcome == "crashed"
     assert record.reason is not None
@@ -156,7 +156,7 @@ def test_a_killed_rank(ssh_hosts: SshHosts, endless: Endless, environment: Envir
 
 def test_a_killed_agent(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
     """torchrun's ranks outlive it, but not the guard's care."""
-    ssh_hosts.find("n2", "torch.distributed.run").kill()
+    ssh_hosts.find("n2", "tasks.torchrun").kill()
     record = endless.record(environment, within_s=PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
     assert (record.outcome, record.reason) == ("crashed", "torchrun on node 1 was killed by signal 9 (Killed)")
     nothing_left(ssh_hosts)
