@@ -135,7 +135,7 @@ def test_every_command_forgets_them(monkeypatch: pytest.MonkeyPatch, main: Calla
 def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_settings(
     worker: Worker, tmp_path: Path, environment: Environment
 ) -> None:
-    """Of a real run of two ranks, every socket of every process is looked at while they train."""
+    """Every socket of a real run of two ranks is looked at while they train."""
     (case,) = cases_of(matrix_of(cartpole("rsl_rl", topologies=["1x2"], iterations=10)), tmp_path)
     launch = launch_of(worker, case, tmp_path / "r0")
     prepare(tmp_path / "r0", case)
