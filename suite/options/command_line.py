@@ -30,6 +30,7 @@ def as_typed_here(text: str) -> str:
     launcher = os.environ.get(LAUNCHER_VARIABLE)
     return _SESSION.sub(lambda found: f"{shlex.quote(launcher)} {found[1]}", text) if launcher else text
 
+
 # What a person, nox, a bundle or a pod's manifest may set. Processes of labscale tell each other the rest.
 _GIVEN: Final = {
     LAUNCHER_VARIABLE,
