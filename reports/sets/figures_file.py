@@ -17,6 +17,7 @@ from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.scaling.verdicts import verdict
 from reports.sets.measured import measured_of_cases
 from reports.sets.version import ResultSet, Version
+from suite.files.input_file import read_input
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate, Interval
 from suite.statistics.reduce import steady_part
@@ -41,7 +42,7 @@ def text(version: Version) -> str:
 
 def read_figures(folder: Path) -> dict[str, Any]:
     """Return ``sets`` of the stored file."""
-    stored: dict[str, Any] = json.loads((folder / FILE).read_text(encoding="utf-8"))["sets"]
+    stored: dict[str, Any] = json.loads(read_input(folder / FILE))["sets"]
     return stored
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from reports.verification.finding import Finding, differing
+from reports.verification.regular_file import read_bytes
 from reports.verification.samples.bundles import BUNDLES, bundle_paths
 from reports.verification.samples.set_folder import PACKING, PLAN, case_paths
 from reports.verification.samples.stored_version import MANIFEST
@@ -45,7 +46,7 @@ def read_hashes(folder: Path) -> Mapping[str, str]:
     path = folder / SUMS
     if not path.is_file():
         return {}
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_bytes(path).decode(errors="replace").splitlines()
     pairs = (line.partition(" ") for line in lines if line.strip())
     # A line that is none of sha256sum's names no file, and is missing as one.
     return {name.strip().removeprefix("*") or digest: digest for digest, _, name in pairs}
@@ -86,4 +87,4 @@ def _check_listed(folder: Path, root: Path, found: Sequence[Path]) -> Iterator[F
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(read_bytes(path)).hexdigest()

@@ -11,6 +11,7 @@ from typing import Final
 
 from reports.verification.finding import Finding
 from reports.verification.hashes import SIGNATURE, SUMS
+from reports.verification.regular_file import read_bytes
 
 NAMESPACE: Final = "labscale"
 SIGNERS: Final = "allowed_signers"
@@ -38,7 +39,7 @@ def check_signature(version: Path, *, root: Path) -> tuple[str, list[Finding]]:
         who = found.stdout.decode(errors="replace").split("\n")[0].strip()
         if found.returncode or not who:
             return refused("of a key that is not known")
-        verified = _ssh_keygen(["-Y", "verify", "-I", who, *arguments], sums.read_bytes())
+        verified = _ssh_keygen(["-Y", "verify", "-I", who, *arguments], read_bytes(sums))
     except (OSError, subprocess.TimeoutExpired) as error:
         return refused(f"not checked: ssh-keygen does not run here ({error})")
     if verified.returncode:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from reports.verification.finding import Finding
+from reports.verification.regular_file import read_bytes
 
 WEAKNESSES: Final = "weaknesses.toml"
 _FIELDS: Final = {"where", "what", "got", "why"}
@@ -37,7 +38,7 @@ def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
     path = version / WEAKNESSES
     if not path.is_file():
         return ()
-    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("weakness", [])
+    entries = tomllib.loads(read_bytes(path).decode()).get("weakness", [])
     for index, entry in enumerate(entries):
         if entry.keys() != _FIELDS or not all(isinstance(text, str) and text.strip() for text in entry.values()):
             raise ValueError(f"weakness {index + 1} needs {', '.join(sorted(_FIELDS))}, each a text")

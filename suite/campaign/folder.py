@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import CampaignError, StoreError
+from suite.files.input_file import open_at_once
 from suite.records import store
 from suite.records.folders import ALONE, CAMPAIGN_FILE, CASES, RAW, TWINS, json_files
 from suite.schema.case_suffixes import PROBE_SUFFIX
@@ -74,7 +75,7 @@ def locked(root: Path) -> Iterator[Folder]:
     require_identity(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        lock = (root / ".lock").open("w")
+        lock = open(root / ".lock", "w", opener=open_at_once)  # noqa: SIM115  (closed below)
     except OSError as error:
         raise CampaignError(
             f"The results folder {root} cannot be written: {error.strerror}. Choose another with --out."

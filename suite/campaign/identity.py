@@ -18,6 +18,7 @@ from pydantic import Field
 from suite.campaign.folder import Folder, locked, require_identity
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError
+from suite.files.input_file import read_input
 from suite.files.json_file import fault_of, parsed, replace_json
 from suite.records.folders import CAMPAIGN_FILE
 from suite.schema.rank_variables import recorded
@@ -54,7 +55,7 @@ def read(path: Path) -> dict[str, Any]:
         CampaignError: it cannot be read.
     """
     try:
-        found = parsed(path.read_bytes())
+        found = parsed(read_input(path))
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
     except ValueError as error:

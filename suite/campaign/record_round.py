@@ -19,6 +19,7 @@ from suite.campaign import cases
 from suite.campaign.folder import Folder
 from suite.errors import LabscaleError, StoreError
 from suite.external.machine import capture
+from suite.files.input_file import read_input
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
 from suite.launch.manifests.image_digest import digest_of
@@ -86,8 +87,7 @@ def _ended_by(run_dir: Path, exit_code: int) -> tuple[EndedBy | None, str | None
 
 def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
     try:
-        text = (run_dir / "case.json").read_text(encoding="utf-8")
-        case = TypeAdapter(Case).validate_json(text)
+        case = TypeAdapter(Case).validate_json(read_input(run_dir / "case.json"))
         round_index = int(run_dir.name.removeprefix("r"))
     except (OSError, ValueError, ValidationError) as error:
         raise StoreError(f"{run_dir} is not the directory of a round: {error}") from error

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from suite.errors import WorkerEnvironmentError
+from suite.files.input_file import open_at_once
 from suite.files.input_text import fault_of_path
 
 
@@ -62,7 +63,7 @@ def locked(path: Path, on_message: Callable[[str], None]) -> Iterator[None]:
     Raises:
         WorkerEnvironmentError: the file system has no locks, as Lustre and NFS may be mounted.
     """
-    with path.open("w") as file:
+    with open(path, "w", opener=open_at_once) as file:
         try:
             _lock(file, path, on_message)
         except OSError as error:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from suite.errors import StoreError
+from suite.files.input_file import read_input
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _SHOWN: Final = 3  # wrong places that a message names
@@ -28,7 +29,7 @@ def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
         StoreError: it cannot be read, or does not have this shape.
     """
     try:
-        return TypeAdapter(shape).validate_json(path.read_bytes())
+        return TypeAdapter(shape).validate_json(read_input(path))
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -52,7 +53,7 @@ def read_json_lines[T](path: Path, shape: TypeAdapter[T]) -> tuple[list[T], str 
     """
     found: list[T] = []
     corrupt = None
-    *lines, last = path.read_bytes().split(b"\n")
+    *lines, last = read_input(path).split(b"\n")
     for number, line in enumerate((*lines, last) if last else lines, start=1):
         try:
             found.append(shape.validate_json(line))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import WorkerEnvironmentError
+from suite.files.input_file import open_input, read_input
 
 DAMAGED: Final = "damaged"  # a folder in the cache
 WARM: Final = "warm"  # another
@@ -91,7 +92,7 @@ def _problem(path: Path) -> str | None:
 
 def _meta_problem(path: Path) -> str | None:
     try:
-        is_whole = isinstance(json.loads(path.read_bytes()), dict)
+        is_whole = isinstance(json.loads(read_input(path)), dict)
     except (ValueError, RecursionError):
         is_whole = False
     return None if is_whole else "is not JSON"
@@ -99,7 +100,7 @@ def _meta_problem(path: Path) -> str | None:
 
 def _elf_problem(path: Path) -> str | None:
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_input(path) as file:
         try:
             magic, segments_at, sections_at, segment, num_segments, section, num_sections, names = _ELF_HEADER.unpack(
                 file.read(_ELF_HEADER.size)
@@ -120,7 +121,7 @@ def _elf_problem(path: Path) -> str | None:
 
 
 def _ptx_problem(path: Path) -> str | None:
-    text = path.read_bytes().rstrip(b"\0\n\t ")  # Warp keeps the compiler's final zero
+    text = read_input(path).rstrip(b"\0\n\t ")  # Warp keeps the compiler's final zero
     is_whole = b".address_size" in text and text.count(b"{") == text.count(b"}") and text[-1] in _PTX_ENDINGS
     return None if is_whole else "is cut short"
 

@@ -11,6 +11,7 @@ from threading import Event
 from typing import Final
 
 from suite.errors import StoreError
+from suite.files.input_file import open_input
 from suite.matrix.plan import EMPTY_CACHE
 from suite.records.rank_file import rank_path, rank_paths
 from suite.records.telemetry.file import TELEMETRY_FILE
@@ -103,9 +104,9 @@ class Watch:
         return None
 
     def _count_iterations(self) -> None:
-        if self._on_progress is None or not self._paths[0].exists():
+        if self._on_progress is None or not self._paths[0].is_file():
             return
-        with self._paths[0].open("rb") as stream:
+        with open_input(self._paths[0]) as stream:
             stream.seek(self._read_bytes)
             whole_lines = stream.read().rpartition(b"\n")[0]
         self._read_bytes += len(whole_lines)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import Interrupted, StoreError
+from suite.files.input_file import read_text
 from suite.files.wording import counted, listed
 from suite.matrix.catalog import load_catalog
 from suite.records.failure import find_failure
@@ -93,7 +94,7 @@ def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> T
     logs = {}
     for file in files:
         with suppress(OSError):
-            logs[file.rank] = nccl_log_path(run_dir, file.rank).read_text(encoding="utf-8", errors="replace")
+            logs[file.rank] = read_text(nccl_log_path(run_dir, file.rank))
     return transport_of(record, files, logs)
 
 

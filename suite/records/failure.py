@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from suite.files.input_file import read_text
 from suite.records.network.clocks import failed_at_s
 from suite.records.rank_file import RankFile
 
@@ -81,7 +82,7 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
     silent = [
         (exit_, log.parent)
         for log in logs
-        for exit_ in rank_exits(_read_text(log))
+        for exit_ in rank_exits(read_text(log))
         if exit_.rank not in {rank for rank, _ in errors}
     ]
     ended = {file.rank for file in files if file.end}
@@ -121,9 +122,5 @@ def _quoted(source: str, last_lines: str) -> str:
 
 
 def _last_lines(path: Path) -> str:
-    lines = [line.rstrip() for line in _read_text(path).splitlines() if not _RULER.fullmatch(line)]
+    lines = [line.rstrip() for line in read_text(path).splitlines() if not _RULER.fullmatch(line)]
     return "\n".join(lines[-STDERR_LINES:])
-
-
-def _read_text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
 
+from suite.files.input_file import open_input
 from suite.files.json_file import read_json_lines
 from suite.schema.record import CheckResult, Scalar
 
@@ -169,10 +170,10 @@ def nccl_log_path(run_dir: Path, rank: int) -> Path:
 def read_start(path: Path) -> Start | None:
     """Read the first line while the rank runs; None until the line is complete, or if it is another event."""
     try:
-        with path.open("rb") as stream:
+        with open_input(path) as stream:
             line = stream.readline()
         event = _EVENT.validate_json(line) if line.endswith(b"\n") else None
-    except (FileNotFoundError, ValidationError):  # ``collect`` reports what is wrong with a file
+    except (OSError, ValidationError):  # ``collect`` reports what is wrong with a file
         return None
     return event if isinstance(event, Start) else None
 

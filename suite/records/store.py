@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import StoreError
+from suite.files.input_file import read_input
 from suite.records import validation
 from suite.records.folders import case_files
 from suite.replay.session import replay
@@ -200,7 +201,7 @@ def _layout(value: Any, indent: str = "\n") -> str:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_input(path)
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
 

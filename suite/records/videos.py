@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import StoreError
+from suite.files.input_file import read_input
 from suite.files.json_file import read_json, replace_json
 
 FOLDER: Final = "videos"
@@ -76,7 +77,7 @@ def files_of_videos(root: Path) -> list[Path]:
 
 def _is_intact(root: Path, case_id: str, video: Video) -> bool:
     expected = {video_path(root, case_id): video.sha256, poster_path(root, case_id): video.poster_sha256}
-    return all(path.is_file() and _sha256(path.read_bytes()) == sha256 for path, sha256 in expected.items())
+    return all(path.is_file() and _sha256(read_input(path)) == sha256 for path, sha256 in expected.items())
 
 
 def _sha256(content: bytes) -> str:

@@ -1,6 +1,7 @@
 """The architecture, as tests: which file may import what, and that everything is small and says nothing it must not."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,10 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = ("verification", "analysis", "sets", "accept", "display", "topics", "site", "submit", "__main__")
+# Of the verifier: they read what git has.
+FILES_OF_THE_CHECKOUT = (
+    "figures/references.py", "pages/others/published_tables.py", "pages/overview/planned.py", "readme.py",
+)  # fmt: skip
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -204,6 +209,17 @@ def test_files_stay_small() -> None:
     """A file seldom has over 300 lines. Split it by what it is about."""
     lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in FILES}
     assert {name: length for name, length in lengths.items() if length > 380} == {}
+
+
+def test_files_of_campaigns_and_results_are_read_by_the_two_readers_of_regular_files() -> None:
+    """``suite.files.input_file`` and ``reports.verification.regular_file``: any other read may hang at a pipe."""
+    raw = re.compile(r"\.read_(?:bytes|text)\(|\.open\(\"r")
+    folders = ("suite/campaign/", "suite/records/", "suite/commands/", "reports/sets/", "reports/verification/")
+    found = [path.relative_to(ROOT).as_posix() for path in FILES if raw.search(path.read_text())]
+    assert [name for name in found if name.startswith(folders)] == [
+        "reports/sets/version.py",  # what the process that started this one wrote
+        *("reports/verification/" + name for name in FILES_OF_THE_CHECKOUT),
+    ]
 
 
 def test_no_vague_module_names() -> None:

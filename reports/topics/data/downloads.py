@@ -15,6 +15,7 @@ from reports.topics.data.stored_files import with_env_checks
 from reports.verification.hashes import SUMS
 from reports.verification.samples.stored_version import PAGE_FIGURES
 from reports.verification.weaknesses import WEAKNESSES
+from suite.files.input_file import read_input
 
 DATA_FOLDER: Final = "data"
 CSV_NAME: Final = "cases.csv"
@@ -26,14 +27,14 @@ def files(version: Version) -> dict[str, dict[str, bytes]]:
     groups = {"All cases in one table": _of_all(version)} if version.sets else {}
     for one in with_env_checks(version):
         paths = {**one.files, **({SUMS: one.sums} if one.sums else {})}
-        groups[one.title] = {f"{one.name}/{name}": path.read_bytes() for name, path in paths.items()}
+        groups[one.title] = {f"{one.name}/{name}": read_input(path) for name, path in paths.items()}
     return groups
 
 
 def _of_all(version: Version) -> dict[str, bytes]:
     """The published figures, and the list of weaknesses, without which a check of these files would name them again."""
     stored = [version.folder / name for name in (PAGE_FIGURES, WEAKNESSES)]
-    known = {path.name: path.read_bytes() for path in stored if path.is_file()}
+    known = {path.name: read_input(path) for path in stored if path.is_file()}
     return {CSV_NAME: cases_csv(version).encode(), FILE: text(version).encode(), **known}
 
 

@@ -17,6 +17,7 @@ from reports.topics.history.comparison import Comparison, compare
 from reports.verification.command import verify
 from reports.verification.first import Verified
 from suite.errors import LabscaleError
+from suite.files.input_file import read_input
 from suite.records.store import load_results
 from suite.schema.record import CaseResult
 
@@ -129,4 +130,4 @@ def _sha256(folder: Path) -> str:
 def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
+            yield path.relative_to(folder).as_posix(), read_input(path)

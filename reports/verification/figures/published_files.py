@@ -9,6 +9,7 @@ from typing import Final
 from reports.verification.figures.published import VERDICTS, compared_with, figures_of
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing, not_compared
 from reports.verification.hashes import is_version
+from reports.verification.regular_file import read_bytes
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import world_size
 from reports.verification.samples.set_folder import StoredSet
@@ -74,7 +75,7 @@ def _check_json(path: Path, where: str, expected: Expected, _: Sequence[StoredSe
 
 def _check_csv(path: Path, where: str, expected: Expected, sets: Sequence[StoredSet]) -> Iterator[Finding]:
     """Check every column of every case; whose a set is cannot be known without ``report.toml``, as in a download."""
-    lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    lines = list(csv.DictReader(read_bytes(path).decode().splitlines()))
     rows = {(line["set"], line["case_id"]): line for line in lines}
     cases = {(_name(one, path.parent), stored.case_id): (one, stored) for one in sets for stored in one.of_report}
     yield from differing(where, "the list of its cases", sorted(rows), sorted(cases), next_step=_BUILD_AGAIN)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reports.verification.finding import Json, counted
+from reports.verification.regular_file import read_bytes
 
 # 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``. 5: cases ``deterministic``,
 # ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``, and ranks what Warp compiled.
@@ -72,7 +73,7 @@ BENCHMARK: Final = _fields(
 def read_json(path: Path) -> Any:
     """Raise ValueError for a file that is not JSON, has NaN or infinity, or has a field twice in one object."""
     try:
-        return json.loads(path.read_bytes(), parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
+        return json.loads(read_bytes(path), parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from reports.verification.finding import Json
+from reports.verification.regular_file import read_bytes
 from reports.verification.samples.bundles import BUNDLES
 from reports.verification.samples.case_file import CASES
 from reports.verification.samples.set_folder import StoredSet
@@ -105,4 +106,4 @@ def contributors_of(folder: Path) -> dict[str, str]:
 
 def _entries(folder: Path) -> list[Json]:
     path = folder / MANIFEST
-    return tomllib.loads(path.read_text(encoding="utf-8")).get("set", []) if path.is_file() else []
+    return tomllib.loads(read_bytes(path).decode()).get("set", []) if path.is_file() else []

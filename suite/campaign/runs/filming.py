@@ -15,6 +15,7 @@ from suite.campaign.runs.rounds import run_uncounted
 from suite.campaign.runs.training import Run
 from suite.campaign.state import Campaign
 from suite.errors import LabscaleError, StoreError, UsageError
+from suite.files.input_file import read_input
 from suite.files.json_file import read_json
 from suite.files.wording import counted
 from suite.install.task_pictures import VIEWS
@@ -138,7 +139,7 @@ def _keep_video(run: Run, root: Path) -> None:
     again = f"Remove {run.run_dir} and run the same command again."
     facts = read_json(run.run_dir / FACTS_FILE, Facts, next_step=again)
     try:
-        video, poster = ((run.run_dir / name).read_bytes() for name in (VIDEO_FILE, POSTER_FILE))
+        video, poster = (read_input(run.run_dir / name) for name in (VIDEO_FILE, POSTER_FILE))
     except OSError as error:
         raise StoreError(f"{error.filename} cannot be read: {error.strerror}. {again}") from error
     if facts is None:

@@ -16,6 +16,7 @@ from suite.env_check.report import read as read_report
 from suite.errors import UsageError
 from suite.external.program import ProgramRun, run_program
 from suite.external.ssh import FAILED, ssh_argv
+from suite.files.input_file import read_text
 
 TIMEOUT_S: Final = 300.0
 CONNECT_TIMEOUT_S: Final = 10
@@ -115,8 +116,8 @@ def _may_have_been_ended(answer: Report | NodeFailure) -> bool:
 
 def _written(node: str, run: ProgramRun, folder: Path) -> Report | NodeFailure:
     output, errors = folder / f"{node}.json", folder / f"{node}.txt"
-    said = (errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else "") or run.stderr
-    text = output.read_text(encoding="utf-8") if output.exists() else None
+    said = (read_text(errors) if errors.exists() else "") or run.stderr
+    text = read_text(output) if output.exists() else None
     return _answer(node, text, run, said, program="srun")
 
 

@@ -20,6 +20,7 @@ from suite.external import container_owner
 from suite.external.container_spec import GPU_CAPABILITIES, ContainerSpec, Gpus, ImageFacts, Limit, Mount
 from suite.external.docker_engine import Container, Engine
 from suite.external.nvml.visible import whole_uuids
+from suite.files.input_file import read_text
 from suite.launch.images import eula
 from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
@@ -95,7 +96,7 @@ def run(
     watch.look()
     if ended_by is None and exit_code in CANNOT_EXECUTE:
         raise ContainerError(
-            f"The image {image.image_id} cannot start {launch.argv[0]}: {(run_dir / LOG).read_text().strip()}. Take "
+            f"The image {image.image_id} cannot start {launch.argv[0]}: {read_text(run_dir / LOG).strip()}. Take "
             "the worker's Python of the image, which its label labscale.worker-python names."
         )
     return LaunchResult(

@@ -10,6 +10,7 @@ from pathlib import Path
 from suite.env_check.nodes.differences import differences
 from suite.env_check.report import Report
 from suite.env_check.report import read as read_report
+from suite.files.input_file import read_text
 
 
 def compare(paths: Sequence[Path]) -> Iterator[str]:
@@ -17,12 +18,12 @@ def compare(paths: Sequence[Path]) -> Iterator[str]:
     reports: dict[str, Report] = {}
     for path in paths:
         try:
-            report = read_report(path.read_text(encoding="utf-8") if path.exists() else "")
+            report = read_report(read_text(path) if path.exists() else "")
             name = report.host if report.host not in reports else f"{report.host} ({path.stem})"
             reports[name] = report
         except ValueError as error:
             errors = path.with_suffix(".txt")
-            lines = errors.read_text(encoding="utf-8").strip().splitlines() if errors.exists() else []
+            lines = read_text(errors).strip().splitlines() if errors.exists() else []
             yield f"{path.stem}: {error}; last: {lines[-1] if lines else 'no message'}"
     yield from map(str, differences(reports))
 

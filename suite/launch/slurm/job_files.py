@@ -7,6 +7,8 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from suite.errors import SchedulerError
+from suite.files.input_file import read_input, read_text
+from suite.files.json_file import explained
 from suite.launch.slurm.script import DIFFERENCES, END, JOB
 from suite.launch.watch import LOG
 
@@ -62,14 +64,14 @@ def ended_by_itself(run_dir: Path) -> bool:
 def why_untrained(run_dir: Path) -> str:
     """Why a job did not train: its nodes differ, or could not be compared; and what to do."""
     found = run_dir / DIFFERENCES
-    differences = found.read_text(encoding="utf-8").strip() if found.exists() else ""
+    differences = read_text(found).strip() if found.is_file() else ""
     anyway = "or train all the same with --ignore-env-check."
     if differences:
         return (
             f"has nodes that differ, and did not train:\n{differences}\n"
             f"Keep one of them out (--sbatch-option exclude=NODE), {anyway}"
         )
-    last_words = (run_dir / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+    last_words = read_text(run_dir / LOG).strip().splitlines()[-3:]
     return "\n".join(
         (
             f"did not train: what compares its nodes could not run. The end of {run_dir / LOG}:",
@@ -80,11 +82,10 @@ def why_untrained(run_dir: Path) -> str:
 
 
 def _read[T](adapter: TypeAdapter[T], path: Path, next_step: str) -> T | None:
-    if not path.exists():
-        return None
     try:
-        return adapter.validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "document"
-        raise SchedulerError(f"{path} is not readable: {where}: {first['msg']}. {next_step}") from error
+        return adapter.validate_json(read_input(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        why = explained(error) if isinstance(error, ValidationError) else error.strerror
+        raise SchedulerError(f"{path} is not readable: {why}. {next_step}") from error

@@ -6,6 +6,7 @@ from typing import Final
 
 from suite.errors import SchedulerError
 from suite.external import slurm
+from suite.files.input_file import read_text
 from suite.files.paths import ROOT
 from suite.files.wording import last_lines
 from suite.launch.nodes.facts import NodeFacts, read
@@ -79,6 +80,6 @@ def look_at_a_node(
 
 def _kept(path: Path) -> NodeFacts:
     try:
-        return read(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return read(read_text(path))
+    except (OSError, ValueError) as error:
         raise SchedulerError(f"{path} is not readable: {error}. Delete it, and a node is asked again.") from error

@@ -1,10 +1,31 @@
-"""Files that are named by a user: which are read."""
+"""Files that a user, a run or another machine wrote: which are read."""
 
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from suite.files.input_file import read_input
+from reports.__main__ import main as reports
+from suite.__main__ import main as suite
+from suite.files.input_file import LARGEST_BYTES, read_input
+from suite.files.paths import ROOT
+
+SET = ROOT / "reports/results/2026.12/h200-physx"
+CASE = "cases/ant-physics/rsl_rl-kitless-n1024-1x1.json"
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(LARGEST_BYTES + 1)
+
+
+UNREADABLE: dict[str, Callable[[Path], None]] = {
+    "Not a regular file": os.mkfifo,
+    "Not a regular file.": lambda path: path.symlink_to("/dev/zero"),
+    "Larger than 2": sparse,
+}
 
 
 def test_a_file_is_read_whole_up_to_a_size(tmp_path: Path) -> None:
@@ -16,8 +37,31 @@ def test_a_file_is_read_whole_up_to_a_size(tmp_path: Path) -> None:
         read_input(path, largest_bytes=2**20)
 
 
-def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="Not a regular file"):
-        read_input(Path("/dev/zero"))
-    with pytest.raises(IsADirectoryError):
-        read_input(tmp_path)
+@pytest.mark.parametrize("why", UNREADABLE)
+@pytest.mark.parametrize(
+    ("session", "exit_code"), [("verify", 16), ("report", 14), ("compare", 14), ("export", 14), ("accept", 14)]
+)
+def test_a_pipe_a_device_and_a_file_without_end_are_no_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], why: str, session: str, exit_code: int
+) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(SET, results)
+    (results / CASE).unlink()
+    UNREADABLE[why](results / CASE)
+    others = {"compare": [str(SET)], "export": ["--format", "csv"]}.get(session, [])
+    assert reports(session, [str(results), *others]) == exit_code
+    assert f"{results / CASE} cannot be read: {why}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("why", UNREADABLE)
+@pytest.mark.parametrize("name", ["campaign.json", "raw/ant/rsl_rl/r0/record.json", ".lock"])
+def test_a_campaign_whose_file_is_a_pipe_or_a_device_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], why: str, name: str
+) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "raw").mkdir(exist_ok=True)
+    if name != "campaign.json":
+        (tmp_path / "campaign.json").write_text("{}")
+    UNREADABLE[why](tmp_path / name)
+    assert suite(["store", str(tmp_path)]) in (13, 14)  # and it ends
+    assert str(tmp_path) in capsys.readouterr().err
