@@ -10,17 +10,16 @@ from typing import Final
 from suite.errors import Interrupted, StoreError
 from suite.files.input_file import read_text
 from suite.files.wording import counted, listed
-from suite.matrix.catalog import load_catalog
 from suite.records.failure import find_failure
-from suite.records.learning_check import check_learning, mean_over_ranks
 from suite.records.network.clocks import apart, node_clocks
 from suite.records.network.transport import transport_of
+from suite.records.rank_checks import checks_from_outside
 from suite.records.rank_file import End, RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.records.redaction import public
 from suite.records.soundness import LARGEST, fault_of_record
 from suite.records.telemetry.of_round import read_round
 from suite.schema.launch_result import LaunchResult
-from suite.schema.record import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord, Scalar
+from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, Outcome, RankRecord, RunRecord, Scalar
 from suite.schema.transport import Transport
 
 _REQUIRED_COLUMN: Final = "iteration_time_s"
@@ -47,6 +46,8 @@ def collect(
         raise Interrupted(f"{run_dir}: the round was ended before it finished. Run the same command again to resume.")
     try:
         files = [read_rank_file(rank, path) for rank, path in rank_paths(run_dir).items()]
+        for file in files:
+            file.validity += checks_from_outside(run_dir, case, environment, file, files)
         outcome, reason = _verdict(run_dir, case, files, result)
     except OSError as error:
         raise StoreError(f"cannot read {error.filename or run_dir}: {error.strerror}. Run this round again.") from error
@@ -60,7 +61,7 @@ def collect(
         wall_time_s=result.wall_time_s,
         environment=environment,
         argv=tuple(argv),
-        ranks=tuple(_rank_record(file, case, files) for file in files),
+        ranks=tuple(_rank_record(file, case) for file in files),
         image_digest=result.image_digest,
         workload=next((file.workload for file in files if file.workload is not None), None),
         clocks=node_clocks(case, files),
@@ -156,8 +157,8 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
         yield from _rank_faults(case, file)
     yield from filter(None, [apart(case, files, node_clocks(case, files))])
     yield from _workload_faults(files)
-    for file in files:
-        yield from _validity_faults(case, file, files)
+    failed = ((file.rank, check) for file in files for check in file.validity if check.verdict == "failure")
+    yield from (f"rank {rank}: {check.name}: {check.found} ({check.fault})" for rank, check in failed)
     digests = {file.rank: file.end.parameters_sha256 for file in files if file.end and file.end.parameters_sha256}
     if len(set(digests.values())) > 1 and case.trainings_per_gpu == 1:
         each = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
@@ -204,22 +205,7 @@ def workload_differences(one: Mapping[str, Scalar], other: Mapping[str, Scalar])
     )
 
 
-def _validity(case: Case, file: RankFile, files: Sequence[RankFile]) -> tuple[CheckResult, ...]:
-    """Return the rank's own checks, and for rank 0 the check of what all ranks learned."""
-    if file.rank != 0 or not file.iterations:
-        return file.validity
-    references = load_catalog().learning_references(case.task, case.rl_library)
-    rewards = mean_over_ranks([event.samples.get("reward_mean") for event in each.iterations] for each in files)
-    return (*file.validity, check_learning(case, rewards, references))
-
-
-def _validity_faults(case: Case, file: RankFile, files: Sequence[RankFile]) -> Iterator[str]:
-    for check in _validity(case, file, files):
-        if check.verdict == "failure":
-            yield f"rank {file.rank}: {check.name}: {check.found} ({check.fault})"
-
-
-def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankRecord:
+def _rank_record(file: RankFile, case: Case) -> RankRecord:
     end = file.end or End(event="end")
     seen = dict.fromkeys(column for event in file.iterations for column in event.samples)
     columns: list[str] = [column for column in SAMPLE_COLUMNS if column in seen]
@@ -230,7 +216,7 @@ def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankR
         phases_s={phase.name: phase.duration_s for phase in file.phases},
         settings=file.settings,
         samples={column: tuple(_kept(event.samples.get(column)) for event in file.iterations) for column in columns},
-        validity=_validity(case, file, files),
+        validity=file.validity,
         parameters_sha256=end.parameters_sha256,
         peak_memory_gb=end.peak_memory_gb,
         kernels_compiled=end.kernels_compiled,

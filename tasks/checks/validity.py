@@ -1,4 +1,4 @@
-"""Whether a rank did the work that its case states: the physics stays finite, and the pictures show it.
+"""Whether a rank did the work that its case states: physics dropped nothing and stays finite, and pictures show it.
 
 It runs after training, when nothing is measured any more. The environment is reset. Then the objects of one environment
 after the other are moved (the marker): only its own picture may change. Then a few steps with random actions must
@@ -82,7 +82,8 @@ def check(running: Simulation) -> list[CheckResult]:
     env = running.env.unwrapped
     views = views_of(env)
     with torch.inference_mode():  # rsl_rl's environments have tensors of this mode
-        results = [_judged("physics state after training", "physics", partial(check_state, env))]
+        results = [] if running.overflow is None else [running.overflow.check()]
+        results.append(_judged("physics state after training", "physics", partial(check_state, env)))
         env.reset()
         for view in views:
             results.append(_judged(f"{view.name} form", "cameras", partial(check_form, view)))

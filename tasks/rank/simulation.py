@@ -14,6 +14,7 @@ from tasks.assets.missing_asset import missing_asset_named
 from tasks.film import watching
 from tasks.rank import determinism, overrides
 from tasks.rank.context import RankContext
+from tasks.rank.overflow import Overflow, watch
 from tasks.rank.process_group import Ranks
 from tasks.rank.timing import IterationTimer
 
@@ -23,12 +24,13 @@ class Simulation:
     """A running Isaac Lab environment with its configuration.
 
     ``env`` is the Gymnasium environment, not yet wrapped for a library; ``env_cfg`` and ``agent_cfg`` are Isaac Lab's
-    own objects after presets and overrides.
+    own objects after presets and overrides. ``overflow`` is None without MuJoCo Warp.
     """
 
     env: Any
     env_cfg: Any
     agent_cfg: Any
+    overflow: Overflow | None = None
 
 
 def register_all() -> None:
@@ -102,7 +104,8 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
             env = gym.make(case.task, cfg=env_cfg)
         cleanup.callback(env.close)
         cleanup.enter_context(_timed(env.unwrapped.sim, context.timer))
-        yield Simulation(env=env, env_cfg=env_cfg, agent_cfg=agent_cfg)
+        overflow = watch(env.unwrapped.sim, context.timer)
+        yield Simulation(env=env, env_cfg=env_cfg, agent_cfg=agent_cfg, overflow=overflow)
 
 
 @contextmanager

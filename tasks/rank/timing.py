@@ -191,6 +191,7 @@ class IterationTimer:
         self.all_reduce = Collective(self._marks, "all_reduce", ranges)
         self._sections = (self.environment_step, self.simulate, self.render, self.inference, self.all_reduce)
         self.iterations = 0
+        self.after_iteration: Callable[[], None] | None = None  # not timed; must not wait for the device
         self.samples: list[dict[str, float | None]] = []
         self.clock_zero_s = time.perf_counter()
         log.write("clock", zero_monotonic_s=self.clock_zero_s)  # all processes of a host share this clock
@@ -244,6 +245,8 @@ class IterationTimer:
         if self._turns.are_kept:
             self.samples[-1]["turn"] = self._turn
         self._marks.recycle()
+        if self.after_iteration is not None:
+            self.after_iteration()
 
     def write(self, learning: Mapping[str, float | None]) -> None:
         """Write the iteration that just ended, with ``learning``: the library's rewards and times."""

@@ -39,7 +39,7 @@ ALLOWED = {
         "suite.schema.rank_variables", "suite.schema.record", "suite.schema.transport", "suite.schema.turns",
         "suite.errors", "suite.external.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks",
         "warp", "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",
-        "gymnasium", "newton", "pxr", "PIL",
+        "gymnasium", "mujoco_warp", "newton", "pxr", "PIL",
     },
     "reports/": {
         "suite.schema", "suite.statistics", "suite.errors", "suite.records", "suite.files", "suite.__version__",

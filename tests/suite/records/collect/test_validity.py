@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from suite.matrix.catalog import Catalog, LearningReference
+from suite.schema.record import Gpu
 from tests.fixtures.results.rank_events import Events, RankFiles, end, head, iterations, whole
 
 
@@ -136,3 +137,93 @@ def test_learning_worse_than_the_reference_is_invalid(
     if said is not None:
         assert record.reason
         assert record.reason.endswith(f"the reward is {said}; at least 5 is known of iteration 3 (learns_worse)")
+
+
+PHYSX = "[Error] [omni.physx.plugin] PhysX error: "
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (
+            (
+                f"{PHYSX}The application needs to increase PxGpuDynamicsMemoryConfig::foundLostPairsCapacity to 16790 "
+                ", otherwise, the simulation will miss interactions"
+            ),
+            "PxGpuDynamicsMemoryConfig::foundLostPairsCapacity",
+        ),
+        (
+            (
+                "the application need to increase the PxgDynamicsMemoryConfig::totalAggregatePairsCapacity parameter "
+                "to 9, otherwise the simulation will miss interactions"
+            ),
+            "PxgDynamicsMemoryConfig::totalAggregatePairsCapacity",
+        ),
+        (f"{PHYSX}Patch buffer overflow detected, please increase its size to at least 266360", "Patch buffer"),
+        ("Contact buffer overflow detected, please increase its size in the scene desc!", "Contact buffer"),
+        (
+            (
+                f"{PHYSX}PxGpuDynamicsMemoryConfig::collisionStackSize buffer overflow detected, please increase its "
+                "size to at least 67108864 in the scene desc! Contacts have been dropped."
+            ),
+            "PxGpuDynamicsMemoryConfig::collisionStackSize",
+        ),
+        ("Collision stack overflow detected", "Collision stack"),
+        (
+            (
+                "Particle system contact buffer overflow detected, please increase "
+                "PxGpuDynamicsMemoryConfig::maxParticleContacts to at least 4096"
+            ),
+            "Particle system contact buffer",
+        ),
+        (
+            (
+                "Reached limit set by PxSceneDesc::maxNbContactDataBlocks - ran out of buffer space for narrow phase. "
+                "Either accept dropped contacts or increase buffer size allocated for narrow phase."
+            ),
+            "PxSceneDesc::maxNbContactDataBlocks",
+        ),
+        ("Warning: Broad phase pair buffer overflowed 12 > 10.", "Broad phase pair buffer"),
+        ("Number of Newton contacts (9) exceeded MJWarp limit (4). Increase nconmax.", "nconmax"),
+    ],
+)
+@pytest.mark.parametrize("log", ["stdout.log", "stderr.log"])
+def test_a_full_buffer_in_a_log_makes_the_round_invalid(line: str, name: str, log: str, rank_files: RankFiles) -> None:
+    for rank in (0, 1):
+        rank_files.rank(rank, whole(rank))
+        rank_files.log(
+            f"attempt_0/{rank}/{log}", "renderer.plugin: buffer overflow\n" if rank == 0 else f"{line}\n" * 3
+        )
+    record = rank_files.collect()
+    assert record.outcome == "invalid"
+    assert record.reason
+    assert record.reason.startswith(f"rank 1: full buffers of the physics: {name} (3 messages): ")
+    assert record.reason.endswith("(contacts_or_constraints_dropped)")
+    assert [check.fault for check in record.ranks[1].validity] == ["contacts_or_constraints_dropped"]
+
+
+@pytest.mark.parametrize(
+    ("ran_on", "machine", "outcome"),
+    [
+        ("NVIDIA H200", ("NVIDIA H200",), "completed"),
+        ("NVIDIA H200", (), "completed"),  # what launched it sees no GPU
+        (None, ("NVIDIA H200",), "completed"),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", ("NVIDIA A100-SXM4-40GB",), "completed"),
+        ("NVIDIA A100-SXM4-80GB", ("NVIDIA H200", "NVIDIA H200"), "invalid"),
+        ("NVIDIA H100 NVL", ("NVIDIA H100",), "invalid"),
+    ],
+)
+def test_a_gpu_that_the_machine_does_not_have_makes_the_round_invalid(
+    ran_on: str | None, machine: tuple[str, ...], outcome: str, rank_files: RankFiles
+) -> None:
+    gpus = tuple(Gpu(index=i, name=name, memory_gb=None, compute_capability=None) for i, name in enumerate(machine))
+    rank_files.environment = replace(rank_files.environment, gpus=gpus)
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, [*whole(1), {"event": "settings", "settings": {"gpu_name": ran_on}}])
+    record = rank_files.collect()
+    assert record.outcome == outcome
+    if outcome == "invalid":
+        assert record.reason == (
+            f"rank 1: model of the GPU: it ran on {ran_on}, and the machine that was described has "
+            f"{len(machine)} x {machine[0]}; run on one kind of node (gpu_not_of_this_machine)"
+        )
