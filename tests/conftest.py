@@ -1,6 +1,6 @@
 """Fixtures that several test modules share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -130,12 +130,13 @@ def plain_case_files(monkeypatch: pytest.MonkeyPatch) -> dict[Path, CaseResult]:
     """Stored cases kept in memory: a pytest session for each would take most of the time of tests that store many."""
     written: dict[Path, CaseResult] = {}
 
-    def write_case(result: CaseResult, path: Path) -> None:
-        assert not path.exists(), "stored twice"
-        written[path] = result
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+    def write_cases(results: Mapping[Path, CaseResult]) -> None:
+        for path, result in results.items():
+            assert not path.exists(), "stored twice"
+            written[path] = result
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
 
-    monkeypatch.setattr(store, "write_case", write_case)
+    monkeypatch.setattr(store, "write_cases", write_cases)
     monkeypatch.setattr(store, "read_case", lambda path: written[path])
     return written

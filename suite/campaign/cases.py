@@ -14,7 +14,7 @@ from suite.files.wording import counted
 from suite.records import store
 from suite.records.folders import PLAN_FILE
 from suite.schema.record import Case, CaseResult, PlannedCase, RunRecord
-from suite.statistics.aa_noise import baseline_of
+from suite.statistics.aa_noise import baseline_of, first_of_kind
 from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
 
 
@@ -42,7 +42,7 @@ def decision(campaign: Campaign, ended: Sequence[RunRecord], baseline: Sequence[
 
 def baseline_records(campaign: Campaign, folder: Folder, case: Case) -> tuple[RunRecord, ...]:
     """The finished rounds of the case that ``case`` is compared with; () for a baseline itself."""
-    baseline = baseline_of(case, [item.case for item in campaign.planned])
+    baseline = baseline_of(case, first_of_kind(item.case for item in campaign.planned))
     return () if baseline is None else ended_records(folder, baseline)
 
 
@@ -61,23 +61,37 @@ def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> 
 
 
 def write(folder: Folder, case: Case, records: Sequence[RunRecord], ended_because: str | None) -> CaseResult:
-    """Store a case with these rounds and return it. A case that is stored with the same rounds is left unchanged.
+    """Store one case as ``write_all`` does, and return it."""
+    (result,) = write_all(folder, [CaseResult(case=case, rounds=tuple(records), ended_because=ended_because)])
+    return result
+
+
+def write_all(folder: Folder, results: Sequence[CaseResult]) -> list[CaseResult]:
+    """Store cases and return what is stored of each. A case that is stored with the same rounds is left unchanged.
 
     Raises:
-        StoreError: a stored round is not in ``records``, or a file cannot be read or written.
+        StoreError: a stored round is not in a result, or a file cannot be read or written.
     """
-    path = folder.case_path(case)
-    if path.exists():
-        stored = store.read_case(path)
-        rounds = [record.round for record in records if record.outcome != "skipped"]
-        is_same_end = _is_cut_off(stored.ended_because) == _is_cut_off(ended_because)
-        if is_same_end and [record.round for record in stored.begun] == rounds:
-            return stored
-        _require_rounds(folder, stored, rounds)
-        set_aside(path, "superseded")
-    result = CaseResult(case=case, rounds=tuple(records), ended_because=ended_because)
-    store.write_case(result, path)
-    return result
+    stored = [_stored_alike(folder, result) for result in results]
+    new = [result for result, same in zip(results, stored, strict=True) if same is None]
+    for result in new:
+        set_aside(folder.case_path(result.case), "superseded")
+    store.write_cases({folder.case_path(result.case): result for result in new})
+    return [same or result for result, same in zip(results, stored, strict=True)]
+
+
+def _stored_alike(folder: Folder, result: CaseResult) -> CaseResult | None:
+    """What is stored of the case, if it has the same rounds and end; else None."""
+    path = folder.case_path(result.case)
+    if not path.exists():
+        return None
+    stored = store.read_case(path)
+    rounds = [record.round for record in result.rounds if record.outcome != "skipped"]
+    is_same_end = _is_cut_off(stored.ended_because) == _is_cut_off(result.ended_because)
+    if is_same_end and [record.round for record in stored.begun] == rounds:
+        return stored
+    _require_rounds(folder, stored, rounds)
+    return None
 
 
 def require_raw(campaign: Campaign, folder: Folder) -> None:

@@ -23,7 +23,7 @@ from suite.records import store
 from suite.records.folders import CAMPAIGN_FILE, json_files
 from suite.records.worked import has_speeds
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.aa_noise import baseline_of, twin_pairs
+from suite.statistics.aa_noise import baseline_of, first_of_kind, twin_pairs
 from suite.statistics.stopping_rule import CUT_OFF, Rule, decide
 
 RECORD: Final = "record.json"
@@ -76,10 +76,14 @@ def store_finished(root: Path) -> list[CaseResult]:
         found = _finished(folder)
         if not found:
             raise StoreError(f"No round below {root / 'raw'} has ended, so there is nothing to store.")
-        results = [
-            cases.write(folder, case, records, _why(records, rule, unknown, _of_baseline(case, found)))
-            for case, records in found
-        ]
+        records_of = {case.case_id: records for case, records in found}
+        first_cases = first_of_kind(case for case, _ in found)
+        results = []
+        for case, records in found:
+            baseline = baseline_of(case, first_cases)
+            why = _why(records, rule, unknown, records_of[baseline.case_id] if baseline else ())
+            results.append(CaseResult(case=case, rounds=tuple(records), ended_because=why))
+        results = cases.write_all(folder, results)
         pair_files.write_all(folder)
     return results
 
@@ -123,12 +127,6 @@ def _rule(root: Path) -> tuple[Rule | None, str]:
     except CampaignError:  # then the campaign cannot go on, and what has ended is all there will be
         return None, f": {path.name}, which had the rule, cannot be read"
     return identity.rule_of(whose), ""
-
-
-def _of_baseline(case: Case, found: Sequence[tuple[Case, list[RunRecord]]]) -> list[RunRecord]:
-    """The rounds of the case that ``case`` is compared with; [] for a baseline itself."""
-    baseline = baseline_of(case, [each for each, _ in found])
-    return [record for each, records in found if each == baseline for record in records]
 
 
 def _why(records: Sequence[RunRecord], rule: Rule | None, unknown: str, baseline: Sequence[RunRecord]) -> str:

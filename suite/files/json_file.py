@@ -1,5 +1,6 @@
 """Reads JSON files and checks their shape, and replaces them in one step."""
 
+import functools
 import json
 import reprlib
 from pathlib import Path
@@ -29,13 +30,18 @@ def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
         StoreError: it cannot be read, or does not have this shape.
     """
     try:
-        return TypeAdapter(shape).validate_json(read_input(path))
+        return _adapter(shape).validate_json(read_input(path))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
     except ValidationError as error:
         raise StoreError(f"{path} is not readable: {explained(error)}. {next_step}") from error
+
+
+@functools.cache  # it takes far longer to make than to read a file with
+def _adapter[T](shape: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(shape)
 
 
 def read_json_or_none[T](path: Path, shape: type[T]) -> T | None:

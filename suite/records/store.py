@@ -19,7 +19,7 @@ from suite.errors import StoreError
 from suite.files.input_file import read_input
 from suite.records import validation
 from suite.records.folders import case_files
-from suite.replay.session import replay
+from suite.replay.session import Draft, replay
 from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, RunRecord
 from suite.statistics.reduce import ROUND_STATISTIC, round_time_s
 
@@ -64,18 +64,28 @@ def require_place(record: RunRecord, case: Case, round_index: int, path: Path) -
 
 
 def write_case(result: CaseResult, path: Path) -> None:
-    """Store all rounds of a case as one pytest-benchmark document, which a separate pytest session makes.
+    """Store one case as ``write_cases`` does."""
+    write_cases({path: result})
+
+
+def write_cases(results: Mapping[Path, CaseResult]) -> None:
+    """Store all rounds of each case as one pytest-benchmark document; a separate pytest session makes all of them.
 
     Completed rounds are its samples. Rounds with another outcome are rows in ``labscale.case_result.rounds`` and never
     count as a sample. If no round completed, the document has the same shape with ``benchmarks: []``.
 
-    Raises StoreError if ``path`` exists, the result is not valid, the session fails, or the file cannot be written.
+    Raises StoreError if a path exists, a result is not valid, the session fails, or a file cannot be written.
     """
-    _refuse_existing(path)
-    rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
-    checked = validation.require_sound(validation.checked_case(_plain(rounded), path, _UNWRITTEN), path, _UNWRITTEN)
-    draft = _draft(checked)
-    _write(replay(draft) if checked.completed else _document_without_samples(draft), path)
+    drafts: dict[Path, Draft] = {}
+    for path, result in results.items():
+        _refuse_existing(path)
+        rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
+        checked = validation.checked_case(_plain(rounded), path, _UNWRITTEN)
+        drafts[path] = _draft(validation.require_sound(checked, path, _UNWRITTEN))
+    measured = {path: draft for path, draft in drafts.items() if draft["samples_s"]}
+    documents = dict(zip(measured, replay(list(measured.values())), strict=True))
+    for path, draft in drafts.items():
+        _write(documents.get(path) or _document_without_samples(draft), path)
 
 
 def read_case(path: Path) -> CaseResult:
@@ -115,8 +125,7 @@ def load_results(folder: Path) -> list[CaseResult]:
 # ---- the document of a case ----
 
 
-def _draft(result: CaseResult) -> dict[str, Any]:
-    """Return the input of the replay session, see ``suite.replay.conftest``."""
+def _draft(result: CaseResult) -> Draft:
     case = result.case
     samples_s = [round_time_s(record) for record in result.completed]
     source = (result.completed or result.rounds)[0]
@@ -149,7 +158,7 @@ def _draft(result: CaseResult) -> dict[str, Any]:
     }
 
 
-def _document_without_samples(draft: Mapping[str, Any]) -> dict[str, Any]:
+def _document_without_samples(draft: Draft) -> dict[str, Any]:
     # pytest-benchmark writes no file for a session without a benchmark.
     return {
         "machine_info": {"node": "redacted", **draft["machine_info"]},

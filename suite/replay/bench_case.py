@@ -1,4 +1,4 @@
-"""The only test of a replay session. Its rounds are independent processes that have ended."""
+"""The only test of a replay session, once for each case. Its rounds are independent processes that have ended."""
 
 from typing import Any
 

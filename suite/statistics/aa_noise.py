@@ -9,7 +9,7 @@ only one sample: it may be near 0 although rounds differ by a third.
 import math
 import random
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -25,6 +25,7 @@ SUFFIX: Final = "-aa"
 NOISE_LEVEL: Final = 0.95  # part of all splits; with up to three and three rounds this is the largest difference
 _MAX_WAYS: Final = 2000  # if there are more splits, this many are drawn
 _ROUNDING: Final = 1e-9
+type Kind = tuple[str, str, str, str]  # series, workload, RL library, minibatch rule
 
 
 @with_config(STRICT)
@@ -121,19 +122,26 @@ def with_twins(cases: Sequence[Case]) -> list[Case]:
     ]
 
 
-def baseline_of(case: Case, cases: Sequence[Case]) -> Case | None:
+def baseline_of(case: Case, first_cases: Mapping[Kind, Case]) -> Case | None:
     """The case that decides with ``case`` when it has enough rounds; None if it is a baseline or a twin itself.
 
-    The baseline is the first on the fewest ranks that differs from ``case`` in its work or its number of ranks, not in
-    its series, library or minibatch rule.
+    ``first_cases``: ``first_of_kind`` of all cases.
     """
-
-    def kind(each: Case) -> tuple[str, ...]:
-        return each.series, each.workload, each.rl_library, each.minibatch_rule
-
-    like = [each for each in cases if kind(each) == kind(case) and not is_twin(each)]
-    first = min(like, key=lambda each: each.world_size, default=case)
+    first = first_cases.get(_kind(case), case)
     return None if case.case_id in {first.case_id, first.case_id + SUFFIX} else first
+
+
+def first_of_kind(cases: Iterable[Case]) -> dict[Kind, Case]:
+    """The first case on the fewest ranks of those that differ in their work or ranks alone; no twins."""
+    first: dict[Kind, Case] = {}
+    for case in cases:
+        if not is_twin(case) and case.world_size < first.setdefault(_kind(case), case).world_size:
+            first[_kind(case)] = case
+    return first
+
+
+def _kind(case: Case) -> Kind:
+    return case.series, case.workload, case.rl_library, case.minibatch_rule
 
 
 def twin_pairs(results: Sequence[CaseResult]) -> tuple[TwinPair, ...]:

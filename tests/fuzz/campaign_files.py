@@ -73,7 +73,7 @@ def change_a_file(rng: random.Random, root: Path) -> None:
 def stored_at_once() -> Iterator[None]:
     """A pytest session for each case would take all of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "replay", store._document_without_samples)
+        patch.setattr(store, "replay", lambda drafts: [store._document_without_samples(draft) for draft in drafts])
         yield
 
 

@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from suite.campaign.folder import Folder, locked
 from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
+from suite.replay.session import Draft, replay
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
@@ -199,3 +202,22 @@ def test_a_killed_campaign_is_stored_elsewhere(cut_off: Bench, capsys: pytest.Ca
     assert [record.round for record in before.completed] == [0]
     assert before.ended_because is not None
     assert before.ended_because.startswith(f"{CUT_OFF}: no interval of the median from 1 round (")
+
+
+def test_all_cases_are_stored_by_one_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pytest session takes half a second to start, which was most of the time of many cases."""
+    sessions: list[int] = []
+
+    def counted_replay(drafts: Sequence[Draft]) -> list[dict[str, Any]]:
+        sessions.append(len(drafts))
+        return replay(drafts)
+
+    monkeypatch.setattr(store, "replay", counted_replay)
+    for number in range(20):
+        write_round(tmp_path, replace(ANT, case_id=f"ant/rsl_rl-kitless-n{number}-1x1"), 0)
+    write_identity(tmp_path)
+    store_finished(tmp_path)
+    assert sessions == [20]
+    for path in (tmp_path / "cases").rglob("*.json"):
+        (benchmark,) = json.loads(path.read_bytes())["benchmarks"]
+        assert benchmark["extra_info"]["case_id"] == store.read_case(path).case.case_id

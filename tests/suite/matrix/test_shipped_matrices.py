@@ -13,7 +13,7 @@ from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
-from suite.statistics.aa_noise import baseline_of, is_twin, with_twins
+from suite.statistics.aa_noise import baseline_of, first_of_kind, is_twin, with_twins
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
 
@@ -78,15 +78,16 @@ def test_every_case_of_full_is_decided_with_the_case_on_the_fewest_ranks_of_its_
     def curve_of(case: Case) -> tuple[str, ...]:
         return case.series, case.rl_library, case.minibatch_rule
 
+    first_cases = first_of_kind(cases)
     for case in cases:
-        baseline = baseline_of(case, cases)
+        baseline = baseline_of(case, first_cases)
         fewest = min(each.world_size for each in cases if curve_of(each) == curve_of(case))
         if baseline is None:
             assert case.world_size == fewest
         else:
             assert (curve_of(baseline), baseline.world_size) == (curve_of(case), fewest)
             assert not is_twin(baseline)
-    assert {is_twin(case) for case in cases if baseline_of(case, cases) is None} == {False, True}
+    assert {is_twin(case) for case in cases if baseline_of(case, first_cases) is None} == {False, True}
 
 
 def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:

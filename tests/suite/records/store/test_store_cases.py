@@ -111,7 +111,7 @@ def test_a_failing_session_is_reported_with_its_output(
     mixed: CaseResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "_FOLDER", tmp_path)  # there is no bench_case.py and no conftest.py
-    with pytest.raises(StoreError, match=r"exit code 4:\n(.|\n)*unrecognized arguments: --labscale-draft") as caught:
+    with pytest.raises(StoreError, match=r"exit code 4:\n(.|\n)*unrecognized arguments: --labscale-drafts") as caught:
         store.write_case(mixed, tmp_path / "a.json")
     assert "Nothing was stored, and the rounds are kept" in str(caught.value)
     assert not (tmp_path / "a.json").exists()
@@ -125,8 +125,11 @@ def test_a_failing_session_is_reported_with_its_output(
     ],
 )
 def test_a_session_that_stores_other_numbers_is_refused(benchmarks: list[dict[str, Any]], message: str) -> None:
+    draft = session.Draft(
+        case_id="a", series="s", samples_s=[0.1 + 0.2], extra_info={}, machine_info={}, commit_info={}, labscale={}
+    )
     with pytest.raises(StoreError, match=message):
-        session._check({"benchmarks": benchmarks}, {"case_id": "a", "samples_s": [0.1 + 0.2]})
+        session._check(benchmarks, [draft])
 
 
 def test_an_all_reduce_alone_has_no_frames(make_record: RecordMaker, make_case: CaseMaker, tmp_path: Path) -> None:
