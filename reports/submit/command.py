@@ -4,6 +4,9 @@ The first thing that fails ends it, and nothing was written then. Only what newe
 """
 
 import argparse
+import contextlib
+import fcntl
+import os
 import shlex
 import shutil
 import sys
@@ -15,7 +18,7 @@ from typing import Final
 from reports.sets.file_errors import told_when_unreadable
 from reports.submit import pull_request
 from reports.submit.placing import built, put_in_place, write_newer
-from reports.submit.privacy import refuse_private
+from reports.submit.privacy import Published, published, refuse_private
 from reports.submit.source import Source, read_source
 from reports.submit.target import NAME, THIS_MONTH, VERSION, Target, target_of
 from reports.submit.warnings import warnings
@@ -37,6 +40,13 @@ def _run(arguments: Sequence[str] | None) -> int:
     options = parser().read(arguments)
     if options.link and not options.contributed_by:
         raise UsageError(f"--link {options.link}: only with --contributed-by, the name of who measured. Add it.")
+    if not options.into.is_dir():
+        raise UsageError(f"--into {options.into} is no folder. Name the one that has a folder for each version.")
+    with _alone_in(options.into):
+        return _submit(options)
+
+
+def _submit(options: argparse.Namespace) -> int:
     with told_when_unreadable(options.results):
         source = read_source(options.results)
         asked = {
@@ -47,13 +57,26 @@ def _run(arguments: Sequence[str] | None) -> int:
         for warning in said:
             print(f"Warning: {warning}")
         _require_verified(source.folder)
-        refuse_private(source.folder, source.files)
+        public = published(source.files)
+        refuse_private(source.folder, public.content)
     text = pull_request.text(source, target, said)
-    with _told_when_unwritable(target.version), built(source.folder, source.files, target) as version:
+    with _told_when_unwritable(target.version), built(source.folder, public.content, target) as version:
         _require_verified(version)
         _publish(source, target, version, text)
-    _show(source, target, text, _write_newer(target))
+    _show(source, target, text, public, _write_newer(target))
     return 0
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Wait for another `submit` into this folder: each copies a version, changes the copy, and swaps the two."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # NFS and Lustre may have no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _require_verified(folder: Path) -> None:
@@ -102,12 +125,18 @@ def _told_when_unwritable(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _show(source: Source, target: Target, text: str, newer: Sequence[Path]) -> None:
-    size_kb = sum(path.stat().st_size for path in source.files) / 1e3
+def _show(source: Source, target: Target, text: str, public: Published, newer: Sequence[Path]) -> None:
+    size_kb = sum(map(len, public.content.values())) / 1e3
     changed = [target.version, *dict.fromkeys(path.parent for path in newer)]
     add, commit = shlex.join(map(str, changed)), shlex.quote(str(source.folder / TEXT_FILE))
     print(f"\nAdded {target.folder}: {counted(len(source.files), 'file')}, {size_kb:.0f} kB.")
     print(f"{pull_request.runs(source)}.\n")
+    print("Texts in it, which become public:", *sorted(public.texts), sep="\n  ")
+    if public.replaced:
+        print(
+            f"{counted(public.replaced, 'text')} had a word that labscale does not know: the fault word is published."
+        )
+    print()
     if newer:
         print(f"Written anew, since newer versions count what older ones have: {', '.join(map(str, newer))}.\n")
     print(f"The text of the pull request, also in {source.folder / TEXT_FILE}:\n\n{text}")

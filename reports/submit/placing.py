@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ _WITHOUT_PLAN: Final = re.compile(r'^(got = "missing in \d+ of )(\d+)( sets")$',
 
 
 @contextmanager
-def built(source: Path, files: Sequence[Path], target: Target) -> Iterator[Path]:
+def built(source: Path, content: Mapping[Path, bytes], target: Target) -> Iterator[Path]:
     """Yield the version with the new set, in a temporary folder beside the versions. Raises OSError.
 
     The folder has the version's name, and is gone after the block unless ``put_in_place`` moved it.
@@ -32,7 +32,7 @@ def built(source: Path, files: Sequence[Path], target: Target) -> Iterator[Path]
         version = Path(temporary) / target.version.name
         if target.version.is_dir():
             shutil.copytree(target.version, version, symlinks=True)
-        _copy(source, files, version / target.entry.folder)
+        _write(source, content, version / target.entry.folder)
         _count_in_weaknesses(version, target.entry)
         with (version / MANIFEST).open("a", encoding="utf-8") as manifest:
             manifest.write(manifest_entry(target.entry, is_first=not manifest.tell()))
@@ -82,11 +82,11 @@ def manifest_entry(entry: Entry, *, is_first: bool) -> str:
     return "\n".join([*([] if is_first else [""]), "[[set]]", *lines, ""])
 
 
-def _copy(source: Path, files: Sequence[Path], folder: Path) -> None:
-    for path in files:
+def _write(source: Path, content: Mapping[Path, bytes], folder: Path) -> None:
+    for path, text in content.items():
         copy = folder / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+        copy.write_bytes(text)
 
 
 def _count_in_weaknesses(version: Path, entry: Entry) -> None:

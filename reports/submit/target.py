@@ -10,7 +10,7 @@ from typing import Final
 from reports.analysis.environments import Place, plain_name
 from reports.sets.manifest import Entry, read_manifest
 from reports.sets.version import version_order
-from suite.errors import StoreError, UsageError
+from suite.errors import StoreError
 
 THIS_MONTH: Final = "new"
 VERSION: Final = re.compile(r"\d{4}\.\d{2}")
@@ -42,12 +42,9 @@ def target_of(
     """Fill in what was not given: the newest version, and a name and a title of GPUs and day.
 
     Raises:
-        UsageError: ``into`` is no folder.
         StoreError: the version has such a set already.
         ReportError: ``report.toml`` of the version is wrong.
     """
-    if not into.is_dir():
-        raise UsageError(f"--into {into} is no folder. Name the one that has a folder for each version.")
     folder = into / (_this_month() if version == THIS_MONTH else version or _newest(into))
     entry = Entry(
         folder=name or name_of(place),

@@ -54,9 +54,9 @@ def _over(
 
 def _of_gpus(source: Source) -> Iterator[str]:
     checks = [[check for check in one.environment.checks if check.name == GPU_CHECK] for one in source.begun]
-    found = dict.fromkeys(check.found for each in checks for check in each if check.verdict in ("warning", "failure"))
+    found = sum(any(check.verdict in ("warning", "failure") for check in each) for each in checks)
     if found:
-        yield f"Other processes were on the GPUs before the runs: {'; '.join(found)}."
+        yield f"Other processes were on the GPUs before {found} of {counted(len(checks), 'run')}."
     if not all(checks):
         number = sum(not each for each in checks)
         yield f"Whether other processes were on the GPUs is not known of {counted(number, 'run')}."

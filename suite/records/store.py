@@ -24,7 +24,10 @@ from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, RunRecord
 from suite.statistics.reduce import ROUND_STATISTIC, round_time_s
 
 _SIGNIFICANT_DIGITS: Final = 9
-AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
+AGAIN_ROUND: Final = (
+    "Move the file away, and the stored case of the round below cases/ if there is one, and run again: only this round"
+    " is repeated."
+)
 AGAIN_CASE: Final = "Move the file away and run again: the case is stored again from the records of its rounds."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
 
@@ -197,14 +200,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _layout(value: Any, indent: str = "\n") -> str:
+def layout(value: Any, indent: str = "\n") -> str:
     """Return JSON with one line per key and per column of samples, so that diffs show which column changed."""
     inner = indent + " "
     if isinstance(value, dict) and value:
-        items = (f"{json.dumps(key)}: {_layout(item, inner)}" for key, item in value.items())
+        items = (f"{json.dumps(key)}: {layout(item, inner)}" for key, item in value.items())
         return "{" + inner + f",{inner}".join(items) + indent + "}"
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        return "[" + inner + f",{inner}".join(_layout(item, inner) for item in value) + indent + "]"
+        return "[" + inner + f",{inner}".join(layout(item, inner) for item in value) + indent + "]"
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
@@ -222,7 +225,7 @@ def _refuse_existing(path: Path) -> None:
 
 def _write(document: Mapping[str, Any], path: Path) -> None:
     # A killed writer leaves at most the temporary file, whose name no reader looks for.
-    text = _layout(document) + "\n"
+    text = layout(document) + "\n"
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -114,7 +114,8 @@ def _check_version(got: object, path: Path, next_step: str) -> None:
     if got not in KNOWN_SCHEMA_VERSIONS:
         known = ", ".join(map(str, KNOWN_SCHEMA_VERSIONS))
         raise StoreError(
-            f"{path}: schema_version is {got!r}; this labscale knows {known}. Use a newer labscale. {next_step}"
+            f"{path}: schema_version is {got!r}; this labscale knows {known}."
+            f" {'Use a newer labscale.' if isinstance(got, int) and got > SCHEMA_VERSION else next_step}"
         )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-
 DRAFTS: pytest.StashKey[dict[str, dict[str, Any]]] = pytest.StashKey()
 
 

@@ -55,8 +55,13 @@ def cases_csv(version: Version) -> str:
     table = io.StringIO()
     writer = csv.DictWriter(table, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines)
+    writer.writerows({name: _no_formula(value) for name, value in line.items()} for line in lines)
     return table.getvalue()
+
+
+def _no_formula(value: str | float | None) -> str | float | None:
+    """A spreadsheet runs a text that begins so; with an apostrophe before it, it shows the text."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def _line(one: ResultSet, row: CaseRow, measured: Measured) -> Mapping[str, str | float | None]:

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +14,14 @@ import pytest
 from reports.submit import command
 from reports.submit.command import TEXT_FILE, main
 from reports.submit.placing import put_in_place
+from reports.submit.privacy import published
+from reports.submit.source import read_source
 from reports.verification import formulas
 from reports.verification.first import verify
 from reports.verification.hashes import SIGNATURE, write_hashes
 from reports.verification.samples.set_folder import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
+from suite.files.paths import ROOT
 from suite.records.videos import intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, rounds, set_item
 from tests.fixtures.results.films import store_film
@@ -67,14 +72,17 @@ def test_results_become_a_set_of_a_new_version(tmp_path: Path, into: Path, capsy
     (written,) = (into / "2026.12").glob("*/")
     assert written.name == "h200x1-20261125-2231"
     assert entries(into / "2026.12") == [{"folder": written.name, "title": "1 x H200, 16 vCPU, 25 Nov 2026"}]
-    published = {name: text for name, text in content(source).items() if name.partition("/")[0] in {"cases", "alone"}}
-    published |= {name: (source / name).read_bytes() for name in ("noise.json", "plan.json")}
-    assert {name: text for name, text in content(written).items() if name != "SHA256SUMS"} == published
+    public = published(read_source(source).files)
+    assert {name: text for name, text in content(written).items() if name != "SHA256SUMS" and text} == {
+        path.relative_to(source).as_posix(): text for path, text in public.content.items()
+    }
     verified = verify(into)
     assert (verified.findings, verified.rounds, verified.published_cases) == ((), 48, 4)
     assert [path.name for path in into.iterdir()] == ["2026.12"]
     said = capsys.readouterr().out
     assert f"Added {written}: 10 files, " in said
+    assert {f"  {text}" for text in public.texts} <= set(said.splitlines())
+    assert f"{public.replaced} texts had a word" in said
     stored = read_set(source, root=source).cases
     settled = sum(formulas.has_settled(record) for one in stored for record in one.completed)
     assert f"{len(stored)} configurations, 48 runs, {settled} of 48 settled ({settled / 48:.0%})." in said
@@ -316,3 +324,12 @@ def test_a_version_comes_back_if_its_successor_cannot_be_moved(into: Path) -> No
 
 def test_the_source_is_a_real_set() -> None:
     assert (command.INTO / "2026.11" / SMALL / CASE).is_file()
+
+
+def test_two_at_once_add_both_sets(campaign: Path, into: Path, tmp_path: Path) -> None:
+    turns = write_campaign(tmp_path / "turns", "h200-turns")
+    program = [sys.executable, "-m", "reports.submit.command", "--into", str(into), "--version", "2026.12"]
+    both = [subprocess.Popen([*program, str(one)], cwd=ROOT, stdout=subprocess.DEVNULL) for one in (campaign, turns)]
+    assert [one.wait() for one in both] == [0, 0]
+    assert {entry["folder"] for entry in entries(into / "2026.12")} == {NAME, "h200x1-20261125-2231"}
+    assert verify(into).findings == ()

@@ -221,3 +221,17 @@ def test_all_cases_are_stored_by_one_session(tmp_path: Path, monkeypatch: pytest
     for path in (tmp_path / "cases").rglob("*.json"):
         (benchmark,) = json.loads(path.read_bytes())["benchmarks"]
         assert benchmark["extra_info"]["case_id"] == store.read_case(path).case.case_id
+
+
+def test_the_advice_for_a_damaged_record_of_a_stored_case_works(tmp_path: Path) -> None:
+    for index in range(2):
+        path = write_round(tmp_path, ANT, index)
+    write_identity(tmp_path)
+    store_finished(tmp_path)
+    path.write_bytes(path.read_bytes()[:99])
+    with pytest.raises(StoreError, match="Move the file away, and the stored case of the round below cases/"):
+        store_finished(tmp_path)
+    path.rename(path.with_suffix(".damaged"))
+    Folder(root=tmp_path).case_path(ANT).unlink()
+    (result,) = store_finished(tmp_path)
+    assert [record.round for record in result.rounds] == [0]

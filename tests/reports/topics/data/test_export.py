@@ -152,3 +152,12 @@ def test_a_file_is_written_and_what_cannot_be_done_is_said(tmp_path: Path, capsy
     write_results(full_results(), tmp_path / "v" / "b")
     assert export.main([str(tmp_path / "v"), "--format", "reframe"]) == ReportError.exit_code
     assert "references of one system" in capsys.readouterr().err
+
+
+def test_a_spreadsheet_runs_nothing_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    formula = '=HYPERLINK("https://example.org")'
+    result = make_result(make_case(task=formula), 0.5)
+    write_results([result], tmp_path / "formula")
+    assert export.main([str(tmp_path / "formula"), "--format", "csv"]) == 0
+    (line,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert line["task"] == f"'{formula}"
