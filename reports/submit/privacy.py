@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from suite.errors import NotFitToSubmit
 from suite.files.cache import home
+from suite.files.input_file import read_input
 from suite.files.paths import ROOT
 from suite.records.redaction import public
 from suite.records.store import layout
@@ -82,7 +83,7 @@ def published(files: Sequence[Path]) -> Published:
     texts: set[str] = set()
     replaced = 0
     for path in files:
-        content[path] = path.read_bytes()
+        content[path] = read_input(path)
         if path.suffix == ".json":
             document = json.loads(content[path])
             known = _source_words() | _words_of_hardware(document)
