@@ -36,6 +36,7 @@ _SOURCES: Final = frozenset({".py", ".toml"})
 _AROUND: Final = "[]{}<>:.!?'\"`|%"
 _HIDDEN: Final = "not published"
 _QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')  # of JSON; a key has a colon after it
+_ERROR: Final = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 _FIELD: Final = re.compile(r"[\w.]+")  # a key of the format, which names nobody
 _PATH: Final = re.compile(r"(?<![\w.>-])(?<!:/)/(?!(?:home|Users)/USER\b)([A-Za-z_][\w.+@-]*)/")
 # Every machine has these folders. env_check stores where drivers and libraries lie in them.
@@ -148,12 +149,9 @@ def _fault_word(owner: Any, key: Any, text: str, known: frozenset[str]) -> str:
     """What stands for a text: a check's fault or verdict, a type of error, or the outcome of a run."""
     if key == "ended_because" and text.startswith(CUT_OFF):
         return CUT_OFF
-    if error := next(
-        (word for word in re.findall(r"\b[A-Z]\w*(?:Error|Exception)\b", text) if _is_plain(word, known)), None
-    ):
-        return error
+    errors: list[str] = [word for word in _ERROR.findall(text) if _is_plain(word, known)]
     named = (owner.get("fault"), owner.get("verdict"), owner.get("outcome")) if isinstance(owner, dict) else ()
-    return next((str(word) for word in named if word), _HIDDEN)
+    return next((str(word) for word in (*errors, *named) if word), _HIDDEN)
 
 
 def refuse_private(folder: Path, content: Mapping[Path, bytes]) -> None:

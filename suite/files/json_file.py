@@ -1,6 +1,5 @@
 """Reads JSON files and checks their shape, and replaces them in one step."""
 
-import functools
 import json
 import reprlib
 from pathlib import Path
@@ -13,6 +12,7 @@ from suite.files.input_file import read_input
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _SHOWN: Final = 3  # wrong places that a message names
+_ADAPTERS: Final[dict[type, TypeAdapter[Any]]] = {}
 
 
 def parsed(content: bytes) -> Any:
@@ -39,9 +39,11 @@ def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
         raise StoreError(f"{path} is not readable: {explained(error)}. {next_step}") from error
 
 
-@functools.cache  # it takes far longer to make than to read a file with
 def _adapter[T](shape: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(shape)
+    """The same for a type: one takes far longer to make than to read a file with."""
+    if shape not in _ADAPTERS:
+        _ADAPTERS[shape] = TypeAdapter(shape)
+    return _ADAPTERS[shape]
 
 
 def read_json_or_none[T](path: Path, shape: type[T]) -> T | None:

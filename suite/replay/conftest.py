@@ -24,7 +24,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     # The case id in the test's id makes fullname, pytest-benchmark's key for comparisons, stable for each case.
-    metafunc.parametrize("case_id", metafunc.config.stash[DRAFTS])
+    drafts = metafunc.config.stash[DRAFTS]
+    metafunc.parametrize("case_id", list(drafts))
 
 
 @pytest.fixture
