@@ -15,6 +15,7 @@ from typing import Final, Literal
 from reports.analysis.learning_curves import by_seed, mean_rewards
 from reports.analysis.rows import CaseTimes, case_times, rounds_settled, speedup_of
 from reports.analysis.time_to_reward import (
+    CONVERGED_SHARE,
     SMOOTHING_WINDOW,
     converged_reward,
     iterations_to_reward,
@@ -93,10 +94,12 @@ class Gain:
         return "less" if max(at.tuned) < min(at.closed) else "not surely less"
 
 
-def gains(results: Sequence[CaseResult], twins: Sequence[CaseResult] = ()) -> tuple[Gain, ...]:
+def gains(
+    results: Sequence[CaseResult], twins: Sequence[CaseResult] = (), *, mark: float = CONVERGED_SHARE
+) -> tuple[Gain, ...]:
     """One per case of the open division that has a closed case beside it, in the order of ``results``.
 
-    ``twins``: of the A/A run; those among ``results`` count too.
+    ``twins``: of the A/A run; those among ``results`` count too. ``mark``: of the rise, with several seeds.
     """
     closed = {
         _beside(result.case): result
@@ -105,7 +108,7 @@ def gains(results: Sequence[CaseResult], twins: Sequence[CaseResult] = ()) -> tu
     }
     noise = noise_budget(twin_pairs((*results, *twins)))
     return tuple(
-        _gain(result, closed[_beside(result.case)], noise)
+        _gain(result, closed[_beside(result.case)], noise, mark)
         for result in results
         if result.case.division == "open" and _beside(result.case) in closed
     )
@@ -115,14 +118,14 @@ def _beside(case: Case) -> tuple[str, ...]:
     return case.series, case.rl_library, case.stack, case.device, case.topology, case.kernel_cache
 
 
-def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
+def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None, mark: float) -> Gain:
     case, base = tuned.case, closed.case
     times, base_times = case_times(tuned), case_times(closed)
     pace_s, base_pace_s = _pace_s(times), _pace_s(base_times)
     of_rounds, base_of_rounds = _by_round(tuned), _by_round(closed)
     curves, base_curves = _distinct(of_rounds), _distinct(base_of_rounds)
     seeds = len(by_seed(closed)), len(by_seed(tuned))
-    target = converged_reward(base_curves) if min(seeds) > 1 else reward_of_all(base_curves)
+    target = converged_reward(base_curves, mark) if min(seeds) > 1 else reward_of_all(base_curves)
     needed, base_needed = _iterations(curves, target), _iterations(base_curves, target)
     to_target_s = _times_to_target_s(of_rounds, needed, times.times_s)
     base_to_target_s = _times_to_target_s(base_of_rounds, base_needed, base_times.times_s)

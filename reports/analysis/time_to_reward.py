@@ -83,8 +83,8 @@ def reward_of_all(curves: Sequence[Sequence[float | None]]) -> float | None:
     return reward if reward > max(curve[0] for curve in known) else None
 
 
-def converged_reward(curves: Sequence[Sequence[float | None]]) -> float | None:
-    """``CONVERGED_SHARE`` of the rise to ``reward_of_all``, from the highest reward that a curve began with.
+def converged_reward(curves: Sequence[Sequence[float | None]], share: float = CONVERGED_SHARE) -> float | None:
+    """``share`` of the rise to ``reward_of_all``, from the highest reward that a curve began with.
 
     A curve that levels off reaches its own highest reward by chance: the noise of the level decides when.
     """
@@ -92,7 +92,7 @@ def converged_reward(curves: Sequence[Sequence[float | None]]) -> float | None:
     if reward is None:
         return None
     start = max(smoothed(curve, SMOOTHING_WINDOW)[0] for curve in curves)
-    return start + CONVERGED_SHARE * (reward - start)
+    return start + share * (reward - start)
 
 
 def smoothed(rewards: Sequence[float | None], smoothing_window: int) -> list[float]:

@@ -3,6 +3,7 @@
 The findings come from ``figures.json``, what ran where from the stored records of all versions.
 """
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,14 @@ from reports.analysis.curves import task_name
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
 from reports.analysis.scaling.fixed_window import SHARE
+from reports.analysis.time_to_reward import CONVERGED_SHARE
 from reports.display.series_tables import ranks_text
 from reports.sets.figures_file import read_figures
 from reports.site.publish import read_versions
 from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
-from suite.files.wording import counted
+from suite.files.wording import counted, joined
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
@@ -28,6 +30,7 @@ BEGIN_WHERE: Final = "<!-- begin: what ran where, made by `python -m reports.sit
 SETTLED: Final = "Settled runs no longer got faster or slower; none is left out."
 END: Final = "<!-- end -->"
 FOLDER: Final = "reports/results"  # as README.md links to it
+MARKS: Final = (0.6, 0.7, 0.8, 0.95, 0.97)  # of the rise of a reward, beside the one in use
 VERSIONS: Final = {
     "Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch", "rl-games": "rl-games", "rsl-rl-lib": "rsl-rl-lib",
     "NCCL": "nccl",
@@ -121,8 +124,22 @@ def tuned(source: Source) -> str:
     claim = "more frames do not surely bring a reward sooner" if unsure else "frames, and the time to a reward"
     seeds = counted(min(min(gain.seeds) for gain in found), "seed")
     shared = _one({f"{gain.case.rl_library}, {ranks_text(gain.case)}" for gain in found})
-    lines = [f"- **Tuned settings** ({shared}, {seeds}): {claim}."]
+    mark = f"at {100 * CONVERGED_SHARE:.0f} % of its rise"
+    lines = [f"- **Tuned settings** ({shared}, {seeds}): {claim}, {mark}. {_at_other_marks(source)}"]
     return "\n".join([*lines, *(f"  {_gain(gain, source)}" for gain in found)])
+
+
+def _at_other_marks(source: Source) -> str:
+    """Which reward surely comes sooner or later if another part of its rise is asked for; in words, from samples."""
+    found: dict[str, list[str]] = {"sooner": [], "later": []}
+    for mark in MARKS:
+        for gain in gains(source.results, mark=mark):
+            low, high = (gain.sooner and gain.sooner.interval) or (0.0, math.inf)
+            if low > 1 or high < 1:
+                found["sooner" if low > 1 else "later"].append(f"{task_name(gain.case.task)} at {100 * mark:.0f} %")
+    said = "; ".join(f"surely {word}: {joined(names)}" for word, names in found.items() if names)
+    marks = joined([f"{100 * mark:.0f}" for mark in MARKS])
+    return f"It depends on that mark. At {marks} % the reward is {said or 'not surely sooner'}."
 
 
 def _efficiency(case: Case, source: Source) -> str:

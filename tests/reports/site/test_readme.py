@@ -6,15 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from reports.analysis.divisions import gains
 from reports.analysis.scaling import fixed_window
 from reports.sets.evidence import has_fingerprints
+from reports.sets.figures_file import read_figures
 from reports.site import figure_files, guide
 from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, tuned, what_ran_where
 from reports.topics.losses.findings import places_of_cases
 from reports.verification.finding import differing
 from suite.campaign.runs import upstream
 from suite.files.paths import ROOT
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
 from suite.records.store import load_results
+from suite.statistics.reduce import counted_iterations
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,6 +48,21 @@ def test_tuned_settings_name_how_many_gpus_they_ran_on() -> None:
     on_two = [replace(result, case=replace(result.case, nproc_per_node=2)) for result in source.results]
     assert "(rl_games, 1 GPU, 6 seeds)" in tuned(source)
     assert "(rl_games, 2 GPUs, 6 seeds)" in tuned(replace(source, results=on_two))
+
+
+def test_a_tuned_reward_depends_on_the_mark() -> None:
+    """The reward of the settings as shipped comes surely sooner or later at some parts of its rise."""
+    results = read("2026.12/h100-tuned-2").results
+
+    def sooner(mark: float) -> list[tuple[float, float] | None]:
+        return [gain.sooner.interval if gain.sooner else None for gain in gains(results, mark=mark)]
+
+    cartpole = sooner(0.7)[1]
+    assert cartpole == pytest.approx((1.017, 1.235), abs=0.001)
+    assert sooner(0.97)[0] == pytest.approx((1.006, 1.296), abs=0.001)
+    assert sooner(0.6)[0] == pytest.approx((0.846, 0.978), abs=0.001)
+    assert all(span and span[0] < 1 < span[1] for span in sooner(0.9))
+    assert "surely sooner: Cartpole at 60 %, Ant at 70 %, Cartpole at 70 %, Cartpole at 80 % and Ant at 97 %" in SAID
 
 
 def test_the_readme_is_short() -> None:
@@ -81,31 +101,48 @@ def test_four_gpus_are_slower_than_one_with_rsl_rl_and_a_fixed_number() -> None:
     assert low < source.of(four, "fixed_window_speedup") < high < 1
 
 
-def clock_differences() -> tuple[list[float], list[float]]:
-    """Return by how much our iteration time and the library's differ on rank 0: with a GPU alone, and with others."""
+def test_no_stored_ratio_is_as_precise_as_the_rule_asks() -> None:
+    """``full`` stops before its last run at 1 %."""
+    assert load_matrix("full", load_catalog()).precision == 0.01
+    stored = [path.parent for path in RESULTS.parent.glob("*/figures.json")]
+    rows = [row for path in stored for one in read_figures(path).values() for row in one["cases"].values()]
+    known = [(row["speedup"], row["speedup_interval"]) for row in rows if row["speedup_interval"]]
+    assert len(known) >= 30
+    assert min((high - low) / 2 / value for value, (low, high) in known) > 0.01
+
+
+def clock_differences() -> tuple[list[float], list[float], list[float]]:
+    """Return by how much our iteration time and the library's differ: with a GPU alone, with others, in the first."""
     alone: list[float] = []
     sharing: list[float] = []
+    first: list[float] = []
     without = set()
     sets = [path.parent for path in sorted(RESULTS.parent.glob("*/*/SHA256SUMS"))]
     folders = [folder for one in sets for folder in (one, one / "a_a", one / "interference") if folder.is_dir()]
     results = [result for folder in folders for result in load_results(folder) if result.case.workload == "train"]
     for record in (record for result in results for record in result.completed):
-        ours_s, library_s = upstream.medians_of_rank_0(record)
-        if library_s is None:
-            without.add(record.case.rl_library)
-        else:
-            (alone if record.case.trainings_per_gpu == 1 else sharing).append(ours_s / library_s - 1)
+        counted = counted_iterations(record)
+        for rank in record.ranks:
+            ours_s, library_s = upstream.medians_of_rank_0(replace(record, ranks=(rank,)), counted)
+            if library_s is None:
+                without.add(record.case.rl_library)
+                continue
+            shares = record.case.trainings_per_gpu > 1
+            (sharing if shares else alone).append(ours_s / library_s - 1)
+            first += [ours_s / library_s - 1] if shares and rank.rank == 0 else []
     assert without == {"sb3", "skrl", "skrl_jax", "torchrl"}
-    return alone, sharing
+    return alone, sharing, first
 
 
 def test_what_the_readme_says_of_our_clock_holds_in_every_stored_run() -> None:
-    alone, sharing = clock_differences()
-    assert len(alone) > 1000
-    assert len(sharing) == 48
+    alone, sharing, first = clock_differences()
+    assert len(alone) > 1400
+    assert (len(sharing), len(first)) == (144, 48)
+    most, most_of_first = (100 * max(map(abs, each)) for each in (sharing, first))
     assert (
         "by at most 0.9 % in every stored training of rl_games and rsl_rl with a GPU of its own, and by at most 0.5 %"
-        f" in all but three. Where several trainings share a GPU, it is at most {100 * max(map(abs, sharing)):.1f} %."
+        f" in all but three. Where several trainings share a GPU, it is at most {most:.1f} %, and {most_of_first:.1f} %"
+        " in the first of them."
     ) in SAID
     larger = sorted(abs(one) for one in alone if abs(one) > 0.005)
     assert larger == pytest.approx([0.0062, 0.0064, 0.0081], abs=0.0001)
