@@ -31,7 +31,7 @@ def cache_root() -> Path:
     if (own := home()) is None:
         raise WorkerEnvironmentError(
             f"Where this user (id {os.getuid()}) keeps files is not known: HOME is not set and the system has no entry"
-            " for the user. Set LABSCALE_CACHE to a folder with 12 GB free that the user may write to, or set HOME."
+            " for the user. Set LABSCALE_CACHE to a folder with 17 GB free that the user may write to, or set HOME."
         )
     return own.absolute() / ".cache" / "labscale"
 

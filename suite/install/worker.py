@@ -27,12 +27,13 @@ from suite.errors import WorkerEnvironmentError
 from suite.files.cache import cache_root, locked, path_in
 from suite.files.json_file import replace_json
 from suite.install.asset_root import find_assets, offline_root
+from suite.install.installed_files import changes
 from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
 from suite.install.worker_environment import COMPLETE, run_uv
 from suite.install.worker_packages import add_packages, environment_of, read_package
 from suite.schema.record import Assets, Stack
 
-INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
+INSTALL_DISK_GB: Final = 17.0  # the environment takes 7.5 GB, what uv keeps of its downloads the rest
 KEY_LENGTH: Final = 12  # digits of a hash in a folder's name
 
 # What a worker imports, and the version that this suite's adapters and overrides were written for.
@@ -263,8 +264,19 @@ def install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Cal
             doing="install the worker environment", next_step=NEXT_STEP,
         )  # fmt: skip
         versions = check_python(python, stack=stack)
+        _require_as_released(environment)
         replace_json({"pins_sha256": sha256(pins_path), "versions": versions}, marker)
     return python
+
+
+def _require_as_released(environment: Path) -> None:
+    """Refuse files that uv kept from an earlier download and that were edited since then: uv does not compare them."""
+    if changed := changes(list(environment.glob("lib/python*/site-packages"))):
+        names = " ".join(text.partition(":")[0] for text in changed if ":" in text)
+        raise WorkerEnvironmentError(
+            f"uv's cache has files that were edited: {'; '.join(changed)}. Run `{find_uv()} cache clean {names}` and the "
+            "same command again."
+        )
 
 
 def find_python(candidate: Path | None = None) -> Path:

@@ -26,6 +26,8 @@ def run_uv(*arguments: str, doing: str, next_step: str) -> None:
     stderr = None if sys.stderr.isatty() else subprocess.PIPE
     done = subprocess.run(
         [find_uv(), *arguments],
+        # Files of a worker are no hard links into uv's cache, where an edit for another project would change them.
+        env={**os.environ, "UV_LINK_MODE": "copy"},
         stdout=subprocess.DEVNULL,
         stderr=stderr,
         text=True,

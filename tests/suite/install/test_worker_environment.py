@@ -1,6 +1,7 @@
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -80,6 +81,22 @@ def test_a_faulty_package_costs_no_installation(project: Path, tmp_path: Path) -
     with pytest.raises(UsageError, match="--worker-package /nowhere"):
         provide(project, worker_packages=["/nowhere"])
     assert not list((tmp_path / "cache").glob("worker-*"))
+
+
+def test_files_of_the_worker_are_nobody_else_s(project: Path) -> None:
+    """Hard links into uv's cache would change with it."""
+    folders = list(provide(project).python.parent.parent.glob("lib/python*/site-packages"))
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert {path.stat().st_nlink for path in files} == {1}
+
+
+def test_an_edited_file_in_the_cache_of_uv_is_not_installed(project: Path, tmp_path: Path) -> None:
+    shutil.rmtree(provide(project).python.parent.parent)
+    (kept,) = (tmp_path / "uv-cache").rglob("torch/__init__.py")
+    kept.write_text('VERSION = "2.0"\n')  # as long as before
+    with pytest.raises(WorkerEnvironmentError, match=r"torch/__init__.py was changed. Run .*uv cache clean torch` and"):
+        provide(project)
+    assert not list((tmp_path / "cache").glob("worker-*/complete.json"))
 
 
 def test_interrupted_install_is_done_again(project: Path) -> None:
