@@ -274,8 +274,8 @@ def _require_as_released(environment: Path) -> None:
     if changed := changes(list(environment.glob("lib/python*/site-packages"))):
         names = " ".join(text.partition(":")[0] for text in changed if ":" in text)
         raise WorkerEnvironmentError(
-            f"uv's cache has files that were edited: {'; '.join(changed)}. Run `{find_uv()} cache clean {names}` and the "
-            "same command again."
+            f"uv's cache has files that were edited: {'; '.join(changed)}. Run `{find_uv()} cache clean {names}` and "
+            "the same command again."
         )
 
 

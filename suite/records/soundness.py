@@ -4,6 +4,7 @@
 makes a round that fails the check ``invalid``.
 """
 
+import math
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,8 @@ from suite.schema.record import Case, RankRecord, RunRecord
 
 MIN_ITERATIONS: Final = 2  # the first is never steady
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
+MOST_OF_ITERATION: Final = 2.0  # that a library's own time may be of ours: it may be of a rollout that began earlier
+SLACK_S: Final = 1.0
 LARGEST: Final = 1e18  # of all numbers: their sums and squares still fit into a float
 _COUNTS: Final = (
     "nnodes", "nproc_per_node", "num_envs", "num_envs_global", "num_steps_per_env", "trainings_per_gpu",
@@ -76,12 +79,33 @@ def _faults_of_completed(record: RunRecord) -> Iterator[str]:
         yield f"its ranks have times of {counted(min(numbers, default=0), 'iteration')}, needed are {MIN_ITERATIONS}"
     for rank in record.ranks:
         yield from _faulty_times(rank)
+        yield from _faulty_library_times(rank, record)
 
 
 def _faulty_times(rank: RankRecord) -> Iterator[str]:
     for iteration, time_s in enumerate(rank.samples.get("iteration_time_s", ())):
         if time_s is None or time_s < SHORTEST_S:
             yield f"rank {rank.rank}, iteration {iteration}: iteration_time_s is {time_s}, not a time above 0"
+
+
+def _faulty_library_times(rank: RankRecord, record: RunRecord) -> Iterator[str]:
+    """A library may use the wall clock, which is set while it runs. In turns its times include those of others."""
+    frames = record.case.frames_per_iteration / record.case.trainings_per_gpu
+    wall_s = math.inf if record.wall_time_s is None else record.wall_time_s
+    for name, column in rank.samples.items():
+        if "." not in name or not name.endswith(("_s", "_fps")):
+            continue
+        for iteration, (value, own_s) in enumerate(zip(column, rank.samples["iteration_time_s"], strict=False)):
+            if value is None or own_s is None:
+                continue
+            time_s = value if name.endswith("_s") else frames / value if value else math.inf
+            most_s = wall_s if record.turns else min(wall_s, MOST_OF_ITERATION * own_s + SLACK_S)
+            if not 0 <= time_s <= most_s:
+                yield (
+                    f"rank {rank.rank}, iteration {iteration}: {name} is {value:g} in an iteration of {own_s:g} s; was "
+                    "the machine's clock set while it ran?"
+                )
+                break
 
 
 def _unequal(who: str, columns: Mapping[str, Sequence[Any]], what: str) -> Iterator[str]:

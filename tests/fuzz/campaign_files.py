@@ -124,7 +124,7 @@ def events(case: Case, rank: int) -> list[dict[str, Any]]:
     offsets = [{**offset, "when": "start"}, {**offset, "when": "end"}] if node else []
     samples: dict[str, float | None] = {
         "iteration_time_s": 0.5, "collection_time_s": 0.3, "learning_time_s": 0.2, "marked": 0.0,
-        "all_reduce_calls": None, "reward_mean": 1.0, "rsl_rl.total_fps": 100.0,
+        "all_reduce_calls": None, "reward_mean": 1.0, "rsl_rl.total_fps": 1e4,
     }  # fmt: skip
     check = {"name": "cameras", "feature": "rendering", "verdict": "ok", "found": "2 of 2", "fault": None}
     return [

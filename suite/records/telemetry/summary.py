@@ -19,6 +19,7 @@ from suite.statistics.reduce import starts_of_turns, steady_part
 
 AGREEMENT: Final = 0.05  # largest relative difference between counter and integral
 MAX_GAP_S: Final = 2.0  # ten samples; the power within a longer gap is unknown
+MOST_UNSEEN: Final = 0.05  # share of the window in such gaps; the rest would stand for what nobody saw
 # Reasons for lower clocks that are throttling. Idleness and a user's setting are not.
 THROTTLING: Final = frozenset(
     {"power_cap", "hardware_slowdown", "sync_boost", "thermal_software", "thermal_hardware", "power_brake"}
@@ -90,7 +91,7 @@ def _span(starts_s: Sequence[float | None], times_s: Sequence[float | None], zer
 def summarise(content: TelemetryContent, window: Window, *, frames: int | None, num_gpus: int) -> TelemetrySummary:
     """Summarise the samples in the window. ``num_gpus`` counts the case's GPUs, ``frames`` the frames in the window.
 
-    Raises ValueError if a line is not an event, if times do not increase, or if no sample lies in the window.
+    Raises ValueError if a line is not an event, if times do not increase, or if samples cover only a part of it.
     """
     if content.corrupt:
         raise ValueError(content.corrupt)
@@ -100,6 +101,11 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
     if not samples:
         raise ValueError(
             f"none of {counted(len(content.samples), 'sample')} lies in the steady {window.length_s:.3g} s"
+        )
+    if (unseen_s := _unseen_s(samples, window)) > MOST_UNSEEN * window.length_s:
+        raise ValueError(
+            f"{counted(len(samples), 'sample')} cover {window.length_s - unseen_s:.3g} of the steady "
+            f"{window.length_s:.3g} s; the sampler ended early or was held up"
         )
     indices = sorted({gpu.index for sample in samples for gpu in sample.gpus})
     gpus = tuple(_gpu(index, content, window) for index in indices)
@@ -127,6 +133,15 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
         sampler_cpu_share=_cpu_share(samples),
         notes=(*content.notes, *(note for gpu in gpus if (note := _energy_note(gpu)))),
     )
+
+
+def _unseen_s(samples: Sequence[Sample], window: Window) -> float:
+    """Time in the window that is in gaps between samples, and before the first and after the last [s]."""
+    gaps_s = []
+    for span in window.spans:
+        inside = [sample.monotonic_s for sample in samples if span.contains(sample)]
+        gaps_s += [b_s - a_s for a_s, b_s in itertools.pairwise([span.start_s, *inside, span.end_s])]
+    return sum(gap_s for gap_s in gaps_s if gap_s > MAX_GAP_S)
 
 
 def _gpu(index: int, content: TelemetryContent, window: Window) -> GpuTelemetry:

@@ -16,6 +16,7 @@ from suite.errors import StoreError
 from suite.records import store
 from suite.records.soundness import LARGEST, fault_of_record
 from suite.schema.record import RunRecord
+from suite.schema.turns import TurnsTaken
 from tests.fixtures.results.generated_results import make_case, make_rank, make_record, make_result, write_results
 from tests.fixtures.results.rank_events import RankFiles, end, head, iterations, whole
 
@@ -63,6 +64,18 @@ UNSOUND = [
     ),
     (with_samples(iteration_time_s=(0.5,) * 11 + (0.0,)), "rank 1, iteration 11: iteration_time_s is 0.0"),
     (with_samples(iteration_time_s=(0.5,) * 11 + (None,)), "rank 1, iteration 11: iteration_time_s is None"),
+    *(
+        (with_samples(**{name: (None,) * 11 + (value,)}), f"rank 1, iteration 11: {name} is {value:g} in an iteration")
+        for name, value in (
+            ("rl_games.update_time_s", -172_800.0),
+            ("rl_games.update_time_s", 172_800.0),
+            ("rsl_rl.collection_time_s", 3.0),
+            ("rsl_rl.learning_time_s", -0.1),
+            ("rl_games.total_fps", -10.0),
+            ("rl_games.step_fps", 0.01),
+            ("torchrl.total_fps", 0.0),
+        )
+    ),
     (with_samples(reward_mean=(1e300,) * 12), "its ranks.1.samples.reward_mean.0 is 1e+300, allowed is at most 1e+18"),
 ]
 
@@ -82,6 +95,14 @@ def test_what_no_round_has_is_named_and_not_read(record: RunRecord, fault: str, 
     path = write_unchecked(record, tmp_path)
     with pytest.raises(StoreError, match=f"^{path} is not valid: of round {record.round}, "):
         store.read_case(path)
+
+
+def test_in_turns_a_time_of_a_library_includes_the_others() -> None:
+    waited = with_samples(**{"rsl_rl.collection_time_s": (59.0,) * 12})
+    assert fault_of_record(waited) is not None
+    in_turns = replace(waited, turns=TurnsTaken(beside=("a/b",), turns=3, turn_s=1.0))
+    assert fault_of_record(in_turns) is None
+    assert fault_of_record(replace(in_turns, wall_time_s=58.0)) is not None
 
 
 def test_a_skipped_round_may_have_a_batch_that_is_too_small_to_learn_from(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.fixtures.results.rank_events import RankFiles, end, head, iterations,
 def test_completed_run_becomes_columns(rank_files: RankFiles) -> None:
     for rank in (1, 0):
         events = iterations(3, reward_mean=1.0)
-        events[0]["samples"] = {"rsl_rl.total_fps": 9.0, "iteration_time_s": 0.7, "reward_mean": None}
+        events[0]["samples"] = {"rsl_rl.total_fps": 9e4, "iteration_time_s": 0.7, "reward_mean": None}
         rank_files.rank(rank, head(rank) + events + end())
     record = rank_files.collect()
     assert (record.outcome, record.reason, record.exit_code, record.round) == ("completed", None, 0, 1)
@@ -26,7 +26,7 @@ def test_completed_run_becomes_columns(rank_files: RankFiles) -> None:
     assert list(second.samples.items()) == [
         ("iteration_time_s", (0.7, 0.5, 0.5)),
         ("reward_mean", (None, 1.0, 1.0)),
-        ("rsl_rl.total_fps", (9.0, None, None)),
+        ("rsl_rl.total_fps", (9e4, None, None)),
     ]
     assert second.phases_s == {"imports": 2.5}
     assert second.settings == {"seed": 43, "tf32": True, "versions.torch": "2.11.0"}

@@ -279,6 +279,13 @@ def test_the_sampler_says_what_it_costs() -> None:
 def test_unusable_content_is_refused() -> None:
     with pytest.raises(ValueError, match="none of 66 samples lies in the steady 5 s"):
         summarise(content(), Window(spans=(Span(start_s=100.0, end_s=105.0),)), frames=1, num_gpus=0)
+    killed = content(until_s=3.0)
+    with pytest.raises(ValueError, match=r"10 samples cover 1.97 of the steady 10 s"):
+        summarise(killed, WINDOW, frames=1, num_gpus=0)
+    held_up = content()
+    held_up.samples = [one for one in held_up.samples if not 4.1 < one.monotonic_s < 9.9]
+    with pytest.raises(ValueError, match=r"cover 4 of the steady 10 s"):
+        summarise(held_up, WINDOW, frames=1, num_gpus=0)
     torn = content()
     torn.corrupt = "line 3 is not an event"
     with pytest.raises(ValueError, match="line 3"):
