@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
@@ -42,6 +43,13 @@ class Engine:
             ContainerError: no engine answers, or DOCKER_HOST is not an address.
 
         """
+        address = os.environ.get("DOCKER_HOST", "")
+        if address.startswith("ssh://"):
+            raise ContainerError(
+                f"DOCKER_HOST is {address}, an engine elsewhere: it would not see the folders of this machine that a "
+                "container needs. Run the same command on that host, or unset DOCKER_HOST to use this machine's engine."
+            )
+
         import docker  # noqa: PLC0415
 
         with _refusals("connecting to a container engine"):
@@ -275,7 +283,8 @@ def _refusals(doing: str) -> Iterator[None]:
             f"{doing}: the engine says: {said.strip()}\n{next_step(said, 'Its log has more.')}"
         ) from error
     except (errors.DockerException, requests.RequestException) as error:
-        raise ContainerError(
-            f"{doing}: {error}. Start the engine, or set DOCKER_HOST to its address, for example "
+        otherwise = (
+            "Start the engine, or set DOCKER_HOST to its address, for example "
             "unix:///run/user/1000/podman/podman.sock; your user needs access to that socket."
-        ) from error
+        )
+        raise ContainerError(f"{doing}: {error}. {next_step(str(error), otherwise)}") from error

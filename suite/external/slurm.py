@@ -5,8 +5,9 @@ No other file knows these commands, except ``suite.env_check.nodes.run``, which 
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,40 @@ WAITING: Final = frozenset(
 )
 STANDS_STILL: Final = frozenset({"SUSPENDED", "STOPPED"})  # another job has its nodes for a while
 GOING_ON: Final = WAITING | STANDS_STILL | {"RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT", "RESIZING"}
+MIG_SLICE: Final = re.compile(r"\d+g\.\d+gb", re.IGNORECASE)  # in the name of a kind of GPUs: a part of one
+# What Slurm says when it refuses, the first that fits -> the option that is to change.
+_REFUSALS: Final[Mapping[str, str]] = {
+    r"\bgres\b|generic resource|gpus?-per-|requested node configuration": (
+        "GPUs are asked for in a way that this cluster does not take. `sinfo --format='%P %D %G'` lists what it has: "
+        "name their kind with --gpu-type, add --gres where the cluster wants that option, or choose another "
+        "--partition."
+    ),
+    r"\bqos\b": (
+        "Choose a QOS with --sbatch-option qos=NAME, or ask for less (--time, fewer nodes). `sacctmgr show assoc "
+        "user=$USER format=account,partition,qos` lists those that you may use."
+    ),
+    r"\baccount\b|association": (
+        "Choose an account with --account. `sacctmgr show assoc user=$USER format=account,partition` lists yours."
+    ),
+    r"\bpartition\b": "Choose a partition with --partition. `sinfo --summarize` lists them.",
+    r"time limit|time specification": "Choose a shorter time with --time. `sinfo --format='%P %l'` lists the longest.",
+    r"node count|more nodes|too many nodes|node specification|node name": (
+        "The partition does not give a job that many nodes, or those. Choose another --partition, leave out "
+        "--sbatch-option nodelist, or select smaller cases with --gpus. `sinfo --format='%P %D %s'` says what it gives."
+    ),
+    r"feature|constraint": "Choose another --sbatch-option constraint=NAME. `sinfo --format='%P %f'` lists them.",
+    r"memory": "Choose the memory of a node with --sbatch-option mem=SIZE; mem=0 asks for all of it.",
+    r"\bcpus?\b|processors?|cores": "Choose another --partition: no node of it has that many cores.",
+    r"reservation": "Choose another --sbatch-option reservation=NAME. `scontrol show reservation` lists them.",
+    r"unrecognized option|invalid option|unknown option|ambiguous": (
+        "sbatch here does not know an option: correct --sbatch-option. `sbatch --help` lists its options."
+    ),
+    r"licen[cs]e": "Choose another --sbatch-option licenses=NAME. `scontrol show licenses` lists them.",
+}
+# Then nothing was refused.
+_NO_ANSWER: Final = re.compile(
+    "unable to contact|socket timed out|connection|communication|temporarily|try again|not responding", re.IGNORECASE
+)
 _FORGOTTEN: Final = "Invalid job id specified"
 # Not POWERING_DOWN and POWERED_DOWN: idle nodes may have these states after the job.
 _DEAD_NODE: Final = re.compile(r"\*|\bDOWN\b|FAIL|NOT_RESPONDING|UNKNOWN")
@@ -54,7 +89,8 @@ class NodeGroup:
 
     nnodes: int
     num_cpus: int
-    num_gpus: int
+    num_gpus: int  # whole ones
+    gpus: Mapping[str, int] = field(default_factory=dict, compare=False)  # of each kind; "": Slurm names none
 
 
 def submit(script: Path) -> str:
@@ -143,10 +179,11 @@ def parse_node_groups(text: str) -> tuple[NodeGroup, ...]:
     groups = []
     for line in text.split():
         nnodes, cpus, resources = line.split("|", 2)
-        gpus = re.findall(r"(?:^|,)gpu:(?:[^:,(]+:)?(\d+)", resources)
-        groups.append(
-            NodeGroup(nnodes=int(nnodes), num_cpus=int(cpus.rstrip("+")), num_gpus=sum(int(count) for count in gpus))
-        )
+        gpus = Counter[str]()
+        for kind, count in re.findall(r"(?:^|,)gpu:(?:([^:,(]+):)?(\d+)", resources):
+            gpus[kind] += int(count)
+        whole = sum(count for kind, count in gpus.items() if not MIG_SLICE.search(kind))
+        groups.append(NodeGroup(nnodes=int(nnodes), num_cpus=int(cpus.rstrip("+")), num_gpus=whole, gpus=gpus))
     return tuple(groups)
 
 
@@ -176,6 +213,19 @@ def _checked(run: ProgramRun, program: str) -> ProgramRun:
             f"{program} is not on PATH here ({run.stderr}). Run this where Slurm's commands are, often a login node."
         )
     if run.end != "ended" or run.exit_code != 0:
-        said = " ".join(run.stderr.split()) or f"no answer in {run.wall_s:.0f} s"
-        raise SchedulerError(f"{program}: {said}. What has finished is kept; run the same command again to go on.")
+        said = " ".join((run.stderr or run.stdout).split()) or f"no answer in {run.wall_s:.0f} s"
+        raise SchedulerError(f"{program}: {said.rstrip('.')}. {next_step(run)}")
     return run
+
+
+def next_step(run: ProgramRun) -> str:
+    """What to change after a refusal; after no answer, the same again may work."""
+    said = run.stderr or run.stdout
+    if run.end != "ended" or not said.strip() or _NO_ANSWER.search(said):
+        return "What has finished is kept; run the same command again to go on."
+    known = (step for sign, step in _REFUSALS.items() if re.search(sign, said, re.IGNORECASE))
+    return next(
+        known,
+        "Change what it names: --partition, --account, --time, --gpu-type and --sbatch-option go to sbatch. What has "
+        "finished is kept.",
+    )

@@ -1,22 +1,33 @@
 """Renders every call of ssh: it never asks, every wait is bounded, and it runs in the checkout's folder."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from suite.schema.rank_variables import travelling
 
 CONNECT_TIMEOUT_S: Final = 10
 ALIVE_INTERVAL_S: Final = 5  # between ssh's own questions to the host; ssh ends after three without an answer
 FAILED: Final = 255  # exit code of ssh itself
 
 
-def ssh_argv(command: Sequence[str], *, host: str, working_dir: Path, config: Path | None = None) -> tuple[str, ...]:
+def ssh_argv(
+    command: Sequence[str],
+    *,
+    host: str,
+    working_dir: Path,
+    config: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
     """Render the command for a host that has the checkout in the same folder, without asking for a password.
 
     ``config`` replaces ``~/.ssh/config`` and the system's, as in ``ssh -F``. Only IPv4 is used, so that torchrun's
-    rendezvous and gloo get addresses of one family.
+    rendezvous and gloo get addresses of one family. The user's settings in ``environ`` go with the command.
     """
-    remote = f"cd {shlex.quote(str(working_dir))} && exec {shlex.join(command)}"
+    given = [f"{name}={value}" for name, value in travelling(environ or {}).items()]
+    prefix = ("env", *given) if given else ()
+    remote = f"cd {shlex.quote(str(working_dir))} && exec {shlex.join((*prefix, *command))}"
     settings = (
         "BatchMode=yes",
         f"ConnectTimeout={CONNECT_TIMEOUT_S}",

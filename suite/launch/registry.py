@@ -23,13 +23,13 @@ from suite.launch.slurm.launcher import SLURM
 from suite.launch.ssh.launcher import SSH
 from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import UNBOUNDED, Resources
+from suite.options import manifests
 from suite.options.command_line import any_text
 from suite.options.manifests import Manifests
 from suite.options.options import Options, given, read
 from suite.options.place import Place
 from suite.options.rounds import Rounds
 from suite.options.setup import Setup
-from suite.options.types import volume_claim
 from suite.schema.record import Device, Environment, Stack
 
 LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
@@ -39,7 +39,12 @@ DEFAULT: Final = NATIVE.name
 MANIFESTS: Final[dict[str, ManifestEntry]] = {entry.name: entry for entry in (KUBERNETES, OSMO)}
 
 OF_ROUNDS: Final = ("upstream", "profile", "video", "retry_failed")  # for rounds that run
-FLAGS: Final = {"worker_packages": "--worker-package"}  # where the option is written otherwise
+FLAGS: Final = {  # where the option is written otherwise
+    "worker_packages": "--worker-package",
+    "tolerations": "--toleration",
+    "node_selectors": "--node-selector",
+    "pull_secrets": "--pull-secret",
+}
 
 
 def entry_of(options: Options) -> LauncherEntry[Any]:
@@ -143,14 +148,7 @@ def add_manifest_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the files for this kind of cluster into --out and start nothing",
     )
     parser.add_argument("--image", type=any_text, metavar="NAME", help="with --render: the image's name in a registry")
-    takers = _either(one.name for one in MANIFESTS.values() if one.takes_volume_claim)
-    parser.add_argument(
-        "--volume-claim",
-        type=volume_claim,
-        default=Manifests.volume_claim,
-        metavar="NAME",
-        help=f"with --render {takers}: the results' volume claim (default: {Manifests.volume_claim})",
-    )
+    manifests.add_arguments(parser)
 
 
 def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
@@ -212,9 +210,10 @@ def _needs(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator
     users = _named(lambda one: one.image is not None)
     in_image = entry.image is not None or render is not None
     yield "image", in_image, f"bench --launcher {users}, or with plan --render", launcher
-    takers = _either(one.name for one in MANIFESTS.values() if one.takes_volume_claim)
     got = f"--render {render}" if render else "no --render"
-    yield "volume_claim", render is not None and MANIFESTS[render].takes_volume_claim, f"plan --render {takers}", got
+    for option in dict.fromkeys(option for one in MANIFESTS.values() for option in one.takes):
+        takers = _either(one.name for one in MANIFESTS.values() if option in one.takes)
+        yield option, render is not None and option in MANIFESTS[render].takes, f"plan --render {takers}", got
 
 
 def _named(can: Callable[[LauncherEntry[Any]], bool]) -> str:

@@ -13,7 +13,15 @@ from suite.matrix.tables import LARGEST_SEED, MOST_ROUNDS
 IPV6: Final = 6
 SEVERAL: Final = 2
 OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_WORD: Final = "[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+_KEY: Final = rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_WORD}"  # of Kubernetes' labels and taints
+TOLERATION: Final = re.compile(rf"{_KEY}(=({_WORD})?)?(:(NoSchedule|PreferNoSchedule|NoExecute))?")
+LABEL: Final = re.compile(rf"{_KEY}=({_WORD})?")
+RESOURCE: Final = re.compile(rf"[a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/{_WORD}")
+QUANTITY: Final = re.compile("[1-9][0-9]{0,14}(Mi|Gi|Ti|M|G|T)")
 SBATCH_OPTION: Final = re.compile(r"[^\s=-][^\s=]*(=.*)?")  # becomes a line of a script: #SBATCH --NAME=VALUE
+GPU_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+HOST: Final = re.compile(r"([A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*", re.ASCII)
 # minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, days-hours:minutes:seconds
 SLURM_TIME: Final = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}|infinite|unlimited", re.ASCII | re.IGNORECASE)
 
@@ -30,12 +38,39 @@ def rounds(text: str) -> int:
     return int(text)
 
 
-def volume_claim(text: str) -> str:
+def object_name(text: str) -> str:
     if not OBJECT_NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
             f"got {text!r}, allowed are names as Kubernetes has them: small letters, digits, - and ., at most 253"
         )
     return text
+
+
+def _matching(text: str, pattern: re.Pattern[str], allowed: str) -> str:
+    if not pattern.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is {allowed}")
+    return text
+
+
+def toleration(text: str) -> str:
+    return _matching(
+        text, TOLERATION, "KEY, KEY=VALUE or either with :NoSchedule, :PreferNoSchedule or :NoExecute, e.g. "
+        "nvidia.com/gpu:NoSchedule",
+    )  # fmt: skip
+
+
+def label(text: str) -> str:
+    return _matching(text, LABEL, "KEY=VALUE as on a node, e.g. nvidia.com/gpu.product=NVIDIA-H200")
+
+
+def resource_name(text: str) -> str:
+    return _matching(
+        text, RESOURCE, "the name of a resource, DOMAIN/NAME, e.g. nvidia.com/gpu or nvidia.com/mig-3g.40gb"
+    )
+
+
+def quantity(text: str) -> str:
+    return _matching(text, QUANTITY, "a whole number with Mi, Gi, Ti, M, G or T, e.g. 64Gi")
 
 
 def several(text: str) -> int:
@@ -107,6 +142,11 @@ def hosts(text: str) -> tuple[str, ...]:
             f"got {', '.join(found)}; allowed are names and IPv4 addresses, since torchrun's rendezvous and gloo are "
             "given addresses of that family alone"
         )
+    if found := [name for name in names if not HOST.fullmatch(name)]:
+        raise argparse.ArgumentTypeError(
+            f"got {', '.join(map(repr, found))}; allowed is [USER@]HOST with letters, digits, dots, - and _, as ssh's "
+            "configuration names it, e.g. gpu01,ada@gpu02; a port goes into that configuration"
+        )
     return names
 
 
@@ -121,6 +161,15 @@ def sbatch_option(text: str) -> str:
     if not SBATCH_OPTION.fullmatch(text) or fault_of_text(text):
         raise argparse.ArgumentTypeError(
             f"got {text!r}, allowed is NAME or NAME=VALUE on one line, the name without its dashes, e.g. mem=0"
+        )
+    return text
+
+
+def gpu_type(text: str) -> str:
+    if not GPU_TYPE.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"got {text!r}, allowed is the name of a kind without its number, as `sinfo --format=%G` prints it: h100, "
+            "rtx_3090"
         )
     return text
 

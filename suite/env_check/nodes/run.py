@@ -5,6 +5,7 @@ A node that does not answer is one failure; the reports of the other nodes are r
 
 import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -133,7 +134,7 @@ def collect_ssh(
     """Run ``command`` on every host at the same time. ``config``: ssh's configuration file."""
 
     def ask(host: str) -> Report | NodeFailure:
-        argv = ssh_argv(command, host=host, working_dir=working_dir, config=config)
+        argv = ssh_argv(command, environ=environ, host=host, working_dir=working_dir, config=config)
         run = run_program(argv, environ=environ, timeout_s=timeout_s)
         return _answer(host, run.stdout, run, run.stderr, program="ssh")
 
@@ -164,7 +165,7 @@ def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program:
         repair = f"Run env_check on {node} itself; processes left behind there may occupy a GPU."
         return NodeFailure(node=node, fault="timed_out", message=message, repair=repair)
     if program == "ssh" and run.exit_code == FAILED:
-        repair = f"Make `ssh {node} true` work without a password."
+        repair = f"Make `ssh {shlex.quote(node)} true` work without a password."
         return NodeFailure(node=node, fault="unreachable", message=last_line, repair=repair)
     repair = f"Run env_check on {node} itself; the checkout must be in the same folder there, with the same Python."
     if problem:

@@ -6,8 +6,9 @@ headless service. Its pods share the volume of the results; the first pod writes
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -18,7 +19,9 @@ from suite.launch.manifests import image_digest
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.launch.runtime import ManifestEntry
 from suite.matrix.plan import THREAD_VARIABLES
+from suite.options.manifests import Manifests
 from suite.options.options import Options
+from suite.schema.rank_variables import travelling
 from suite.schema.record import Launch
 
 RESULTS: Final = "/results"  # where the volume is mounted
@@ -95,6 +98,8 @@ class KubernetesOptions:
     suite_python: str
     accept_eula: bool = False
     host_label: str | None = None  # in the records of rounds
+    cluster: Manifests = field(default_factory=Manifests)  # what its pods need
+    settings: Mapping[str, str] = field(default_factory=dict)  # of the user's shell
 
 
 def _asked(options: Options) -> KubernetesOptions:
@@ -104,6 +109,8 @@ def _asked(options: Options) -> KubernetesOptions:
         suite_python=SUITE_PYTHON,
         accept_eula=options.place.accept_eula,
         host_label=options.results.host_label,
+        cluster=options.manifests,
+        settings=travelling(os.environ),
     )
 
 
@@ -179,13 +186,18 @@ def _container(
 ) -> dict[str, Any]:
     licence = eula.ACCEPTED if options.accept_eula else {}
     told = {**licence, **image_digest.variables(options.image)}
-    everywhere = {"HOME": "/tmp", "USER": "labscale", **told}  # noqa: S108  of the container
+    everywhere = {**options.settings, "HOME": "/tmp", "USER": "labscale", **told}  # noqa: S108  of the container
+    cluster = options.cluster
+    sizes = {"cpu": cluster.pod_cpus and str(cluster.pod_cpus), "memory": cluster.pod_memory}
+    asked = {name: size for name, size in sizes.items() if size}
+    gpus = {cluster.gpu_resource: num_gpus} if num_gpus else {}
+    resources = {"limits": {**gpus, **asked}, **({"requests": asked} if asked else {})} if gpus or asked else {}
     return {
         "name": "labscale",
         "image": options.image,
         "command": list(command),
         "env": [{"name": name, "value": value} for name, value in sorted({**everywhere, **env}.items())],
-        "resources": {"limits": {"nvidia.com/gpu": num_gpus}} if num_gpus else {},
+        "resources": resources,
         "volumeMounts": [
             {"name": "results", "mountPath": RESULTS},
             {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108  NCCL's, 64 MB by default
@@ -194,7 +206,16 @@ def _container(
 
 
 def _pod(options: KubernetesOptions, container: dict[str, Any]) -> dict[str, Any]:
+    cluster = options.cluster
+    selectors = dict(text.split("=", 1) for text in cluster.node_selectors)
+    where = {
+        "runtimeClassName": cluster.runtime_class,
+        "nodeSelector": selectors,
+        "tolerations": [_toleration(text) for text in cluster.tolerations],
+        "imagePullSecrets": [{"name": name} for name in cluster.pull_secrets],
+    }
     return {
+        **{name: value for name, value in where.items() if value},
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": GRACE_S,
         "securityContext": {"fsGroup": USER},
@@ -206,6 +227,14 @@ def _pod(options: KubernetesOptions, container: dict[str, Any]) -> dict[str, Any
     }
 
 
+def _toleration(text: str) -> dict[str, str]:
+    """A toleration from ``KEY[=VALUE][:EFFECT]``; without an effect it is for all."""
+    taint, _, effect = text.partition(":")
+    key, equals, value = taint.partition("=")
+    matched = {"operator": "Equal", "value": value} if equals else {"operator": "Exists"}
+    return {"key": key, **matched, **({"effect": effect} if effect else {})}
+
+
 KUBERNETES: Final = ManifestEntry(
     name="kubernetes",
     submit="kubectl apply -f",
@@ -215,5 +244,14 @@ KUBERNETES: Final = ManifestEntry(
         arguments, _asked(options), name=name, num_gpus=num_gpus
     ),
     round_of_nodes=lambda launch, options, rounds: round_of_nodes(launch, _asked(options), rounds=rounds),
-    takes_volume_claim=True,
+    takes=(
+        "volume_claim",
+        "tolerations",
+        "node_selectors",
+        "runtime_class",
+        "gpu_resource",
+        "pull_secrets",
+        "pod_cpus",
+        "pod_memory",
+    ),
 )

@@ -3,15 +3,18 @@
 Tasks of OSMO share no folder, and the ranks of a round write to one, so rounds of several nodes are not rendered.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from suite.launch.images import eula
 from suite.launch.images.table import SUITE_PYTHON
 from suite.launch.manifests import image_digest
 from suite.launch.runtime import ManifestEntry
+from suite.options.manifests import Manifests
 from suite.options.options import Options
+from suite.schema.rank_variables import travelling
 
 OUTPUT: Final = "{{output}}"  # OSMO's word for the folder that it uploads
 _CPUS_PER_GPU: Final = 8
@@ -24,19 +27,23 @@ class OsmoOptions:
     image: str
     suite_python: str
     accept_eula: bool = False
+    cluster: Manifests = field(default_factory=Manifests)
+    settings: Mapping[str, str] = field(default_factory=dict)  # of the user's shell
 
 
 def workflow(arguments: Sequence[str], options: OsmoOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
     """A workflow that runs ``suite bench`` with these arguments."""
     licence = eula.ACCEPTED if options.accept_eula else {}
-    told = {**licence, **image_digest.variables(options.image)}
+    told = {**options.settings, **licence, **image_digest.variables(options.image)}
     variables = [f"{variable}={value}" for variable, value in told.items()]
     size = max(1, num_gpus)
+    cluster = options.cluster
     resources = {
-        "cpu": _CPUS_PER_GPU * size,
-        "memory": f"{_MEMORY_GIB_PER_GPU * size}Gi",
-        "storage": f"{_STORAGE_GIB}Gi",
+        "cpu": cluster.pod_cpus or _CPUS_PER_GPU * size,
+        "memory": cluster.pod_memory or f"{_MEMORY_GIB_PER_GPU * size}Gi",
+        "storage": cluster.pod_storage or f"{_STORAGE_GIB}Gi",
         **({"gpu": num_gpus} if num_gpus else {}),
+        **({"platform": cluster.platform} if cluster.platform else {}),
     }
     task = {
         "name": "bench",
@@ -50,7 +57,13 @@ def workflow(arguments: Sequence[str], options: OsmoOptions, *, name: str, num_g
 
 def _campaign(arguments: Sequence[str], options: Options, name: str, num_gpus: int) -> dict[str, Any]:
     place = options.place
-    asked = OsmoOptions(image=place.image or "", suite_python=SUITE_PYTHON, accept_eula=place.accept_eula)
+    asked = OsmoOptions(
+        image=place.image or "",
+        suite_python=SUITE_PYTHON,
+        accept_eula=place.accept_eula,
+        cluster=options.manifests,
+        settings=travelling(os.environ),
+    )
     return workflow(arguments, asked, name=name, num_gpus=num_gpus)
 
 
@@ -60,4 +73,5 @@ OSMO: Final = ManifestEntry(
     suffix=".yaml",
     results=lambda _matrix: OUTPUT,
     campaign=_campaign,
+    takes=("pod_cpus", "pod_memory", "pod_storage", "platform"),
 )

@@ -16,11 +16,13 @@ from suite.launch.slurm import partition
 from suite.launch.slurm.run import SlurmPlace, is_submitted, run, write_script
 from suite.launch.slurm.script import SLACK_MINUTES, NodeCheck, SlurmOptions
 from suite.options.command_line import any_text
-from suite.options.types import sbatch_option, slurm_time
+from suite.options.types import gpu_type, sbatch_option, slurm_time
 
 
 def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
     """Run each round as a job; the campaign's folder keeps the description of one node."""
+    if asked.device == "cuda" and not asked.options.place.render_only:
+        settings = partition.bound(settings, asked.say)
     inner = on_this_machine(asked) if asked.options.place.image is None else in_apptainer(asked)
     request = asked.request
     if asked.stack == "isaacsim":  # not installed by labscale, so that env_check would not know where it is
@@ -67,6 +69,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         type=slurm_time,
         metavar="TIME",
         help=f"with --launcher slurm: a job's time limit (default: the case's timeout + {SLACK_MINUTES} min)",
+    )
+    parser.add_argument(
+        "--gpu-type", type=gpu_type, metavar="KIND",
+        help="with --launcher slurm: the kind of GPUs, as sinfo names it (default: that with the most on a node)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gres", action="store_true", help="with --launcher slurm: ask with --gres, not with --gpus-per-node"
     )
     parser.add_argument(
         "--sbatch-option", type=sbatch_option, action="append", default=[], metavar="NAME[=VALUE]",

@@ -43,6 +43,8 @@ class SlurmOptions:
 
     partition: str | None = None
     account: str | None = None
+    gpu_type: str | None = None  # as sinfo names the kind of GPUs; None: of the only kind
+    gres: bool = False  # for clusters that take --gres and no --gpus-per-node
     time: str | None = None  # in any form that sbatch takes; None follows from the case's timeout
     sbatch_option: tuple[str, ...] = ()  # others, each NAME or NAME=VALUE; they win
 
@@ -91,7 +93,8 @@ def requested(options: SlurmOptions, *, num_gpus: int) -> Iterator[str]:
     yield "ntasks-per-node=1"
     yield "exclusive"  # what others do on a node would be measured too
     if num_gpus:
-        yield f"gpus-per-node={num_gpus}"
+        count = f"{options.gpu_type}:{num_gpus}" if options.gpu_type else str(num_gpus)
+        yield f"gres=gpu:{count}" if options.gres else f"gpus-per-node={count}"
     if options.partition:
         yield f"partition={options.partition}"
     if options.account:

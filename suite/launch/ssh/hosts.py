@@ -1,6 +1,7 @@
 """What each host of ssh is and has, and whether the hosts are alike."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,6 @@ from suite.launch.nodes import facts
 from suite.launch.nodes.likeness import as_one, parsed
 from suite.launch.ssh.run import SshPlace
 from suite.matrix.resources import Resources
-from suite.schema.rank_variables import travelling
 from suite.schema.record import Environment
 
 TIMEOUT_S: Final = 300.0
@@ -58,17 +58,16 @@ def look_at_hosts(place: SshPlace, arguments: Sequence[str], *, differing_is_fin
 
 def _ask(place: SshPlace, command: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
     """What the command prints on each host. Raises SchedulerError for one that cannot run it."""
-    settings = [f"{name}={value}" for name, value in travelling(environ).items()]
 
     def ask(host: str) -> str:
-        argv = ssh_argv(("env", *settings, *command), host=host, working_dir=ROOT, config=place.config)
+        argv = ssh_argv(command, environ=environ, host=host, working_dir=ROOT, config=place.config)
         run = run_program(argv, environ={**environ, "LC_ALL": "C"}, timeout_s=TIMEOUT_S)
         if run.end == "ended" and run.exit_code == 0:
             return run.stdout
         raise SchedulerError(
             f"{host} does not run {' '.join(command[1:3])} (ssh {run.end}, exit code {run.exit_code}): "
-            f"{last_words(run.stderr)}\n`ssh {host} true` must work without a password, and the checkout and its "
-            "Python must be in the same folders there."
+            f"{last_words(run.stderr)}\n`ssh {shlex.quote(host)} true` must work without a password, and the checkout "
+            "and its Python must be in the same folders there."
         )
 
     with ThreadPoolExecutor(max_workers=min(32, len(place.hosts))) as pool:

@@ -1,6 +1,7 @@
 """One host's part of a round over ssh."""
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -54,8 +55,8 @@ class RemotePart(Part):
     @property
     def advice(self) -> str:
         return (
-            f"`ssh {self.host} true` must work without a password, and the checkout and its Python must be in the same "
-            "folders there."
+            f"`ssh {shlex.quote(self.host)} true` must work without a password, and the checkout and its Python "
+            "must be in the same folders there."
         )
 
     def _send(self, line: str) -> None:

@@ -12,12 +12,15 @@ import kubernetes_validate
 import pytest
 from ruamel.yaml import YAML
 
-from suite.__main__ import parse
+from suite.__main__ import main, parse
+from suite.errors import UsageError
 from suite.external.container_spec import IMAGE_NAME
 from suite.files.paths import ROOT
 from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.manifests.kubernetes import KubernetesOptions
 from suite.launch.manifests.osmo import OsmoOptions, workflow
+from suite.options.manifests import Manifests
+from suite.options.options import read
 from tests.suite.matrix.test_plan import ANT
 from tests.suite.matrix.test_rendered_launch import launch_of
 
@@ -55,6 +58,70 @@ def test_a_campaign_of_one_node() -> None:
     document = kubernetes.campaign(("--matrix", "full"), OPTIONS, name="labscale-full", num_gpus=8)
     assert as_file(document) == (GOLDEN / "kubernetes_campaign.json").read_text(encoding="utf-8")
     validate(document)
+
+
+def test_pods_have_what_their_cluster_needs() -> None:
+    words = [
+        "--toleration",
+        "nvidia.com/gpu:NoSchedule",
+        "--toleration",
+        "team=robots",
+        "--toleration",
+        "spot",
+        "--node-selector",
+        "nvidia.com/gpu.product=NVIDIA-H200",
+        "--runtime-class",
+        "nvidia",
+        "--gpu-resource",
+        "nvidia.com/mig-3g.40gb",
+        "--pull-secret",
+        "ngc",
+        "--pod-cpus",
+        "16",
+        "--pod-memory",
+        "64Gi",
+    ]
+    cluster = read(Manifests, parse(["plan", "--render", "kubernetes", *words]))
+    asked = replace(OPTIONS, cluster=cluster, settings={"NCCL_ALGO": "Ring"})
+    campaign = kubernetes.campaign(("--matrix", "full"), asked, name="labscale-full", num_gpus=2)
+    round_of_nodes = kubernetes.round_of_nodes(NODES, asked, rounds=3)
+    for document, num_gpus in ((campaign, 2), (round_of_nodes, NODES.case.nproc_per_node)):
+        validate(document)
+        pod = document.get("items", [document])[-1]["spec"]["template"]["spec"]
+        assert pod["tolerations"] == [
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+            {"key": "team", "operator": "Equal", "value": "robots"},
+            {"key": "spot", "operator": "Exists"},
+        ]
+        assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-H200"}
+        assert pod["runtimeClassName"] == "nvidia"
+        assert pod["imagePullSecrets"] == [{"name": "ngc"}]
+        (container,) = pod["containers"]
+        sizes = {"cpu": "16", "memory": "64Gi"}
+        assert container["resources"] == {"limits": {"nvidia.com/mig-3g.40gb": num_gpus, **sizes}, "requests": sizes}
+        assert {"name": "NCCL_ALGO", "value": "Ring"} in container["env"]
+
+
+def test_a_workflow_has_the_platform_and_sizes_of_its_pool() -> None:
+    words = ["--platform", "h200", "--pod-cpus", "16", "--pod-memory", "64Gi", "--pod-storage", "200Gi"]
+    cluster = read(Manifests, parse(["plan", "--render", "osmo", *words]))
+    asked = OsmoOptions(image="a/b:1", suite_python="/python", cluster=cluster, settings={"NCCL_ALGO": "Ring, Tree"})
+    found = workflow(("--matrix", "full"), asked, name="labscale-full", num_gpus=8)["workflow"]
+    assert found["resources"]["default"] == {
+        "cpu": 16, "memory": "64Gi", "storage": "200Gi", "gpu": 8, "platform": "h200"
+    }  # fmt: skip
+    assert "NCCL_ALGO=Ring, Tree" in found["tasks"][0]["args"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--toleration a:Never", "--toleration =x", "--node-selector gpu", "--runtime-class Nvidia", "--gpu-resource gpu",
+     "--pull-secret a/b", "--pod-cpus 0", "--pod-memory 64", "--pod-storage -1Gi", "--platform h200",
+     "--volume-claim A"],
+)  # fmt: skip
+def test_what_kubernetes_does_not_take_is_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--matrix", "full", "--render", "kubernetes", *words.split()]) == UsageError.exit_code
+    assert words.split(maxsplit=1)[0] in capsys.readouterr().err
 
 
 def test_the_schema_refuses_what_is_wrong() -> None:

@@ -1,7 +1,9 @@
 """What Slurm's commands print, as values; the commands themselves run in test_launch_slurm.py."""
 
 import re
+import shlex
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -60,6 +62,98 @@ def test_the_resources_are_that_of_the_nodes_with_most_gpus(monkeypatch: pytest.
     groups = parse_node_groups("4|64|gpu:8\n9|128|(null)\n1|32|gpu:8\n")
     monkeypatch.setattr(slurm, "partition_nodes", lambda _: groups)
     assert slurm_place.resources(SlurmOptions()) == Resources(nnodes=5, gpus_per_node=8, cpus_per_node=32)
+
+
+H100: Final = "nvidia_h100_80gb_hbm3"
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "kind", "expected"),
+    [
+        (f"1|96|gpu:{H100}:2,gpu:{H100}_4g.40gb:2\n", None, H100, (1, 2, 96)),
+        (f"1|96|gpu:{H100}:2,gpu:{H100}_4g.40gb:2\n", f"{H100}_4g.40gb", f"{H100}_4g.40gb", (1, 2, 96)),
+        ("2|96|gpu:h100:8\n10|64|gpu:a100:4\n", None, "h100", (2, 8, 96)),
+        ("2|96|gpu:h100:8\n10|64|gpu:a100:4\n", "a100", "a100", (10, 4, 64)),
+        ("2|96|gpu:h100:8(S:0-1)\n10|64|(null)\n", None, None, (2, 8, 96)),
+        ("3|32|gpu:4\n", None, None, (3, 4, 32)),
+        ("3|32|(null)\n", None, None, (3, 0, 32)),
+    ],
+)
+def test_jobs_are_bound_to_one_kind_of_gpus(
+    text: str, asked: str | None, kind: str | None, expected: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "partition_nodes", lambda _: parse_node_groups(text))
+    said: list[str] = []
+    options = slurm_place.bound(SlurmOptions(gpu_type=asked), said.append)
+    assert options.gpu_type == kind
+    found = slurm_place.resources(options)
+    assert (found.nnodes, found.gpus_per_node, found.cpus_per_node) == expected
+    assert bool(said) == (kind is not None and asked is None)
+    assert all(other in said[0] for other in parse_node_groups(text)[-1].gpus if said)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "named"),
+    [
+        ("2|96|gpu:h100:8\n10|64|gpu:a100:8\n", None, "h100 (8 a node), a100 (8 a node)"),
+        ("1|16|gpu:a100:1,gpu:h100:1\n", None, "a100 (1 a node), h100 (1 a node)"),
+        ("2|96|gpu:8\n10|64|gpu:a100:4\n", None, "GPUs without a kind (8 a node)"),
+        ("2|96|gpu:h100:8\n", "b200", "h100 (8 a node)"),
+        ("2|96|(null)\n", "b200", "no GPUs"),
+    ],
+)
+def test_a_kind_that_is_open_or_absent_is_refused(text: str, asked: str | None, named: str) -> None:
+    with pytest.raises(SchedulerError, match="--gpu-type") as refused:
+        slurm_place.kind_of(parse_node_groups(text), asked)
+    assert named in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "option"),
+    [
+        ("Batch job submission failed: Invalid generic resource (gres) specification", "--gpu-type"),
+        ("Invalid gres specification", "--gres"),
+        ("Gres format wrong", "--gpu-type"),
+        ("Batch job submission failed: Requested node configuration is not available", "--gpu-type"),
+        ("Batch job submission failed: Invalid qos specification", "qos=NAME"),
+        ("Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", "qos=NAME"),
+        ("Invalid account or account/partition combination specified", "--account"),
+        ("invalid partition specified: gpux", "--partition"),
+        ("User's group not permitted to use this partition", "--partition"),
+        ("Requested time limit is invalid (missing or exceeds some limit)", "--time"),
+        ("Node count specification invalid", "--partition"),
+        ("Invalid node name specified", "nodelist"),
+        ("Invalid feature specification", "constraint="),
+        ("Memory specification can not be satisfied", "mem="),
+        ("More processors requested than permitted", "--partition"),
+        ("Requested reservation is invalid", "reservation="),
+        ("sbatch: unrecognized option '--nonsense'", "--sbatch-option"),
+        ("a plugin of this site says no", "--sbatch-option"),
+    ],
+)
+def test_a_refusal_names_the_option_to_change(
+    said: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sbatch = tmp_path / "sbatch"
+    sbatch.write_text(f"#!/bin/sh\necho {shlex.quote(f'sbatch: error: {said}')} >&2\nexit 1\n")
+    sbatch.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(SchedulerError) as refused:
+        slurm.submit(tmp_path / "job.sbatch")
+    assert f"sbatch: error: {said}" in str(refused.value)
+    assert option in str(refused.value).partition(said)[2]
+    assert "same command again" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "said", ["Unable to contact slurm controller (connect failure)", "Socket timed out on send/recv", ""]
+)
+def test_no_answer_is_no_refusal(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sbatch").write_text(f"#!/bin/sh\necho {shlex.quote(said)} >&2\nexit 1\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(SchedulerError, match="run the same command again"):
+        slurm.submit(tmp_path / "job.sbatch")
 
 
 def test_without_slurm_the_way_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,21 @@ def test_without_a_time_the_job_outlasts_the_case() -> None:
     assert "#SBATCH --time=21\n" in render(launch, SlurmOptions(), name="labscale-0")
 
 
+@pytest.mark.parametrize(
+    ("ranks", "options", "directive"),
+    [
+        (1, SlurmOptions(gpu_type="rtx_3090"), "--gpus-per-node=rtx_3090:1"),
+        (8, SlurmOptions(gpu_type="rtx_3090"), "--gpus-per-node=rtx_3090:8"),
+        (8, SlurmOptions(gpu_type="rtx_3090", gres=True), "--gres=gpu:rtx_3090:8"),
+        (4, SlurmOptions(gres=True), "--gres=gpu:4"),
+        (4, SlurmOptions(), "--gpus-per-node=4"),
+    ],
+)
+def test_gpus_are_asked_for_by_kind_and_number(ranks: int, options: SlurmOptions, directive: str) -> None:
+    script = render(launch_of(replace(ANT, nproc_per_node=ranks)), options, name="labscale-0")
+    assert [line for line in script.splitlines() if "gpu" in line and "#SBATCH" in line] == [f"#SBATCH {directive}"]
+
+
 def test_what_would_leave_its_line_is_refused() -> None:
     with pytest.raises(UsageError, match=r"'partition=gpu\\nrm x' cannot be an option of sbatch, since it has '\\n'"):
         render(NODES, SlurmOptions(partition="gpu\nrm x"), name="labscale-0")
