@@ -39,8 +39,11 @@ SHARED: Final = {
         "suite/commands/test_store",
     ),
     "hand": ("tasks/assets/test_assets", "tasks/rank/test_cuda_graph", "tasks/rank/test_validity"),
-    "published_site": ("reports/site/test_four_questions", "reports/site/test_picture", "reports/site/test_publish",
-        "reports/site/test_published_pages", "reports/site/test_words_of_frames", "reports/site/test_series_sections"),
+    "published_site": (
+        "reports/site/test_counts", "reports/site/test_four_questions", "reports/site/test_picture",
+        "reports/site/test_publish", "reports/site/test_published_pages", "reports/site/test_series_sections",
+        "reports/site/test_words_of_frames",
+    ),
     # One after another: side by side, the clocks of these trainings would time each other.
     "own_tasks": (
         "tasks/test_own_task", "tasks/test_worker", "tasks/rank/test_workload", "tasks/libraries/test_skrl_jax",

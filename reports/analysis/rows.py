@@ -1,6 +1,6 @@
 """What the stored results say: one ``CaseRow`` per case, with its speed-up against a baseline. Pure.
 
-A round is a fresh process. Its iteration time is ``suite.statistics.reduce.round_time_s``; a case's is the median over
+A round is a fresh process. Its iteration time is ``iteration_s``; a case's is the median over
 its completed rounds. Nothing here guesses: a value without its measurement is ``None``.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from reports.analysis.curves import comparison_key, interconnect_of, line_of, variant_of
 from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
 from suite.statistics.intervals import Estimate, Interval, Rounds, median_interval, ratio_of
-from suite.statistics.reduce import iteration_times_s, round_time_s, steady_part
+from suite.statistics.reduce import counted_iterations, iteration_times_s, round_time_s, steady_part
 from suite.statistics.start_up import start_up
 
 
@@ -193,7 +193,21 @@ def speedup_of(case: Rounds, base: Rounds, *, work: float) -> Estimate:
 
 def case_times(result: CaseResult) -> CaseTimes:
     """Of the completed rounds."""
-    return CaseTimes(times_s={record.round: round_time_s(record) for record in result.completed})
+    return CaseTimes(times_s={record.round: iteration_s(record) for record in result.completed})
+
+
+def iteration_s(record: RunRecord) -> float:
+    """Seconds of an iteration; of several trainings on one GPU those in which all together make its frames."""
+    if record.case.trainings_per_gpu == 1:
+        return round_time_s(record)
+    return record.case.frames_per_iteration / sum(trainings_fps(record))
+
+
+def trainings_fps(record: RunRecord) -> tuple[float, ...]:
+    """Frames per second of each training of a run."""
+    frames, counted = record.case.num_envs * record.case.num_steps_per_env, counted_iterations(record)
+    times_s = [rank.samples["iteration_time_s"] for rank in record.ranks]
+    return tuple(frames / statistics.median(of_one[index] or 0.0 for index in counted) for of_one in times_s)
 
 
 def training_fps(result: CaseResult) -> float | None:

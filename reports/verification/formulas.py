@@ -134,6 +134,15 @@ def seconds_per_iteration(record: Json, rule: str) -> float:
     return median([times_s[iteration] for iteration in counted_iterations(record, rule)])
 
 
+def published_s(record: Json) -> float:
+    """Return seconds per iteration; of trainings that share a GPU the harmonic mean of their medians."""
+    if record["case"].get("trainings_per_gpu", 1) == 1:
+        return seconds_per_iteration(record, MSER_RULE)
+    counted = counted_iterations(record, MSER_RULE)
+    columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
+    return len(columns) / sum(1 / median([times_s[iteration] for iteration in counted]) for times_s in columns)
+
+
 # --- several processes: intervals, ratios, noise ---
 
 

@@ -1,5 +1,6 @@
 """The points that a reader can choose from: every configuration that trained or stepped on GPUs. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -8,6 +9,7 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import comparison_key, is_emulated, measured_for_speed, task_name, variant_of
 from reports.analysis.environments import gpu_name
 from reports.analysis.rows import CaseRow
+from reports.analysis.same_work import work_of
 from reports.analysis.series_kind import Change, change_of
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
 from reports.display.addresses import address_of_series
@@ -98,6 +100,7 @@ def _points(one: ResultSet, machine_names: Mapping[Environment, str]) -> list[Po
     rows = {row.case_id: row for row in one.campaign.rows}
     results = [result for result in measured_for_speed(one.campaign.results) if _counts(result)]
     times = _times_to_reward(one.campaign)
+    works = Counter(work_of(result.case) for result in results)
     counts: dict[tuple[str | int, ...], set[int]] = {}
     for result in results:
         counts.setdefault(comparison_key(result.case), set()).add(result.case.world_size)
@@ -109,6 +112,7 @@ def _points(one: ResultSet, machine_names: Mapping[Environment, str]) -> list[Po
             times.get(result.case.case_id),
             baseline=_baseline(result.case, results) if len(counts[comparison_key(result.case)]) > 1 else None,
             machine_names=machine_names,
+            names_series=works[work_of(result.case)] > 1,
         )
         for result in results
     ]
@@ -129,6 +133,7 @@ def _point(
     *,
     baseline: str | None,
     machine_names: Mapping[Environment, str],
+    names_series: bool,
 ) -> Point:
     case = result.case
     where = _where(one.campaign, result)
@@ -146,7 +151,7 @@ def _point(
         num_envs_global=case.num_envs_global,
         physics=STACK_NAMES[case.stack],
         settings=_settings(case),
-        details=_details(result),
+        details=_details(result, names_series=names_series),
         machine=machine_names[where],
         runs=row.rounds_completed,
         settled=row.rounds_settled,
@@ -193,12 +198,13 @@ def _settings(case: Case) -> str:
     return AS_SHIPPED if case.division == "closed" else CHANGES[change_of(case)]
 
 
-def _details(result: CaseResult) -> str:
+def _details(result: CaseResult, *, names_series: bool) -> str:
     case = result.case
     variant = variant_of(case).removesuffix(case.minibatch_rule).removesuffix("-")
     said = [
         "" if variant == _settings(case) else variant,
         "updates kept" if case.minibatch_rule == "fixed_updates" else "",
+        case.series if names_series else "",  # its campaign measured the same work in another series too
         "other processes on the GPU" if has_neighbours(result) else "",
     ]
     return ", ".join(part for part in said if part)

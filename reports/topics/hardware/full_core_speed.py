@@ -111,9 +111,11 @@ def _gpus(result: CaseResult) -> str:
 
 def _shared(results: Sequence[CaseResult], fastest_s: Mapping[RankOfHost, float]) -> SharedCase:
     by_host: dict[Host, list[RunRecord]] = {}
-    for result in results:
-        for record in result.completed:
-            by_host.setdefault(host_of(record.environment), []).append(record)
+    # Of a machine with several cases that of most runs counts, so its figure is that of the case's own page.
+    first = results[0].case.case_id
+    for result in sorted(results, key=lambda one: (-len(one.completed), one.case.case_id != first)):
+        for host in {host_of(record.environment) for record in result.completed} - by_host.keys():
+            by_host[host] = [record for record in result.completed if host_of(record.environment) == host]
     machines = (_machine(host, records, fastest_s) for host, records in by_host.items())
     return SharedCase(
         case=results[0].case,

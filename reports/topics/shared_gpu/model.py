@@ -1,18 +1,18 @@
 """Frames per second of several trainings on one GPU, in total and of each, beside one training alone. Pure.
 
 A training's figure is its frames over its own median iteration, in the iterations that count for the run. The total is
-the sum over the trainings. The tables of a series take the slowest training for all, so their totals are lower.
+the sum over the trainings.
 """
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from reports.analysis.rows import trainings_fps
 from reports.analysis.same_work import Work, work_of
 from suite.schema.record import Case, CaseResult, RankRecord, RunRecord
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate, median_of, ratio_of
-from suite.statistics.reduce import counted_iterations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,13 +93,6 @@ def groups(results: Sequence[CaseResult]) -> tuple[Group, ...]:
             alike.setdefault(_key(result.case), []).append(result)
     found = [sorted(each, key=lambda one: one.case.trainings_per_gpu) for each in alike.values()]
     return tuple(_group(each) for each in found if each[0].case.trainings_per_gpu == 1 and len(each) > 1)
-
-
-def trainings_fps(record: RunRecord) -> tuple[float, ...]:
-    """Frames per second of each training of a run."""
-    frames, counted = record.case.num_envs * record.case.num_steps_per_env, counted_iterations(record)
-    times_s = [rank.samples["iteration_time_s"] for rank in record.ranks]
-    return tuple(frames / statistics.median(of_one[index] or 0.0 for index in counted) for of_one in times_s)
 
 
 def total_fps_of_runs(result: CaseResult) -> dict[int, float]:

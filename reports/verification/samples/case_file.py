@@ -111,7 +111,7 @@ def _check(stored: StoredCase, document: Json) -> Iterator[Finding]:
         return  # there is no number to compare with
     for record in stored.completed:
         stored.times_s[record["round"]] = formulas.seconds_per_iteration(record, stored.rule)
-        stored.published_s[record["round"]] = formulas.seconds_per_iteration(record, formulas.MSER_RULE)
+        stored.published_s[record["round"]] = formulas.published_s(record)
     source = next(iter(stored.completed), stored.rounds[0])["environment"]
     commit = {"project": "labscale", "id": source.get("git_commit"), "dirty": source.get("git_dirty")}
     machine = document["machine_info"].get("environment")

@@ -21,8 +21,8 @@ def test_trainings_through_mps_and_without_it() -> None:
     four, ant_four, two, ant_two = (found[name, number].over_without for number in (4, 2) for name in (CARTPOLE, ANT))
     assert four is not None
     assert f"more frames: {four.value:.2f} times those without it in Cartpole** ({ends(four)}), and" in NOTES
-    assert f", and {in_task(ant_four, 'Ant')}. With two no difference" in NOTES
-    assert f"is seen: {in_task(two, 'Cartpole')} and {in_task(ant_two, 'Ant')}." in NOTES
+    assert f", and {in_task(ant_four, 'Ant')}. With two it is open" in NOTES
+    assert f": {in_task(two, 'Cartpole')} and {in_task(ant_two, 'Ant')}." in NOTES
     assert all(each and each.interval and each.interval[0] > 1 for each in (four, ant_four))
     assert all(each and each.interval and each.interval[0] < 1 < each.interval[1] for each in (two, ant_two))
     alone, ant_alone = (found[name, 4].without.over_one for name in (CARTPOLE, ANT))

@@ -56,6 +56,8 @@ def _trainings(version: StoredVersion) -> list[tuple[str, str, list[_Round]]]:
 
 def _places(by_label: dict[str, list[_Round]]) -> Json | None:
     """A place whose rounds may have had neighbours is kept only where it is quicker than the slowest that had none."""
+    first = next(iter(by_label.values()))[0][0].case_id
+    by_label = {label: _of_one_case(rounds, first) for label, rounds in by_label.items()}
     fps = {label: _fps(rounds) for label, rounds in by_label.items()}
     unsure = {label for label, rounds in by_label.items() if any(number is None for _, _, number in rounds)}
     limit = min((fps[label] for label in fps.keys() - unsure), default=math.inf)
@@ -72,6 +74,13 @@ def _places(by_label: dict[str, list[_Round]]) -> Json | None:
         "places": len(kept),
         "is_perhaps_beside": quickest in unsure,
     }
+
+
+def _of_one_case(rounds: list[_Round], case_id: str) -> list[_Round]:
+    """Return the rounds of the case with most of them; of several that one, or the first that the place measured."""
+    ids = [id(one) for one, _, _ in rounds]
+    stored = min((one for one, _, _ in rounds), key=lambda one: (-ids.count(id(one)), one.case_id != case_id))
+    return [each for each in rounds if each[0] is stored]
 
 
 def _fps(rounds: Sequence[_Round]) -> float:

@@ -60,9 +60,12 @@ def _gpus(each: _Case) -> str:
 
 def _row(those: Sequence[_Case], fastest: Mapping[RankOfHost, float]) -> Json:
     by_host: dict[Host, list[tuple[Json, float]]] = {}
-    for each in those:
+    first = those[0].stored.case_id
+    for each in sorted(those, key=lambda each: (-len(each.records), each.stored.case_id != first)):
+        of_case: dict[Host, list[tuple[Json, float]]] = {}
         for record in each.records:
-            by_host.setdefault(host_of(record), []).append((record, each.stored.published_s[record["round"]]))
+            of_case.setdefault(host_of(record), []).append((record, each.stored.published_s[record["round"]]))
+        by_host = of_case | by_host
     machines = [_machine(host, found, fastest) for host, found in by_host.items()]
     machines.sort(key=lambda machine: float(machine["iteration_s"]))
     return {

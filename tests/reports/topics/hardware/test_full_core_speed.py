@@ -110,7 +110,7 @@ def test_the_page_shows_the_machines_of_the_version_in_git() -> None:
     begins = f"ant-weak/rl_games-kitless-n1024-1x1\t{name}\t"
     (host_o,) = (line for line in text.splitlines() if line.startswith(begins))
     assert host_o.split("\t")[2:] == ["3", "0.131", "125,284", "0.108", "151,086", "42 of 101", "87"]
-    assert "takes up to 2.30 times as long as the quickest (ant-weak/rl_games-kitless-n1024-1x1)" in text
+    assert "takes up to 2.31 times as long as the quickest (ant-weak/rl_games-kitless-n1024-1x1)" in text
     assert (
         "come closer in 7 of 12. So many come closer by chance with a probability of 39%: that shows nothing." in text
     )

@@ -243,7 +243,7 @@ def test_series_that_vary_stacks_are_not_said_to_scale(committed: Version) -> No
 
 def test_of_many_sets_the_first_page_says_once_that_cores_were_slowed(committed: Version) -> None:
     said = caution(committed).text
-    assert f"In {len(committed.slowed_cores)} of {len(committed.scaling)} sets cores were shared or slowed" in said
+    assert f"In {len(committed.slowed_cores)} of {committed.totals.sets} sets cores were shared or slowed" in said
     assert "marked iterations" not in said
     one = replace(committed, sets=tuple(each for each in committed.sets if each.name == "h200-x4-full"))
     assert "254 of 315 marked iterations" in caution(one).text

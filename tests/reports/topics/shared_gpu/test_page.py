@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.rows import training_fps
+from reports.analysis.rows import training_fps, trainings_fps
 from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
 from reports.topics.shared_gpu import page
-from reports.topics.shared_gpu.model import all_at_work, groups, trainings_fps
+from reports.topics.shared_gpu.model import all_at_work, groups
 from suite.schema.record import CaseResult
 from suite.statistics.reduce import round_time_s
 from tests.fixtures.results.generated_results import (
