@@ -106,6 +106,8 @@ def own_address(environ: Mapping[str, str]) -> str:
     """
     if HEAD not in environ:
         return LOOPBACK
+    if environ[NODE_RANK] == "0" and interface_of(environ[HEAD]) is not None:  # the others were given this very address
+        return environ[HEAD]
     other = environ[PEER] if environ[NODE_RANK] == "0" else environ[HEAD]
     try:
         return address_towards(other)

@@ -5,7 +5,16 @@ import socket
 import pytest
 
 from suite.launch.nodes import node
-from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, address_towards, interface_of
+from suite.launch.nodes.node import (
+    HEAD,
+    NODE_RANK,
+    PEER,
+    RENDEZVOUS_ID,
+    RENDEZVOUS_PORT,
+    address_towards,
+    interface_of,
+    own_address,
+)
 from suite.launch.nodes.node import torchrun_arguments as arguments_of
 
 ENVIRON = {HEAD: "gpu01", PEER: "gpu02", RENDEZVOUS_ID: "12", RENDEZVOUS_PORT: "20012"}
@@ -40,6 +49,18 @@ def test_a_name_without_an_ipv4_address_is_named(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit, match=r"node 1: fd00::1 has no IPv4 address .* Name the nodes by what resolves"):
         node.main(["node", "/logs"])
+
+
+@pytest.mark.parametrize(
+    ("environ", "address"),
+    [
+        ({}, "127.0.0.1"),  # the only node
+        ({HEAD: "127.0.0.1", PEER: "192.0.2.1", NODE_RANK: "0"}, "127.0.0.1"),  # the way to the peer is another
+        ({HEAD: "127.0.0.1", PEER: "192.0.2.1", NODE_RANK: "1"}, "127.0.0.1"),
+    ],
+)
+def test_a_node_listens_where_the_others_were_told(environ: dict[str, str], address: str) -> None:
+    assert own_address(environ) == address
 
 
 def test_the_interface_of_an_address() -> None:
