@@ -15,6 +15,9 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
+from suite.install.bundle_contents import LEFT_OUT_FILES, NPM
+from suite.install.bundled_versions import is_bundled
+
 HASHED: Final = frozenset(
     {
         "isaaclab", "newton", "warp-lang", "mujoco", "mujoco-warp", "torch", "gymnasium", "rl-games", "rsl-rl-lib",
@@ -34,10 +37,15 @@ class _Package:
     record: Path
 
     def files(self) -> Iterator[tuple[str, str, int]]:
-        """Yield name, hash and size of each file that has a hash: RECORD itself and what Python compiled have none."""
+        """Yield name, hash and size of each file that has a hash: RECORD itself and what Python compiled have none.
+
+        A bundle packs no scripts, and leaves files out that no run needs.
+        """
+        not_packed = ("..", NPM, *(rule.prefix for rule in LEFT_OUT_FILES)) if is_bundled() else ()
         with self.record.open(encoding="utf-8", newline="") as lines:
             for row in csv.reader(lines):
-                if len(row) == 3 and row[1].startswith("sha256=") and row[2].isdecimal():  # noqa: PLR2004
+                has_hash = len(row) == 3 and row[1].startswith("sha256=") and row[2].isdecimal()  # noqa: PLR2004
+                if has_hash and not row[0].startswith(not_packed):
                     yield row[0], row[1].removeprefix("sha256="), int(row[2])
 
     def modules(self) -> set[str]:

@@ -19,6 +19,7 @@ from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.host.exists import is_there
 from suite.files.paths import ROOT
 from suite.install import installed_files
+from suite.install.bundled_versions import is_bundled
 from suite.install.pins import PYTHON_VERSION
 from suite.install.worker_environment import COMPLETE
 
@@ -192,7 +193,9 @@ def _fault(facts: WorkerFacts) -> Fault | None:
         repair = f"Pass a Python {PYTHON_VERSION} to --worker-python." if facts.is_own else by_rebuilding
         return Fault(word="python_version", found=f"Python {facts.python_version}", repair=repair)
     by_the_user = (
-        "Install these versions there, or leave --worker-python out: results of other versions do not compare."
+        "Install the bundle again, made with what `python3 -m pip freeze --all` prints here as --target-has."
+        if is_bundled()
+        else "Install these versions there, or leave --worker-python out: results of other versions do not compare."
     )
     fault = Fault(
         word="packages_missing",

@@ -15,6 +15,7 @@ from suite.env_check.request import add_worker_options
 from suite.errors import BundleError, UsageError, WorkerEnvironmentError
 from suite.install import other_versions
 from suite.install.bundled_versions import VARIABLE, asked_by, bundled_python, install_sets
+from suite.install.installed_files import changes
 from suite.install.other_versions import digest_of
 from suite.matrix.file import read_table
 from suite.options.command_line import Parser
@@ -137,3 +138,14 @@ def test_the_python_of_a_bundle_is_the_worker_and_another_is_refused(
     for command in ("bench", "plan", "env_check"):
         assert main([command, "--worker-python", "/other/python"]) == UsageError.exit_code
         assert f"got '/other/python', allowed is {sys.executable}" in capsys.readouterr().err
+
+
+def test_what_a_bundle_leaves_out_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site"
+    record = site / "warp_lang-1.0.dist-info/RECORD"
+    record.parent.mkdir(parents=True)
+    left_out, lost = (["../../../bin/warp", "warp/tests/a.py", "warp/bin/warp-clang.so"], "warp/gone.py")
+    record.write_text("".join(f"{name},sha256=x,1\n" for name in [*left_out, lost]))
+    assert changes([site]) == ("warp-lang: ../../../bin/warp is missing and 3 more",)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    assert changes([site]) == ("warp-lang: warp/gone.py is missing",)
