@@ -16,7 +16,7 @@ from suite.options.command_line import Parser, any_path, exit_code_of, results_p
 
 PICTURE: Final = ROOT / ".github" / "report.png"
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
-WIDTH_PX, HEIGHT_PX = 1440, 1240  # charts, calculator, and how sure it is
+WIDTH_PX, HEIGHT_PX = 1440, 1430  # charts, calculator, and how sure it is
 PATIENCE_MS: Final = 6000  # of the page's own clock, until charts are drawn
 TIMEOUT_S: Final = 120
 
