@@ -12,13 +12,13 @@ from tests.fixtures.runs.published_site import NEWER
 
 # Page -> what it says of the whole version; the group is the number of sets, cases or runs.
 SAID: Final = {
-    "index.html": (r"(?P<runs>[\d,]+) completed runs", r"of (?P<runs>[\d,]+) rounds have not shown"),
+    "index.html": (r"(?P<runs>[\d,]+) completed runs",),
     "curves.html": (r"(?P<sets>[\d,]+) sets, (?P<cases>[\d,]+) cases, (?P<runs>[\d,]+) completed runs",),
     "explore.html": (r"of (?P<cases>[\d,]+) cases ran for their speed",),
     "limits.html": (
         r"of (?P<cases>[\d,]+) cases",
         r"of (?P<runs>[\d,]+) completed runs",
-        r"of (?P<runs>[\d,]+) rounds",
+        r"of (?P<runs>[\d,]+) rounds? stored a",
     ),
     "data.html": (r"stored sample of (?P<sets>[\d,]+) sets",),
 }
