@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from suite.external.parent_death import end_with_parent
 from suite.schema.record import Case
 from tasks.checks import agent_settings, gpu
 from tasks.rank import kernel_cache, network, profiling
@@ -138,6 +139,8 @@ def parameters_sha256(model: object) -> str:
 def main(argv: list[str]) -> int:
     run_dir = Path(argv[1])
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    if not profiling.is_profiled():  # nsys ends with torchrun; which of its threads starts us is its own affair
+        end_with_parent(signal.SIGKILL)  # without torchrun nobody would end a rank; SIGTERM waits for its CUDA calls
     profiling.begin_below_nsys(rank, run_dir, [sys.executable, "-m", "tasks.worker", *argv[1:]])
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # by this the launcher gets a hung rank's stacks
     log = RankLog(run_dir, rank)

@@ -16,7 +16,13 @@ from suite.files.paths import ROOT
 from suite.install.installed_files import Stamps, stamps
 from suite.install.pins import sha256
 
-OF_RANKS: Final = ("tasks", "suite/schema", "suite/errors.py", "suite/external/core_probe.py")
+OF_RANKS: Final = (
+    "tasks",
+    "suite/schema",
+    "suite/errors.py",
+    "suite/external/core_probe.py",
+    "suite/external/parent_death.py",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,20 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 NOX_PID: Final = "LABSCALE_NOX_PID"  # set by the noxfile
 _PID: Final = re.compile("[0-9]{1,9}")
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)  # loaded before any fork
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def end_with_parent() -> None:
-    """Ask the kernel for a SIGTERM when the thread that started this process ends; that thread must wait for it.
+def end_with_parent(signal_number: signal.Signals = signal.SIGTERM) -> None:
+    """Ask the kernel for a signal when the thread that started this process ends; that thread must wait for it.
 
     Used as ``preexec_fn``, or called by the process itself.
     """
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal_number)
 
 
 def end_with_nox() -> None:
@@ -34,7 +32,7 @@ def end_with_nox() -> None:
     if nox_pid is None or not _PID.fullmatch(nox_pid):
         return
     end_with_parent()
-    if os.getppid() != int(nox_pid) and not psutil.pid_exists(int(nox_pid)):  # nox ended before
+    if os.getppid() != int(nox_pid) and not Path(f"/proc/{nox_pid}").exists():  # nox ended before
         signal.raise_signal(signal.SIGTERM)
 
 

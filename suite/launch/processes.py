@@ -32,6 +32,15 @@ def _become_child(cpus: Sequence[int]) -> None:
         os.sched_setaffinity(0, cpus)
 
 
+def oom_kills() -> int | None:
+    """Count the processes of this machine that the kernel killed for lack of memory; None if it does not say."""
+    try:
+        with open("/proc/vmstat", encoding="utf-8") as counters:  # noqa: PTH123  a kernel interface
+            return next((int(line.split()[1]) for line in counters if line.startswith("oom_kill ")), None)
+    except OSError:
+        return None
+
+
 class RunProcesses:
     """The processes of one run, started by ``start``."""
 
@@ -39,6 +48,7 @@ class RunProcesses:
         self.root = root
         self.run_id = run_id
         self._seen: set[psutil.Process] = set()
+        self._oom_kills = oom_kills()
 
     @classmethod
     def start(cls, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], *, cpus: Sequence[int] = ()) -> Self:
@@ -70,6 +80,11 @@ class RunProcesses:
             return self.root.wait(wait_s)
         except subprocess.TimeoutExpired:
             return None
+
+    def oom_kills(self) -> int | None:
+        """Count the processes of this machine that the kernel has killed for lack of memory since the start."""
+        now = oom_kills()
+        return None if now is None or self._oom_kills is None else now - self._oom_kills
 
     def alive(self) -> list[psutil.Process]:
         """Every living process of the run, wherever in the process tree it is."""

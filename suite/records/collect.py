@@ -106,7 +106,7 @@ def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: Launc
         return "oom", "the memory limit of the container or job was reached, and the kernel killed a process of it"
     if result.why is not None:
         return "crashed", result.why  # the launcher saw the cause; the ranks' errors follow from it
-    failure = find_failure(run_dir, files, result.exit_code)
+    failure = find_failure(run_dir, files, result.exit_code, result.oom_kills)
     if failure:
         return failure.outcome, failure.reason
     fault = next(_faults(case, files), None)

@@ -7,22 +7,42 @@ first one. So what torchrun calls the root cause is often such a follow-up.
 import math
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from suite.files.input_file import read_text
 from suite.records.network.clocks import failed_at_s
+from suite.records.rank_checks import rank_logs
 from suite.records.rank_file import RankFile
 
 STDERR_LINES: Final = 5
 
-# Messages of torch's allocator, CUDA, Warp, cuBLAS, torch's CPU allocator and Python. Without its memory pool, Warp
-# refuses to allocate while it captures a CUDA graph, however much memory is free.
+# Messages of torch's allocator, CUDA, Warp, cuBLAS, torch's CPU allocator, Python, XLA, C++, PhysX and Vulkan. Without
+# its memory pool, Warp refuses to allocate while it captures a CUDA graph, however much memory is free.
 _OUT_OF_MEMORY: Final = re.compile(
-    r"out of memory|OutOfMemoryError|MemoryError|ALLOC_FAILED|can't allocate memory"
+    r"(?i:(?<!or )out of (GPU )?memory(?!,? or )|out_of_(device_|host_)?memory)|OutOfMemoryError|MemoryError"
+    r"|MemoryAllocation|ALLOC_FAILED|([Cc]an't|[Cc]annot) allocate memory|RESOURCE_EXHAUSTED.*[Aa]llocate"
+    r"|std::bad_alloc|PxgCuda\w*Allocator.*fail(ed)? to allocate"
     r"|Failed to allocate \d+ bytes on device(?!.*memory pools are not enabled)"
+)
+# What only says what can be: the reasons that Omniverse lists for a lost device, advice, and a line of XLA about an
+# allocation that it can do without.
+_MAY_BE: Final = re.compile(
+    r"(\b(reasons|causes|(possible|likely|potential) (reason|cause)|(may|might|could|can) (be|have|run))\b"
+    r"|\b(if|when|avoid)\b.{0,20}(?=out of memory)|such as|e\.g\.|possibly|perhaps|maybe)"
+    r"[^.\n]*(\n\s*([-*•]|\d+[.)]).*)*"
+    r"|.*not a failure.*",
+    re.IGNORECASE,
+)
+# What tells why a process died, unlike the stacks that faulthandler, torch and glibc write after it.
+_CAUSE: Final = re.compile(
+    r"terminate called|what\(\):|CUDA error|Fatal Python error|Segmentation fault|\b\w*(Error|Exception): |\b[Aa]ssert"
+)
+_STACK: Final = re.compile(
+    r"((Current t|T)hread('s)? (0x|C stack)|Stack \(most recent|  File \".*\", line \d+ in |  Binary file |  \.\.\.$"
+    r"|  <no Python frame>|  <truncated |Extension modules: |frame #\d+: )"
 )
 _FOLLOW_UP: Final = re.compile(
     r"Dist(Backend|Network|Store)Error|NCCL|gloo|ProcessGroup|TCPStore|Connection (closed|reset|refused)|Broken pipe",
@@ -34,6 +54,11 @@ _EXIT: Final = re.compile(
     re.MULTILINE,
 )
 _KILLED_BY_TORCHRUN: Final = re.compile(r"Unable to shutdown process (\d+) via")
+_KILLER: Final = {
+    True: ": the kernel's out-of-memory killer ran meanwhile",
+    False: ", not by the kernel's out-of-memory killer",
+    None: "; whether by the kernel's out-of-memory killer is not known",
+}
 _RULER: Final = re.compile(r"[=\-*\s]*")
 
 
@@ -51,21 +76,17 @@ class RankExit:
     local_rank: int
     code: int
 
-    def __str__(self) -> str:
-        if self.code == -signal.SIGKILL:
-            return f"rank {self.rank}: killed by signal 9 (often the kernel's out-of-memory killer)"
-        return f"rank {self.rank}: {_ending(self.code)}"
-
 
 def _ending(code: int) -> str:
     return f"killed by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"ended with exit code {code}"
 
 
-def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Failure | None:
+def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int, oom_kills: int | None) -> Failure | None:
     """Distinguish the root cause from its follow-ups; None if nothing failed.
 
     A message about memory comes first, then a rank's error that does not mention its peers, then a rank that died
-    without an error, then the first of the other errors. Raises OSError if a log cannot be read.
+    without an error, then the first of the other errors. ``oom_kills``: processes that the kernel killed meanwhile for
+    lack of memory. Raises OSError if a log cannot be read.
     """
     failed_s = {file.rank: failed_at_s(file, files) for file in files}
     errors = sorted(
@@ -73,9 +94,12 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
         key=lambda failed: math.inf if (time_s := failed_s[failed[0]]) is None else time_s,
     )
     for rank, error in errors:
-        if error.out_of_memory or _OUT_OF_MEMORY.search(str(error)):
+        if error.out_of_memory or _lacks_memory(str(error)):
             return Failure(outcome="oom", reason=f"rank {rank}: {error}")
     for rank, error in errors:
+        logs_of_rank = (log for file in files if file.rank == rank for log in rank_logs(file, run_dir))
+        if re.search("CUDA|illegal", str(error)) and (lack := _lack_in(logs_of_rank)):
+            return Failure(outcome="oom", reason=f"rank {rank}: {lack}\n{error}")
         if not _FOLLOW_UP.search(str(error)):
             return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
     logs = sorted(run_dir.glob("logs/**/torchrun.log"))  # one per node
@@ -87,7 +111,7 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
     ]
     ended = {file.rank for file in files if file.end}
     if silent:  # first a rank that had not finished its training, then one that was killed
-        return _without_a_word(*min(silent, key=lambda found: (found[0].rank in ended, found[0].code > 0)))
+        return _without_a_word(*min(silent, key=lambda found: (found[0].rank in ended, found[0].code > 0)), oom_kills)
     for rank, error in errors:
         return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
     spoken = [log for log in logs if log.stat().st_size] or logs or [run_dir / "logs" / "torchrun.log"]
@@ -104,16 +128,37 @@ def rank_exits(torchrun_log: str) -> list[RankExit]:
     ]
 
 
-def _without_a_word(exit_: RankExit, node_logs: Path) -> Failure:
+def _lacks_memory(text: str) -> bool:
+    """Whether the text says that memory was lacking, not only that it may have been."""
+    return _OUT_OF_MEMORY.search(_MAY_BE.sub("", text)) is not None
+
+
+def _lack_in(logs: Iterable[Path]) -> str | None:
+    """The message of PhysX that it lacks memory: it continues, and an illegal access of the GPU's memory follows."""
+    for log in logs:
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            if lack := next((line.strip() for line in lines if "PxgCuda" in line and _lacks_memory(line)), None):
+                return lack
+    return None
+
+
+def _without_a_word(exit_: RankExit, node_logs: Path, oom_kills: int | None) -> Failure:
     logs = sorted(path for path in node_logs.glob("**/stderr.log") if path.parent.name == str(exit_.local_rank))
-    last_lines = _last_lines(logs[-1]) if logs else ""
-    outcome: Literal["crashed", "oom"] = "oom" if _OUT_OF_MEMORY.search(last_lines) else "crashed"
-    return Failure(outcome=outcome, reason=f"{exit_}; {_quoted('stderr', last_lines)}")
+    last_lines = _telling_lines(logs[-1]) if logs else ""
+    lack = _lack_in(logs[-1].parent.glob("std*.log")) if logs and "CUDA" in last_lines else None
+    by_kernel = exit_.code == -signal.SIGKILL and bool(oom_kills)
+    ending = _ending(exit_.code)
+    if exit_.code == -signal.SIGKILL:
+        ending = f"killed by signal 9{_KILLER[None if oom_kills is None else by_kernel]}"
+    if lack and lack not in last_lines:
+        last_lines = f"{lack}\n{last_lines}"
+    outcome: Literal["crashed", "oom"] = "oom" if by_kernel or _lacks_memory(last_lines) else "crashed"
+    return Failure(outcome=outcome, reason=f"rank {exit_.rank}: {ending}; {_quoted('stderr', last_lines)}")
 
 
 def _of_torchrun(log: Path, exit_code: int) -> Failure:
     ending = f"torchrun {'was ' if exit_code < 0 else ''}{_ending(exit_code)}"
-    last_lines = _last_lines(log) if log.exists() else ""
+    last_lines = _telling_lines(log) if log.exists() else ""
     return Failure(outcome="crashed", reason=f"{ending}; {_quoted('log', last_lines)}")
 
 
@@ -121,6 +166,13 @@ def _quoted(source: str, last_lines: str) -> str:
     return f"the last lines of its {source}:\n{last_lines}" if last_lines else f"its {source} is empty"
 
 
-def _last_lines(path: Path) -> str:
-    lines = [line.rstrip() for line in read_text(path).splitlines() if not _RULER.fullmatch(line)]
-    return "\n".join(lines[-STDERR_LINES:])
+def _telling_lines(path: Path) -> str:
+    """The last lines without stacks, and before them the first cause, the last causes and the first lack of memory."""
+    lines = [
+        line.rstrip() for line in read_text(path).splitlines() if not _RULER.fullmatch(line) and not _STACK.match(line)
+    ]
+    earlier, last = lines[:-STDERR_LINES], lines[-STDERR_LINES:]
+    causes = list(dict.fromkeys(line for line in earlier if _CAUSE.search(line) and line not in last))
+    lacks = [line for line in earlier if _lacks_memory(line)]
+    kept = {*causes[:1], *causes[1 - STDERR_LINES :], *lacks[:1]}
+    return "\n".join([*(line for line in dict.fromkeys(earlier) if line in kept), *last])

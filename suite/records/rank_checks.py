@@ -44,7 +44,7 @@ def checks_from_outside(
 
 def check_messages(file: RankFile, run_dir: Path) -> CheckResult | None:
     """Judge the physics' messages in the rank's logs; None without any. Raises OSError if a log cannot be read."""
-    names = Counter(name for log in _logs(file, run_dir) for name in _full_buffers(log))
+    names = Counter(name for log in rank_logs(file, run_dir) for name in _full_buffers(log))
     if not names:
         return None
     found = ", ".join(f"{name} ({counted(count, 'message')})" for name, count in names.most_common())
@@ -57,7 +57,7 @@ def check_messages(file: RankFile, run_dir: Path) -> CheckResult | None:
     )
 
 
-def _logs(file: RankFile, run_dir: Path) -> Iterator[Path]:
+def rank_logs(file: RankFile, run_dir: Path) -> Iterator[Path]:
     """Yield what the rank's process wrote; several nodes have a folder each."""
     local_rank = file.start.local_rank if file.start else None
     node = file.start.node if file.start else None

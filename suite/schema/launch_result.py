@@ -19,6 +19,7 @@ class LaunchResult:
     started_utc: str  # ISO 8601
     wall_time_s: float  # launch to last process gone
     out_of_memory: bool = False  # a process was killed at the memory limit of a container or job
+    oom_kills: int | None = None  # processes of the machine that the kernel killed for lack of memory meanwhile
     why: str | None = None  # why it ended or failed, if the launcher knows more than the case and the ranks
     image_digest: str | None = None  # of the container image, sha256:…; None without an image
     nodes: tuple[str, ...] = ()  # names of its machines, node 0 first, to remove them from stored messages

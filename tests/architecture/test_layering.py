@@ -28,6 +28,7 @@ ALLOWED = {
     "suite/errors.py": set[str](),
     "suite/files/wording.py": set[str](),
     "suite/external/core_probe.py": set[str](),
+    "suite/external/parent_death.py": set[str](),
     "suite/": {"suite", "pydantic", "pydantic_core", "rich", "psutil", "packaging", "_typeshed"},
     "suite/external/nvml/": {"suite", "pynvml"},
     "suite/install/pins.py": {"suite", "uv"},
@@ -37,7 +38,7 @@ ALLOWED = {
     "suite/launch/nodes/node.py": {"suite.schema.rank_variables"},  # in the worker environment
     "tasks/": {
         "suite.schema.rank_variables", "suite.schema.record", "suite.schema.transport", "suite.schema.turns",
-        "suite.errors", "suite.external.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks",
+        "suite.errors", "suite.external.core_probe", "suite.external.parent_death", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks",
         "warp", "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",
         "gymnasium", "mujoco_warp", "newton", "pxr", "PIL",
     },

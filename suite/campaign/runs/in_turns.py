@@ -11,6 +11,8 @@ from suite.campaign.runs.training import Run, collected, keep, launch_of, runtim
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted
 from suite.files.set_aside import set_aside
+from suite.files.wording import counted
+from suite.options.command_line import say
 from suite.schema.record import Launch, RunRecord
 from suite.schema.turns import SOCKET, VARIABLE, TurnsTaken
 
@@ -53,6 +55,9 @@ def _train(
             set_aside(run.run_dir, "crowded")
             return None
         keep(run, record)
+        if record.outcome != "completed":  # its own lines follow when the block has ended, which can take long
+            others = f"; {counted(len(beside), 'other round')} of its block may go on" if beside else ""
+            say(campaign.console, f"{run.case.case_id} round {run.round}: {record.outcome}{others}: {record.reason}")
         return record
     finally:
         keeper.ended(seat)

@@ -103,6 +103,7 @@ def _run(launch: Launch, parts: Sequence[Part], watch: Watch, stop: Event | None
         ended_by=ended_by,
         started_utc=started_utc,
         wall_time_s=time.monotonic() - started_s,
+        oom_kills=nodes[0].oom_kills(),
     )
 
 

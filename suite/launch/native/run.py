@@ -51,4 +51,5 @@ def _run(launch: Launch, watch: Watch, stop: Event | None, waits: Callable[[], b
         ended_by=ended_by,
         started_utc=started_utc,
         wall_time_s=time.monotonic() - started_s,
+        oom_kills=processes.oom_kills(),
     )

@@ -68,6 +68,14 @@ asset_root.BUILD_ASSETS = ("-c", sleeps)
 asset_root.find_assets("offline", python=pathlib.Path(sys.executable), key="k", project_root=pathlib.Path(),
     on_message=print)
 """
+RANK = """
+import os, pathlib, sys, time, types
+from tasks import worker
+worker.read_case = lambda _: types.SimpleNamespace(pin_cpus=False, trainings_per_gpu=1)
+worker.run_rank = lambda *_: (pathlib.Path("trains").write_text(str(os.getpid())), time.sleep(600))
+worker.main(["worker", sys.argv[1]])
+"""
+TORCHRUN = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
 COMPLETES = "import pathlib, sys; root = pathlib.Path(sys.argv[1]); root.mkdir(); (root / 'manifest.json').touch()"
 
 
@@ -153,3 +161,12 @@ def test_a_parent_that_is_no_process_is_not_waited_for(value: str) -> None:
     environ = {**os.environ, "LABSCALE_NOX_PID": value}
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_rank_ends_with_torchrun_even_when_nobody_is_left_to_end_it(tmp_path: Path) -> None:
+    ranks = {"RANK": "0", "LOCAL_RANK": "0", "GROUP_RANK": "0", "WORLD_SIZE": "1", "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", TORCHRUN, RANK, str(tmp_path)], env=os.environ | ranks) as torchrun:
+        pid_file = tmp_path / "trains"
+        wait_until(lambda: pid_file.exists() and pid_file.read_text(), timeout_s=60, what="the rank trains")
+        torchrun.kill()
+    wait_until(lambda: not is_running(int(pid_file.read_text())), timeout_s=30, what="the rank ends")

@@ -29,7 +29,6 @@ def run(
     campaign = campaign_of(host, environment, turns=turns)
     run_all(campaign, root)
     assert marked_processes(host.mark) == []
-    print(said(campaign))
     return {record.case.case_id: record for record in records(root)}
 
 
@@ -98,6 +97,14 @@ def test_a_fault_ends_its_own_case_only(environment: Environment, tmp_path: Path
     assert found[B].reason is not None
     assert {found[A].outcome, found[C].outcome} == {"completed"}
     assert {len(found[name].ranks[0].samples["iteration_time_s"]) for name in (A, C)} == {ITERATIONS}
+
+
+def test_a_round_that_failed_is_shown_before_its_block_has_ended(environment: Environment, tmp_path: Path) -> None:
+    campaign = campaign_of(TurningHost(faults={(B, 0): "killed"}), environment)
+    run_all(campaign, tmp_path)
+    lines = said(campaign).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith(f"{B} round 0: crashed"))
+    assert first < next(number for number, line in enumerate(lines) if f"{A} round 0: completed" in line)
 
 
 def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(environment: Environment, tmp_path: Path) -> None:

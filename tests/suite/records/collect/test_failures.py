@@ -44,6 +44,12 @@ def test_a_run_beyond_its_time_keeps_what_it_measured(rank_files: RankFiles) -> 
         error(CUDA_OOM, kind="OutOfMemoryError", time_unix_s=11.0),
         error(WARP_OOM, time_unix_s=11.0),
         error("Failed to allocate 4096 bytes on device 'cuda:0'", time_unix_s=11.0),
+        error("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4831838208 bytes.", kind="XlaRuntimeError"),
+        error("RESOURCE_EXHAUSTED: Failed to allocate request for 1.33GiB (1428160512B) on device ordinal 0"),
+        error("failed to allocate 2.00GiB from device: CUDA_ERROR_OUT_OF_MEMORY"),
+        error("VkResult: ERROR_OUT_OF_DEVICE_MEMORY"),
+        error("[Errno 12] Cannot allocate memory", kind="OSError"),
+        error("out of memory. This may be the fault of fragmentation"),
     ],
 )
 def test_out_of_memory_is_its_own_outcome(failed: Events, rank_files: RankFiles) -> None:
@@ -64,6 +70,87 @@ def test_a_memory_pool_that_is_off_is_no_lack_of_memory(rank_files: RankFiles) -
     rank_files.rank(0, head(0) + error(said))
     record = rank_files.collect(exit_code=1)
     assert (record.outcome, record.reason) == ("crashed", f"rank 0: RuntimeError: {said}")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A GPU crash occurred. Reasons for the failure: a device lost, out of memory, or an unexpected bug.",
+        "VK_ERROR_DEVICE_LOST; possible reasons:\n - driver reset\n - out of memory\n - hung shader",
+        "device lost or out of memory",
+        "The GPU was lost, e.g. out of memory",
+        "Allocator ran out of memory trying to allocate 1.33GiB. The caller indicates that this is not a failure",
+    ],
+)
+def test_memory_as_one_reason_of_several_is_no_lack_of_memory(said: str, rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error(said))
+    assert rank_files.collect(exit_code=1).outcome == "crashed"
+
+
+PHYSX_LACKS = "PhysX error: PxgCudaDeviceMemoryAllocator fail to allocate memory 67108864 bytes!! Result = 2"
+
+
+@pytest.mark.parametrize("speaks", [True, False])
+def test_an_illegal_access_after_physx_lacked_memory_is_a_lack_of_memory(speaks: bool, rank_files: RankFiles) -> None:
+    illegal = "CUDA error: an illegal memory access was encountered"
+    rank_files.rank(0, head(0) + (error(illegal) if speaks else []))
+    rank_files.torchrun_log((0, 1 if speaks else -6))
+    rank_files.log("none_x/attempt_0/0/stdout.log", f"{PHYSX_LACKS}\n" + "step\n" * 20)
+    rank_files.log("none_x/attempt_0/0/stderr.log", f"{illegal}\n")
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "oom"
+    assert record.reason is not None
+    assert PHYSX_LACKS in record.reason
+    assert illegal in record.reason
+
+
+FRAMES = "".join(f'  File "/lib/torch/module_{line}.py", line {line} in forward\n' for line in range(9))
+
+
+@pytest.mark.parametrize(
+    ("cause", "outcome"),
+    [
+        ("CUDA error: an illegal memory access was encountered", "crashed"),
+        ("CUDA error: device-side assert triggered", "crashed"),
+        ("CUDA error: out of memory", "oom"),
+    ],
+)
+@pytest.mark.parametrize("stack", ["frame #0: c10::Error (0x7f)\nframe #1: main\n", ""])
+def test_an_abort_tells_its_cause_and_no_stack(cause: str, outcome: str, stack: str, rank_files: RankFiles) -> None:
+    rank_files.torchrun_log((0, -6))
+    rank_files.log(
+        "none_x/attempt_0/0/stderr.log",
+        f"terminate called after throwing an instance of 'c10::AcceleratorError'\n  what():  {cause}\n"
+        "CUDA kernel errors might be asynchronously reported\nFor debugging consider CUDA_LAUNCH_BLOCKING=1\n"
+        f"Compile with `TORCH_USE_CUDA_DSA`\nException raised from c10_cuda_check\n{stack}\n"
+        "Fatal Python error: Aborted\n\nThread 0x00007f0 (most recent call first):\n"
+        f"  <no Python frame>\n\nCurrent thread 0x00007f1 (most recent call first):\n{FRAMES}  ...\n\n"
+        "Extension modules: numpy._core._multiarray_umath, torch._C (total: 2)\n",
+    )
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == outcome
+    assert record.reason is not None
+    for told in ("rank 0: killed by signal 6", f"what():  {cause}", "terminate called", "Fatal Python error: Aborted"):
+        assert told in record.reason
+    for left_out in ("module_", "Extension modules", "frame #", "Current thread"):
+        assert left_out not in record.reason
+
+
+@pytest.mark.parametrize(
+    ("oom_kills", "outcome", "told"),
+    [
+        (1, "oom", "signal 9: the kernel's out-of-memory killer ran meanwhile"),
+        (0, "crashed", "signal 9, not by the kernel's out-of-memory killer"),
+        (None, "crashed", "is not known"),
+    ],
+)
+def test_a_killed_rank_lacked_memory_only_if_the_kernel_says_so(
+    oom_kills: int | None, outcome: str, told: str, rank_files: RankFiles
+) -> None:
+    rank_files.torchrun_log((0, -15), (1, -9))
+    record = rank_files.collect(exit_code=1, oom_kills=oom_kills)
+    assert record.outcome == outcome
+    assert told in (record.reason or "")
 
 
 def test_first_error_in_time_is_the_reason(rank_files: RankFiles) -> None:
@@ -91,7 +178,7 @@ def test_first_error_in_time_is_the_reason(rank_files: RankFiles) -> None:
             error(GLOO_PEER),
             iterations(2),
             ((0, -15), (1, -9)),
-            "rank 1: killed by signal 9 (often the kernel's out-of-memory killer); its stderr is empty",
+            "rank 1: killed by signal 9; whether by the kernel's out-of-memory killer is not known; its stderr is empty",
         ),
         # a rank that died in training goes before one that had finished
         (
