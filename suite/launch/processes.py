@@ -11,7 +11,9 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import IO, Final, Self
 
 import psutil
@@ -49,6 +51,7 @@ class RunProcesses:
         self.run_id = run_id
         self._seen: set[psutil.Process] = set()
         self._oom_kills = oom_kills()
+        self._started_unix_s = time.time()
 
     @classmethod
     def start(cls, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], *, cpus: Sequence[int] = ()) -> Self:
@@ -132,6 +135,17 @@ class RunProcesses:
                 living = self.alive()
         finally:  # a second Ctrl-C cuts the grace short, not the end
             self._kill()
+            self._remove_shared_memory()
+
+    def _remove_shared_memory(self) -> None:
+        """Remove what killed processes of Omniverse left since the start; its name ends with the process's id."""
+        for path in Path("/dev/shm").glob("*carb-*-*"):  # noqa: S108  the kernel's folder
+            pid = path.name.rpartition("-")[2]
+            with suppress(OSError):
+                seen = path.stat()
+                is_new = seen.st_uid == os.getuid() and seen.st_mtime >= self._started_unix_s
+                if is_new and pid.isdecimal() and not psutil.pid_exists(int(pid)):
+                    path.unlink()
 
     def _kill(self) -> None:
         deadline = time.monotonic() + KILL_PATIENCE_S

@@ -98,7 +98,7 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int, oom_k
             return Failure(outcome="oom", reason=f"rank {rank}: {error}")
     for rank, error in errors:
         logs_of_rank = (log for file in files if file.rank == rank for log in rank_logs(file, run_dir))
-        if re.search("CUDA|illegal", str(error)) and (lack := _lack_in(logs_of_rank)):
+        if lack := _lack_in(logs_of_rank):
             return Failure(outcome="oom", reason=f"rank {rank}: {lack}\n{error}")
         if not _FOLLOW_UP.search(str(error)):
             return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
@@ -134,7 +134,7 @@ def _lacks_memory(text: str) -> bool:
 
 
 def _lack_in(logs: Iterable[Path]) -> str | None:
-    """The message of PhysX that it lacks memory: it continues, and an illegal access of the GPU's memory follows."""
+    """The message of PhysX that it lacks memory: it goes on, and an illegal access or a segmentation fault follows."""
     for log in logs:
         with log.open(encoding="utf-8", errors="replace") as lines:
             if lack := next((line.strip() for line in lines if "PxgCuda" in line and _lacks_memory(line)), None):
@@ -145,7 +145,7 @@ def _lack_in(logs: Iterable[Path]) -> str | None:
 def _without_a_word(exit_: RankExit, node_logs: Path, oom_kills: int | None) -> Failure:
     logs = sorted(path for path in node_logs.glob("**/stderr.log") if path.parent.name == str(exit_.local_rank))
     last_lines = _telling_lines(logs[-1]) if logs else ""
-    lack = _lack_in(logs[-1].parent.glob("std*.log")) if logs and "CUDA" in last_lines else None
+    lack = _lack_in(logs[-1].parent.glob("std*.log")) if logs else None
     by_kernel = exit_.code == -signal.SIGKILL and bool(oom_kills)
     ending = _ending(exit_.code)
     if exit_.code == -signal.SIGKILL:

@@ -38,8 +38,9 @@ ALLOWED = {
     "suite/launch/nodes/node.py": {"suite.schema.rank_variables"},  # in the worker environment
     "tasks/": {
         "suite.schema.rank_variables", "suite.schema.record", "suite.schema.transport", "suite.schema.turns",
-        "suite.errors", "suite.external.core_probe", "suite.external.parent_death", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks",
-        "warp", "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",
+        "suite.errors", "suite.external.core_probe", "suite.external.parent_death",
+        "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp",
+        "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",
         "gymnasium", "mujoco_warp", "newton", "pxr", "PIL",
     },
     "reports/": {

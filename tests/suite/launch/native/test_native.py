@@ -251,6 +251,24 @@ def test_second_ctrl_c_cuts_the_grace_short(make_launch: MakeLaunch) -> None:
     second.join()
 
 
+def test_shared_memory_of_the_killed_alone_is_removed(make_launch: MakeLaunch) -> None:
+    """Carbonite's names end with the process's id, and only an orderly end removes them."""
+    folder = Path("/dev/shm")  # noqa: S108  the kernel's folder
+    mine = folder / f"carb-labscaletest-{os.getpid()}"
+    try:
+        run(
+            make_launch(f"""
+for prefix in ("", "sem."):
+    pathlib.Path(f"{folder}/{{prefix}}carb-labscaletest-{{os.getpid()}}").touch()
+pathlib.Path("{mine}").touch()
+os.kill(os.getpid(), 9)
+""")
+        )
+        assert list(folder.glob("*carb-labscaletest-*")) == [mine]
+    finally:
+        mine.unlink()
+
+
 def test_traces_of_an_interrupted_attempt_are_removed(make_launch: MakeLaunch) -> None:
     launch = make_launch("")
     run_dir = Path(launch.run_dir)

@@ -178,7 +178,10 @@ def test_first_error_in_time_is_the_reason(rank_files: RankFiles) -> None:
             error(GLOO_PEER),
             iterations(2),
             ((0, -15), (1, -9)),
-            "rank 1: killed by signal 9; whether by the kernel's out-of-memory killer is not known; its stderr is empty",
+            (
+                "rank 1: killed by signal 9; whether by the kernel's out-of-memory killer is not known;"
+                " its stderr is empty"
+            ),
         ),
         # a rank that died in training goes before one that had finished
         (
