@@ -7,8 +7,14 @@ python3 -m nox -s bench -- --matrix full         run it; after an interruption t
 python3 -m nox -s bench -- --help                list all options
 """
 
+import contextlib
+import fcntl
 import os
+import re
+import shutil
+import sys
 from pathlib import Path
+from typing import Final, NoReturn
 
 import nox
 from nox.command import CommandFailed
@@ -18,20 +24,84 @@ nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_venv = "yes"
 nox.options.default_venv_backend = "uv|virtualenv"
 
-ROOT = Path(__file__).parent
+ROOT: Final = Path(__file__).parent
+PYTHON: Final = "3.12"  # of the pinned requirements
+NOT_AS_PINNED: Final = 12  # suite.errors.WorkerEnvironmentError; without its environment a session cannot import that
+
+# Nox makes an environment before it calls a session. Two first starts would both make it, so the second waits here.
+LOCK: Final = Path(__file__).open(encoding="utf-8")  # noqa: SIM115  (until this process ends)
+if __name__ == "user_nox_module":  # nox gives this name
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(LOCK, fcntl.LOCK_EX)
 
 
 def install(session: nox.Session, group: str) -> None:
-    """Install one hashed requirement file, unless it is installed already."""
-    session.env["PYTHONDONTWRITEBYTECODE"] = ""  # many images set it, and every start would compile all modules
+    """Install one hashed requirement file, unless all of it is there, and give the session plain PYTHON variables.
+
+    An environment of another Python, or one that lost a package, is made anew.
+    """
+    session.env.update(dict.fromkeys(name for name in os.environ if name.startswith("PYTHON") and name != "PYTHONPATH"))
+    session.env["PYTHONUTF8"] = "1"  # paths are UTF-8, whatever LANG says
+    location = checked_location(session)
+    site = location / "lib" / f"python{PYTHON}" / "site-packages"
     pins = ROOT / "containers" / "pins" / f"{group}.txt"
-    installed = Path(session.virtualenv.location) / f"installed-{group}.txt"
-    if installed.exists() and installed.read_text() == pins.read_text():
-        session.debug(f"{pins.name} is installed")
-        return
-    # The file is complete. Without --no-deps the installer would add packages that pyproject.toml excludes.
-    session.install("--require-hashes", "--no-deps", "--requirement", str(pins))
-    installed.write_text(pins.read_text())
+    marker = location / f"installed-{group}.txt"  # the requirements, an empty line, and what they installed
+    for known in location.glob("installed-*.txt"):
+        if lost := sorted(set(known.read_text().partition("\n\n")[2].split()) - modules_in(site)):
+            make_anew(session, f"has lost {lost[0]}")
+            break
+    wanted = pins.read_text().strip() + "\n\n"
+    if not marker.exists() or not marker.read_text().startswith(wanted):
+        # The file is complete. Without --no-deps the installer would add packages that pyproject.toml excludes.
+        session.install("--require-hashes", "--no-deps", "--requirement", str(pins))
+        if not (found := modules_in(site)):
+            refuse(f"{site} is empty, although the installer ended well. Look at the configuration of uv and pip.")
+        marker.write_text(wanted + "\n".join(sorted(found)))
+    fcntl.flock(LOCK, fcntl.LOCK_UN)
+
+
+def checked_location(session: nox.Session) -> Path:
+    """Return the folder of the session's environment, which has Python ``PYTHON``."""
+    if not session.virtualenv.is_sandboxed:
+        refuse("labscale runs in environments with pinned packages. Leave --no-venv and --venv-backend out.")
+    location = Path(session.virtualenv.location)
+    for folder in (ROOT, location):
+        if os.pathsep in str(folder):
+            refuse(f"{folder} has {os.pathsep!r} in its path, which separates paths in PATH. Move it to another path.")
+    if version_of(location) != PYTHON and sys.version_info[:2] == tuple(map(int, PYTHON.split("."))):
+        make_anew(session, f"has Python {version_of(location)}, {PYTHON} is needed")
+    if version_of(location) != PYTHON:
+        refuse(
+            f"Python {PYTHON} is needed, {sys.version.split()[0]} was found ({sys.executable}). This gets and uses it:"
+            f" python3 -m uv tool run --python {PYTHON} --from 'nox[uv]' nox -s {session.name}"
+        )
+    return location
+
+
+def version_of(location: Path) -> str | None:
+    """Return the Python of an environment, such as ``3.12``; None if it does not say."""
+    try:
+        found = re.search(r"^version(?:_info)? = (\d+\.\d+)", (location / "pyvenv.cfg").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return found and found[1]
+
+
+def modules_in(site: Path) -> set[str]:
+    """Return what an import looks for in a folder of packages, and what says which versions they are."""
+    paths = [*site.glob("*"), *site.glob("*/__init__.py")]
+    return {path.relative_to(site).as_posix() for path in paths if path.name != "__pycache__" and " " not in path.name}
+
+
+def make_anew(session: nox.Session, why: str) -> None:
+    session.warn(f"{session.virtualenv.location} {why}. It is made anew.")
+    shutil.rmtree(session.virtualenv.location)
+    session.virtualenv.create()
+
+
+def refuse(text: str) -> NoReturn:
+    print(text, file=sys.stderr)
+    raise SystemExit(NOT_AS_PINNED)
 
 
 def run_module(session: nox.Session, module: str, *arguments: str) -> None:

@@ -23,7 +23,7 @@ class UsageError(LabscaleError):
 
 
 class WorkerEnvironmentError(LabscaleError):
-    """The worker's Python, packages or assets are missing or not as pinned."""
+    """Python, packages or assets are missing, or not as pinned."""
 
     exit_code = 12
 

@@ -74,6 +74,7 @@ ALL_PINS: Final = (
     Pins(name="tests", sources=("--group", "pyproject.toml:tests"), glibc="2_28", constrained_by="lint"),
     Pins(name="report", sources=("--group", "pyproject.toml:report"), glibc="2_28", constrained_by="lint"),
     Pins(name="ray", sources=("--group", "pyproject.toml:ray"), glibc="2_28", constrained_by="lint"),
+    Pins(name="nox", sources=("--group", "pyproject.toml:nox"), glibc="2_28", constrained_by="lint"),
     Pins(name="suite", sources=("--group", "pyproject.toml:suite"), glibc="2_28", constrained_by="lint"),
 )
 

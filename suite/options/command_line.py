@@ -42,13 +42,19 @@ _GIVEN: Final = {
 # They would have git look at another repository; git's hooks set them.
 _OF_GIT: Final = re.compile("GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|PREFIX|(ALTERNATE_)?OBJECT_DIRECTOR.*)")
 
+_OF_PYTHON: Final = re.compile("PYTHON(?!PATH$).*")
+
 
 def forget_inner_variables() -> None:
-    """Drop what only labscale and git tell their own processes, wherever the user's shell has it from."""
+    """Drop what only labscale and git tell their own processes, and Python's settings, wherever a shell has them from.
+
+    PYTHONPATH stays: it may have the worker's packages.
+    """
     given = _GIVEN | ({"LABSCALE_IMAGE_DIGEST"} if ROOT == IMAGE_ROOT else set())
     for name in set(os.environ) - given:
-        if name.startswith("LABSCALE_") or _OF_GIT.fullmatch(name):
+        if name.startswith("LABSCALE_") or _OF_GIT.fullmatch(name) or _OF_PYTHON.fullmatch(name):
             del os.environ[name]
+    os.environ["PYTHONUTF8"] = "1"  # of child processes too
 
 
 def exit_code_of(command: Callable[[], int]) -> int:

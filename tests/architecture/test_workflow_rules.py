@@ -30,7 +30,7 @@ jobs:
       - uses: actions/checkout@{SHA} # v7.0.1
         with:
           persist-credentials: false
-      - run: python3 -m pip install 'nox[uv]'
+      - run: python3 -m pip install --require-hashes --requirement containers/pins/nox.txt
       - run: python3 -m nox -s bench -- --matrix "$MATRIX"
 """
 SELF_HOSTED = GOOD.replace("  push:\n    branches: [main]\n", "").replace("ubuntu-24.04", "[self-hosted, gpu]")
@@ -60,7 +60,11 @@ SELF_HOSTED = GOOD.replace("  push:\n    branches: [main]\n", "").replace("ubunt
             "check: not one plain nox command: python3 -m nox -s bench -- --matrix ${{ inputs.ref }}",
         ),
         ('"$MATRIX"', "$MATRIX", "check: not one plain nox command: python3 -m nox -s bench -- --matrix $MATRIX"),
-        ("'nox[uv]'", "rich", "check: not one plain nox command: python3 -m pip install rich"),
+        (
+            "--require-hashes --requirement containers/pins/nox.txt",
+            "rich",
+            "check: not one plain nox command: python3 -m pip install rich",
+        ),
     ],
 )
 def test_each_rule_catches_its_fault(old: str, new: str, fault: str) -> None:

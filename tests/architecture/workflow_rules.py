@@ -17,7 +17,7 @@ ACTIONS = frozenset({
     "actions/setup-python", "actions/upload-artifact", "actions/upload-pages-artifact",
     "peter-evans/create-pull-request",
 })  # fmt: skip
-INSTALL_NOX = "python3 -m pip install 'nox[uv]'"
+INSTALL_NOX = "python3 -m pip install --require-hashes --requirement containers/pins/nox.txt"
 # A branch of this repository, or what the workflow was started from. A bare name could be `refs/pull/1/head`.
 OWN_REF = "${{ inputs.ref && format('refs/heads/{0}', inputs.ref) || github.ref }}"
 

@@ -1,0 +1,112 @@
+"""Environments of nox sessions, made by the real noxfile and a real nox: one package, and a command that looks."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from suite.files.paths import ROOT
+
+COMMAND = """
+import os, sys, packaging
+print(sys.flags.utf8_mode, sorted(name for name in os.environ if name.startswith("PYTHON")))
+"""
+PIN = re.compile(r"^packaging==.*?(?=^[a-z])", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    root = tmp_path / "labscale"
+    (root / "suite").mkdir(parents=True)
+    (root / "suite" / "__main__.py").write_text(COMMAND)
+    (root / "containers" / "pins").mkdir(parents=True)
+    found = PIN.search((ROOT / "containers/pins/suite.txt").read_text())
+    assert found
+    (root / "containers/pins/suite.txt").write_text(found[0])
+    shutil.copy(ROOT / "noxfile.py", root)
+    return root
+
+
+def start(checkout: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.Popen(
+        [sys.executable, "-m", "nox", "-s", "plan", *words],
+        cwd=checkout, env={**os.environ, "PATH": path, **variables}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def run(checkout: Path, *words: str, **variables: str) -> tuple[int, str]:
+    process = start(checkout, *words, **variables)
+    return process.wait(120), process.communicate()[0]
+
+
+def lose_a_module(environment: Path) -> None:
+    next(environment.glob("lib/*/site-packages/packaging/__init__.py")).unlink()
+
+
+def lose_a_package(environment: Path) -> None:
+    shutil.rmtree(next(environment.glob("lib/*/site-packages/packaging")))
+
+
+def come_from_another_python(environment: Path) -> None:
+    path = environment / "pyvenv.cfg"
+    path.write_text(re.sub(r"^(version\S*) = .*", r"\1 = 3.11.7", path.read_text(), flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lose_a_module, "has lost packaging/__init__.py."),
+        (lose_a_package, "has lost packaging."),
+        (come_from_another_python, "has Python 3.11, 3.12 is needed."),
+    ],
+)
+def test_a_damaged_environment_is_named_and_made_anew(checkout: Path, damage: Callable[[Path], None], why: str) -> None:
+    assert run(checkout)[0] == 0
+    damage(checkout / ".nox" / "plan")
+    exit_code, said = run(checkout)
+    assert (exit_code, f"{checkout / '.nox/plan'} {why}" in said, "pip install" in said) == (0, True, True)
+    exit_code, said = run(checkout)
+    assert (exit_code, "made anew" in said, "pip install" in said) == (0, False, False)
+
+
+def test_two_first_starts_make_one_environment(checkout: Path) -> None:
+    both = [start(checkout), start(checkout)]
+    said = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum("pip install" in text for text in said) == 1
+
+
+def test_a_command_starts_with_plain_python_variables_and_utf8(checkout: Path) -> None:
+    variables = {"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "ignore", "PYTHONPATH": ".", "LC_ALL": "C"}
+    exit_code, said = run(checkout, **variables)
+    assert (exit_code, "1 ['PYTHONPATH', 'PYTHONUTF8']" in said) == (0, True), said
+
+
+@pytest.mark.parametrize(
+    ("folder", "words", "why"),
+    [
+        ("a:b", (), "a:b has ':' in its path"),
+        ("a", ("--envdir", "c:d"), "c:d/plan has ':' in its path"),
+        ("a", ("--no-venv",), "Leave --no-venv and --venv-backend out."),
+    ],
+)
+def test_what_cannot_be_an_environment_is_refused(
+    checkout: Path, folder: str, words: tuple[str, ...], why: str
+) -> None:
+    exit_code, said = run(checkout.rename(checkout.with_name(folder)), *words)
+    assert (exit_code, why in said) == (12, True), said
+
+
+def test_another_python_is_refused_before_anything_is_installed(checkout: Path) -> None:
+    noxfile = checkout / "noxfile.py"
+    noxfile.write_text(noxfile.read_text().replace('PYTHON: Final = "3.12"', 'PYTHON: Final = "3.13"'))
+    exit_code, said = run(checkout)
+    assert (exit_code, "pip install" in said) == (12, False)
+    assert f"Python 3.13 is needed, {sys.version.split()[0]} was found ({sys.executable})" in said
