@@ -89,7 +89,10 @@ def _faulty_times(rank: RankRecord) -> Iterator[str]:
 
 
 def _faulty_library_times(rank: RankRecord, record: RunRecord) -> Iterator[str]:
-    """A library may use the wall clock, which is set while it runs. In turns its times include those of others."""
+    """A library may use the wall clock, which is set while it runs. In turns its times include those of others.
+
+    The column of turns says so: the ranks write it, and the record has its turns only after this was judged.
+    """
     frames = record.case.frames_per_iteration / record.case.trainings_per_gpu
     wall_s = math.inf if record.wall_time_s is None else record.wall_time_s
     for name, column in rank.samples.items():
@@ -99,7 +102,7 @@ def _faulty_library_times(rank: RankRecord, record: RunRecord) -> Iterator[str]:
             if value is None or own_s is None:
                 continue
             time_s = value if name.endswith("_s") else frames / value if value else math.inf
-            most_s = wall_s if record.turns else min(wall_s, MOST_OF_ITERATION * own_s + SLACK_S)
+            most_s = wall_s if "turn" in rank.samples else min(wall_s, MOST_OF_ITERATION * own_s + SLACK_S)
             if not 0 <= time_s <= most_s:
                 yield (
                     f"rank {rank.rank}, iteration {iteration}: {name} is {value:g} in an iteration of {own_s:g} s; was "

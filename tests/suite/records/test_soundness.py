@@ -16,7 +16,6 @@ from suite.errors import StoreError
 from suite.records import store
 from suite.records.soundness import LARGEST, fault_of_record
 from suite.schema.record import RunRecord
-from suite.schema.turns import TurnsTaken
 from tests.fixtures.results.generated_results import make_case, make_rank, make_record, make_result, write_results
 from tests.fixtures.results.rank_events import RankFiles, end, head, iterations, whole
 
@@ -100,7 +99,7 @@ def test_what_no_round_has_is_named_and_not_read(record: RunRecord, fault: str, 
 def test_in_turns_a_time_of_a_library_includes_the_others() -> None:
     waited = with_samples(**{"rsl_rl.collection_time_s": (59.0,) * 12})
     assert fault_of_record(waited) is not None
-    in_turns = replace(waited, turns=TurnsTaken(beside=("a/b",), turns=3, turn_s=1.0))
+    in_turns = with_samples(**{"rsl_rl.collection_time_s": (59.0,) * 12, "turn": (0.0,) * 12})
     assert fault_of_record(in_turns) is None
     assert fault_of_record(replace(in_turns, wall_time_s=58.0)) is not None
 
