@@ -19,6 +19,7 @@ from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, RankRecord, R
 from suite.statistics.attribution import attribution
 from tasks.rank.cuda_graph import WARP_SETTINGS
 from tasks.rank.numa import nodes_of_cores
+from tasks.rank.overflow import NAME as BUFFERS
 from tasks.upstream.names import upstreams_name
 from tests.fixtures.runs.real_runs import NUM_CPUS, events, launch_of, train
 from tests.fixtures.runs.trained_runs import RUNS, SERIES, Trained, TrainedRun
@@ -247,7 +248,8 @@ def test_every_rank_has_looked_at_its_own_work(trained: Trained) -> None:
         assert pictures == ({"ok"} if has_camera(trained.case) else set())
         found = {check.name: check.verdict for check in rank.validity if check.feature != "cameras"}
         learning = {"learning": "not_checked"} if rank.rank == 0 else {}
-        assert found == {"physics state after training": "ok", "physics state after steps": "ok", **learning}
+        states = {"physics state after training": "ok", "physics state after steps": "ok"}
+        assert found == {BUFFERS: "ok", **states, **learning}
 
 
 def test_start_up_is_timed_by_phases(trained: Trained) -> None:
