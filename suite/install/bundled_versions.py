@@ -92,6 +92,21 @@ def is_bundled() -> bool:
     return path_in(VARIABLE) is not None
 
 
+def require_device(device: Device) -> None:
+    """Refuse the CPU from a bundle for GPUs, in which every run would crash once Warp compiles.
+
+    Raises:
+        WorkerEnvironmentError: the bundle lacks Warp's compiler for the CPU.
+    """
+    folder = path_in(VARIABLE)
+    compilers = folder.parent / "site/warp/bin" if folder else None
+    if device == "cpu" and compilers and compilers.is_dir() and not (compilers / "warp-clang.so").exists():
+        raise WorkerEnvironmentError(
+            f"This bundle was made for GPUs and lacks Warp's compiler for the CPU ({compilers}/warp-clang.so). Run on a"
+            " machine with a GPU, or make the bundle again with --device cpu (python3 -m nox -s bundle -- --help)."
+        )
+
+
 def _sets_in(folder: Path) -> Iterator[str]:
     """Yield the versions of each set; nothing if the folder cannot be read."""
     with contextlib.suppress(OSError):

@@ -7,6 +7,7 @@ from typing import Final
 
 from suite.env_check.report import env_check
 from suite.files.paths import ROOT
+from suite.install.bundled_versions import require_device
 from suite.install.own_workers import names_of, provision_own_worker
 from suite.install.worker import check_python, provision_worker
 from suite.launch.manifests.image_digest import digest_of
@@ -18,6 +19,7 @@ from suite.schema.record import Environment
 
 def on_this_machine(asked: Asked) -> Runtime:
     """The worker environments of this machine, or the Python that the user brought, started by torchrun here."""
+    require_device(asked.device)
     worker = provision_worker(
         project_root=ROOT,
         stack=asked.stack,

@@ -14,7 +14,7 @@ from suite.commands import bundle as bundle_command
 from suite.env_check.request import add_worker_options
 from suite.errors import BundleError, UsageError, WorkerEnvironmentError
 from suite.install import other_versions
-from suite.install.bundled_versions import VARIABLE, asked_by, bundled_python, install_sets
+from suite.install.bundled_versions import VARIABLE, asked_by, bundled_python, install_sets, require_device
 from suite.install.installed_files import changes
 from suite.install.other_versions import digest_of
 from suite.matrix.file import read_table
@@ -149,3 +149,16 @@ def test_what_a_bundle_leaves_out_is_no_change(tmp_path: Path, monkeypatch: pyte
     assert changes([site]) == ("warp-lang: ../../../bin/warp is missing and 3 more",)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
     assert changes([site]) == ("warp-lang: warp/gone.py is missing",)
+
+
+def test_a_bundle_for_gpus_refuses_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_device("cpu")  # from no bundle
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    require_device("cpu")  # the host has its own Warp
+    compilers = tmp_path / "site/warp/bin"
+    compilers.mkdir(parents=True)
+    require_device("cuda")
+    with pytest.raises(WorkerEnvironmentError, match=r"made for GPUs .*warp-clang\.so\).* --device cpu"):
+        require_device("cpu")
+    (compilers / "warp-clang.so").touch()
+    require_device("cpu")
