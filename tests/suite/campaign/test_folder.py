@@ -46,7 +46,7 @@ def test_a_campaign_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatc
         pass
     path.rmdir()
     path.write_text("{}", encoding="utf-8")
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr("suite.campaign.identity.read_input", denied)
     with pytest.raises(CampaignError, match=said.format("Permission denied")), opened(tmp_path, IDENTITY):
         pass
 

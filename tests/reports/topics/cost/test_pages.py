@@ -215,7 +215,7 @@ def test_a_failure_makes_no_comparison_of_nodes_and_no_link_to_a_page_that_is_no
     assert "4 GPUs" in said  # what was measured is shown as it always is
     nothing_on_two = version_of([four, failed_result(spread.case, outcome="crashed", reason="x")], tmp_path / "b")
     assert cells(summary.answers(nothing_on_two).text, "ant-weak/rsl_rl-kitless-n4096-2x2")[3] == "n/a"
-    assert "nodes" in pages.page_sources(nothing_on_two)
+    assert "nodes" not in pages.page_sources(nothing_on_two)
     assert side_by_side.nodes(nothing_on_two).text.strip() == (
         "1 case did not complete on one node and on several, and is left out."
     )

@@ -22,7 +22,7 @@ def test_the_page_of_a_task_says_how_it_scales_and_what_it_is() -> None:
     version = committed_version()
     assert overview.tasks(version) == ("Ant", "Cartpole", "Shadow Hand with camera")
     said = overview.opening(version, "Ant").text
-    assert re.search(r"four H200s process \d\.\d to \d\.\d times the frames of one\.", said)
+    assert re.search(r"four H200s process \d\.\d to \d\.\d times the frames per second of one \(least: ", said)
     assert "The policy observes 60 numbers (policy); it acts with 8 numbers" in said
     assert "progress, alive, upright" in said
     assert "it acts with 1 number;" in overview.opening(version, "Cartpole").text

@@ -56,8 +56,8 @@ def test_a_pipeline_learns_and_is_no_single_part() -> None:
 def test_changes_other_than_tuned_settings_are_named_and_are_not_on_the_page_of_those() -> None:
     newest = version_2026_12.version()
     shared, deterministic = (said_of(newest, "Cartpole", f"cartpole-{name}") for name in ("shared", "deterministic"))
-    assert shared.startswith("Compared with the settings as shipped, the frames per second are 2.18 ")
-    assert "with trainings_per_gpu=4 (faster) and 1.52" in shared
+    assert shared.startswith("Compared with the settings as shipped, the frames per second are 2.30 ")
+    assert "with trainings_per_gpu=4 (faster) and 1.60" in shared
     assert "with deterministic=True (slower), with rsl_rl on 1 GPU." in deterministic
     tuned = division_page.of_version(newest).text
     assert "cartpole-tuned" in tuned
