@@ -74,7 +74,7 @@ def test_lerobot_only_adds_to_the_worker_but_for_four_packages() -> None:
 
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
-    for name in ("suite", "report", "ray", "tests"):
+    for name in ("suite", "report", "ray", "nox", "tests"):
         assert versions(PROJECT / f"containers/pins/{name}.txt").items() <= lint.items()
 
 
@@ -107,7 +107,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "worker.in").write_text("tool\n")
     for name in ("ovphysx", "skrl-jax", "watch", "torchrl", "lerobot"):
         (folder / f"{name}.in").write_text("extra\n")
-    groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "ray", "tests", "lint"))
+    groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "ray", "nox", "tests", "lint"))
     (project / "pyproject.toml").write_text(
         f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'
     )
