@@ -119,7 +119,7 @@ def test_an_edited_record_is_refused_with_the_place_named(
 def test_a_corrupt_record_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "record.json"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="Move the file away, .* only this round is repeated") as caught:
+    with pytest.raises(StoreError, match=r"Move the file away, .* only this round is repeated") as caught:
         store.read_record(path)
     assert str(path) in str(caught.value)
 
