@@ -179,7 +179,9 @@ def test_a_rank_with_other_parameters_makes_the_round_invalid(
     flipped = f"{int(digest[0], 16) ^ 1:x}{digest[1:]}"
     path = rank_path(copy, last.rank)
     path.write_text(path.read_text(encoding="utf-8").replace(digest, flipped), encoding="utf-8")
-    ended = LaunchResult(exit_code=0, ended_by=None, started_utc="2026-11-21T00:00:00+00:00", wall_time_s=1.0)
+    wall_s = trained.record.wall_time_s
+    assert wall_s is not None
+    ended = LaunchResult(exit_code=0, ended_by=None, started_utc="2026-11-21T00:00:00+00:00", wall_time_s=wall_s)
     record = collect(copy, trained.case, 0, ended, environment)
     assert record.ranks[-1].parameters_sha256 == flipped
     if trained.case.world_size == 1:  # one digest has none to differ from

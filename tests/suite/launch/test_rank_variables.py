@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -140,6 +141,7 @@ def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_sett
     launch = launch_of(worker, case, tmp_path / "r0")
     prepare(tmp_path / "r0", case)
     shell = {**os.environ, "ATEN_CPU_CAPABILITY": "default", "PYTHONMALLOC": "debug", **launch.env}
+    started_s = time.monotonic()
     root = psutil.Popen(launch.argv, env=shell, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     listening: set[str] = set()
     while root.poll() is None:
@@ -155,7 +157,10 @@ def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_sett
             continue
     assert listening == {"127.0.0.1"}
     ended = LaunchResult(
-        exit_code=root.returncode, ended_by=None, started_utc="2026-11-29T00:00:00+00:00", wall_time_s=1.0
+        exit_code=root.returncode,
+        ended_by=None,
+        started_utc="2026-11-29T00:00:00+00:00",
+        wall_time_s=time.monotonic() - started_s,
     )
     record = collect(tmp_path / "r0", case, 0, ended, environment)
     assert record.outcome == "completed", record.reason
