@@ -67,10 +67,10 @@ def test_hang_is_seen_and_stacks_are_dumped_by_those_who_handle_the_signal(
 ) -> None:
     launch = make_script(
         """
-(trap 'echo my stack' USR1; while true; do sleep 0.1; done) &
+(trap 'echo my stack' USR1; sleep 99 & while true; do wait; done) &
 trap 'echo goodbye; exit 5' TERM
-while true; do sleep 0.1; done
-""",
+wait
+""",  # nothing is started later: a child has its parent's handlers until it is another program
         hang_timeout_s=1.0,
     )
     result = run_busybox(launch)
