@@ -37,15 +37,22 @@ def end_with_nox() -> None:
 
 
 def run(
-    argv: Sequence[str], env: Mapping[str, str] | None = None, *, cwd: Path | None = None
+    argv: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    *,
+    cwd: Path | None = None,
+    timeout_s: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end and capture its output; ``env`` is added to this process's environment."""
     return subprocess.run(
         argv,
         env={**os.environ, **(env or {})},
         cwd=cwd,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        errors="replace",
+        timeout=timeout_s,
         check=False,
         preexec_fn=end_with_parent,
     )

@@ -2,8 +2,6 @@
 
 import contextlib
 import importlib.metadata
-import json
-import subprocess
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from suite.errors import BundleError
+from suite.external.foreign_python import ask
 from suite.files.input_file import read_input
 from suite.schema.record import Device
 
@@ -137,15 +136,8 @@ def _freeze_lines(path: Path) -> list[str]:
 
 
 def search_path(python: Path) -> list[str]:
-    """Return the folders that ``python`` imports from. Raises BundleError if it does not run."""
-    command = [str(python), "-c", "import json, sys; print(json.dumps(sys.path[1:]))"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise BundleError(
-            f"The worker's Python {python} does not run: {error}. Install it with `nox -s bench`."
-        ) from error
-    folders: list[str] = json.loads(done.stdout)
+    """Return the folders that ``python`` imports from. Raises WorkerEnvironmentError if it does not run."""
+    folders: list[str] = ask(python, "import sys; answer = sys.path[1:]")
     return folders
 
 

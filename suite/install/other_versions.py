@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import json
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from packaging.utils import canonicalize_name
 
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
+from suite.external.foreign_python import ask
 from suite.files.cache import locked
 from suite.files.json_file import replace_json
 from suite.files.wording import last_lines
@@ -41,9 +41,9 @@ NEXT_STEP: Final = (
     "other versions."
 )
 DISTRIBUTIONS: Final = """
-import importlib.metadata, json, platform
+import importlib.metadata, platform
 found = [[one.name, one.version, one.requires or []] for one in importlib.metadata.distributions() if one.name]
-print(json.dumps([platform.python_version(), found]))
+answer = [platform.python_version(), found]
 """
 
 type Installed = Mapping[str, tuple[str, Sequence[str]]]  # name -> version and requirements
@@ -111,8 +111,7 @@ def install_versions(base: Path, packages: Sequence[str], *, on_message: Callabl
 
 def installed_in(python: Path) -> tuple[str, Installed]:
     """Return the version of an environment's Python, and everything that is installed there."""
-    done = subprocess.run([python, "-c", DISTRIBUTIONS], capture_output=True, text=True, check=True)
-    version, found = json.loads(done.stdout)
+    version, found = ask(python, DISTRIBUTIONS)
     return version, {canonicalize_name(name): (there, requires) for name, there, requires in found}
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
+from suite.external.foreign_python import last_answer
 from suite.files.paths import ROOT, import_path
 from suite.files.wording import last_lines
 from suite.install.pins import sha256
@@ -69,8 +70,7 @@ def draw(view: View, file: Path, worker: Worker) -> dict[str, str]:
             f"{view.task} could not be drawn, exit code {done.returncode}:\n{said}\nRun `nox -s env_check` to see what"
             " is missing here."
         )
-    versions: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return versions
+    return dict(last_answer(done.stdout))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,7 +11,6 @@ Both are cached and reused while the pins are unchanged::
 """
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import WorkerEnvironmentError
+from suite.external.foreign_python import ask, does_not_run, missing
 from suite.files.cache import cache_root, locked, path_in
 from suite.files.json_file import replace_json
 from suite.install.asset_root import find_assets, offline_root
@@ -53,14 +53,14 @@ NEXT_STEP: Final = (
     "(`nox -s bundle`)."
 )
 INSPECT: Final = """
-import importlib.metadata, json, sys
+import importlib.metadata, sys
 versions = {}
 for name in sys.argv[1:]:
     try:
         versions[name] = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         versions[name] = None
-print(json.dumps({"python": ".".join(map(str, sys.version_info[:3])), "versions": versions}))
+answer = {"python": ".".join(map(str, sys.version_info[:3])), "versions": versions}
 """
 
 
@@ -180,20 +180,11 @@ def require_python(python: Path) -> None:
     found = _found(python)
     try:
         if not found.exists():
-            raise _missing(found)
+            raise missing(found)
     except OSError as error:
-        raise _does_not_run(found, error) from error
+        raise does_not_run(found, f"{error.strerror}") from error
     if not found.is_file() or not os.access(found, os.X_OK):
-        raise _does_not_run(found, OSError(errno.ENOEXEC, "Not a program"))
-
-
-def _missing(python: Path) -> WorkerEnvironmentError:
-    return WorkerEnvironmentError(f"The worker's Python {python} does not exist. Pass the path of a Python.")
-
-
-def _does_not_run(python: Path, error: OSError | subprocess.SubprocessError) -> WorkerEnvironmentError:
-    why = error.strerror if isinstance(error, OSError) else error  # an OSError's own text repeats the path
-    return WorkerEnvironmentError(f"The worker's Python {python} does not run: {why}. Try `{python} -V`.")
+        raise does_not_run(found, "Not a program")
 
 
 def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
@@ -208,13 +199,7 @@ def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dic
     The error names all that is missing or differs.
     """
     needed = {**NEEDED[stack], **dict.fromkeys(also)}
-    try:
-        done = subprocess.run([python, "-c", INSPECT, *needed], capture_output=True, text=True, check=True, timeout=120)
-    except FileNotFoundError:
-        raise _missing(python) from None
-    except (OSError, subprocess.SubprocessError) as error:
-        raise _does_not_run(python, error) from error
-    found = json.loads(done.stdout)
+    found = ask(python, INSPECT, *needed)
     versions: dict[str, str | None] = found["versions"]
     problems = []
     if not found["python"].startswith(f"{PYTHON_VERSION}."):

@@ -19,6 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from suite.errors import UsageError
+from suite.external.foreign_python import ask
 from suite.files.cache import locked
 from suite.files.json_file import read_json_or_none, replace_json
 from suite.files.toml_file import TomlTable
@@ -36,8 +37,8 @@ NEXT_STEP: Final = (
     "check the network, or set UV_DEFAULT_INDEX."
 )
 INSTALLED: Final = """
-import importlib.metadata, json
-print(json.dumps([(found.name, found.version) for found in importlib.metadata.distributions() if found.name]))
+import importlib.metadata
+answer = [(found.name, found.version) for found in importlib.metadata.distributions() if found.name]
 """
 
 
@@ -165,8 +166,7 @@ def _added(base: Path, python: Path) -> dict[str, str]:
 
 def _installed(python: Path) -> dict[str, str]:
     """Version of every distribution, sorted by name."""
-    done = subprocess.run([python, "-c", INSTALLED], capture_output=True, text=True, check=True)
-    return dict(sorted((str(canonicalize_name(name)), version) for name, version in json.loads(done.stdout)))
+    return dict(sorted((str(canonicalize_name(name)), version) for name, version in ask(python, INSTALLED)))
 
 
 def _sha256_of_folder(folder: Path) -> str:

@@ -14,9 +14,9 @@ from typing import Final
 
 from pydantic import Field, ValidationError
 
-from suite.env_check.probes.run import last_answer
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
 from suite.external import parent_death
+from suite.external.foreign_python import last_answer
 from suite.files.json_file import explained, read_json_or_none, replace_json
 from suite.files.paths import import_path
 from suite.files.toml_file import TomlTable, Tuple

@@ -3,12 +3,12 @@
 labscale never loads a driver into its own process.
 """
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
+from suite.external.foreign_python import last_answer
 from suite.external.program import run_program
 from suite.files.paths import ROOT, import_path
 
@@ -69,15 +69,3 @@ def run_probe(module: str, *arguments: str, environ: Mapping[str, str], timeout_
         stderr=run.stderr[-STDERR_CHARACTERS:],
         wall_s=run.wall_s,
     )
-
-
-def last_answer(output: str) -> Mapping[str, Any]:
-    """Return the last complete JSON object in ``output``, or an empty one. A probe that dies may leave half a line."""
-    for line in reversed(output.splitlines()):
-        try:
-            answer = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(answer, dict):
-            return answer
-    return {}

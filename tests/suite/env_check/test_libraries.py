@@ -10,7 +10,8 @@ from suite.env_check.libraries import driver_libraries as libraries
 from suite.env_check.libraries.driver_libraries import LibrariesSeen, judge_driver_libraries, judge_libraries
 from suite.env_check.libraries.elf import host, read_elf
 from suite.env_check.libraries.library import Library, describe, read_libraries, repair
-from suite.env_check.probes.run import last_answer, run_probe
+from suite.env_check.probes.run import run_probe
+from suite.external.foreign_python import last_answer
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.fixtures.stand_ins.stub_drivers.build import (
     build,

@@ -1,6 +1,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import UsageError, WorkerEnvironmentError
+from suite.external.foreign_python import ask
 from suite.files.cache import cache_root
 from suite.install import asset_root, pins
 from suite.install import worker as provision
@@ -196,11 +198,35 @@ def test_own_python_without_what_is_needed_names_all_of_it(project: Path, tmp_pa
     assert "torch is missing" not in message
 
 
-def test_own_python_that_is_not_there_or_does_not_run(project: Path, tmp_path: Path) -> None:
-    with pytest.raises(WorkerEnvironmentError, match="does not exist"):
-        provide(project, worker_python=tmp_path / "nowhere")
-    with pytest.raises(WorkerEnvironmentError, match="does not run"):
-        provide(project, worker_python=Path("/bin/false"))
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (None, "does not exist"),
+        ("true", "exit code 0: it said nothing"),
+        ("exit 3", "exit code 3: it said nothing"),
+        ("echo out; echo no such stack >&2; exit 3", "exit code 3: no such stack"),
+        ("""echo '{"python": "3.12.1", "versions": {}}'""", 'exit code 0: {"python": "3.12.1", "versions": {}}'),
+        ("cat", "exit code 0: it said nothing"),
+    ],
+)
+def test_what_is_no_python_is_named_with_what_it_said(
+    project: Path, tmp_path: Path, script: str | None, said: str
+) -> None:
+    python = tmp_path / "python"
+    if script is not None:
+        python.write_text(f"#!/bin/sh\n{script}\n")
+        python.chmod(0o755)
+    with pytest.raises(WorkerEnvironmentError, match=rf"^The worker's Python {python} .*{re.escape(said)}"):
+        provide(project, worker_python=python)
+
+
+def test_a_python_may_print_at_its_start_and_end(tmp_path: Path) -> None:
+    """A wrapper prints before it, ``sitecustomize`` in it, and something after it: the answer is that of the code."""
+    (tmp_path / "sitecustomize.py").write_text("import atexit\nprint('[]', end='')\natexit.register(print, '{}')\n")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "{{}}"; PYTHONPATH={tmp_path} {sys.executable} "$@"; echo "{{}}"\n')
+    python.chmod(0o755)
+    assert ask(python, "import sys; answer = sys.argv[1:]", "a", "b c") == ["a", "b c"]
 
 
 def fake_python(path: Path, version: str) -> Path:
