@@ -11,9 +11,8 @@ from typing import Final, Protocol
 from rich.console import Console
 
 from suite.commands import accept, bench, build, bundle, env_check, plan, store, watch
-from suite.errors import Interrupted, LabscaleError
 from suite.external.parent_death import end_with_nox
-from suite.options.command_line import Parser, forget_inner_variables, print_any_name, say
+from suite.options.command_line import Parser, exit_code_of, say
 
 LOG_WIDTH: Final = 240
 ONE_STOP_S: Final = 1.0
@@ -73,25 +72,20 @@ def _interrupting() -> Callable[[int, object], None]:
 
 
 def main(argv: list[str]) -> int:
-    print_any_name()
-    forget_inner_variables()
-    # A log file has no width: its lines are not wrapped.
-    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, emoji=False)
-    errors = Console(stderr=True, emoji=False)
-    signal.signal(signal.SIGTERM, _interrupting())  # a scheduler's stop ends runs as Ctrl-C does
-    try:
+    def run() -> int | None:
         end_with_nox()
         arguments = parse(argv)
         module, _ = COMMANDS[arguments.command]
-        exit_code = module.command(arguments, console)
-    except KeyboardInterrupt:
-        interrupted = Interrupted("Interrupted. Every finished round is kept; run the same command again to go on.")
-        say(errors, str(interrupted), style="red")
-        return interrupted.exit_code
-    except LabscaleError as error:
-        say(errors, str(error), style="red")
-        return error.exit_code
-    return exit_code or 0
+        # A log file has no width: its lines are not wrapped.
+        console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, emoji=False)
+        return module.command(arguments, console)
+
+    signal.signal(signal.SIGTERM, _interrupting())  # a scheduler's stop ends runs as Ctrl-C does
+    return exit_code_of(
+        run,
+        kept="Every finished round is kept; run the same command again to go on.",
+        tell=lambda text: say(Console(stderr=True, emoji=False), text, style="red"),
+    )
 
 
 if __name__ == "__main__":

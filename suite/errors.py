@@ -94,6 +94,12 @@ class NotFitToSubmit(LabscaleError):
     exit_code = 23
 
 
+class OutputError(LabscaleError):
+    """Standard output cannot be written: its reader has ended, or its disk is full."""
+
+    exit_code = 24
+
+
 class Interrupted(LabscaleError):
     """The user ended the command; everything that finished is kept."""
 

@@ -1,9 +1,9 @@
-"""Checks a user's texts and paths: they must fit into a line of a script, a JSON file and a terminal. Pure."""
+"""Checks what a user wrote: texts and paths must fit into a line of a script, a JSON file and a terminal. Pure."""
 
 import os
 import unicodedata
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _NOT_TEXT: Final = {
     "Cc": "a control character",
@@ -11,6 +11,7 @@ _NOT_TEXT: Final = {
     "Zp": "a line break",
     "Cs": "a byte that is not UTF-8",
 }
+_MOST_LEVELS: Final = 32  # of tables and lists in each other; labscale's own files have 6
 _LONGEST_NAME: Final = 255  # bytes, of a file or folder on most file systems
 _LONGEST_PATH: Final = 3000  # bytes; Linux accepts 4095, and folders of results need some below
 
@@ -30,3 +31,11 @@ def fault_of_path(text: str) -> str | None:
     if longest := next((part for part in Path(text).parts if len(os.fsencode(part)) > _LONGEST_NAME), None):
         return f"has a name of {len(os.fsencode(longest))} bytes, more than {_LONGEST_NAME}"
     return None
+
+
+def check_depth(document: Any, levels: int = _MOST_LEVELS) -> None:
+    """Raise RecursionError if tables and lists are nested more deeply than in any file of labscale."""
+    if not levels:
+        raise RecursionError
+    for inner in document.values() if isinstance(document, dict) else document if isinstance(document, list) else ():
+        check_depth(inner, levels - 1)

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from suite.errors import StoreError
 from suite.files.input_file import read_input
+from suite.files.input_text import check_depth
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _SHOWN: Final = 3  # wrong places that a message names
@@ -18,9 +19,11 @@ _ADAPTERS: Final[dict[type, TypeAdapter[Any]]] = {}
 def parsed(content: bytes) -> Any:
     """Parse JSON. Raises ValueError with the reason if it is not JSON."""
     try:
-        return json.loads(content.decode())
+        document = json.loads(content.decode())
+        check_depth(document)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    return document
 
 
 def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:

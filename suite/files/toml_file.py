@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from suite.errors import MatrixError
 from suite.files.input_file import read_input
+from suite.files.input_text import check_depth
 
 LARGEST_BYTES: Final = 2**20  # labscale's own files have 23 kB at most
 MOST_LINES: Final = 100  # of a statement; after a longer one the lines of keys are unknown
@@ -85,12 +86,13 @@ def read_toml(path: Path) -> TomlFile:
     try:
         text = read_input(path, largest_bytes=LARGEST_BYTES).decode("utf-8").replace("\r\n", "\n")
         data = tomllib.loads(text)
+        check_depth(data)
     except OSError as error:
         raise MatrixError(f"{path}: cannot be read ({error.strerror}); give the path of a TOML file.") from None
     except UnicodeDecodeError as error:
         raise MatrixError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); TOML must be.") from None
     except RecursionError:
-        raise MatrixError(f"{path}: nested too deeply; take brackets away and run again.") from None
+        raise MatrixError(f"{path}: nested too deeply; take brackets or parts of keys away and run again.") from None
     except ValueError as error:  # from tomllib, or from Python for an integer with too many digits
         raise MatrixError(f"{path}: not valid TOML: {error}. Correct the syntax there and run again.") from None
     return TomlFile(path=path, data=data, text=text)

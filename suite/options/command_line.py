@@ -1,17 +1,18 @@
 """What all commands share: argparse with labscale's exit codes, plain output, and how a command ends."""
 
 import argparse
+import contextlib
 import io
 import os
 import re
 import reprlib
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
-from suite.errors import Interrupted, LabscaleError, UsageError
+from suite.errors import Interrupted, LabscaleError, OutputError, UsageError
 from suite.files.input_text import fault_of_path, fault_of_text
 from suite.files.paths import IMAGE_ROOT, ROOT
 from suite.files.toml_file import did_you_mean
@@ -57,17 +58,78 @@ def forget_inner_variables() -> None:
     os.environ["PYTHONUTF8"] = "1"  # of child processes too
 
 
-def exit_code_of(command: Callable[[], int]) -> int:
-    """Run a command that changes no results; print its errors, and Ctrl-C, as a sentence to stderr."""
+def exit_code_of(
+    command: Callable[[], int | None],
+    *,
+    kept: str = "The results are as they were; run the same command again.",
+    tell: Callable[[str], None] = lambda text: print(as_typed_here(text), file=sys.stderr),
+) -> int:
+    """Run a command and return its exit code; its errors, Ctrl-C and an output that nobody takes are a sentence.
+
+    ``kept`` says what an interruption left. ``tell`` prints the sentence.
+    """
+    _take_standard_streams()
     forget_inner_variables()
     try:
-        return command()
+        try:
+            code = command() or 0
+        except SystemExit:  # argparse has printed its help
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        ended: LabscaleError = Interrupted("Interrupted. The results are as they were; run the same command again.")
+        ended: LabscaleError = Interrupted(f"Interrupted. {kept}")
+    except OutputError as error:
+        ended = OutputError(f"{error} {kept}")
     except LabscaleError as error:
         ended = error
-    print(as_typed_here(str(ended)), file=sys.stderr)
+    else:
+        return code
+    try:
+        tell(str(ended))
+        sys.stderr.flush()
+    except OSError:
+        _send_to_nobody(sys.stderr)
+    with contextlib.suppress(OutputError):
+        sys.stdout.flush()
     return ended.exit_code
+
+
+class _Output(io.TextIOWrapper):
+    """Standard output, which fails by an error of labscale's. It writes bytes that are not UTF-8 as escapes."""
+
+    def write(self, text: str) -> int:
+        with _told_when_unwritable():
+            return super().write(text)
+
+    def flush(self) -> None:
+        with _told_when_unwritable():
+            super().flush()
+
+
+@contextlib.contextmanager
+def _told_when_unwritable() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        _send_to_nobody(sys.stdout)
+        raise OutputError(f"Standard output cannot be written: {error.strerror}.") from error
+
+
+def _send_to_nobody(stream: TextIO) -> None:
+    """Let what is left to write go nowhere: Python would try it again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _take_standard_streams() -> None:
+    """Open closed ones: a file of results would get the number of one, and what is printed would land there."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is that of the stream
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    if type(sys.stdout) is io.TextIOWrapper:
+        is_terminal = sys.stdout.line_buffering
+        sys.stdout = _Output(sys.stdout.detach(), "utf-8", "backslashreplace", line_buffering=is_terminal)
 
 
 def say(console: "Console", text: str, *, style: str | None = None) -> None:
@@ -83,7 +145,6 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """Parse ``arguments``, by default those of the process. Raises UsageError."""
-        print_any_name()
         options, unknown = self.parse_known_args(arguments)
         if unknown:
             self.refuse(unknown)
@@ -107,12 +168,6 @@ class Parser(argparse.ArgumentParser):
         name = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
         hint = did_you_mean(name, self._option_string_actions)
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint and '.' + hint}")
-
-
-def print_any_name() -> None:
-    """Have print write bytes that are not UTF-8 as escapes, as names of files may have; Python would raise."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def any_text(given: str) -> str:
