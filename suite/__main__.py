@@ -12,9 +12,8 @@ from rich.console import Console
 
 from suite.commands import accept, bench, build, bundle, env_check, plan, store, watch
 from suite.external.parent_death import end_with_nox
-from suite.options.command_line import Parser, exit_code_of, say
+from suite.options.command_line import Parser, exit_code_of, say, tables_console
 
-LOG_WIDTH: Final = 240
 ONE_STOP_S: Final = 1.0
 
 
@@ -76,9 +75,7 @@ def main(argv: list[str]) -> int:
         end_with_nox()
         arguments = parse(argv)
         module, _ = COMMANDS[arguments.command]
-        # A log file has no width: its lines are not wrapped.
-        console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, emoji=False)
-        return module.command(arguments, console)
+        return module.command(arguments, tables_console())
 
     signal.signal(signal.SIGTERM, _interrupting())  # a scheduler's stop ends runs as Ctrl-C does
     return exit_code_of(

@@ -100,6 +100,12 @@ class OutputError(LabscaleError):
     exit_code = 24
 
 
+class ResourcesError(LabscaleError):
+    """A limit of this shell or machine leaves too little memory, or too few open files or processes."""
+
+    exit_code = 25
+
+
 class Interrupted(LabscaleError):
     """The user ended the command; everything that finished is kept."""
 

@@ -18,12 +18,11 @@ from reports.sets.file_errors import told_when_unreadable
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path, say
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path, say, tables_console
 from suite.records.store import load_results
 from suite.schema.record import CaseResult
 
 PUBLISHED: Final = ROOT / "reports" / "results"
-LOG_WIDTH: Final = 200  # a log file has no width to wrap to
 MISSING: Final = "n/a"
 _STYLES: Final = {"slow": "red", "fast": "green", "open": "magenta"}
 _WORDS_OF_SIGNS: Final = {"slow": "higher", "fast": "lower"}
@@ -48,7 +47,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     own = [record for result in results for record in result.completed]
     of_model = [machine for machine in others(machines, own) if machine.model == model]
     found = judge(results, model, of_model)
-    show(found, Console(width=None if sys.stdout.isatty() else LOG_WIDTH))
+    show(found, tables_console())
     if model not in models:
         print(f"Published are {', '.join(models)}; choose one with --baseline.")
     return found.exit_code

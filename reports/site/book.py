@@ -29,6 +29,7 @@ from reports.site import guide
 from reports.site.cells import run_cells, run_together
 from reports.site.links import keep_links_to
 from reports.site.pages import contents, page_sources
+from reports.site.replacing import check_replaceable, replace_folder
 from suite.errors import ReportError
 
 FRONTMATTER: Final = ("title", "description")
@@ -95,7 +96,7 @@ async def _build(
     pages |= _notebooks(guide.sources())
     await asyncio.to_thread(_write_project, project, pages, version=version, siblings=siblings, script=script)
     site = await asyncio.to_thread(_run_jupyter_book, project)
-    await asyncio.to_thread(_write_site, [site, beside], out_dir)
+    await asyncio.to_thread(replace_folder, out_dir, [site, beside])
 
 
 def _writing(folder: Path) -> Any:
@@ -107,28 +108,6 @@ from reports.site.pages import write_beside
 write_beside(version_of_page(), Path({str(folder)!r}))
 """
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-
-
-def _write_site(parts: Sequence[Path], out_dir: Path) -> None:
-    with told_when_unwritable(out_dir):
-        if out_dir.exists():
-            shutil.rmtree(out_dir)
-        for part in parts:
-            shutil.copytree(part, out_dir, dirs_exist_ok=True)
-
-
-def check_replaceable(out_dir: Path) -> None:
-    """A folder is replaced only if it is empty or an earlier report. Raises ReportError for any other."""
-    with told_when_unwritable(out_dir):
-        if not out_dir.exists():
-            return
-        if not out_dir.is_dir():
-            raise ReportError(f"{out_dir} is a file, so no report can be written there. Choose another folder.")
-        if any(out_dir.iterdir()) and not (out_dir / "assets" / "vega-bundle.js").is_file():
-            raise ReportError(
-                f"{out_dir} holds files that are no report, and a report would replace them."
-                " Choose a new or an empty folder."
-            )
 
 
 def _require_folder_for(out_dir: Path) -> None:

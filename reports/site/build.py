@@ -9,7 +9,8 @@ from pathlib import Path
 
 from reports.sets.file_errors import told_when_unreadable
 from reports.sets.version import read_version
-from reports.site.book import build_site, check_replaceable
+from reports.site.book import build_site
+from reports.site.replacing import check_replaceable
 from suite import __version__
 from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
 
@@ -48,7 +49,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         "--version", type=any_text, default=__version__, metavar="V", help="shown in the header (default: %(default)s)"
     )
     options = parser.read(arguments)
-    print(build(options.results_dir, options.out or options.results_dir / "report", version=options.version))
+    out_dir = (options.out or options.results_dir / "report").resolve()  # a link stays, and what it names is written
+    print(build(options.results_dir, out_dir, version=options.version))
     return 0
 
 

@@ -1,34 +1,38 @@
 """Runs the cells of a version's pages.
 
-All cells of a version run in one kernel, page after page, because starting one takes longer than drawing a page.
-Versions run at the same time, each in a kernel of its own.
+All cells of a version run in a process of their own, page after page: what pages share is computed once, and a cell
+that crashes does not take the command with it. Versions run at the same time.
 """
 
+import ast
 import asyncio
+import contextlib
+import json
 import os
+import sys
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, DeadKernelError
-from traitlets.config import Config
 
 from reports.sets.version import Version, hand_on
 from reports.site import guide
 from suite.errors import ReportError
-from suite.files.paths import ROOT
+from suite.external.parent_death import end_with_parent
+from suite.files.paths import ROOT, import_path
+from suite.files.wording import last_words
 
-CELL_TIMEOUT_S: Final = 600
-MAX_SOCKET_BYTES: Final = 108  # of a name and its end: unix(7)
+TIMEOUT_S: Final = 1800  # for all cells of a version
+SOURCES, OUTPUTS = "cells.json", "outputs.json"  # of the code cells, in order
+
+type MimeBundle = Mapping[str, str]  # MIME type -> what a page shows
 
 
 def run_together(builds: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Run some builds, as many at a time as there are cores. The first error ends all."""
-    with asyncio.Runner(loop_factory=_LoopOfTheCommand) as runner:
-        runner.run(_run_together(builds))
+    asyncio.run(_run_together(builds))
 
 
 async def _run_together(builds: Sequence[Coroutine[Any, Any, None]]) -> None:
@@ -41,7 +45,7 @@ async def _run_together(builds: Sequence[Coroutine[Any, Any, None]]) -> None:
 
     try:
         # A group waits until all have cleaned up. At Ctrl-C ``gather`` would be done with the first, and the runner
-        # would cancel the others again, in the middle of ending their kernels.
+        # would cancel the others again, in the middle of ending their processes.
         async with asyncio.TaskGroup() as group:
             for build in builds:
                 group.create_task(run(build))
@@ -50,62 +54,55 @@ async def _run_together(builds: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 
 async def run_cells(pages: Mapping[str, Any], version: Version, folder: Path) -> None:
-    """Run the cells of all pages in one kernel of this Python and store the outputs in them.
+    """Run the cells of all pages in one process and store the outputs in them.
 
-    ``folder``: for the kernel's sockets and the version that it reads. Raises ReportError when a cell fails.
+    ``folder``: for the files that the two processes exchange. Raises ReportError when a cell fails.
     """
-    together = nbformat.v4.new_notebook(cells=[cell for page in pages.values() for cell in page.cells])
-    client = NotebookClient(
-        together,
-        timeout=CELL_TIMEOUT_S,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(ROOT)}},
-        record_timing=False,
-        shutdown_kernel="immediate",  # one that ends in order within a cell says so, at length
-        config=sockets_in(folder),
-    )
-    environment = {
-        **os.environ,
-        **hand_on(version, folder / "version.pickle"),
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),  # a bundle's packages
-        "FONTCONFIG_FILE": str(guide.BOOK / "fonts.conf"),
-    }
+    cells = [cell for page in pages.values() for cell in page.cells if cell.cell_type == "code"]
+    (folder / SOURCES).write_text(json.dumps([cell.source for cell in cells]), encoding="utf-8")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", __name__, str(folder),
+        env={
+            **os.environ, **import_path(ROOT, os.environ.get("PYTHONPATH")),
+            **hand_on(version, folder / "version.pickle"),
+            "FONTCONFIG_FILE": str(guide.BOOK / "fonts.conf"),
+        },
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, preexec_fn=end_with_parent,
+    )  # fmt: skip
     try:
-        await _run(client, environment)
-    except CellExecutionError as error:
-        raise ReportError(
-            f"A cell of a page failed: {error.ename}: {error.evalue}. Run it on its own to see where."
-        ) from error
-    except (DeadKernelError, TimeoutError) as error:
-        raise ReportError(f"The pages' cells could not be run to the end: {error}") from error
+        async with asyncio.timeout(TIMEOUT_S):
+            printed, _ = await process.communicate()
+    except TimeoutError:
+        raise ReportError(f"Pages were not drawn after {TIMEOUT_S} s. Try again on a less busy machine.") from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    if process.returncode:
+        cause = last_words(printed.decode(errors="replace"), lines=1)
+        raise ReportError(f"The cells of the pages ended with exit code {process.returncode}: {cause}")
+    outputs: Sequence[MimeBundle | None] = json.loads((folder / OUTPUTS).read_text(encoding="utf-8"))
+    for cell, output in zip(cells, outputs, strict=True):
+        if output is not None:
+            cell.outputs = [nbformat.v4.new_output("execute_result", data=output, execution_count=1)]
 
 
-async def _run(client: NotebookClient, environment: Mapping[str, str]) -> None:
-    try:
-        await client.async_execute(env=environment)
-    except DeadKernelError as error:
-        task = asyncio.current_task()
-        if task and task.cancelling():  # by Ctrl-C, which nbclient takes for the kernel's death
-            raise asyncio.CancelledError from error
-        raise
+def output_of(source: str, namespace: dict[str, Any]) -> MimeBundle | None:
+    """Run a cell; return what its last expression shows, or None."""
+    *statements, last = ast.parse(source).body
+    if not isinstance(last, ast.Expr):
+        statements, last = [*statements, last], ast.Expr(ast.Constant(None))
+    exec(compile(ast.Module(statements, []), "<cell>", "exec"), namespace)  # noqa: S102  (labscale's own page)
+    shown = eval(compile(ast.Expression(last.value), "<cell>", "eval"), namespace)  # noqa: S307
+    return None if shown is None else shown._repr_mimebundle_()  # as Jupyter asks for it
 
 
-class _LoopOfTheCommand(asyncio.SelectorEventLoop):
-    """Leaves signals to the command.
-
-    At Ctrl-C nbclient would take its kernel away from under itself, and end in whatever error that leads to.
-    """
-
-    def add_signal_handler(self, *_: object) -> None:
-        raise RuntimeError("signals are the command's")  # the error that nbclient goes on after
+def main(folder: Path) -> None:
+    namespace: dict[str, Any] = {}
+    sources = json.loads((folder / SOURCES).read_text(encoding="utf-8"))
+    outputs = [output_of(source, namespace) for source in sources]
+    (folder / OUTPUTS).write_text(json.dumps(outputs), encoding="utf-8")
 
 
-def sockets_in(folder: Path) -> Config:
-    """Sockets of the kernel as files in ``folder``, so that there is no open port.
-
-    By themselves they are kernel-ipc-1 and on in the working folder, where two builds that start at once take each
-    other's. Where the name is longer than the kernel lets one be, they are ports of this machine.
-    """
-    name = str(folder / "kernel")
-    is_short = len(os.fsencode(f"{name}-5")) < MAX_SOCKET_BYTES
-    return Config({"KernelManager": {"transport": "ipc", "ip": name} if is_short else {}})
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

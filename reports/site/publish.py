@@ -26,6 +26,7 @@ from reports.site import guide
 from reports.site.book import Sibling, build_sites, vega_bundle
 from reports.site.feed import FEED_FILE, feed
 from reports.site.pages import page_files
+from reports.site.replacing import LIST, STAMP, check_replaceable, replace_folder
 from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
@@ -35,7 +36,6 @@ RESULTS: Final = ROOT / "reports" / "results"
 LATEST: Final = "latest"
 INCOMING: Final = "incoming"  # where the workflow that measures proposes results
 VERSIONS_FILE: Final = "versions.json"
-STAMP: Final = Path("assets") / "inputs.sha256"  # of a version
 SITE_STAMP: Final = "inputs.sha256"  # of all versions; written last
 
 _ENTRANCE: Final = """<!doctype html>
@@ -60,8 +60,8 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     Versions that are there and unchanged are kept, those that no longer have results are removed. Raises ReportError
     when there is no version, a page fails, or ``out_dir`` holds something else or cannot be written.
     """
-    _check_replaceable(out_dir)
     names = _version_names(results_dir)
+    _check_replaceable(out_dir, names)
     hashes = {name: _sha256_of(_files(results_dir / name)) for name in names} | {"": _sha256_of(_common())}
     inputs = _joined(hashes.values())
     with told_when_unwritable(out_dir):
@@ -141,8 +141,10 @@ def _write_site(
     built = [version.name for version in changed]
     for name in built:
         (out_dir / name / STAMP).write_text(stamps[name], encoding="utf-8")
-    _remove_others(out_dir, names)
-    _copy(out_dir / names[0], out_dir / LATEST)
+    for folder in _reports_in(out_dir):
+        if folder.name not in (*names, LATEST):
+            shutil.rmtree(folder)
+    replace_folder(out_dir / LATEST, [out_dir / names[0]])
     (out_dir / "index.html").write_text(_ENTRANCE, encoding="utf-8")
     (out_dir / ".nojekyll").write_text("", encoding="utf-8")  # GitHub Pages would leave out what begins with _
     (out_dir / FEED_FILE).write_text(feed(versions), encoding="utf-8")
@@ -180,7 +182,7 @@ def _version_names(results_dir: Path) -> list[str]:
 
 def _is_whole(site: Path, names: Sequence[str]) -> bool:
     """Whether a site has a finished copy of each version, and of no other."""
-    folders = {path.name for path in site.iterdir() if path.is_dir()} if site.is_dir() else set()
+    folders = {path.name for path in _reports_in(site)}
     return folders == {*names, LATEST} and all((site / name / STAMP).is_file() for name in folders)
 
 
@@ -231,27 +233,23 @@ def _code() -> Iterator[Path]:
     yield ROOT / "containers" / "pins" / "report.txt"
 
 
-def _check_replaceable(out_dir: Path) -> None:
+def _check_replaceable(out_dir: Path, names: Sequence[str]) -> None:
+    """Raise ReportError unless all that would be replaced or removed is of an earlier site."""
     with told_when_unwritable(out_dir):
+        if out_dir.exists() and not out_dir.is_dir():
+            raise ReportError(f"{out_dir} is a file, so no site can be written there. Choose another folder.")
         if out_dir.is_dir() and any(out_dir.iterdir()) and not (out_dir / VERSIONS_FILE).is_file():
             raise ReportError(
                 f"{out_dir} holds files that are no site, and a site would replace them."
                 " Choose a new or an empty folder."
             )
-        if out_dir.exists() and not out_dir.is_dir():
-            raise ReportError(f"{out_dir} is a file, so no site can be written there. Choose another folder.")
+        for folder in {*_reports_in(out_dir), *(out_dir / name for name in (*names, LATEST))}:
+            check_replaceable(folder)
 
 
-def _remove_others(out_dir: Path, names: Sequence[str]) -> None:
-    for path in out_dir.iterdir():
-        if path.is_dir() and path.name not in (*names, LATEST):
-            shutil.rmtree(path)
-
-
-def _copy(source: Path, target: Path) -> None:
-    if target.exists():
-        shutil.rmtree(target)
-    shutil.copytree(source, target)
+def _reports_in(site: Path) -> list[Path]:
+    """Return the folders of versions; a user's own, as ``.git``, have no list of what labscale wrote."""
+    return [path.parent.parent for path in site.glob(f"*/{LIST}")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -271,7 +269,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         "--out", type=any_path, default=Path("site"), metavar="DIR", help="folder to write (default: %(default)s)"
     )
     options = parser.read(arguments)
-    built = publish(options.results, options.out)
+    built = publish(options.results, options.out.resolve())
     print(f"built {', '.join(built) or 'nothing: no version has changed'}")
     print(options.out / "index.html")
     return 0

@@ -24,7 +24,7 @@ from suite.env_check.request import Request, add_worker_options
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.launch.containers.launcher import check_image
-from suite.options.command_line import any_path, any_text
+from suite.options.command_line import any_text, configuration_file
 from suite.options.types import hosts
 from suite.schema.record import Device, Stack
 
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_worker_options(parser)
     parser.add_argument(
         "--ssh-config",
-        type=any_path,
+        type=configuration_file,
         metavar="FILE",
         help="with --nodes HOST,HOST: configuration file of ssh, as for `ssh -F`",
     )

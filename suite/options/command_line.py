@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import errno
 import io
 import os
 import re
@@ -12,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
-from suite.errors import Interrupted, LabscaleError, OutputError, UsageError
+from suite.errors import Interrupted, LabscaleError, OutputError, ResourcesError, UsageError
+from suite.files.input_file import open_input
 from suite.files.input_text import fault_of_path, fault_of_text
 from suite.files.paths import IMAGE_ROOT, ROOT
 from suite.files.toml_file import did_you_mean
@@ -20,6 +22,14 @@ from suite.files.toml_file import did_you_mean
 if TYPE_CHECKING:
     from rich.console import Console
 
+LOG_WIDTH: Final = 240  # columns
+LEAST_WIDTH: Final = 40
+EXHAUSTED: Final = {
+    errno.ENOMEM: "There is too little memory: raise `ulimit -v` or the container's limit, or end other programs.",
+    errno.EMFILE: "Too few files may be open: raise `ulimit -n`, such as to 1024.",
+    errno.ENFILE: "Too many files are open on this machine: end other programs.",
+    errno.EAGAIN: "No process can be started: raise `ulimit -u`, or end other programs.",
+}
 LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that started labscale, if it was not nox
 _SESSION: Final = re.compile(
     r"(?:python3 -m )?nox -s (accept|bench|compare|env_check|plan|report|store|verify)\b(?: --(?= |$))?", re.MULTILINE
@@ -83,6 +93,11 @@ def exit_code_of(
         ended = OutputError(f"{error} {kept}")
     except LabscaleError as error:
         ended = error
+    except (MemoryError, OSError) as error:
+        cause = EXHAUSTED.get(getattr(error, "errno", errno.ENOMEM))
+        if cause is None:
+            raise
+        ended = ResourcesError(f"{cause} {kept}")
     else:
         return code
     try:
@@ -170,6 +185,15 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint and '.' + hint}")
 
 
+def tables_console() -> "Console":
+    """Standard output for tables. A log has no width; a terminal too narrow for a table breaks its lines."""
+    from rich.console import Console  # noqa: PLC0415  (a tenth of a second, which `--help` would wait for)
+
+    console = Console(emoji=False)
+    console.width = max(console.width, LEAST_WIDTH) if sys.stdout.isatty() else LOG_WIDTH
+    return console
+
+
 def any_text(given: str) -> str:
     """One line of text. An empty one, which an unset variable leaves, is refused: it would mean the default."""
     if not given:
@@ -186,6 +210,19 @@ def any_path(given: str) -> Path:
     if fault := fault_of_path(given):
         raise argparse.ArgumentTypeError(f"got {reprlib.repr(given)}, which {fault}; allowed is another path")
     return Path(given)
+
+
+def configuration_file(given: str) -> Path:
+    """A regular file that can be read, for another program, or /dev/null. Any other device could keep it waiting."""
+    path = any_path(given)
+    try:
+        if path != Path(os.devnull):
+            open_input(path).close()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"got {given!r}: {error.strerror}; allowed is a file that you can read"
+        ) from None
+    return path
 
 
 def results_path(given: str) -> Path:

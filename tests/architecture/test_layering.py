@@ -69,7 +69,7 @@ EXTRA = {
     "reports/topics/history/command.py": {"rich"},
     "reports/accept/command.py": {"rich"},
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
-    "reports/site/cells.py": {"nbclient", "nbformat", "traitlets"},
+    "reports/site/cells.py": {"nbformat"},
     "reports/topics/others/published.py": {"pydantic"},
     "reports/sets/imported/bundle.py": {"pydantic"},
     "reports/sets/imported/reading.py": {"pydantic", "pydantic_core"},

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
 
 from rich import box
 from rich.console import Console
@@ -19,14 +18,12 @@ from reports.topics.history.changed_sets import changed_sets, results_with_twins
 from reports.topics.history.comparison import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
 from reports.topics.history.within import pairs_across
 from suite.errors import UsageError
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at, tables_console
 from suite.options.types import percent
 from suite.statistics.aa_noise import noise_budget, twin_pairs
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
 MISSING = "n/a"
-
-LOG_WIDTH: Final = 200  # a log file has no width to wrap to
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +55,7 @@ def _write_comparison(options: argparse.Namespace) -> int:
     elif options.markdown:
         _write(comparison_markdown.comparison(comparison), options.out)
     else:
-        show(comparison, Console(width=None if sys.stdout.isatty() else LOG_WIDTH))
+        show(comparison, tables_console())
     return comparison.exit_code
 
 

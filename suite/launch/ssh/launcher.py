@@ -11,7 +11,7 @@ from suite.launch.nodes import facts
 from suite.launch.runtime import Asked, LauncherEntry, Runtime, Say
 from suite.launch.ssh import hosts
 from suite.launch.ssh.run import SshPlace, run
-from suite.options.command_line import any_path
+from suite.options.command_line import configuration_file
 from suite.options.types import hosts as host_names
 
 
@@ -49,7 +49,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run on these hosts over ssh; the first is the head",
     )
     parser.add_argument(
-        "--ssh-config", type=any_path, metavar="FILE", help="with --nodes: configuration file of ssh, as for `ssh -F`"
+        "--ssh-config",
+        type=configuration_file,
+        metavar="FILE",
+        help="with --nodes: configuration file of ssh, as for `ssh -F`",
     )
 
 

@@ -13,9 +13,8 @@ import pytest
 
 from reports.display.addresses import address_of_series
 from reports.sets import version as result_sets
-from reports.site import book, guide
+from reports.site import book, guide, replacing
 from reports.site import build as report
-from reports.site.cells import sockets_in
 from suite.errors import ReportError, StoreError, UsageError
 from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import LABEL, full_results, on_gpus, smoke_results, write_results
@@ -248,18 +247,39 @@ def test_two_builds_are_equal_wherever_and_the_second_replaces_the_first(
     assert list(working_folder.iterdir()) == []
 
 
-def test_the_kernel_has_sockets_that_no_other_build_has() -> None:
-    """Two builds that started at once in one folder took each other's, and one waited for its kernel in vain."""
-    assert sockets_in(Path("/tmp/a")) == {"KernelManager": {"transport": "ipc", "ip": "/tmp/a/kernel"}}  # noqa: S108
-    assert sockets_in(Path("/tmp") / ("a" * 100)) == {"KernelManager": {}}  # noqa: S108 - too long for a socket
-
-
-def test_a_folder_that_is_no_report_is_left_alone(results_dir: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "thesis.txt"
+@pytest.mark.parametrize("place", ["", "assets", "deep/below"])
+def test_a_file_of_the_users_in_an_earlier_report_is_named_and_left_alone(tmp_path: Path, place: str) -> None:
+    out, part = tmp_path / "report", tmp_path / "part"
+    (part / "assets").mkdir(parents=True)
+    replacing.replace_folder(out, [part])
+    replacing.check_replaceable(out)
+    kept = out / place / "thesis.txt"
+    kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text("keep me", encoding="utf-8")
-    with pytest.raises(ReportError, match="are no report"):
-        report.build(results_dir, tmp_path, version="generated")
-    assert kept.read_text(encoding="utf-8") == "keep me"
+    with pytest.raises(ReportError, match=f"are no report, .*: {kept.relative_to(out)}"):
+        replacing.check_replaceable(out)
+
+
+def test_an_earlier_report_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    out, old, new = (tmp_path / name for name in ("report", "old", "new"))
+    for part in (old, new):
+        part.mkdir()
+        (part / "page.html").write_text(part.name, encoding="utf-8")
+    replacing.replace_folder(out, [old])
+    with pytest.raises(ReportError, match="cannot be written"):
+        replacing.replace_folder(out, [new, tmp_path / "nowhere"])
+    assert text_of(out, "page.html") == "old"
+    replacing.replace_folder(out, [new])  # what the broken one left is no obstacle
+    assert text_of(out, "page.html") == "new"
+    assert {path.name for path in tmp_path.iterdir()} == {"report", "old", "new"}
+
+
+def test_a_link_to_a_folder_is_followed(monkeypatch: pytest.MonkeyPatch, results_dir: Path, tmp_path: Path) -> None:
+    built: list[Path] = []
+    monkeypatch.setattr(report, "build_site", lambda _, out_dir: built.append(out_dir))
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert report.main([str(results_dir), "--out", str(tmp_path / "link")]) == 0
+    assert built == [tmp_path / "target"]
 
 
 def test_errors_are_one_message_and_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,8 +25,8 @@ def check(command: str) -> None:
         ("bench --launcher ray --image x", "--image: only with .* got --launcher ray"),
         ("bench --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher native"),
         ("bench --launcher slurm --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher slurm"),
-        ("bench --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
-        ("bench --launcher slurm --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
+        ("bench --ssh-config /dev/null", "--ssh-config: only with --nodes HOST,HOST"),
+        ("bench --launcher slurm --ssh-config /dev/null", "--ssh-config: only with --nodes HOST,HOST"),
         (
             "bench --launcher slurm --render-only --upstream --profile 0 --video --retry-failed",
             "--render-only writes scripts .* no use for --upstream, --profile, --video, --retry-failed",
@@ -71,10 +71,10 @@ def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:
         "bench --launcher slurm --partition gpu --account robots --time 1-0 --sbatch-option mem=0 --upstream",
         "bench --launcher slurm --image i.sif --render-only --ignore-env-check --no-report",
         "bench --launcher ray --ignore-env-check --device cpu",
-        "bench --nodes a,b --ssh-config f",
+        "bench --nodes a,b --ssh-config /dev/null",
         "bench --launcher ssh --nodes a,b",
         "bench --emulate-nodes 2",
-        "plan --nodes a,b --ssh-config f",
+        "plan --nodes a,b --ssh-config /dev/null",
         "plan --render kubernetes --image i --volume-claim x --out d --accept-eula",
         "plan --render osmo --image i --out d --host-label ours",
         "plan --worker-python p",
@@ -91,8 +91,8 @@ def test_scripts_may_be_for_any_cluster(environment: Environment) -> None:
 
 @pytest.mark.parametrize("nodes", [(), ("--nodes",)])
 def test_settings_of_ssh_without_hosts(nodes: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["env_check", "--ssh-config", "f", *nodes]) == 11
-    assert "--ssh-config f: only with --nodes HOST,HOST" in capsys.readouterr().err
+    assert main(["env_check", "--ssh-config", "/dev/null", *nodes]) == 11
+    assert "--ssh-config /dev/null: only with --nodes HOST,HOST" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["5", "5:30", "1:00:00", "2-0", "2-00:30", "2-00:30:00", "0", "UNLIMITED", "infinite"])
@@ -103,3 +103,12 @@ def test_every_form_of_time_that_slurm_takes(text: str) -> None:
 @pytest.mark.parametrize("text", ["oversubscribe", "constraint=h200&ib", "comment=a = b", "nodelist=n2,n3", "x11="])
 def test_options_of_sbatch_are_left_as_they_are(text: str) -> None:
     assert sbatch_option(text) == text
+
+
+@pytest.mark.parametrize("command", ["bench", "env_check"])
+@pytest.mark.parametrize("file", ["/dev/zero", "/", "/nowhere"])
+def test_an_ssh_configuration_that_no_program_could_read_to_its_end_is_refused(
+    command: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--nodes", "a,b", "--ssh-config", file]) == UsageError.exit_code
+    assert f"--ssh-config: got '{file}'" in capsys.readouterr().err

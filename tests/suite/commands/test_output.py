@@ -7,14 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from suite.errors import OutputError
+from suite.errors import OutputError, ResourcesError
 from suite.files.paths import ROOT
 
-SET = "reports/results/2026.12/h200-physx"
-COMMANDS = (
-    f"reports verify {SET}", f"reports compare {SET} {SET}", f"reports export {SET} --format csv", "suite plan --help",
-    "suite plan --matrix smoke",
-)  # fmt: skip
+COMMANDS = ("reports verify reports/results/2026.12/h200-physx", "suite plan --help", "suite plan --matrix smoke")
 
 
 def full() -> int:
@@ -51,3 +47,10 @@ def test_closed_and_full_streams_change_no_exit_code(command: str, redirections:
     shell = f"exec {sys.executable} -m {command} {redirections}"
     done = subprocess.run(["sh", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (exit_code, "", "")
+
+
+def test_too_few_open_files_are_a_sentence_with_its_own_exit_code() -> None:
+    shell = f"ulimit -n 5; exec {sys.executable} -m suite plan --matrix smoke"
+    done = subprocess.run(["sh", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == ResourcesError.exit_code
+    assert done.stderr.startswith("Too few files may be open: raise `ulimit -n`")
