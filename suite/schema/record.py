@@ -233,6 +233,9 @@ class Gpu:
     compute_capability: str | None  # "9.0"
 
 
+OVERFLOW_CHECK: Final = "MuJoCo Warp's buffers"  # of a rank: whether contacts or constraints were dropped
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
     """The result of one check: of env_check before the runs, or of a rank after its training.

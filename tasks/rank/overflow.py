@@ -8,9 +8,8 @@ iteration, outside its time and without a synchronisation, and read once after t
 from collections.abc import Mapping
 from typing import Any, Final
 
-from suite.schema.record import CheckResult, CheckVerdict
+from suite.schema.record import OVERFLOW_CHECK, CheckResult, CheckVerdict
 
-NAME: Final = "MuJoCo Warp's buffers"
 DROPPED: Final = "contacts_or_constraints_dropped"
 LIMIT: Final = "iteration_limit_reached"
 # Flag of mujoco_warp.OverflowType -> what MuJoCo Warp asks to increase. Flags without a capacity are named alone.
@@ -83,4 +82,4 @@ def _named(flag: str) -> str:
 
 
 def _result(verdict: CheckVerdict, found: str, *, fault: str | None = None) -> CheckResult:
-    return CheckResult(name=NAME, feature="physics", verdict=verdict, found=found, fault=fault)
+    return CheckResult(name=OVERFLOW_CHECK, feature="physics", verdict=verdict, found=found, fault=fault)

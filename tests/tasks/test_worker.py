@@ -15,11 +15,10 @@ from suite.install.worker import Worker
 from suite.launch import LaunchResult
 from suite.records.collect import collect
 from suite.records.rank_file import rank_path
-from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
+from suite.schema.record import OVERFLOW_CHECK, SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
 from suite.statistics.attribution import attribution
 from tasks.rank.cuda_graph import WARP_SETTINGS
 from tasks.rank.numa import nodes_of_cores
-from tasks.rank.overflow import NAME as BUFFERS
 from tasks.upstream.names import upstreams_name
 from tests.fixtures.runs.real_runs import NUM_CPUS, events, launch_of, train
 from tests.fixtures.runs.trained_runs import RUNS, SERIES, Trained, TrainedRun
@@ -251,7 +250,7 @@ def test_every_rank_has_looked_at_its_own_work(trained: Trained) -> None:
         found = {check.name: check.verdict for check in rank.validity if check.feature != "cameras"}
         learning = {"learning": "not_checked"} if rank.rank == 0 else {}
         states = {"physics state after training": "ok", "physics state after steps": "ok"}
-        assert found == {BUFFERS: "ok", **states, **learning}
+        assert found == {OVERFLOW_CHECK: "ok", **states, **learning}
 
 
 def test_start_up_is_timed_by_phases(trained: Trained) -> None:

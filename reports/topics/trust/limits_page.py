@@ -10,7 +10,7 @@ from reports.sets.version import ResultSet, Version
 from reports.topics.trust.limits_counts import ALONE, MAX_SETS_APART, UNKNOWN, Numbers, by_neighbours, limits, of_matrix
 from reports.verification.weaknesses import Weakness, read_weaknesses
 from suite.files.wording import are, counted
-from suite.schema.record import Case
+from suite.schema.record import OVERFLOW_CHECK, Case
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 _ALIKE: Final[Mapping[Numbers, str]] = {
@@ -101,6 +101,7 @@ def uncertain(version: Version) -> Html:
             share(known.with_checks, "have what env_check said of their machine"),
             share(known.with_official_assets, "used NVIDIA's own assets; the others used stand-ins"),
             share(known.on_several_nodes, f"ran on more than one node{_emulated(known.emulated)}"),
+            _overflow(version),
             *_not_compared(version),
             *_neighbours(version),
         ]
@@ -117,6 +118,26 @@ def _without_any(version: Version) -> str:
 def _emulated(emulated: int) -> str:
     """How many had parts of one host for nodes, which is no network."""
     return f", {emulated} of them{_EMULATED}" if emulated else ""
+
+
+def _overflow(version: Version) -> str:
+    """Say in which runs MuJoCo Warp was asked whether it dropped contacts or constraints, and what it answered."""
+    records = [record for one in version.sets for result in one.campaign.results for record in result.rounds]
+    asked: list[tuple[str, bool]] = []  # case -> whether it dropped nothing
+    for record in records:
+        checks = [check for rank in record.ranks for check in rank.validity if check.name == OVERFLOW_CHECK]
+        if checks:
+            case = f"{record.case.task} with {record.case.num_envs:,} environments on a GPU"
+            asked.append((case, all(check.verdict == "ok" for check in checks)))
+    question = "Whether MuJoCo Warp dropped contacts or constraints because a buffer was full"
+    if not asked:
+        return f"{question} was not looked at in any run: all are older than this check."
+    full = sorted({case for case, is_ok in asked if not is_ok})
+    sound = ", ".join(sorted({case for case, is_ok in asked if is_ok} - {*full}))
+    answers = [f"It did in {', '.join(full)}."] if full else []
+    answers += [f"It did not in {sound}."] if sound else []
+    number = counted(len(asked), "run")
+    return f"{question} was looked at in {number}; the others are older than this check. {' '.join(answers)}"
 
 
 def _not_compared(version: Version) -> list[str]:

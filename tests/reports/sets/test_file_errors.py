@@ -99,7 +99,7 @@ def test_a_python_of_somebody_else_is_named(
     deny(monkeypatch, tmp_path)
     python = tmp_path / "python"
     assert suite_command.main(["plan", "--worker-python", str(python)]) == WorkerEnvironmentError.exit_code
-    assert capsys.readouterr().err.startswith(f"The worker's Python {python} does not run: Permission denied. Try ")
+    assert capsys.readouterr().err.startswith(f"The worker's Python {python} does not run: Permission denied. ")
 
 
 def test_what_env_check_said_is_not_left_out_where_it_cannot_be_read(

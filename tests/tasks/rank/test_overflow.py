@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from suite.install.worker import Worker
-from suite.schema.record import CheckResult, Environment, RunRecord
-from tasks.rank.overflow import NAME, Overflow, watch
+from suite.schema.record import OVERFLOW_CHECK, CheckResult, Environment, RunRecord
+from tasks.rank.overflow import Overflow, watch
 from tests.fixtures.runs.real_runs import cases_of, launch_of, matrix_of, train
 
 ANT: Final = """
@@ -32,7 +32,7 @@ def trained(worker: Worker, environment: Environment, folder: Path, *overrides: 
 
 
 def of_buffers(record: RunRecord) -> CheckResult:
-    (check,) = (check for check in record.ranks[0].validity if check.name == NAME)
+    (check,) = (check for check in record.ranks[0].validity if check.name == OVERFLOW_CHECK)
     return check
 
 
@@ -51,7 +51,7 @@ def test_a_buffer_that_is_too_small_makes_the_run_invalid(
     record = trained(worker, environment, tmp_path, f"env.sim.physics.solver_cfg.{capacity}=1")
     check = of_buffers(record)
     assert record.outcome == "invalid"
-    assert record.reason == f"rank 0: {NAME}: {check.found} (contacts_or_constraints_dropped)"
+    assert record.reason == f"rank 0: {OVERFLOW_CHECK}: {check.found} (contacts_or_constraints_dropped)"
     assert f"{flag} in 16 of 16 worlds" in check.found
     assert f"dropped from iteration 0 on; increase {capacity} of the physics solver" in check.found
 

@@ -38,7 +38,8 @@ def test_a_busy_process_is_seen_and_named(
     busy_process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other tests may leave it little of a core, so the host is watched until it has had ``had_s`` seconds of one."""
-    had_s, slept_s = 0.5, []
+    had_s = 0.5
+    slept_s: list[float] = []
     process = psutil.Process(busy_process.pid)
 
     def spent_s() -> float:
