@@ -89,10 +89,11 @@ async def run_cells(pages: Mapping[str, Any], version: Version, folder: Path) ->
 
 def output_of(source: str, namespace: dict[str, Any]) -> MimeBundle | None:
     """Run a cell; return what its last expression shows, or None."""
-    *statements, last = ast.parse(source).body
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<cell>", "exec"), namespace)  # noqa: S102  (labscale's own page)
     if not isinstance(last, ast.Expr):
-        statements, last = [*statements, last], ast.Expr(ast.Constant(None))
-    exec(compile(ast.Module(statements, []), "<cell>", "exec"), namespace)  # noqa: S102  (labscale's own page)
+        return None
     shown = eval(compile(ast.Expression(last.value), "<cell>", "eval"), namespace)  # noqa: S307
     return None if shown is None else shown._repr_mimebundle_()  # as Jupyter asks for it
 

@@ -41,8 +41,9 @@ def replace_folder(out_dir: Path, parts: Sequence[Path]) -> None:
             shutil.rmtree(left, ignore_errors=True)
         for part in parts:
             shutil.copytree(part, new, dirs_exist_ok=True)
+        names = sorted(set(files_in(new)) - {LIST, STAMP})  # one folder as a copy of another is equal to it
         (new / LIST).parent.mkdir(exist_ok=True)
-        (new / LIST).write_text("".join(f"{name}\n" for name in sorted(files_in(new))), encoding="utf-8")
+        (new / LIST).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
         if out_dir.exists():
             out_dir.rename(old)
         new.rename(out_dir)

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REPORTS_EXCEPTIONS = {
     "suite.options": "one command line parser for all commands",
     "suite.matrix": "what a stored case was planned as, and learning references of the catalog",
+    "suite.external.parent_death": "the process that runs the pages' cells ends with the command",
     "suite.campaign.runs.upstream": "reads the pairs with Isaac Lab's own benchmark",
 }
 # Path prefix -> what it may import besides the standard library. The longest prefix wins.
