@@ -36,6 +36,11 @@ stream = open(f"{sys.argv[1]}/rank-0.jsonl", "w", buffering=1)
 def emit(event, **fields):
     print(json.dumps({"event": event, **fields}), file=stream)
 emit("start", rank=0, local_rank=0, world_size=1, pid=os.getpid())
+sampled = f"{sys.argv[1]}/telemetry.jsonl"
+for _ in range(400):  # as a real rank takes longer to start than the sampler, however busy the machine is
+    if os.path.exists(sampled) and os.path.getsize(sampled):
+        break
+    time.sleep(0.05)
 zero_s = time.perf_counter()
 emit("clock", zero_monotonic_s=zero_s)
 for iteration in range(3):
