@@ -2,7 +2,7 @@
 
 ``JSON`` is an object: ``task``, ``presets``, ``seed``, ``steps`` of random actions before the picture, ``eye`` and
 ``target`` of the camera [m], ``width_px``, ``height_px`` and the ``file`` to write as PNG. It prints the versions of
-the packages that drew it, as one JSON object.
+the packages that drew it, as a marked JSON object.
 """
 
 import argparse
@@ -10,6 +10,8 @@ import importlib.metadata
 import json
 import sys
 from typing import Any, Final
+
+from suite.schema.marked_answer import answer_line
 
 COLORS: Final = 48  # of the file, which pages carry within them
 PACKAGES: Final = ("isaaclab", "newton", "warp-lang")
@@ -57,4 +59,4 @@ def _write_picture(view: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     draw(json.loads(sys.argv[1]))
-    print(json.dumps({name: importlib.metadata.version(name) for name in PACKAGES}))
+    print(answer_line({name: importlib.metadata.version(name) for name in PACKAGES}))

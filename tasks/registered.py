@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
+from suite.schema.marked_answer import answer_line
 from suite.schema.record import RlLibrary, Stack
 from tasks.checks.agent_settings import NAMES, look_up
 from tasks.upstream.names import upstreams_name
@@ -131,7 +132,7 @@ def main(argv: list[str]) -> int:
     out = os.fdopen(os.dup(1), "w")  # Isaac Lab prints what it reads
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    print(json.dumps({"answers": answers(argv[2:], json.loads(argv[1]))}), file=out, flush=True)
+    print(answer_line({"answers": answers(argv[2:], json.loads(argv[1]))}), file=out, flush=True)
     return 0
 
 

@@ -1,17 +1,15 @@
 """Asks a Python that is not labscale's own. Its wrapper, start-up files and packages may print beside the answer."""
 
-import json
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
 from suite.files.wording import last_words
+from suite.schema.marked_answer import MARK, last_answer
 
 TIMEOUT_S: Final = 120.0
-MARK: Final = "labscale answers: "  # before the answer, on a line of its own
 
 
 def ask(python: Path, code: str, *arguments: str) -> Any:
@@ -28,26 +26,14 @@ def ask(python: Path, code: str, *arguments: str) -> Any:
     except (OSError, subprocess.TimeoutExpired) as error:
         why = error.strerror if isinstance(error, OSError) else f"it did not end within {TIMEOUT_S:g} s"
         raise does_not_run(python, f"{why}") from error
-    marked = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
-    if done.returncode or not marked:
+    answer = last_answer(done.stdout)
+    if done.returncode or answer is None:
         raise does_not_run(
             python,
             f"asked for its packages, it ended with exit code {done.returncode}: "
             f"{last_words(done.stderr if done.stderr.strip() else done.stdout)}",
         )
-    return json.loads(marked[-1].removeprefix(MARK))
-
-
-def last_answer(output: str) -> Mapping[str, Any]:
-    """Return the last complete JSON object in ``output``, or an empty one. Who dies may leave half a line."""
-    for line in reversed(output.splitlines()):
-        try:
-            answer = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(answer, dict):
-            return answer
-    return {}
+    return answer
 
 
 def missing(python: Path) -> WorkerEnvironmentError:

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
-from suite.external.foreign_python import last_answer
 from suite.files.paths import ROOT, import_path
 from suite.files.wording import last_lines
 from suite.install.pins import sha256
 from suite.install.worker import Worker, provision_worker
 from suite.options.command_line import Parser, exit_code_of
+from suite.schema.marked_answer import last_answer
 
 FOLDER: Final = ROOT / "book" / "pictures"
 LIST: Final = "pictures.json"
@@ -70,7 +70,7 @@ def draw(view: View, file: Path, worker: Worker) -> dict[str, str]:
             f"{view.task} could not be drawn, exit code {done.returncode}:\n{said}\nRun `nox -s env_check` to see what"
             " is missing here."
         )
-    return dict(last_answer(done.stdout))
+    return dict(last_answer(done.stdout) or {})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -22,6 +22,7 @@ REPORTS_EXCEPTIONS = {
 # Path prefix -> what it may import besides the standard library. The longest prefix wins.
 ALLOWED = {
     "suite/schema/record.py": {"suite.schema.telemetry", "suite.schema.transport", "suite.schema.turns"},
+    "suite/schema/marked_answer.py": set[str](),
     "suite/schema/rank_variables.py": set[str](),
     "suite/schema/telemetry.py": set[str](),
     "suite/schema/transport.py": set[str](),
@@ -38,7 +39,8 @@ ALLOWED = {
     "suite/install/install_bundle.py": set[str](),
     "suite/launch/nodes/node.py": {"suite.schema.rank_variables"},  # in the worker environment
     "tasks/": {
-        "suite.schema.rank_variables", "suite.schema.record", "suite.schema.transport", "suite.schema.turns",
+        "suite.schema.marked_answer", "suite.schema.rank_variables", "suite.schema.record", "suite.schema.transport",
+        "suite.schema.turns",
         "suite.errors", "suite.external.core_probe", "suite.external.parent_death",
         "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp",
         "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",

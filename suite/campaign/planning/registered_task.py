@@ -16,7 +16,6 @@ from pydantic import Field, ValidationError
 
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
 from suite.external import parent_death
-from suite.external.foreign_python import last_answer
 from suite.files.json_file import explained, read_json_or_none, replace_json
 from suite.files.paths import import_path
 from suite.files.toml_file import TomlTable, Tuple
@@ -25,6 +24,7 @@ from suite.install.pins import sha256
 from suite.install.worker_environment import FACTS
 from suite.matrix.catalog import AgentEntry, Catalog, CostEntry, StackEntry, TaskEntry
 from suite.records import store
+from suite.schema.marked_answer import last_answer
 from suite.schema.record import RlLibrary, RunRecord, Stack
 from suite.statistics.reduce import round_time_s
 

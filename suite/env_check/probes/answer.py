@@ -1,13 +1,14 @@
-"""Writes a probe's answers: JSON objects on its standard output, the last of which counts. A crash loses little.
+"""Writes a probe's answers: marked JSON objects on its standard output, the last of which counts. A crash loses little.
 
 A loaded driver may print to standard output, so the probe redirects that to standard error.
 """
 
-import json
 import os
 import resource
 import sys
 from collections.abc import Callable
+
+from suite.schema.marked_answer import answer_line
 
 
 def open_answer() -> Callable[[object], None]:
@@ -18,7 +19,7 @@ def open_answer() -> Callable[[object], None]:
     sys.stdout = sys.stderr
 
     def answer(facts: object) -> None:
-        stream.write(json.dumps(facts) + "\n")
+        stream.write(answer_line(facts))
         stream.flush()
 
     return answer

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
-from suite.external.foreign_python import last_answer
 from suite.external.program import run_program
 from suite.files.paths import ROOT, import_path
+from suite.schema.marked_answer import last_answer
 
 STDERR_CHARACTERS: Final = 4000  # kept of the standard error of the probe and its drivers
 
@@ -58,7 +58,7 @@ def run_probe(module: str, *arguments: str, environ: Mapping[str, str], timeout_
         environ={**environ, **import_path(ROOT, environ.get("PYTHONPATH"))},
         timeout_s=timeout_s,
     )
-    answer = last_answer(run.stdout)
+    answer = last_answer(run.stdout) or {}
     is_answer = run.exit_code == 0 and bool(answer)
     end: End = run.end if run.end in ("died", "hung") else "answered" if is_answer else "failed"
     return ProbeRun(

@@ -11,7 +11,7 @@ from suite.env_check.libraries.driver_libraries import LibrariesSeen, judge_driv
 from suite.env_check.libraries.elf import host, read_elf
 from suite.env_check.libraries.library import Library, describe, read_libraries, repair
 from suite.env_check.probes.run import run_probe
-from suite.external.foreign_python import last_answer
+from suite.schema.marked_answer import answer_line, last_answer
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.fixtures.stand_ins.stub_drivers.build import (
     build,
@@ -209,8 +209,10 @@ def test_no_nvidia_driver_is_not_judged() -> None:
 
 
 def test_the_last_whole_answer_of_a_probe_counts() -> None:
-    assert last_answer('{"stage": "one"}\n{"stage": "two"}\n{"stage": "th') == {"stage": "two"}
-    assert last_answer("") == {}
+    answers = [answer_line({"stage": stage}) for stage in ("one", "two", "three")]
+    printed = "a wrapper's half line" + "".join(answers)[:-5]
+    assert last_answer(printed + '\n{"a log": "of who ends last"}\n') == {"stage": "two"}
+    assert last_answer('{"stage": "of no probe"}') is None
 
 
 def test_a_probe_runs_in_any_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
