@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from detect_secrets.core.scan import scan_line
+from detect_secrets.settings import default_settings
+
 from suite.errors import NotFitToSubmit
 from suite.files.cache import home
 from suite.files.input_file import read_input
@@ -50,9 +53,11 @@ _SECRET: Final = (
     (re.compile(r"(?<![\w:])(?=[\da-f:]*::|(?:[\da-f]+:){7})[\da-f:]{3,}", re.IGNORECASE), "has a network address"),
     (re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.\d\b", re.IGNORECASE), "has the place of a device"),
     (re.compile(r"[\w.+-]+@[\w-]+\.\w"), "has an e-mail address"),
-    (re.compile(r"(?:secret|passw(?:or)?d|token|api_?key)\w*\s*[=:]|Bearer\s|\beyJ\w", re.IGNORECASE), "has a secret"),
+    (re.compile(r"(?:secret|passw(?:or)?d|token|api_?key)\w*\s*[=:]|Bearer\s", re.IGNORECASE), "has a secret"),
     (re.compile(r"\b[A-Za-z]:\\|^\\\\\w"), "has a path of one machine"),
 )  # fmt: skip
+# Detectors that take a hash, or a word before "=", for a secret.
+_GUESSES: Final = ("Base64HighEntropyString", "HexHighEntropyString", "KeywordDetector")
 # Users that images and cloud machines come with.
 _NOBODY: Final = frozenset({"root", "user", "admin", "ubuntu", "debian", "nvidia", "runner", "nobody"})
 _SHORT: Final = 3  # a name with so few characters may be any word
@@ -173,6 +178,12 @@ def refuse_private(folder: Path, content: Mapping[Path, bytes]) -> None:
 def private_texts(content: Mapping[Path, bytes]) -> Iterator[Private]:
     """Yield each text of JSON files that names somebody or some machine."""
     users = _user_names()
+    with default_settings() as scanner:
+        scanner.disable_plugins(*_GUESSES)
+        yield from _private_texts(content, users)
+
+
+def _private_texts(content: Mapping[Path, bytes], users: Sequence[str]) -> Iterator[Private]:
     known: dict[str, str | None] = {}  # most texts are there many times
     for path, text in content.items():
         if path.suffix != ".json":
@@ -189,6 +200,8 @@ def private_texts(content: Mapping[Path, bytes]) -> Iterator[Private]:
 def _fault(text: str, users: Sequence[str]) -> str | None:
     if why := next((why for pattern, why in _SECRET if pattern.search(text)), None):
         return why
+    if secret := next(scan_line(text), None):
+        return f"has a secret ({secret.type})"
     if public(text) != text:
         return "names this host, or a folder of its user or of labscale"
     if any(re.search(rf"(?<![\w-]){re.escape(user)}(?![\w-])", text) for user in users):

@@ -92,6 +92,8 @@ def test_a_text_of_known_words_is_published_and_shown(text: str, tmp_path: Path)
         ("00000000:3b:00.0", "has the place of a device"),
         ("ada@example.org", "has an e-mail address"),
         ("API_TOKEN=abc", "has a secret"),
+        ("AKIA" + "IOSFODNN7EXAMPLE", "has a secret (AWS Access Key)"),
+        ("postgres:" + "//ada:lovelace@db/runs", "has a secret (Basic Auth Credentials)"),
     ],
 )
 def test_a_setting_that_names_somebody_is_found_with_its_line(text: str, why: str, tmp_path: Path) -> None:
