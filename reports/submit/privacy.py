@@ -39,6 +39,7 @@ _SOURCES: Final = frozenset({".py", ".toml"})
 _AROUND: Final = "[]{}<>:.!?'\"`|%"
 _HIDDEN: Final = "not published"
 _QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')  # of JSON; a key has a colon after it
+_VERSION: Final = re.compile(r'\s*"versions\.[\w.-]+": "\d[\w.+]*",?')  # one of four numbers is no address
 _ERROR: Final = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 _FIELD: Final = re.compile(r"[\w.]+")  # a key of the format, which names nobody
 _PATH: Final = re.compile(r"(?<![\w.>-])(?<!:/)/(?!(?:home|Users)/USER\b)([A-Za-z_][\w.+@-]*)/")
@@ -189,6 +190,8 @@ def _private_texts(content: Mapping[Path, bytes], users: Sequence[str]) -> Itera
         if path.suffix != ".json":
             continue  # a picture
         for number, line in enumerate(text.decode().splitlines(), start=1):
+            if _VERSION.fullmatch(line):
+                continue
             for quoted, colon in _QUOTED.findall(line):
                 if quoted not in known:
                     known[quoted] = _fault(json.loads(quoted, strict=False), users)

@@ -119,6 +119,11 @@ def test_what_names_nobody_passes(text: str, tmp_path: Path) -> None:
     assert private(written(tmp_path, argv=[text])) == []
 
 
+def test_a_version_of_four_numbers_is_no_address(tmp_path: Path) -> None:
+    path = written(tmp_path, machine={"versions.orbax": "0.12.0.1", "versions.jax": "0.11.2", "address": "10.1.2.3"})
+    assert [private_text.text for private_text in private(path)] == ['"10.1.2.3"']
+
+
 def test_a_key_of_the_format_is_no_name_and_any_other_key_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
