@@ -196,7 +196,7 @@ def import_(session: nox.Session) -> None:
 
 @nox.session
 def verify(session: nox.Session) -> None:
-    """Compute every published figure again from the raw samples: `nox -s verify -- RESULTS`. 21: a figure differs."""
+    """Compute the figures of every case again from the samples: `nox -s verify -- RESULTS`. 21: a figure differs."""
     install(session, "report")
     run_module(session, "reports", "verify")
 

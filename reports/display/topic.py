@@ -10,7 +10,6 @@ from reports.display.card import Card
 from reports.display.html import Html
 from reports.sets.version import Version
 from suite.files.paths import ROOT
-from suite.statistics.intervals import Estimate
 
 TOPICS_FOLDER: Final = ROOT / "reports" / "topics"
 # Parts of the contents that several topics have pages in.
@@ -18,8 +17,6 @@ COMPARED: Final = "Compared"
 MEASURING: Final = "How we measure"
 
 type Texts = Mapping[str, str]  # name of a page -> its MyST text
-# What a page says of one thing, as JSON has it: names of figures -> values in SI units; an interval is [low, high].
-type Figures = Mapping[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +70,3 @@ class Topic:
     page_parts: Mapping[str, Callable[[Version], Html]] = field(default_factory=dict)  # page of another topic -> part
     write: Callable[[Version, Path], None] | None = None  # files beside the pages, into the folder of the site
     readme: Callable[[Version], str] | None = None  # its part of README.md, from all versions
-    # Page -> what it is said of -> its figures, of every number that figures.json does not have; ``verify`` computes
-    # them again.
-    figures: Mapping[str, Callable[[Version], Mapping[str, Figures]]] = field(default_factory=dict)
-
-
-def with_interval(name: str, found: Estimate | None) -> Figures:
-    """Return a figure and its interval, as a page says both."""
-    return {name: found and found.value, f"{name}_interval": found and found.interval and [*found.interval]}

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Final, Literal, TypedDict
 
 from suite.files.json_file import read_json
 from suite.schema.record import CheckResult
+
+ENV_CHECKS: Final = "env_check"  # the folder
 
 
 class _PrintedCheck(TypedDict):

@@ -1,10 +1,11 @@
 """``figures.json`` of a version: every figure of its cases that is published. README.md is made from it.
 
-``python -m reports.site.figure_files`` writes it anew. The pages offer the same file for download, and ``verify``
+``python -m reports.sets.figures_file VERSION`` writes it anew. Pages offer the same file for download, and ``verify``
 computes each of its values again, with formulas of its own.
 """
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +16,11 @@ from reports.analysis.rows import CaseRow
 from reports.analysis.scaling.fixed_window import fixed_window_speedup
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.scaling.verdicts import verdict
+from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.measured import measured_of_cases
-from reports.sets.version import ResultSet, Version
+from reports.sets.version import ResultSet, Version, read_version
 from suite.files.input_file import read_input
+from suite.options.command_line import Parser, exit_code_of, results_path
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate, Interval
 from suite.statistics.reduce import steady_part
@@ -38,6 +41,13 @@ def text(version: Version) -> str:
         noise = json.dumps(one["noise"])
         sets.append(f'{json.dumps(name)}: {{\n  "noise": {noise},\n  "cases": {{\n   {rows}\n  }}\n }}')
     return '{"sets": {\n ' + ",\n ".join(sets) + "\n}}\n"
+
+
+def write(folder: Path) -> Path:
+    """Write the file of the version in ``folder``, and return its path. Raises ReportError, StoreError, OSError."""
+    path = folder / FILE
+    path.write_text(text(read_version(folder, name=folder.name)), encoding="utf-8")
+    return path
 
 
 def read_figures(folder: Path) -> dict[str, Any]:
@@ -117,3 +127,20 @@ def _gain(gain: Gain | None) -> dict[str, Any]:
 
 def _bounds(interval: Interval | None) -> list[float] | None:
     return None if interval is None else list(interval)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = Parser(prog="python -m reports.sets.figures_file", description=f"Write {FILE} of a version.")
+    parser.add_argument("version", type=results_path, metavar="VERSION")
+    folder = parser.read(arguments).version
+    with told_when_unreadable(folder), told_when_unwritable(folder):
+        print(write(folder))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

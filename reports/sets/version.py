@@ -25,7 +25,7 @@ from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
 from reports.sets import interference
 from reports.sets.concurrent_rounds import with_other_campaigns
-from reports.sets.env_checks import EnvCheckReport, read_env_checks
+from reports.sets.env_checks import ENV_CHECKS, EnvCheckReport, read_env_checks
 from reports.sets.imported.imported_set import ForeignSet, is_foreign, read_foreign_set
 from reports.sets.interference import Interference
 from reports.sets.manifest import Contributor, Entry, Role, read_manifest
@@ -239,7 +239,7 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
         folder=folder,
         sets=tuple(one for one in read if isinstance(one, ResultSet)),
         foreign=tuple(one for one in read if isinstance(one, ForeignSet)),
-        env_checks=read_env_checks(folder / "env_check"),
+        env_checks=read_env_checks(folder / ENV_CHECKS),
         older=tuple(older),
     )
 

@@ -89,18 +89,6 @@ def read_versions(results_dir: Path, second: Executor | None = None) -> list[Ver
     return with_older([read_here, *older])
 
 
-def older_folders(version: Path, results_dir: Path) -> list[Path]:
-    """Return the folders of older versions, newest first: those of a version's pages that have a manifest, as it has.
-
-    A set alone has none: what is beside it is no version.
-    """
-    if not (version / MANIFEST).is_file():
-        return []
-    own = version_order(version.resolve().name)
-    found = [path.parent for path in results_dir.glob(f"*/{MANIFEST}") if version_order(path.parent.name) < own]
-    return sorted(found, key=lambda path: version_order(path.name), reverse=True)
-
-
 def with_older(versions: Sequence[Version]) -> list[Version]:
     """Give each of some versions, newest first, all that follow it."""
     found: list[Version] = []

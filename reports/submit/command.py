@@ -1,6 +1,6 @@
 """`nox -s submit -- RESULTS`: check the results of a campaign, add them to a version, and say what is left to do.
 
-The first thing that fails ends it, and nothing was written then. Only what newer versions say is written after the set.
+The first thing that fails ends it, and nothing was written then.
 """
 
 import argparse
@@ -17,13 +17,13 @@ from typing import Final
 
 from reports.sets.file_errors import told_when_unreadable
 from reports.submit import pull_request
-from reports.submit.placing import built, put_in_place, write_newer
+from reports.submit.placing import built, put_in_place
 from reports.submit.privacy import Published, published, refuse_private
 from reports.submit.source import Source, read_source
 from reports.submit.target import NAME, THIS_MONTH, VERSION, Target, target_of
 from reports.submit.warnings import warnings
 from reports.verification.command import verify
-from suite.errors import ReportError, ResultsDiffer, StoreError, UsageError
+from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
@@ -63,7 +63,7 @@ def _submit(options: argparse.Namespace) -> int:
     with _told_when_unwritable(target.version), built(source.folder, public.content, target) as version:
         _require_verified(version)
         _publish(source, target, version, text)
-    _show(source, target, text, public, _write_newer(target))
+    _show(source, target, text, public)
     return 0
 
 
@@ -101,18 +101,6 @@ def _publish(source: Source, target: Target, version: Path, text: str) -> None:
         raise
 
 
-def _write_newer(target: Target) -> list[Path]:
-    """Raise StoreError that says what is left to do: the set is in its place already."""
-    try:
-        return write_newer(target.version)
-    except (OSError, ReportError, StoreError) as error:
-        raise StoreError(
-            f"{target.folder} was added, but the figures of newer versions, which count it, were not written: {error}"
-            " After that, run for each newer version `python -m reports.site.figure_files VERSION` and"
-            " `nox -s verify -- VERSION --write-hashes`."
-        ) from error
-
-
 @contextmanager
 def _told_when_unwritable(folder: Path) -> Iterator[None]:
     """Raise StoreError in place of an OSError."""
@@ -125,10 +113,9 @@ def _told_when_unwritable(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _show(source: Source, target: Target, text: str, public: Published, newer: Sequence[Path]) -> None:
+def _show(source: Source, target: Target, text: str, public: Published) -> None:
     size_kb = sum(map(len, public.content.values())) / 1e3
-    changed = [target.version, *dict.fromkeys(path.parent for path in newer)]
-    add, commit = shlex.join(map(str, changed)), shlex.quote(str(source.folder / TEXT_FILE))
+    add, commit = shlex.quote(str(target.version)), shlex.quote(str(source.folder / TEXT_FILE))
     print(f"\nAdded {target.folder}: {counted(len(source.files), 'file')}, {size_kb:.0f} kB.")
     print(f"{pull_request.runs(source)}.\n")
     print("Texts in it, which become public:", *sorted(public.texts), sep="\n  ")
@@ -136,10 +123,7 @@ def _show(source: Source, target: Target, text: str, public: Published, newer: S
         print(
             f"{counted(public.replaced, 'text')} had a word that labscale does not know: the fault word is published."
         )
-    print()
-    if newer:
-        print(f"Written anew, since newer versions count what older ones have: {', '.join(map(str, newer))}.\n")
-    print(f"The text of the pull request, also in {source.folder / TEXT_FILE}:\n\n{text}")
+    print(f"\nThe text of the pull request, also in {source.folder / TEXT_FILE}:\n\n{text}")
     print(f"Left to do: git add {add} && git commit --file {commit}")
 
 

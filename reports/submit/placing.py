@@ -1,4 +1,4 @@
-"""Put a set into a version: files, ``report.toml``, the files of figures and hashes, all of it or nothing."""
+"""Put a set into a version: files, ``report.toml``, the figures and hashes, all of it or nothing."""
 
 import json
 import re
@@ -9,12 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from reports.sets import figures_file
 from reports.sets.manifest import MANIFEST, Entry
-from reports.sets.version import version_order
-from reports.site import figure_files
 from reports.submit.target import Target
 from reports.verification.hashes import SIGNATURE, write_hashes
-from reports.verification.samples.stored_version import PAGE_FIGURES
 from reports.verification.weaknesses import WEAKNESSES
 from suite.records.folders import CASES
 
@@ -36,7 +34,7 @@ def built(source: Path, content: Mapping[Path, bytes], target: Target) -> Iterat
         _count_in_weaknesses(version, target.entry)
         with (version / MANIFEST).open("a", encoding="utf-8") as manifest:
             manifest.write(manifest_entry(target.entry, is_first=not manifest.tell()))
-        figure_files.write(version, beside=target.version.parent)
+        figures_file.write(version)
         write_hashes(version / target.entry.folder)
         (version / SIGNATURE).unlink(missing_ok=True)  # it is of the hashes before
         write_hashes(version)
@@ -55,24 +53,6 @@ def put_in_place(version: Path, final: Path) -> None:
     except BaseException:
         before.rename(final)
         raise
-
-
-def write_newer(version: Path) -> list[Path]:
-    """Write figures of newer versions anew, since their pages count what older ones have; return what changed.
-
-    Raises ReportError, StoreError, OSError.
-    """
-    changed: list[Path] = []
-    for folder in sorted(path.parent for path in version.parent.glob(f"*/{PAGE_FIGURES}")):
-        if version_order(folder.name) > version_order(version.name):
-            before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-            figure_files.write(folder)
-            write_hashes(folder)
-            differs = [path for path, content in before.items() if path.read_bytes() != content]
-            if differs:
-                (folder / SIGNATURE).unlink(missing_ok=True)  # it is of the hashes before
-            changed += sorted(differs)
-    return changed
 
 
 def manifest_entry(entry: Entry, *, is_first: bool) -> str:

@@ -1,1 +1,1 @@
-"""Whether stored results are what their raw samples say: every published figure computed again. Checks are pure."""
+"""Whether stored results are what their raw samples say: the figures of every case computed again. Checks are pure."""

@@ -1,4 +1,4 @@
-"""Compute every published figure again from the raw samples of the ranks, and say what differs.
+"""Compute the figures of every case again from the raw samples of the ranks, and say what differs.
 
 ``python -m reports.verification.command [DIR] [--write-hashes] [--json]``: DIR is a set of results, a version, or a
 folder of either. The work is done by ``reports.verification``, which shares no code with what made the figures.
@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(
         prog="nox -s verify --",
-        description="Compute every published figure again from the raw samples of every rank, and check schema, hashes"
-        f" and completeness. Exit code 0: nothing differs but the known weaknesses of a version;"
+        description="Compute the figures of every case again from the raw samples of every rank, and check schema,"
+        f" hashes and completeness. Exit code 0: nothing differs but the known weaknesses of a version;"
         f" {ResultsDiffer.exit_code}: something does.",
     )
     parser.add_argument(
@@ -98,7 +98,7 @@ def show(verified: Verified, *, as_json: bool) -> None:
             f"Without {SUMS} nothing shows whether the samples themselves are as they were measured: figures were"
             " compared with them, and they with each other. --write-hashes makes it."
         )
-    for sentence in (*verified.signatures, *verified.unchecked):
+    for sentence in verified.signatures:
         print(sentence)
     if verified.known_weaknesses:
         known = counted(len(verified.known_weaknesses), "known weakness", "known weaknesses")

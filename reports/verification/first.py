@@ -12,8 +12,7 @@ has formulas of its own. Whoever wants to know how a published figure follows fr
 5. ``set_folder``: noise, pairs with Isaac Lab's benchmark, the interference test; is everything there that was planned?
 6. ``across_rounds``: copies, overlapping clocks, several machines, missing evidence, over a set and over a version.
 7. ``published``: speed-ups, efficiencies, intervals and verdicts; ``case_figures``: what was measured besides; both
-   against ``figures.json`` and ``cases.csv`` by ``published_files``; ``readme``: the figures of README.md; ``pages``:
-   what a page says besides, such as ratios, a module for each.
+   against ``figures.json`` and ``cases.csv`` by ``published_files``; ``readme``: the figures of README.md.
 8. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
 9. ``weaknesses``: which findings are known and listed; every other finding is a fault.
 
@@ -30,12 +29,10 @@ from pathlib import Path
 from reports.verification.figures.published_files import check_figures
 from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
-from reports.verification.pages.every_page import check_pages, unchecked_pages
 from reports.verification.readme import check_readme
 from reports.verification.samples.across_rounds import check_copies, check_environment, check_evidence, check_overlaps
 from reports.verification.samples.bundles import BUNDLES, read_bundles
 from reports.verification.samples.case_file import CASES
-from reports.verification.samples.older_versions import Read, older_versions
 from reports.verification.samples.set_folder import PLAN, StoredSet, check_asked, read_set
 from reports.verification.signature import check_signature
 from reports.verification.weaknesses import WEAKNESSES, without_known
@@ -55,7 +52,6 @@ class Verified:
     published_cases: int = 0  # whose figures in files were compared
     known_weaknesses: tuple[Finding, ...] = ()
     signatures: tuple[str, ...] = ()  # a sentence for each version
-    unchecked: tuple[str, ...] = ()  # a sentence for each version whose comparison with an older one was not checked
 
 
 def set_folders(folder: Path) -> list[Path]:
@@ -71,11 +67,7 @@ def set_folders(folder: Path) -> list[Path]:
 def verify(folder: Path) -> Verified:
     """Verify every set at or below a folder, and every version: a folder of sets with a ``report.toml``."""
     groups = {parent: list(paths) for parent, paths in groupby(set_folders(folder), _parent)}
-    read = {
-        parent: [read_set(path, root=folder) for path in paths if (path / CASES).is_dir()]
-        for parent, paths in groups.items()
-    }
-    found = [_verify_group(parent, paths, folder, read) for parent, paths in groups.items()]
+    found = [_verify_group(parent, paths, folder) for parent, paths in groups.items()]
     return Verified(
         cases=sum(one.cases for one in found),
         rounds=sum(one.rounds for one in found),
@@ -87,7 +79,6 @@ def verify(folder: Path) -> Verified:
         published_cases=sum(one.published_cases for one in found),
         known_weaknesses=tuple(finding for one in found for finding in one.known_weaknesses),
         signatures=tuple(sentence for one in found for sentence in one.signatures),
-        unchecked=tuple(sentence for one in found for sentence in one.unchecked),
     )
 
 
@@ -95,12 +86,9 @@ def _parent(path: Path) -> Path:
     return path.parent
 
 
-def _verify_group(parent: Path, paths: Sequence[Path], root: Path, read: Read) -> Verified:
-    """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``.
-
-    ``read`` has the sets of every folder.
-    """
-    sets = read[parent]
+def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
+    """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``."""
+    sets = [read_set(path, root=root) for path in paths if (path / CASES).is_dir()]
     foreign = [read_bundles(path, root=root) for path in paths if (path / BUNDLES).is_dir()]
     findings = [finding for one in sets for finding in one.findings]
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
@@ -131,9 +119,6 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path, read: Read) -
     if is_published:
         findings += _check_plans(where, sets)
     sentences: tuple[str, ...] = ()
-    older = older_versions(parent, read)
-    findings += check_pages(parent, sets, root=root, older=older)
-    verified = replace(verified, unchecked=unchecked_pages(parent, root=root, older=older))
     if is_version(parent):
         sentence, wrong = check_signature(parent, root=root)
         sentences = (sentence,)

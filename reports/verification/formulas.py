@@ -1,4 +1,4 @@
-"""The formulas behind every published figure, written here a second time, with the standard library alone. Pure."""
+"""The formulas behind the figures of every case, written here a second time, with the standard library alone. Pure."""
 
 import math
 import random
@@ -78,11 +78,6 @@ def _steady_start(times_s: tuple[float, ...]) -> int:
 def _last_start(count: int) -> int:
     """Return the last place where a steady part may start."""
     return max(1, min(count // 2, count - MIN_STEADY))
-
-
-def is_at_limit(times_s: Sequence[float]) -> bool:
-    """Return whether the search for the steady part ended at the last place that it may take."""
-    return steady_start(times_s) == _last_start(len(times_s)) > 1
 
 
 def has_settled(record: Json) -> bool:
@@ -197,36 +192,9 @@ def sum_of_means(samples: Sequence[Sequence[float]], value: float) -> Interval |
     return _containing(value, middle - half, middle + half)
 
 
-def mean_of_ratios(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple[float, Interval | None]:
-    """Return the geometric mean of ratios of medians, with Welch's interval on logarithms, extended to contain it."""
-    number = len(pairs)
-    value = math.exp(math.fsum(math.log(median(over) / median(under)) for over, under in pairs) / number)
-    samples = [sample for pair in pairs for sample in pair]
-    if min(map(len, samples)) < MIN_PROCESSES:
-        return value, None
-    middle = math.fsum(_logs(over)[0] - _logs(under)[0] for over, under in pairs) / number
-    parts = [_logs(sample)[1] / len(sample) / number**2 for sample in samples]  # of the variance of the mean logarithm
-    total = math.fsum(parts)
-    if total == 0:
-        return value, _containing(value, math.exp(middle), math.exp(middle))
-    degrees = total**2 / math.fsum(part**2 / (len(sample) - 1) for part, sample in zip(parts, samples, strict=True))
-    half = student_t(degrees) * math.sqrt(total)
-    return value, _containing(value, math.exp(middle - half), math.exp(middle + half))
-
-
 def apart(change: float) -> float:
     """Return the size of a relative change; doubling and halving have the same size, 1."""
     return max(1 + change, 1 / (1 + change)) - 1
-
-
-def against_noise(ratio: float | None, span: Interval | None, noise: float | None) -> str:
-    """Return the word for a ratio of throughputs beside the noise of repeat measurements; None is not measured."""
-    if ratio is None or (noise is None and span is None):
-        return "unknown"
-    low, high = span or (ratio, ratio)
-    if apart(ratio - 1) <= (noise or 0.0) or low <= 1 <= high:
-        return "within the noise"
-    return "faster" if ratio > 1 else "slower"
 
 
 def noise(times_s: Sequence[float], twin_s: Sequence[float]) -> float:

@@ -3,10 +3,8 @@
 from typing import Final
 
 from reports.display.topic import MEASURING, Page, Topic, speeds_and
-from reports.topics.acceptance.figures import acceptance_figures
 from reports.topics.acceptance.model import has_shared_work
 
 TOPIC: Final = Topic(
     pages=(Page(text="acceptance", part=MEASURING, is_shown=speeds_and(has_shared_work)),),
-    figures={"acceptance": acceptance_figures},
 )

@@ -4,9 +4,7 @@ from typing import Final
 
 from reports.display.topic import Page, Topic, has_speeds
 from reports.topics.cost.card import card
-from reports.topics.cost.choosing_figures import choosing_figures
 
 TOPIC: Final = Topic(
     pages=(Page(text="choosing", is_shown=has_speeds, card=card),),
-    figures={"choosing": choosing_figures},
 )

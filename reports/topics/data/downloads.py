@@ -13,7 +13,6 @@ from reports.sets.measured import Measured, measured_of_cases
 from reports.sets.version import ResultSet, Version
 from reports.topics.data.stored_files import with_env_checks
 from reports.verification.hashes import SUMS
-from reports.verification.samples.stored_version import PAGE_FIGURES
 from reports.verification.weaknesses import WEAKNESSES
 from suite.files.input_file import read_input
 
@@ -33,8 +32,8 @@ def files(version: Version) -> dict[str, dict[str, bytes]]:
 
 def _of_all(version: Version) -> dict[str, bytes]:
     """The published figures, and the list of weaknesses, without which a check of these files would name them again."""
-    stored = [version.folder / name for name in (PAGE_FIGURES, WEAKNESSES)]
-    known = {path.name: read_input(path) for path in stored if path.is_file()}
+    path = version.folder / WEAKNESSES
+    known = {path.name: read_input(path)} if path.is_file() else {}
     return {CSV_NAME: cases_csv(version).encode(), FILE: text(version).encode(), **known}
 
 

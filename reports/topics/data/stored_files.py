@@ -1,8 +1,7 @@
 """What is stored of each set, of imported bundles, and of what env_check said beside them, with sizes.
 
-Two kinds of files are offered besides, without a size and counted nowhere: the tables and lists of a whole version,
-because one of them, ``page_figures.json``, has these counts and cannot have its own size; and the hashes of a set,
-which are written after that file.
+The tables and lists of a whole version, and the hashes of a set, are offered besides, without a size and counted
+nowhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from reports.display.topic import Figures
+from reports.sets.env_checks import ENV_CHECKS
 from reports.sets.imported.imported_set import bundle_paths
 from reports.sets.version import Version
 from reports.verification.hashes import SUMS, members
-from reports.verification.samples.stored_version import ENV_CHECKS
 
 
 @dataclass(frozen=True)
@@ -55,13 +53,6 @@ def with_env_checks(version: Version) -> Sequence[StoredFiles]:
     """Return all of them."""
     of_hosts = env_check_files(version)
     return [*stored_files(version), *([of_hosts] if of_hosts.files else [])]
-
-
-def data_figures(version: Version) -> Mapping[str, Figures]:
-    """Return how many files have samples, and their bytes, in all and of each set; and the same of env_check's."""
-    over_all = {"sets": len(version.sets), "imported": len(version.foreign), **counts(stored_files(version))}
-    found = with_env_checks(version)
-    return {"all": over_all} | {one.name: {**counts([one]), "bytes_of": dict(one.sizes)} for one in found}
 
 
 def counts(found: Sequence[StoredFiles]) -> Mapping[str, int]:

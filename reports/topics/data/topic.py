@@ -4,10 +4,8 @@ from typing import Final
 
 from reports.display.topic import MEASURING, Page, Topic
 from reports.topics.data.downloads import write
-from reports.topics.data.stored_files import data_figures
 
 TOPIC: Final = Topic(
     pages=(Page(text="data", part=MEASURING, is_shown=lambda _: True),),
     write=write,
-    figures={"data": data_figures},
 )

@@ -3,6 +3,5 @@
 from typing import Final
 
 from reports.display.topic import Page, Topic, has_speeds
-from reports.topics.explore.figures import explore_figures
 
-TOPIC: Final = Topic(pages=(Page(text="explore", is_shown=has_speeds),), figures={"explore": explore_figures})
+TOPIC: Final = Topic(pages=(Page(text="explore", is_shown=has_speeds),))

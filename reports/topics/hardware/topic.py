@@ -7,7 +7,6 @@ from reports.display.addresses import page_of_gpu
 from reports.display.html import heading, together
 from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
 from reports.sets.version import Version
-from reports.topics.hardware.figures import before_figures, hardware_figures, machine_figures, model_figures
 from reports.topics.hardware.gpu_page import gpu_models
 from reports.topics.hardware.models import models
 
@@ -25,11 +24,5 @@ TOPIC: Final = Topic(
         Page(text="machines", part=PART, is_shown=lambda _: True),
         Page(text="hardware", part=PART, is_shown=has_speeds, made=_hardware),
     ),
-    figures={
-        "gpu-models": model_figures,
-        "hardware": hardware_figures,
-        "hardware-before": before_figures,
-        "machines": machine_figures,
-    },
     page_parts={"index": lambda version: together([heading("Hardware", depth=2, anchor="hardware"), models(version)])},
 )

@@ -3,9 +3,7 @@
 from typing import Final
 
 from reports.display.topic import Page, Topic, speeds_and
-from reports.topics.history.figures import history_figures
 
 TOPIC: Final = Topic(
     pages=(Page(text="history", part="History", is_shown=speeds_and(lambda version: version.older)),),
-    figures={"history": history_figures},
 )

@@ -26,7 +26,6 @@ class Timed:
 
     case: Case
     where: str
-    set_index: int  # which of the sets it is of
     time_s: float  # of a unit, median over rounds
     times_fewest: float | None  # over that of the fewest GPUs of the same set and size; None for those
 
@@ -96,11 +95,7 @@ def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
     keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if is_part(result.case))
     parts = []
     for key in keys:
-        timed = [
-            each
-            for index, one in enumerate(every)
-            for each in _timed([r for r in one if key.has(r.case)], key.workload, index)
-        ]
+        timed = [each for one in every for each in _timed([r for r in one if key.has(r.case)], key.workload)]
         parts.append(
             PartAlone(
                 workload=key.workload,
@@ -114,7 +109,7 @@ def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
     return tuple(part for part in parts if part.timed)
 
 
-def _timed(results: Sequence[CaseResult], workload: Workload, set_index: int) -> list[Timed]:
+def _timed(results: Sequence[CaseResult], workload: Workload) -> list[Timed]:
     """Of one set, each against the fewest GPUs of its curve. Without the cases that do not time the part."""
     fewest: dict[tuple[str | int, ...], float] = {}
     found = []
@@ -129,7 +124,6 @@ def _timed(results: Sequence[CaseResult], workload: Workload, set_index: int) ->
             Timed(
                 case=result.case,
                 where=_where(result.completed),
-                set_index=set_index,
                 time_s=time_s,
                 times_fewest=None if first_s is None else time_s / first_s,
             )

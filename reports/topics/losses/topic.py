@@ -10,9 +10,7 @@ from reports.sets.version import Version
 from reports.topics.losses import losses_page
 from reports.topics.losses.card import card
 from reports.topics.losses.controls import is_part
-from reports.topics.losses.figures import findings_figures
 from reports.topics.losses.findings_page import has_findings
-from reports.topics.losses.loss_figures import loss_figures
 
 BESIDE: Final = (
     "The same part in training, with as many environments on each rank; a gradient has the same size with any number of"
@@ -41,5 +39,4 @@ TOPIC: Final = Topic(
         SeriesPart(after="Where the time goes", shown=_lost),
         SeriesPart(after="What was measured", title="Beside training", shown=_beside_training),
     ),
-    figures={"findings": findings_figures, "losses": loss_figures},
 )

@@ -2,10 +2,8 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from reports.display.topic import Figures
-from reports.sets.version import Version
 from suite.campaign.runs.upstream import Pair, bracketed_differences
 
 
@@ -67,16 +65,6 @@ def of_all(pairs: Sequence[Pair]) -> AllPairs:
         to_library=statistics.median(clocks) if clocks else None,
         most_to_library=max(clocks, default=None),
     )
-
-
-def clock_figures(version: Version) -> Mapping[str, Figures]:
-    """Return set and case, set, and ``every set`` -> figures; nothing without a pair."""
-    found: dict[str, Figures] = {}
-    for one in version.sets:
-        if one.pairs:
-            found |= {f"{one.name}: {case_id}": asdict(those) for case_id, those in by_case(one.pairs).items()}
-            found[one.name] = asdict(of_set(one.pairs))
-    return {**found, "every set": asdict(of_all(version.pairs))} if found else {}
 
 
 def _of_case(found: Sequence[Pair]) -> CasePairs:

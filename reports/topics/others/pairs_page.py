@@ -12,7 +12,6 @@ from reports.display.html import Displayed, Html, answer_of_page, bullets, headi
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.others import pairs_chart as charts
-from reports.topics.others.node_figures import longer_on_nodes
 from suite.files.wording import are, counted
 from suite.schema.record import CaseResult, Stack
 
@@ -159,3 +158,8 @@ def _of_every_series(
                 parts.append(heading(link(title, address_of_series(series.rows[0].task, name))))
                 parts += show(series, pairs, f"{find.__name__.replace('_', ' ').capitalize()} of {title}")
     return together(parts)
+
+
+def longer_on_nodes(pairs: Sequence[CasePair]) -> list[float]:
+    """Return how much longer iterations take, of the pairs that completed, least first."""
+    return sorted(pair.slower_by.value for pair in pairs if pair.slower_by)

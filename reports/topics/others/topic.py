@@ -8,11 +8,7 @@ from reports.display.html import Html
 from reports.display.topic import COMPARED, Page, SeriesPart, Topic, has_speeds, speeds_and
 from reports.sets.version import Version
 from reports.topics.others import published_page
-from reports.topics.others.clock_model import clock_figures
-from reports.topics.others.node_figures import node_figures
 from reports.topics.others.pairs_page import has_nodes
-from reports.topics.others.published_figures import published_figures
-from reports.topics.others.stack_figures import stack_figures
 
 
 def _published(version: Version, parts: Sequence[Campaign]) -> Sequence[Html]:
@@ -29,5 +25,4 @@ TOPIC: Final = Topic(
         Page(text="foreign", part=COMPARED, is_shown=lambda version: version.foreign),
     ),
     series_parts=(SeriesPart(after="Remarks on the rounds", title="What others published", shown=_published),),
-    figures={"clock": clock_figures, "nodes": node_figures, "published": published_figures, "stacks": stack_figures},
 )

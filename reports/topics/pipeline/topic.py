@@ -3,7 +3,6 @@
 from typing import Final
 
 from reports.display.topic import COMPARED, Page, Topic, speeds_and
-from reports.topics.pipeline.figures import pipeline_figures, ray_figures
 from reports.topics.pipeline.page import has_pipelines
 from reports.topics.pipeline.ray_page import has_ray
 
@@ -12,5 +11,4 @@ TOPIC: Final = Topic(
         Page(text="pipeline", part=COMPARED, is_shown=speeds_and(has_pipelines)),
         Page(text="ray", part=COMPARED, is_shown=speeds_and(has_ray)),
     ),
-    figures={"pipeline": pipeline_figures, "ray": ray_figures},
 )

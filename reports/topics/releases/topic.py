@@ -3,10 +3,8 @@
 from typing import Final
 
 from reports.display.topic import Page, Topic, speeds_and
-from reports.topics.releases.figures import release_figures
 from reports.topics.releases.page import has_releases
 
 TOPIC: Final = Topic(
     pages=(Page(text="releases", part="History", is_shown=speeds_and(has_releases)),),
-    figures={"releases": release_figures},
 )

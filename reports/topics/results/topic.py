@@ -4,7 +4,6 @@ from typing import Final
 
 from reports.display.topic import Page, Topic, has_speeds
 from reports.sets.version import Version
-from reports.topics.results.first_page_figures import before_figures, first_page_figures
 
 
 def _only_works(version: Version) -> bool:
@@ -16,5 +15,4 @@ TOPIC: Final = Topic(
         Page(text="index", is_shown=has_speeds),
         Page(text="worked", name="index", is_shown=_only_works),
     ),
-    figures={"index": first_page_figures, "index-before": before_figures},
 )

@@ -12,11 +12,10 @@ from suite.statistics.intervals import Estimate, ratio_of
 
 @dataclass(frozen=True, kw_only=True)
 class BothWays:
-    """One number of trainings, in the set ``name`` without MPS and in ``mps_name`` through it."""
+    """One number of trainings, in the set ``name`` without MPS and in another through it."""
 
     machine: Machine
     name: str
-    mps_name: str
     without: Shared
     through: Shared
 
@@ -37,8 +36,8 @@ def both_ways(version: Version) -> tuple[BothWays, ...]:
         (one, machine, group) for one, machine in _on_one_machine(version) for group in groups(one.campaign.results)
     ]
     return tuple(
-        BothWays(machine=machine, name=one.name, mps_name=other.name, without=without, through=through)
-        for (other, machine, theirs), (one, where, ours) in product(found, found)
+        BothWays(machine=machine, name=one.name, without=without, through=through)
+        for (_, machine, theirs), (one, where, ours) in product(found, found)
         if theirs.mps is True and ours.mps is False and machine == where and theirs.key == ours.key
         for through, without in product(theirs.numbers, ours.numbers)
         if through.trainings == without.trainings

@@ -4,7 +4,6 @@ from typing import Final
 
 from reports.display.topic import Page, Topic, has_speeds
 from reports.sets.version import Version
-from reports.topics.support.figures import support_figures
 from reports.topics.support.impossible import read_impossible
 from reports.topics.support.markdown import markdown
 from reports.topics.support.model import trainings
@@ -18,5 +17,4 @@ def _readme(version: Version) -> str:
 TOPIC: Final = Topic(
     pages=(Page(text="support", part="Hardware", is_shown=has_speeds),),
     readme=_readme,
-    figures={"support": support_figures},
 )

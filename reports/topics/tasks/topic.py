@@ -9,12 +9,7 @@ from reports.display.addresses import anchor_of_series, page_of_task
 from reports.display.series_tables import series_subject
 from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
 from reports.sets.version import Version
-from reports.topics.tasks.chart_figures import chart_figures
-from reports.topics.tasks.count_figures import count_figures
 from reports.topics.tasks.overview import series_of, tasks
-from reports.topics.tasks.remarks_figures import remarks_figures
-from reports.topics.tasks.scaling_figures import scaling_figures
-from reports.topics.tasks.start_figures import start_figures
 
 
 def _tasks(version: Version) -> Texts:
@@ -50,11 +45,4 @@ TOPIC: Final = Topic(
         Page(text="curves", is_shown=has_speeds),
         Page(text="task", part="Tasks", is_shown=has_speeds, made=_tasks),
     ),
-    figures={
-        "charts": chart_figures,
-        "counts": count_figures,
-        "remarks": remarks_figures,
-        "scaling": scaling_figures,
-        "starts": start_figures,
-    },
 )

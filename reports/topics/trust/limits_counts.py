@@ -2,13 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 from reports.analysis.curves import is_emulated
-from reports.display.topic import Figures
-from reports.sets.concurrent_rounds import neighbours_sentence, rounds_beside
-from reports.sets.planned import MATRIX, planned_cases
+from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.sets.version import ResultSet, Version
 from suite.schema.record import Case, RunRecord
 
@@ -104,21 +102,3 @@ def by_neighbours(version: Version) -> tuple[Mapping[Numbers, Sequence[str]], Ma
     for one in (one for numbers, sets in alike.items() if numbers not in as_one for one in sets):
         apart.setdefault(neighbours_sentence(records_beside(version, one)), []).append(one.title)
     return as_one, apart
-
-
-def limits_figures(version: Version) -> Mapping[str, Figures]:
-    """Return set, ``all``, ``neighbours``, the matrix, and those of its series that are not complete -> figures."""
-    as_one, apart = by_neighbours(version)
-    alike = {"sets_alone": len(as_one.get(ALONE, ())), "sets_unknown": len(as_one.get(UNKNOWN, ()))}
-    known = limits(version)
-    by_runs = {str(runs): cases for runs, cases in known.cases_by_runs.items()}
-    by_set = {one.name: asdict(rounds_beside(records_beside(version, one))) for one in version.sets}
-    neighbours = {**alike, "sets_of_one_sentence": sorted(map(len, apart.values()))}
-    said = {"all": {**asdict(known), "cases_by_runs": by_runs}, "neighbours": neighbours}
-    return {**by_set, **said, **_planned(of_matrix(version, planned_cases()))}
-
-
-def _planned(found: OfMatrix) -> Mapping[str, Figures]:
-    counts = {"cases": found.cases, "completed": found.completed, "emulated": found.emulated}
-    by_series = {f"{MATRIX}: {name}": {"not_measured": len(cases)} for name, cases in found.missing.items()}
-    return {f"matrix {MATRIX}": counts, **by_series}

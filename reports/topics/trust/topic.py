@@ -3,8 +3,6 @@
 from typing import Final
 
 from reports.display.topic import MEASURING, Page, Topic, has_speeds, speeds_and
-from reports.topics.trust.limits_counts import limits_figures
-from reports.topics.trust.turns_figures import turns_figures
 from reports.topics.trust.turns_page import has_check
 
 TOPIC: Final = Topic(
@@ -14,5 +12,4 @@ TOPIC: Final = Topic(
         Page(text="methodology", part=MEASURING, is_shown=has_speeds),
         Page(text="limits", part=MEASURING, is_shown=lambda _: True),
     ),
-    figures={"limits": limits_figures, "turns": turns_figures},
 )

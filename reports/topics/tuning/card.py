@@ -24,11 +24,6 @@ def card(version: Version) -> Card | None:
     return _of_frames(best, [each for each in _sure(found) if each[0].closed == best.closed])
 
 
-def gain_of_card(version: Version) -> Gain | None:
-    """The tuned case that the card is of."""
-    return _best(_tuned(version))
-
-
 def _best(found: Sequence[Gain]) -> Gain | None:
     seeded = [(min(gain.seeds), gain.sooner.value, gain) for gain in found if _has_time(gain) and gain.sooner]
     if seeded:

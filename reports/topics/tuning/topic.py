@@ -4,9 +4,7 @@ from typing import Final
 
 from reports.display.topic import COMPARED, Page, Topic, speeds_and
 from reports.topics.tuning.card import card
-from reports.topics.tuning.division_figures import division_figures
 from reports.topics.tuning.division_page import has_tuned
-from reports.topics.tuning.learning_figures import learning_figures
 from reports.topics.tuning.learning_page import has_seeds, stacks
 
 TOPIC: Final = Topic(
@@ -15,5 +13,4 @@ TOPIC: Final = Topic(
         Page(text="learning", part=COMPARED, is_shown=has_seeds),
     ),
     page_parts={"stacks": stacks},
-    figures={"division": division_figures, "learning": learning_figures},
 )

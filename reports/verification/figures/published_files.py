@@ -18,7 +18,9 @@ from reports.verification.samples.stored_version import contributors_of
 
 FIGURES: Final = "figures.json"
 CSV: Final = "cases.csv"
-_BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`, or build the pages again."
+_BUILD_AGAIN: Final = (
+    "Write the file again with `python -m reports.sets.figures_file VERSION`, or build the pages again."
+)
 _OF_CASE: Final = (
     "series", "scaling", "task", "rl_library", "stack", "device", "minibatch_rule", "num_envs", "num_envs_global",
 )  # fmt: skip

@@ -4,15 +4,13 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from reports.verification import formulas
-from reports.verification.figures.estimates import Estimate, median_of
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import StoredCase, counts
-from reports.verification.samples.round_facts import processes
+from reports.verification.samples.case_file import StoredCase
 
 WINDOW: Final = 5  # iterations that a reward is the median of
 SHARE: Final = 0.9  # of the rise to the most that every round as shipped reached
-_LEARNED_LESS: Final = "(learns_worse)"  # ends the reason of a round whose only fault is its reward
 
+type Estimate = tuple[float, formulas.Interval | None]
 type Curve = tuple[float | None, ...]  # mean reward over the ranks, of every iteration
 
 
@@ -31,29 +29,10 @@ def sooner(shipped: StoredCase, tuned: StoredCase) -> Estimate | None:
 def sooner_by_seed(shipped_s: Mapping[int, float], tuned_s: Mapping[int, float]) -> Estimate | None:
     """Return the median of the ratios of times of rounds with one number, which have one seed; None without any."""
     ratios = [shipped_s[number] / tuned_s[number] for number in sorted(shipped_s.keys() & tuned_s.keys())]
-    return median_of(ratios)
+    return (formulas.median(ratios), formulas.interval(ratios)) if ratios else None
 
 
 # --- rounds that learned ---
-
-
-def learned_rounds(stored: StoredCase) -> list[Json]:
-    """Return the completed rounds and those that are no measurement for one reason alone: they learned too little."""
-    return [record for record in stored.rounds if counts(record) or _only_learned_less(record)]
-
-
-def _only_learned_less(record: Json) -> bool:
-    checks = [check for rank in record["ranks"] for check in rank.get("validity", ())]
-    failed = {check["name"] for check in checks if check["verdict"] == "failure"}
-    policies = {rank["parameters_sha256"] for rank in record["ranks"] if rank["parameters_sha256"]}
-    is_said = record["outcome"] == "invalid" and (record["reason"] or "").endswith(_LEARNED_LESS)
-    return is_said and failed == {"learning"} and len(policies) <= 1 and not record.get("profiled_ranks")
-
-
-def seed_of(record: Json) -> int:
-    """Return the seed of rank 0."""
-    case = record["case"]
-    return int(case["seed"] + (record["round"] * processes(case) if case.get("seed_per_round") else 0))
 
 
 # --- one round's rewards ---
@@ -63,12 +42,6 @@ def curve_of(record: Json) -> Curve:
     columns = [rank["samples"].get("reward_mean", []) for rank in record["ranks"]]  # with rsl_rl only rank 0 has some
     known = [[value for value in values if value is not None] for values in zip(*filter(None, columns), strict=True)]
     return tuple(sum(values) / len(values) if values else None for values in known)
-
-
-def reward_after(curve: Curve, iterations: int) -> float | None:
-    """Return the median of the last rewards until then; None if no episode had ended."""
-    until = curve[max(0, iterations - WINDOW) : iterations]
-    return formulas.median_of_known(until)
 
 
 def smooth(curve: Curve) -> list[float]:

@@ -20,7 +20,6 @@ PHASES: Final[Mapping[str, tuple[str, ...]]] = {
     "simulator": ("simulation_launch",),
     "scene": ("environment_creation",),
 }
-PARTS: Final = (*PHASES, "preparation", "first_iteration")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +27,10 @@ class Start:
     """Of one round."""
 
     is_cold: bool | None  # None: not known
-    is_on_purpose: bool  # its case gives each round an empty kernel cache
     total_s: float
     phases_s: Mapping[str, float]  # of the rank whose phases took longest
     first_iteration_s: float  # of the slowest rank
     kernels: int | None
-    compile_s: float | None  # of Warp, on the rank that compiled longest
 
     @property
     def parts_s(self) -> dict[str, float]:
@@ -70,15 +67,12 @@ def total_s(record: Json) -> float:
 def _start(record: Json, own_s: float, shortest_s: float | None) -> Start:
     kernels, empty = _kernels(record), record["case"].get("kernel_cache") == "empty"
     by_time = None if shortest_s is None else own_s > COLD_FACTOR * shortest_s
-    compiled_s = [rank.get("warp_compile_time_s") for rank in record["ranks"]]
     return Start(
         is_cold=True if empty else by_time if kernels is None else kernels > 0,
-        is_on_purpose=empty,
         total_s=own_s,
         phases_s=max((rank["phases_s"] for rank in record["ranks"]), key=lambda phases_s: sum(phases_s.values())),
         first_iteration_s=_first_iteration_s(record),
         kernels=kernels,
-        compile_s=None if None in compiled_s else max(compiled_s),
     )
 
 

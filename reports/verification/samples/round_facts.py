@@ -59,12 +59,6 @@ def sharing(case: Json) -> int:
     return 2 if is_pipeline(case) and world_size(case) == 1 else trainings(case)
 
 
-def gpu_model(environment: Json) -> str | None:
-    """Return the name of the first GPU that a round saw; None without any."""
-    gpus = environment.get("gpus", ())
-    return str(gpus[0]["name"]) if gpus else None
-
-
 def trainings(case: Json) -> int:
     """Return how many trainings share a GPU."""
     return int(case.get("trainings_per_gpu", 1))

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.sets.figures_file import FILE, read_figures
-from reports.site import figure_files
+from reports.sets.figures_file import FILE, main, read_figures
 from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
 
 
@@ -19,7 +18,7 @@ def version(tmp_path: Path) -> Path:
 
 
 def test_a_case_has_its_figure_its_processes_and_its_efficiency(version: Path) -> None:
-    assert figure_files.main([str(version)]) == 0
+    assert main([str(version)]) == 0
     cases = read_figures(version)["gpus"]["cases"]
     one, two = cases.values()
     assert (one["processes"], one["seconds_per_iteration"], one["efficiency"]) == (3, 1.0, 1.0)
@@ -31,7 +30,7 @@ def test_a_case_has_its_figure_its_processes_and_its_efficiency(version: Path) -
 
 
 def test_a_set_without_speeds_has_no_efficiency(version: Path) -> None:
-    assert figure_files.main([str(version)]) == 0
+    assert main([str(version)]) == 0
     for row in json.loads((version / FILE).read_text())["sets"]["cpus"]["cases"].values():
         assert row["seconds_per_iteration"] is not None
         assert (row["speedup"], row["efficiency"], row["baseline"], row["verdict"]) == (None, None, None, None)

@@ -100,7 +100,7 @@ def test_videos_are_submitted_with_their_results(campaign: Path, into: Path) -> 
     path = video_path(written, case_id)
     path.write_bytes(path.read_bytes()[:-1])
     found = {finding.where for finding in verify(into).findings}
-    assert found == {path.relative_to(into).as_posix(), "2026.12/page_figures.json"}  # a page says how large it is
+    assert found == {path.relative_to(into).as_posix()}
 
 
 def test_the_text_says_hardware_driver_command_commit_and_warnings(campaign: Path, into: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_set_is_added_to_the_newest_version(campaign: Path, with_version: Path
     now = content(version)
     changed = {name for name in before if before[name] != now.get(name)}
     assert changed == {"report.toml", "figures.json", "SHA256SUMS", SIGNATURE}
-    assert {name.partition("/")[0] for name in now.keys() - before.keys()} == {"desk", "page_figures.json"}
+    assert {name.partition("/")[0] for name in now.keys() - before.keys()} == {"desk"}
     assert verify(with_version).findings == ()
 
 
@@ -151,39 +151,6 @@ def test_a_new_version_stands_beside_the_one_that_readme_shows(campaign: Path, w
     assert main([str(campaign), "--into", str(with_version), "--version", "2026.12"]) == 0
     verified = verify(with_version)
     assert (verified.findings, verified.published_cases) == ((), verify(with_version / "2026.11").published_cases + 2)
-
-
-def test_newer_versions_count_what_is_added_to_an_older_one(
-    tmp_path: Path, campaign: Path, with_version: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    turns = write_campaign(tmp_path / "turns", "h200-turns")
-    assert main([str(turns), "--into", str(with_version), "--version", "2026.12"]) == 0
-    older, newer = with_version / "2026.11", with_version / "2026.12"
-    (newer / SIGNATURE).write_text("of the hashes before")
-    before = content(newer)
-    capsys.readouterr()
-    assert main([str(campaign), "--into", str(with_version), "--version", older.name]) == 0
-    now = content(newer)
-    assert {name for name in before if before[name] != now.get(name)} == {"page_figures.json", "SHA256SUMS", SIGNATURE}
-    said = capsys.readouterr().out
-    assert f"count what older ones have: {newer / 'SHA256SUMS'}, {newer / 'page_figures.json'}.\n" in said
-    assert f"git add {older} {newer} && " in said
-    assert verify(with_version).findings == ()
-
-
-def test_a_newer_version_that_cannot_be_read_is_named_after_the_set_was_added(
-    campaign: Path, with_version: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    newer = with_version / "2026.12"
-    case = newer / "theirs" / CASE
-    case.parent.mkdir(parents=True)
-    case.write_text("{")
-    (newer / "page_figures.json").write_text("{}")
-    options = ["--into", str(with_version), "--version", "2026.11", "--name", "desk"]
-    assert main([str(campaign), *options]) == StoreError.exit_code
-    said = capsys.readouterr().err
-    assert f"{with_version / '2026.11' / 'desk'} was added, but the figures of newer versions" in said
-    assert str(case) in said
 
 
 def test_the_known_weakness_that_counts_sets_counts_one_more(campaign: Path, into: Path) -> None:

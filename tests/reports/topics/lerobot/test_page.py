@@ -11,7 +11,6 @@ from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
 from reports.topics.explore.model import points
 from reports.topics.lerobot import page
-from reports.topics.lerobot.figures import lerobot_figures
 from reports.topics.lerobot.model import acting, recordings
 from reports.topics.lerobot.topic import TOPIC as LEROBOT
 from reports.topics.losses.topic import TOPIC as LOSSES
@@ -19,10 +18,7 @@ from reports.topics.results import what_worked
 from reports.topics.tasks import curves_page, overview
 from reports.topics.tasks.section import section
 from reports.topics.tasks.series_answer import series_answer
-from reports.verification.finding import differing
-from reports.verification.pages.ways_to_run import lerobot as verified
 from suite.schema.record import Case, CaseResult, Device, Workload
-from tests.fixtures.results.both_readings import read_by_report, read_by_verifier
 from tests.fixtures.results.generated_results import (
     GPU_HOST,
     failed_result,
@@ -103,27 +99,6 @@ def test_the_page_opens_with_how_fast_it_acts_and_writes(version: Version) -> No
     assert acted[1::4] == ["1", "3"]
     assert many[3:] == ["100 (100 to 100)", "200 (200 to 200)", "3"]
     assert recorded[-2:] == ["300 (300 to 300)", "3"]
-
-
-def test_the_verifier_computes_the_same_figures() -> None:
-    failed = failed_result(case_of("policy_rollout", MANY), outcome="crashed", reason="rank 0: no memory")
-    varied = ran(case_of("policy_rollout", FEW), 0.5, 0.52, 0.49, latency_median_s=0.01, latency_p99_s=0.02)
-    written = {"written_time_s": 0.25, "bytes_per_frame": 300.0}
-    untimed = ran(case_of("dataset_recording", MANY), 0.5, 0.6, **written)
-    for found in (results(), [varied, untimed], [failed], [ran(make_case("cartpole-weak", device="cuda"), 0.5)]):
-        ours, theirs = lerobot_figures(read_by_report(found)), verified.figures(read_by_verifier(found))
-        assert ours.keys() == theirs.keys()
-        for of, figures in theirs.items():
-            assert list(differing("", of, dict(ours[of]), figures)) == []
-
-
-def test_the_figures_are_those_of_the_page() -> None:
-    found = lerobot_figures(read_by_report(results()))
-    quick, slow, recorded = (found[f"one: {result.case.case_id}"] for result in results())
-    assert quick["latency_s"] == 0.01
-    assert slow["latency_of_99_percent_s_interval"] == pytest.approx([0.2, 0.2])
-    assert recorded["bytes_per_frame"] == 300
-    assert found["every case"]["most_frames_per_s"] == pytest.approx(acting(results())[1].case.frames_per_iteration)
 
 
 def test_the_tasks_page_has_its_figures_and_nothing_of_training(version: Version) -> None:

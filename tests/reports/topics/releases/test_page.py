@@ -1,23 +1,15 @@
 """Other versions of packages beside the pinned ones, of GENERATED results and of those in git."""
 
-import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
 from reports.topics.history.conditions import software
 from reports.topics.releases import page
-from reports.topics.releases.figures import release_figures
 from reports.topics.releases.model import releases
 from reports.topics.results import page as results
-from reports.verification.pages.every_page import check_page
-from reports.verification.pages.ways_to_run import releases as verifier
-from reports.verification.samples.set_folder import read_set
-from reports.verification.samples.stored_version import StoredVersion
 from suite.schema.record import Case, CaseResult
 from tests.fixtures.results import version_2026_12
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, write_results
@@ -122,26 +114,6 @@ def test_the_answer_counts_longer_and_shorter_starts(tmp_path: Path) -> None:
     ]
     said = page.answer(version_of([pinned, *others], tmp_path)).text
     assert said == "Of 4 comparisons of starts, 2 show a longer start and 1 shows a shorter start."
-
-
-def test_the_verifier_computes_the_same_of_starts(tmp_path: Path) -> None:
-    """Starts in git, once as they are and once as if they had another version."""
-    cases = shutil.copytree(version_2026_12.FOLDER / "h200-start-up", tmp_path / "starts") / "cases/cartpole-start-up"
-    for path in sorted(cases.iterdir()):
-        text = path.read_text(encoding="utf-8").replace("n4096-1x1", "n4096-1x1-newton-1-6-0")
-        document = json.loads(text, object_hook=_with_newton)
-        path.with_name(path.name.replace("1x1", "1x1-newton-1-6-0")).write_text(json.dumps(document), encoding="utf-8")
-    published = {**release_figures(read_version(tmp_path, name="v"))}
-    assert [published[name]["start_ratio"] for name in published if name != "all"] == [1.0, 1.0]
-    case_id = "starts: cartpole-start-up/rsl_rl-kitless-n4096-1x1-newton-1-6-0"
-    assert {*published} == {case_id, f"{case_id}-cold", "all"}
-    again = verifier.figures(StoredVersion(sets=(read_set(tmp_path / "starts", root=tmp_path),)))
-    assert [*check_page("page_figures.json", "releases", published, again)] == []
-
-
-def _with_newton(found: dict[str, Any]) -> dict[str, Any]:
-    is_case = {"case_id", "num_envs"} <= found.keys()
-    return {**found, "division": "open", "with_packages": ["newton==1.6.0"]} if is_case else found
 
 
 def test_a_version_without_other_releases_has_no_page(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from functools import cache
 
 import pytest
 
-from reports.topics.trust.interval_check import Components, components, coverage, twin_ratios
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import CONFIDENCE
 from suite.statistics.student_t import t_quantile
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import make_case, make_result
+from tests.reports.topics.trust.interval_check import Components, components, coverage, twin_ratios
 
 LEAST_COVERAGE = 0.92
 DRAWS = 2000

@@ -178,7 +178,7 @@ def _table(results: Sequence[CaseResult]) -> list[list[float]]:
     """Logarithms of the times of cases by rounds, without the cases' means; [] for fewer than two of either."""
     timed = [times_s for result in results if len(times_s := case_times(result).times_s) > 1]
     numbers = sorted(set.intersection(*(set(times_s) for times_s in timed))) if timed else []
-    if len(timed) < 2 or len(numbers) < 2:  # noqa: PLR2004  (two)
+    if len(timed) < 2 or len(numbers) < 2:
         return []
     rows = [[math.log(times_s[number]) for number in numbers] for times_s in timed]
     return [[value - statistics.fmean(row) for value in row] for row in rows]

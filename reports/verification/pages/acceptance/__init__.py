@@ -1,1 +1,0 @@
-"""*Accepting a machine*: each published set judged among the other machines with its GPUs."""

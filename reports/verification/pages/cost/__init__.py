@@ -1,1 +1,0 @@
-"""*Hours and cost*."""

@@ -1,1 +1,0 @@
-"""*Findings*: what its sections say, a module a section."""

@@ -1,1 +1,0 @@
-"""*Where it ran* and the pages of GPU models."""

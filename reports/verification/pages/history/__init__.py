@@ -1,1 +1,0 @@
-"""*What changed since the last version?*."""

@@ -1,1 +1,0 @@
-"""Clocks, nodes, stacks and publications beside these results."""

@@ -1,1 +1,0 @@
-"""Pages over all of a version: counts, what ran where, and every configuration."""

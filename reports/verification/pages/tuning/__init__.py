@@ -1,1 +1,0 @@
-"""Tuned settings and what is learned."""
