@@ -187,13 +187,6 @@ def export(session: nox.Session) -> None:
     run_module(session, "reports", "export")
 
 
-@nox.session(name="import")
-def import_(session: nox.Session) -> None:
-    """Check Isaac Lab's own benchmark files and keep them as a set, apart from ours: `-- FILE... --out DIR`."""
-    install(session, "report")
-    run_module(session, "reports", "import")
-
-
 @nox.session
 def verify(session: nox.Session) -> None:
     """Compute the figures of every case again from the samples: `nox -s verify -- RESULTS`. 21: a figure differs."""

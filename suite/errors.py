@@ -82,12 +82,6 @@ class ResultsDiffer(LabscaleError):
     exit_code = 21
 
 
-class ForeignResultError(LabscaleError):
-    """A file of another tool's results breaks its format, so it cannot be imported or shown."""
-
-    exit_code = 22
-
-
 class NotFitToSubmit(LabscaleError):
     """Results cannot be submitted: unfinished, of changed code, without a run on a GPU, or with a private name."""
 

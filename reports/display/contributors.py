@@ -22,9 +22,7 @@ def byline(contributor: Contributor | None) -> Html:
 
 def listing(version: Version) -> Html:
     """Every set that is not the project's own; nothing where there is none."""
-    everyone = [(one.title, one.contributor) for one in version.sets]
-    everyone += [(one.title, one.contributor) for one in version.foreign]
-    found = [(title, contributor) for title, contributor in everyone if contributor is not None]
+    found = [(one.title, one.contributor) for one in version.sets if one.contributor is not None]
     if not found:
         return Html(markup="", text="")
     rows = (

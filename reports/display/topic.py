@@ -45,7 +45,7 @@ def read_text(name: str) -> str:
 
 def has_speeds(version: Version) -> bool:
     """Whether numbers of ranks may be compared. Where not, no page speaks of speed."""
-    return bool(version.scaling) or not version.without_speeds
+    return bool(version.scaling)
 
 
 def speeds_and(condition: Callable[[Version], object]) -> Callable[[Version], object]:

@@ -3,7 +3,6 @@
 A set is what one campaign stored: a folder with ``cases``. A version is a folder of sets; one set alone is a version
 too, so that a report of a campaign that just ended looks the same. ``report.toml`` beside the sets says their titles,
 their order and what they are for; a set that it does not name is shown after the others, under its folder's name.
-Imported results of other tools are sets of another kind, ``Version.foreign``, which nothing computes with ours.
 """
 
 import gc
@@ -26,7 +25,6 @@ from reports.analysis.series_kind import SeriesKind
 from reports.sets import interference
 from reports.sets.concurrent_rounds import with_other_campaigns
 from reports.sets.env_checks import ENV_CHECKS, EnvCheckReport, read_env_checks
-from reports.sets.imported.imported_set import ForeignSet, is_foreign, read_foreign_set
 from reports.sets.interference import Interference
 from reports.sets.manifest import Contributor, Entry, Role, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
@@ -80,7 +78,6 @@ class Version:
     folder: Path
     sets: tuple[ResultSet, ...]
     env_checks: tuple[EnvCheckReport, ...] = ()
-    foreign: tuple[ForeignSet, ...] = ()  # measured by other tools
     older: tuple["Version", ...] = field(default=(), repr=False)
 
     @property
@@ -228,17 +225,15 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
     """
     if not folder.is_dir():
         raise ReportError(f"There is no folder {folder}. Name the folder that `nox -s bench` wrote.")
-    found = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir() or is_foreign(path)]
+    found = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir()]
     if folder.name == "cases":  # bench names the cases themselves
         folder = folder.parent
-    is_alone = (folder / "cases").is_dir() or is_foreign(folder) or not found
+    is_alone = (folder / "cases").is_dir() or not found
     entries = [Entry(folder=".")] if is_alone else read_manifest(folder, [path.name for path in found])
-    read = [_read_either(folder / entry.folder, entry, is_alone=is_alone) for entry in entries]
     return Version(
         name=name,
         folder=folder,
-        sets=tuple(one for one in read if isinstance(one, ResultSet)),
-        foreign=tuple(one for one in read if isinstance(one, ForeignSet)),
+        sets=tuple(_read_set(folder / entry.folder, entry, is_alone=is_alone) for entry in entries),
         env_checks=read_env_checks(folder / ENV_CHECKS),
         older=tuple(older),
     )
@@ -271,21 +266,9 @@ def hand_on(version: Version, path: Path) -> dict[str, str]:
     return {VERSION_VARIABLE: str(path)}
 
 
-def _read_either(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet | ForeignSet:
+def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
     """``is_alone``: the folder is the whole report, which has no manifest."""
     name, title = ("", "") if is_alone else (entry.folder, entry.full_title)
-    if not is_foreign(folder):
-        return _read_set(folder, name=name, title=title, role=entry.role, contributor=entry.contributor)
-    if (folder / "cases").is_dir():
-        raise ReportError(
-            f"{folder} holds cases of labscale and imported bundles, which are never mixed. Move one away."
-        )
-    if entry.role != "scaling":
-        raise ReportError(f"{folder} holds imported bundles, which have no role {entry.role}. Leave the role out.")
-    return read_foreign_set(folder, name=name, title=title, contributor=entry.contributor)
-
-
-def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: Contributor | None = None) -> ResultSet:
     pairs = read_pairs(folder / "upstream.json")
     of_test = _of_interference_test(folder / interference.FOLDER)
     results = load_results(folder)
@@ -298,19 +281,19 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
         packing=next((one for one in of_test if interference.is_probe(one.case)), None),
         beside=[one for one in of_test if not interference.is_probe(one.case)],
         upstream_wall_s=_upstream_walls(pairs),
-        is_contributed=contributor is not None,
+        is_contributed=entry.contributor is not None,
     )
     return ResultSet(
         name=name,
         title=title,
-        role=role,
+        role=entry.role,
         folder=folder,
         campaign=campaign,
         pairs=pairs,
         twin_pairs=twin_pairs((*results, *twins)),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         packing=interference.read(folder / interference.FILE),
-        contributor=contributor,
+        contributor=entry.contributor,
         videos=intact_videos(folder),
     )
 

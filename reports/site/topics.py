@@ -16,7 +16,7 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "losses": {},
     "support": {},
     "hardware": {},
-    "others": {"import": "import_command"},
+    "others": {},
     "tuning": {"learning_references": "learning_references"},
     "determinism": {},
     "shared_gpu": {},

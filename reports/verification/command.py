@@ -15,7 +15,6 @@ from reports.verification import first
 from reports.verification.finding import Finding, counted
 from reports.verification.first import Verified
 from reports.verification.hashes import SIGNATURE, SUMS, is_of_hashes, is_version, write_hashes
-from reports.verification.samples.bundles import BUNDLES
 from reports.verification.samples.case_file import CASES
 from reports.verification.weaknesses import WEAKNESSES
 from suite.errors import ResultsDiffer, StoreError, UsageError
@@ -36,8 +35,8 @@ def set_folders(folder: Path) -> list[Path]:
         found = first.set_folders(folder)
     if not found:
         raise UsageError(
-            f"{folder} has no folder `{CASES}` or `{BUNDLES}` at or below it, so there is nothing to"
-            " verify. Name a folder that `nox -s bench` wrote, or one below reports/results."
+            f"{folder} has no folder `{CASES}` at or below it, so there is nothing to verify."
+            " Name a folder that `nox -s bench` wrote, or one below reports/results."
         )
     return found
 
@@ -87,10 +86,7 @@ def show(verified: Verified, *, as_json: bool) -> None:
         return
     for finding in verified.findings:
         print(finding)
-    imported = published = ""
-    if verified.imported_runs:
-        runs, cases = counted(verified.imported_runs, "imported run"), counted(verified.imported_cases, "case")
-        imported = f"; {runs} in {cases}, without samples"
+    published = ""
     if verified.published_cases:
         published = f", figures of {counted(verified.published_cases, 'published case')}"
     if not verified.hashed_files:
@@ -105,7 +101,7 @@ def show(verified: Verified, *, as_json: bool) -> None:
         print(f"{known}, listed with why each stands in {WEAKNESSES}.")
     found = "nothing differs" if not verified.findings else f"{counted(len(verified.findings), 'fault')} found"
     read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
-    print(f"{read}{published} and {counted(verified.hashed_files, 'hashed file')}{imported}: {found}.")
+    print(f"{read}{published} and {counted(verified.hashed_files, 'hashed file')}: {found}.")
 
 
 def _hash(folder: Path) -> Path:

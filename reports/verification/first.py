@@ -16,8 +16,6 @@ has formulas of its own. Whoever wants to know how a published figure follows fr
 8. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
 9. ``weaknesses``: which findings are known and listed; every other finding is a fault.
 
-``bundles`` checks imported results of Isaac Lab's own benchmark, which have no samples.
-
 No verifier can find a consistent invention: samples that nobody measured, made to fit in all of these respects.
 """
 
@@ -31,7 +29,6 @@ from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.readme import check_readme
 from reports.verification.samples.across_rounds import check_copies, check_environment, check_evidence, check_overlaps
-from reports.verification.samples.bundles import BUNDLES, read_bundles
 from reports.verification.samples.case_file import CASES
 from reports.verification.samples.set_folder import PLAN, StoredSet, check_asked, read_set
 from reports.verification.signature import check_signature
@@ -47,8 +44,6 @@ class Verified:
     samples: int = 0
     hashed_files: int = 0
     findings: tuple[Finding, ...] = ()
-    imported_cases: int = 0  # of other tools
-    imported_runs: int = 0
     published_cases: int = 0  # whose figures in files were compared
     known_weaknesses: tuple[Finding, ...] = ()
     signatures: tuple[str, ...] = ()  # a sentence for each version
@@ -58,7 +53,7 @@ def set_folders(folder: Path) -> list[Path]:
     """Return every set at or below a folder. A set within a set repeats its cases as a download, and is left out."""
     found = []
     for at, folders, _ in folder.walk(on_error=_raise):
-        if {CASES, BUNDLES} & {*folders}:
+        if CASES in folders:
             found.append(at)
             folders.clear()
     return sorted(found)
@@ -74,8 +69,6 @@ def verify(folder: Path) -> Verified:
         samples=sum(one.samples for one in found),
         hashed_files=sum(one.hashed_files for one in found),
         findings=tuple(finding for one in found for finding in one.findings),
-        imported_cases=sum(one.imported_cases for one in found),
-        imported_runs=sum(one.imported_runs for one in found),
         published_cases=sum(one.published_cases for one in found),
         known_weaknesses=tuple(finding for one in found for finding in one.known_weaknesses),
         signatures=tuple(sentence for one in found for sentence in one.signatures),
@@ -88,13 +81,11 @@ def _parent(path: Path) -> Path:
 
 def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``."""
-    sets = [read_set(path, root=root) for path in paths if (path / CASES).is_dir()]
-    foreign = [read_bundles(path, root=root) for path in paths if (path / BUNDLES).is_dir()]
+    sets = [read_set(path, root=root) for path in paths]
     findings = [finding for one in sets for finding in one.findings]
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
     if is_published:
         findings += [finding for one in sets for finding in _check_published(one)]
-    findings += [finding for _, found in foreign for finding in found]
     for path in paths:
         findings += check_hashes(path, root=root)
     records = [record for one in sets for stored in one.cases for record in stored.rounds]
@@ -104,8 +95,6 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
         rounds=len(records),
         samples=sum(map(len, columns)),
         hashed_files=sum(len(read_hashes(path)) for path in paths),
-        imported_cases=sum(len({*kinds}) for kinds, _ in foreign),
-        imported_runs=sum(len(kinds) for kinds, _ in foreign),
     )
     runs = [run for one in sets for run in one.runs]
     where = "." if root == paths[0] else parent.relative_to(root).as_posix()

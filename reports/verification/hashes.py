@@ -7,7 +7,6 @@ from typing import Final
 
 from reports.verification.finding import Finding, differing
 from reports.verification.regular_file import read_bytes
-from reports.verification.samples.bundles import BUNDLES, bundle_paths
 from reports.verification.samples.set_folder import PACKING, PLAN, case_paths
 from reports.verification.samples.stored_version import MANIFEST
 
@@ -28,7 +27,7 @@ def members(folder: Path) -> list[Path]:
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if path.parent != folder or path.name not in {SUMS, SIGNATURE}]
     beside = [path for name in ("upstream.json", "noise.json", PACKING, PLAN) if (path := folder / name).is_file()]
-    return [*case_paths(folder), *bundle_paths(folder), *beside, *_of_videos(folder)]
+    return [*case_paths(folder), *beside, *_of_videos(folder)]
 
 
 def _of_videos(folder: Path) -> list[Path]:
@@ -59,7 +58,7 @@ def is_of_hashes(finding: Finding) -> bool:
 
 def check_hashes(folder: Path, *, root: Path) -> Iterator[Finding]:
     """Check the hashes of a set or a version. A campaign that just ended has none yet."""
-    is_published = is_version(folder) or is_version(folder.parent) or (folder / BUNDLES).is_dir()
+    is_published = is_version(folder) or is_version(folder.parent)
     if not (folder / SUMS).is_file():
         if is_published:
             where = (folder / SUMS).relative_to(root).as_posix()

@@ -1,4 +1,4 @@
-"""Lists the files of a folder of results: one set, several sets, or imported bundles. Opens no file.
+"""Lists the files of a folder of results: one set, or several sets. Opens no file.
 
 It does not use ``rglob``, which silently skips folders that it may not read.
 """
@@ -14,7 +14,6 @@ CASES: Final = "cases"
 TWINS: Final = "a_a"  # the repeats of the baselines, kept out of the results: a report would take them for cases
 ALONE: Final = "alone"  # copies that run alone, to compare with rounds in turns; kept out of the results too
 RAW: Final = "raw"  # the files of each round of a campaign
-BUNDLES: Final = "isaaclab-bundles"  # imported results of another tool
 CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder
 PLAN_FILE: Final = "plan.json"  # the cases that a campaign was to measure
 _OF_A_ROUND: Final = frozenset({"case.json", "record.json"})
@@ -24,16 +23,10 @@ MAX_NAMED: Final = 5
 def case_files(folder: Path) -> list[Path]:
     """Return every JSON file below ``folder/cases``, or below ``folder`` if there is no set at or below it, sorted.
 
-    Raises StoreError if ``folder`` contains sets but is none, contains only imported bundles or a campaign without a
-    stored case, or cannot be read.
+    Raises StoreError if ``folder`` contains sets but is none, contains a campaign without a stored case, or cannot be
+    read.
     """
-    found = set_folders(folder)
-    ours = [one for one in found if _has_folder(one, CASES)]
-    if folder.name == BUNDLES or (found and not ours):
-        raise StoreError(
-            f"{folder} contains imported results only, which have no cases of labscale."
-            " Name a folder that `nox -s bench` wrote."
-        )
+    ours = set_folders(folder)
     if not ours:
         found = json_files(folder)
         _refuse_campaigns(found)
@@ -69,14 +62,14 @@ def _campaign_of(path: Path) -> Path | None:
 
 
 def set_folders(folder: Path) -> list[Path]:
-    """Return every folder with ``cases`` or imported bundles in it, at or below ``folder``, sorted.
+    """Return every folder with ``cases`` in it, at or below ``folder``, sorted.
 
     A set within a set is left out: it is a report's download and repeats the same cases. Raises StoreError for a folder
     that cannot be read.
     """
     found = []
     for root, folders, _ in folder.walk(on_error=_refuse_unreadable):
-        if _has_folder(root, CASES) or _has_folder(root, BUNDLES):
+        if _has_folder(root, CASES):
             found.append(root)
             folders.clear()
     return sorted(found)

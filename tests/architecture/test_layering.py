@@ -74,8 +74,6 @@ EXTRA = {
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
     "reports/site/cells.py": {"nbformat"},
     "reports/topics/others/published.py": {"pydantic"},
-    "reports/sets/imported/bundle.py": {"pydantic"},
-    "reports/sets/imported/reading.py": {"pydantic", "pydantic_core"},
     "reports/sets/manifest.py": {"pydantic"},
     "reports/submit/privacy.py": {"detect_secrets"},
     "reports/sets/interference.py": {"pydantic"},

@@ -17,7 +17,6 @@ from reports.site import build, publish
 from reports.submit import command as submit
 from reports.topics.data import export
 from reports.topics.history import command as compare_command
-from reports.topics.others import import_command
 from reports.verification import command as verify
 from suite import __main__ as suite_command
 from suite.campaign import steps as campaign
@@ -50,7 +49,7 @@ from tests.fuzz.target import Target
 type Main = Callable[[Sequence[str]], int]
 
 REPORTS: Final[Mapping[str, Main]] = {
-    "report": build.main, "publish": publish.main, "export": export.main, "import": import_command.main,
+    "report": build.main, "publish": publish.main, "export": export.main,
     "verify": verify.main, "compare": compare_command.main, "submit": submit.main,
     "accept": accept.main,
 }  # fmt: skip

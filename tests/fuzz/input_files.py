@@ -11,7 +11,6 @@ from typing import Final
 
 from packaging.requirements import Requirement
 
-from reports.topics.others.import_command import import_bundles, summary
 from suite.env_check.graphics import icd_manifests as manifests
 from suite.env_check.graphics.icd_search import Candidate
 from suite.env_check.host import assets
@@ -29,7 +28,6 @@ from suite.matrix.plan import plan
 from tests.fuzz.mutations import json_bytes, mutate_bytes, mutate_text, mutate_toml
 from tests.fuzz.target import Target
 
-FOREIGN: Final = Path(__file__).parent.parent / "golden" / "isaaclab_1.4"
 FREEZE: Final = """# installed by hand
 -e git+https://example.org/robots@0123abc#egg=robots
 isaaclab @ file:///opt/isaaclab
@@ -83,15 +81,6 @@ def read_list_of_the_target(rng: random.Random, folder: Path) -> None:
     path.write_bytes(mutate_text(rng, FREEZE).encode("utf-8", "surrogatepass"))
     wanted = [Requirement(text) for text in ("numpy>=2", "legacy<3", "torch==2.11.0", "packaging")]
     select(wanted, pool={}, target=read_freeze(path))
-
-
-def import_results_of_isaac_lab(rng: random.Random, folder: Path) -> None:
-    paths = []
-    for number in range(rng.randint(1, 2)):
-        stored = json.loads(rng.choice(sorted(FOREIGN.glob("*.json"))).read_bytes())
-        paths.append(folder / f"{number}.json")
-        paths[-1].write_bytes(json_bytes(rng, stored))
-    list(summary(import_bundles(paths, folder / "out"), folder / "out"))
 
 
 def unpack_a_carried_bundle(rng: random.Random, folder: Path) -> None:
@@ -148,7 +137,6 @@ INPUT_FILES: Final[tuple[Target, ...]] = (
     Target(name="catalog", attempt=read_catalog),
     Target(name="images", attempt=read_table_of_images),
     Target(name="freeze", attempt=read_list_of_the_target),
-    Target(name="import", attempt=import_results_of_isaac_lab),
     Target(name="bundle", attempt=unpack_a_carried_bundle),
     Target(name="driver-manifest", attempt=read_driver_manifest),
     Target(name="asset-manifest", attempt=read_asset_manifest),

@@ -26,13 +26,11 @@ from reports.sets import version as result_sets
 from reports.site.pages import page_sources
 from reports.topics.data import export
 from reports.topics.history import command as compare_command
-from reports.topics.others.import_command import import_bundles, summary
 from reports.verification import command as verify
 from reports.verification.hashes import write_hashes
 from suite.campaign.runs import upstream
 from suite.files.json_file import replace_json
 from suite.files.paths import ROOT
-from suite.records.folders import BUNDLES
 from suite.records.store import load_results
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import CaseResult
@@ -60,7 +58,6 @@ CASES: Final = (
     VERSION / "h200-x4/cases/cartpole-per-gpu/rl_games-kitless-n4096-1x1.json",
     SET / "cases/shadow-horizontal/rsl_rl-kitless-n1024-1x2.json",
 )
-FOREIGN: Final = ROOT / "tests" / "golden" / "isaaclab_1.4"
 ENV_CHECK: Final = VERSION / "env_check" / "h200-one.json"
 COMPARES: Final = frozenset({0, 1, 2})  # what `compare` says of cases
 MANIFEST: Final = """# order and titles
@@ -226,31 +223,10 @@ def read_env_check(rng: random.Random, folder: Path) -> None:
         run_cells(page_sources(version)["machines"])
 
 
-def read_bundles(rng: random.Random, folder: Path) -> None:
-    sources = sorted(FOREIGN.glob("*.json"))
-    chosen = rng.choice(sources)
-    given = folder / "given"
-    given.mkdir()
-    for source in sources:
-        content = json_bytes(rng, document(source)) if source == chosen else source.read_bytes()
-        (given / source.name).write_bytes(content)
-    match rng.randrange(3):
-        case 0:
-            "\n".join(summary(import_bundles(sorted(given.iterdir()), folder / "set"), folder / "set"))
-        case 1:
-            given.rename(folder / BUNDLES)
-            write_hashes(folder)
-            check(verify.main([str(folder)]))
-        case _:
-            given.rename(folder / BUNDLES)
-            show_a_page(rng, folder)
-
-
 RESULT_FILES: Final[tuple[Target, ...]] = (
     Target(name="stored_case", attempt=read_stored_case),
     Target(name="files_beside_cases", attempt=read_files_beside),
     Target(name="report_toml", attempt=read_version_file),
     Target(name="env_check_json", attempt=read_env_check),
-    Target(name="imported_bundles", attempt=read_bundles),
     *CAMPAIGN_FILES,
 )

@@ -154,11 +154,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         )
     with told_when_unreadable(options.results):
         version = read_version(options.results, name="")
-    if not version.sets:
-        raise ReportError(
-            f"{options.results} holds imported results only, whose files are in Isaac Lab's own format already."
-            " Name a folder that `nox -s bench` wrote."
-        )
     is_reframe = options.format == "reframe"
     text = reframe(version, options.matrix or MATRIX) if is_reframe else FORMATS[options.format](version)
     if options.out is None:

@@ -11,12 +11,11 @@ from suite.files.wording import counted
 
 
 def answer(version: Version) -> Html:
-    """Say how many files of sets and imported bundles there are, and how large they are."""
+    """Say how many files of sets there are, and how large they are."""
     found = counts(stored_files(version))
     size_mb, sets = found["bytes"] / 1e6, counted(len(version.sets), "set")
-    imported = f" and {counted(len(version.foreign), 'folder')} of imported bundles" if version.foreign else ""
     return answer_of_page(
-        f"{counted(found['files'], 'file')} ({size_mb:.0f} MB) have every stored sample of {sets}{imported}."
+        f"{counted(found['files'], 'file')} ({size_mb:.0f} MB) have every stored sample of {sets}."
         " Each can be downloaded here, and one command computes the figures again."
     )
 

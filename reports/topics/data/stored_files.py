@@ -1,4 +1,4 @@
-"""What is stored of each set, of imported bundles, and of what env_check said beside them, with sizes.
+"""What is stored of each set, and of what env_check said beside them, with sizes.
 
 The tables and lists of a whole version, and the hashes of a set, are offered besides, without a size and counted
 nowhere.
@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 
 from reports.sets.env_checks import ENV_CHECKS
-from reports.sets.imported.imported_set import bundle_paths
 from reports.sets.version import Version
 from reports.verification.hashes import SUMS, members
 
@@ -31,15 +30,10 @@ class StoredFiles:
 
 
 def stored_files(version: Version) -> Sequence[StoredFiles]:
-    """Return those of every set, then those of imported bundles, in the order of the version."""
-    own = [
+    """Return those of every set, in the order of the version."""
+    return [
         _stored(one.name or "results", one.title or "Results", one.folder, _members(one.folder)) for one in version.sets
     ]
-    imported = [
-        _stored(one.name or "imported", one.title or "Imported bundles", one.folder, bundle_paths(one.folder))
-        for one in version.foreign
-    ]
-    return [*own, *imported]
 
 
 def env_check_files(version: Version) -> StoredFiles:

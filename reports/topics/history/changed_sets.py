@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 from reports.analysis.scaling.lines import Line
-from reports.sets.imported.imported_set import is_foreign
 from reports.sets.version import read_version, version_order
 from reports.topics.history.comparison import Comparison, compare
 from reports.verification.command import verify
@@ -77,7 +76,7 @@ def _sets(results: Path) -> dict[str, Path]:
         f"{version.name}/{path.name}": path
         for version in versions
         for path in version.iterdir()
-        if (path / "cases").is_dir() or is_foreign(path)
+        if (path / "cases").is_dir()
     }
 
 
@@ -97,9 +96,6 @@ def _compared(
     if since is None:
         reason = "No earlier version has a set of this name, so there is nothing to compare it with."
         return ChangedSet(name=name, kind=kind, reason=reason)
-    if is_foreign(new[name]) or is_foreign(old[since]):
-        reason = "It was measured by another tool, and nothing is computed with such figures."
-        return ChangedSet(name=name, kind=kind, since=since, reason=reason)
     try:
         sides: Sequence[list[CaseResult]] = [results_with_twins(folder) for folder in (old[since], new[name])]
     except LabscaleError as error:
@@ -108,9 +104,7 @@ def _compared(
 
 
 def _looked_at(folder: Path, one: ChangedSet) -> ChangedSet:
-    """The same with what the verifier and the first page say, if the set can be read and is ours."""
-    if is_foreign(folder):
-        return one
+    """The same with what the verifier and the first page say, if the set can be read."""
     try:
         return replace(one, look=Look(verified=verify(folder), lines=read_version(folder, name="").lines))
     except LabscaleError as error:

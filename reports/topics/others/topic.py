@@ -22,7 +22,6 @@ TOPIC: Final = Topic(
         Page(text="stacks", part=COMPARED, is_shown=speeds_and(lambda version: version.has_stacks)),
         Page(text="nodes", part=COMPARED, is_shown=speeds_and(has_nodes)),
         Page(text="clock", part=COMPARED, is_shown=lambda version: version.pairs),
-        Page(text="foreign", part=COMPARED, is_shown=lambda version: version.foreign),
     ),
     series_parts=(SeriesPart(after="Remarks on the rounds", title="What others published", shown=_published),),
 )

@@ -28,8 +28,6 @@ HOW_TO_READ: Final = (
 def opening(version: Version) -> Html:
     """What was measured when and on what, then the answer, with the worst curve of this version and older ones."""
     records = completed(version)
-    if not records:
-        return paragraph("Nothing here was measured by labscale.")
     kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
     above = Html(markup=f'<p class="kicker">{html.escape(kicker)}</p>', text=kicker)
     worst = worst_curve({each.name: each.lines for each in (version, *version.older)})

@@ -12,7 +12,6 @@ from reports.display.contributors import byline
 from reports.display.html import (
     Displayed,
     Html,
-    bullets,
     heading,
     link,
     paragraph,
@@ -31,17 +30,9 @@ from suite.schema.record import Outcome
 
 def opening(version: Version) -> Html:
     """How many cases of what, on what, and what became of them; of each of several sets below its own title."""
-    if not version.scaling:
-        text = "Nothing here was measured by labscale."
-    elif len(version.scaling) == 1:
-        text = _measured(version.scaling[0], is_named=version.must_name_sets)
-    else:
-        text = _all_measured(version)
-    parts: list[Displayed] = [paragraph(text)]
-    if version.foreign:
-        sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
-        parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))
-    return together(parts)
+    if len(version.scaling) == 1:
+        return paragraph(_measured(version.scaling[0], is_named=version.must_name_sets))
+    return paragraph(_all_measured(version))
 
 
 def _all_measured(version: Version) -> str:

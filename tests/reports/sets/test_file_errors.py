@@ -9,11 +9,10 @@ import pytest
 from reports.site import build, publish
 from reports.topics.data import export
 from reports.topics.history import command as compare_command
-from reports.topics.others import import_command
 from reports.verification import command as verify
 from reports.verification.hashes import write_hashes
 from suite import __main__ as suite_command
-from suite.errors import CampaignError, ForeignResultError, ReportError, StoreError, UsageError, WorkerEnvironmentError
+from suite.errors import CampaignError, ReportError, StoreError, UsageError, WorkerEnvironmentError
 from tests.fixtures.results.generated_results import smoke_results, write_results
 from tests.fixtures.stand_ins.denied_folders import deny
 
@@ -78,7 +77,6 @@ def test_a_folder_of_somebody_else_is_named_by_what_would_write_there(
     (tmp_path / "mine").mkdir()
     deny(monkeypatch, tmp_path / "mine")
     out = str(tmp_path / name)
-    bundle = str(Path(__file__).parents[2] / "golden" / "isaaclab_1.4" / "upstream-seed42.json")
     for program, arguments, code, said in (
         (
             suite_command.main,
@@ -87,7 +85,6 @@ def test_a_folder_of_somebody_else_is_named_by_what_would_write_there(
             f"The results folder {out} cannot be read",
         ),
         (suite_command.main, ["store", out], StoreError.exit_code, f"{out} cannot be read"),
-        (import_command.main, [bundle, "--out", out], ForeignResultError.exit_code, f"{out} cannot be written"),
     ):
         assert program(arguments) == code
         assert capsys.readouterr().err.startswith(f"{said}: Permission denied. ")

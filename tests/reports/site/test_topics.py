@@ -69,7 +69,7 @@ def test_without_its_folder_and_line_a_topic_is_gone_and_nothing_else(
 
 def test_the_session_of_a_deleted_topic_says_which_there_are(tmp_path: Path) -> None:
     sessions = {session: topic for topic, commands in TOPICS.items() for session in commands}
-    assert len(sessions) > 3
+    assert len(sessions) > 2
     copy_without(sorted(set(sessions.values())), tmp_path)
     with (tmp_path / "noxfile.py").open("a") as noxfile:
         noxfile.write("\n\ninstall = lambda *_: None\n")

@@ -11,7 +11,6 @@ from reports.site import build, publish
 from reports.submit import command as submit
 from reports.topics.data import export
 from reports.topics.history import command as compare_command
-from reports.topics.others import import_command
 from reports.topics.tuning import learning_references
 from reports.verification import command as verify
 from suite import __main__ as suite_command
@@ -25,7 +24,6 @@ SESSIONS: dict[str, Main] = {
     "report": build.main,
     "publish": publish.main,
     "export": export.main,
-    "import": import_command.main,
     "verify": verify.main,
     "submit": submit.main,
     "accept": accept.main,
@@ -49,7 +47,6 @@ def test_a_wrong_option_ends_as_the_readme_says(session: str, capsys: pytest.Cap
     """argparse ends with 2, which of ``compare`` means cases that cannot be compared."""
     valid = {
         "export": ["a", "--format", "csv"],
-        "import": ["a", "--out", "b"],
         "compare": ["a", "b"],
         "report": ["a"],
         "submit": ["a"],

@@ -11,9 +11,7 @@ import pytest
 from reports.analysis.rows import CaseRow
 from reports.sets.version import read_version
 from reports.topics.data import export
-from reports.topics.others import import_command
 from suite.errors import ReportError, StoreError, UsageError
-from suite.files.paths import ROOT
 from tests.fixtures.results.committed_results import RESULTS
 from tests.fixtures.results.generated_results import full_results, make_case, make_result, write_results
 
@@ -118,14 +116,6 @@ def test_a_reframe_test_of_cases_that_its_matrix_lacks_is_refused(
     assert "--matrix smoke: only with --format reframe, got --format csv" in capsys.readouterr().err
     assert 'MATRIX = "smoke"' in text
     assert '"gpus": 0' in text
-
-
-def test_imported_results_alone_are_not_exported_as_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bundle = ROOT / "tests" / "golden" / "isaaclab_1.4" / "upstream-seed42.json"
-    assert import_command.main([str(bundle), "--out", str(tmp_path / "set")]) == 0
-    for name in export.FORMATS:
-        assert export.main([str(tmp_path / "set"), "--format", name]) == ReportError.exit_code
-    assert "holds imported results only" in capsys.readouterr().err
 
 
 def test_several_versions_are_no_set(capsys: pytest.CaptureFixture[str]) -> None:

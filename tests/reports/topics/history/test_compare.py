@@ -9,9 +9,7 @@ import pytest
 
 from reports.topics.history.command import main
 from reports.topics.history.comparison import CaseComparison, Comparison, compare
-from reports.topics.others import import_command
 from suite.errors import ReportError, StoreError, UsageError
-from suite.files.paths import ROOT
 from suite.schema.record import CaseResult, Outcome, RunRecord
 from suite.statistics.aa_noise import noise_budget, twin_pairs
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result, write_results
@@ -305,14 +303,3 @@ def test_a_file_needs_a_format(before: str, tmp_path: Path, capsys: pytest.Captu
     assert not out.exists()
     assert main([before, before, "--markdown", "--out", str(out)]) == 0
     assert out.read_text(encoding="utf-8")
-
-
-def test_imported_results_are_not_called_corrupt(
-    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bundle = ROOT / "tests" / "golden" / "isaaclab_1.4" / "upstream-seed42.json"
-    assert import_command.main([str(bundle), "--out", str(tmp_path / "imported")]) == 0
-    assert main([before, str(tmp_path / "imported")]) == StoreError.exit_code
-    said = capsys.readouterr().err
-    assert said.startswith(f"{tmp_path / 'imported'} contains imported results only")
-    assert "Move the file away" not in said

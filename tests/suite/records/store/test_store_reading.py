@@ -13,7 +13,6 @@ from reports.topics.data import export
 from reports.topics.history import command as compare_command
 from suite.errors import StoreError
 from suite.records import store
-from suite.records.folders import BUNDLES
 from suite.schema.record import CheckResult
 from suite.statistics import reduce
 from tests.fixtures.results.stored_rounds import ENVIRONMENT, written
@@ -157,14 +156,6 @@ def test_sets_below_a_folder_are_named_and_none_is_called_corrupt(tmp_path: Path
         golden_copy(tmp_path / "version" / f"set-{number}" / "cases" / "a.json")
     with pytest.raises(StoreError, match=r"there are set-0, set-1, set-2, set-3, set-4 and 2 more\."):
         store.load_results(tmp_path / "version")
-
-
-def test_imported_results_are_sound_and_no_cases(tmp_path: Path) -> None:
-    bundles = tmp_path / "sets" / "imported" / BUNDLES
-    golden_copy(bundles / "seed42.json")
-    for folder in (bundles, bundles.parent, bundles.parent.parent):
-        with pytest.raises(StoreError, match=rf"^{folder} contains imported results only, .*Name a folder"):
-            store.load_results(folder)
 
 
 def campaign_without_cases(root: Path) -> None:

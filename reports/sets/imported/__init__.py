@@ -1,1 +1,0 @@
-"""Results of Isaac Lab's own benchmark, read and checked."""
