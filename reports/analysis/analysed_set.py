@@ -26,8 +26,6 @@ class Campaign:
     name: str = ""  # of its folder; empty where there is but one
     title: str = ""
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
-    packing: CaseResult | None = None  # the interference test's own rounds
-    beside: tuple[CaseResult, ...] = ()  # rounds that ran beside those, and do not count
     upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
     is_contributed: bool = False  # somebody else's; the title says whose
     fastest_probe_s: Mapping[Host, float] = field(default_factory=dict)  # by host, of the whole campaign
@@ -42,8 +40,6 @@ class Campaign:
         name: str = "",
         title: str = "",
         twins: Sequence[CaseResult] = (),
-        packing: CaseResult | None = None,
-        beside: Sequence[CaseResult] = (),
         upstream_wall_s: Mapping[str, float] | None = None,
         is_contributed: bool = False,
     ) -> "Campaign":
@@ -53,12 +49,10 @@ class Campaign:
             name=name,
             title=title,
             twins=tuple(twins),
-            packing=packing,
-            beside=tuple(beside),
             upstream_wall_s=upstream_wall_s or {},
             is_contributed=is_contributed,
         )
-        everything = (*campaign.results, *campaign.overhead)
+        everything = campaign.with_twins
         fastest_s = fastest_probes_s([record for result in everything for record in result.completed])
         return replace(campaign, fastest_probe_s=fastest_s)
 
@@ -94,14 +88,9 @@ class Campaign:
         return "; ".join(dict.fromkeys(map(name_of, by_label.values()))) or "nothing yet"
 
     @property
-    def overhead(self) -> tuple[CaseResult, ...]:
-        """What was measured of the host: A/A twins, the interference test. It costs, and is no case of its own."""
-        return (*self.twins, *((self.packing,) if self.packing else ()), *self.beside)
-
-    @property
     def failures(self) -> tuple[Failure, ...]:
-        """Rounds that did not complete, of A/A twins and of the interference test too."""
-        return tuple(failure for result in (*self.results, *self.overhead) for failure in failures_of(result))
+        """Rounds that did not complete, of A/A twins too."""
+        return tuple(failure for result in self.with_twins for failure in failures_of(result))
 
     @property
     def with_twins(self) -> tuple[CaseResult, ...]:
@@ -109,7 +98,7 @@ class Campaign:
 
     @property
     def cost(self) -> Cost | None:
-        return cost(self.results, overhead=self.overhead, upstream_wall_s=self.upstream_wall_s)
+        return cost(self.results, twins=self.twins, upstream_wall_s=self.upstream_wall_s)
 
     @property
     def learning_curves(self) -> tuple[CurvePoint, ...]:
@@ -127,7 +116,7 @@ class Campaign:
     @property
     def slowed_cores(self) -> SlowedCores | None:
         """What slowed cores did to its GPU cases; None where nothing is worth saying, or known."""
-        return slowed_cores((*self.results, *self.overhead), self.fastest_probe_s)
+        return slowed_cores(self.with_twins, self.fastest_probe_s)
 
     @property
     def is_training(self) -> bool:
@@ -177,8 +166,6 @@ class Campaign:
             results=results,
             rows=tuple(row for row in self.rows if row.case_id in kept),
             twins=tuple(filter(is_wanted, self.twins)),
-            packing=self.packing if self.packing and is_wanted(self.packing) else None,
-            beside=tuple(filter(is_wanted, self.beside)),
         )
 
 

@@ -2,7 +2,7 @@
 
 Two prices, because two people pay. *In use*: every round costs its wall time on the GPUs that it runs on, without the
 turns of others. *Host*: while any round runs, every GPU of its host is paid for, so cases side by side cost once. What
-labscale spent includes everything: failed rounds, A/A twins, the rounds of an interference test, controls. A point is a
+labscale spent includes everything: failed rounds, A/A twins, controls. A point is a
 case that was trained and has a completed round. The loop runs the same cases one after another on the same host, each
 as often as labscale completed it, and nothing else. One process of it takes what a process of upstream took beside ours
 (``bench --upstream``); where none did, it is assumed to take as long as ours.
@@ -62,10 +62,10 @@ class Cost:
 def cost(
     results: Sequence[CaseResult],
     *,
-    overhead: Sequence[CaseResult] = (),
+    twins: Sequence[CaseResult] = (),
     upstream_wall_s: Mapping[str, float] | None = None,
 ) -> Cost | None:
-    """``overhead``: A/A twins, an interference test; ``upstream_wall_s``: case id -> seconds of one process.
+    """``twins``: the repeats of baselines; ``upstream_wall_s``: case id -> seconds of one process.
 
     None without a point on GPUs. Raises ValueError for a record with a wall time and no start.
     """
@@ -77,9 +77,7 @@ def cost(
     if not published:
         return None
     known = upstream_wall_s or {}
-    ran = [
-        record for result in (*results, *overhead) if result.case.device == "cuda" for record in _timed(result.rounds)
-    ]
+    ran = [record for result in (*results, *twins) if result.case.device == "cuda" for record in _timed(result.rounds)]
     hosts = _hosts(ran)
     walls = [(result, known.get(result.case.case_id) or _median_wall_s(result)) for result in published]
     return Cost(

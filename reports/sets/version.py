@@ -22,10 +22,8 @@ from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
-from reports.sets import interference
 from reports.sets.concurrent_rounds import with_other_campaigns
 from reports.sets.env_checks import ENV_CHECKS, EnvCheckReport, read_env_checks
-from reports.sets.interference import Interference
 from reports.sets.manifest import Contributor, Entry, Role, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
@@ -50,7 +48,6 @@ class ResultSet:
     pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
     twin_pairs: tuple[TwinPair, ...] = ()  # cases and their A/A twins
     copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
-    packing: Interference | None = None  # whether cases may run side by side; None when nobody asked
     contributor: Contributor | None = None  # None: the project's own
     videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
 
@@ -270,7 +267,6 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
     """``is_alone``: the folder is the whole report, which has no manifest."""
     name, title = ("", "") if is_alone else (entry.folder, entry.full_title)
     pairs = read_pairs(folder / "upstream.json")
-    of_test = _of_interference_test(folder / interference.FOLDER)
     results = load_results(folder)
     twins = load_results(folder / "a_a") if (folder / "a_a").is_dir() else ()
     campaign = Campaign.from_results(
@@ -278,8 +274,6 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         name=name,
         title=title,
         twins=twins,
-        packing=next((one for one in of_test if interference.is_probe(one.case)), None),
-        beside=[one for one in of_test if not interference.is_probe(one.case)],
         upstream_wall_s=_upstream_walls(pairs),
         is_contributed=entry.contributor is not None,
     )
@@ -292,15 +286,9 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         pairs=pairs,
         twin_pairs=twin_pairs((*results, *twins)),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
-        packing=interference.read(folder / interference.FILE),
         contributor=entry.contributor,
         videos=intact_videos(folder),
     )
-
-
-def _of_interference_test(folder: Path) -> Sequence[CaseResult]:
-    """Its own rounds, and those that ran beside them where that was then not allowed."""
-    return load_results(folder) if folder.is_dir() else ()
 
 
 def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from reports.verification.finding import Finding, differing
 from reports.verification.regular_file import read_bytes
-from reports.verification.samples.set_folder import PACKING, PLAN, case_paths
+from reports.verification.samples.set_folder import PLAN, case_paths
 from reports.verification.samples.stored_version import MANIFEST
 
 SUMS: Final = "SHA256SUMS"
@@ -26,7 +26,7 @@ def members(folder: Path) -> list[Path]:
     if is_version(folder):
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if path.parent != folder or path.name not in {SUMS, SIGNATURE}]
-    beside = [path for name in ("upstream.json", "noise.json", PACKING, PLAN) if (path := folder / name).is_file()]
+    beside = [path for name in ("upstream.json", "noise.json", PLAN) if (path := folder / name).is_file()]
     return [*case_paths(folder), *beside, *_of_videos(folder)]
 
 

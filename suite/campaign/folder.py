@@ -14,8 +14,7 @@ from typing import Final
 from suite.errors import CampaignError, StoreError
 from suite.files.input_file import open_at_once
 from suite.records import store
-from suite.records.folders import ALONE, CAMPAIGN_FILE, CASES, RAW, TWINS, json_files
-from suite.schema.case_suffixes import PROBE_SUFFIX
+from suite.records.folders import ALONE, CAMPAIGN_FILE, CASES, TWINS, json_files
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.turns_check import is_alone
@@ -101,11 +100,10 @@ def require_identity(root: Path) -> None:
     A campaign writes that file before its first round, so such results were published or copied in part.
 
     Raises:
-        CampaignError: there are such results, cases ran side by side here, or the folder is unreadable.
+        CampaignError: there are such results, or the folder is unreadable.
     """
     path = root / CAMPAIGN_FILE
     try:
-        _refuse_side_by_side(root)
         if path.exists() or (result := _result_of_bench(root)) is None:
             return
         if path.exists():  # checked again: a command that started meanwhile wrote both
@@ -120,16 +118,6 @@ def require_identity(root: Path) -> None:
         "options. They are a published set or a partial copy. They must not be mixed with others, and nothing was "
         f"written. Choose another folder with --out, or put their {CAMPAIGN_FILE} back to continue them."
     )
-
-
-def _refuse_side_by_side(root: Path) -> None:
-    if (root / "packing.json").exists() or next((root / RAW).glob(f"*/*{PROBE_SUFFIX}"), None):
-        raise CampaignError(
-            f"In {root} an earlier version of labscale ran cases side by side, or tested whether it may. This version "
-            "runs one round at a time, and must not mix its rounds with those. Choose another folder with --out. To "
-            "continue this one, or to store its finished rounds, use the version that began it: its commit is "
-            "suite_commit in the record.json of any round."
-        )
 
 
 def _result_of_bench(root: Path) -> Path | None:

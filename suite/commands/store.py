@@ -62,8 +62,7 @@ def store_finished(root: Path) -> list[CaseResult]:
     Raises:
         StoreError: a folder cannot be read, no round has ended, a record is in another's place, or a stored round is
             missing.
-        CampaignError: another process uses the folder, the folder names no campaign, or an earlier version of labscale
-            tested in it whether cases may run side by side.
+        CampaignError: another process uses the folder, or the folder names no campaign.
     """
     try:
         has_raw = (root / "raw").is_dir()

@@ -76,7 +76,6 @@ EXTRA = {
     "reports/topics/others/published.py": {"pydantic"},
     "reports/sets/manifest.py": {"pydantic"},
     "reports/submit/privacy.py": {"detect_secrets"},
-    "reports/sets/interference.py": {"pydantic"},
 }
 # Packages of suite, from the ground up: none imports from one above it.
 FLOORS = (

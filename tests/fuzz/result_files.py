@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,6 @@ from reports.accept import command as accept
 from reports.accept.judgement import judge
 from reports.accept.published import machines_of
 from reports.display import figure
-from reports.sets import interference
 from reports.sets import version as result_sets
 from reports.site.pages import page_sources
 from reports.topics.data import export
@@ -29,10 +28,8 @@ from reports.topics.history import command as compare_command
 from reports.verification import command as verify
 from reports.verification.hashes import write_hashes
 from suite.campaign.runs import upstream
-from suite.files.json_file import replace_json
 from suite.files.paths import ROOT
 from suite.records.store import load_results
-from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import CaseResult
 from suite.statistics import aa_noise as a_a
 from tests.fixtures.results.generated_results import (
@@ -161,7 +158,7 @@ def run_cells(page: str) -> None:
 
 
 def read_files_beside(rng: random.Random, folder: Path) -> None:
-    """A set with twins, the interference test and pairs, one file of which is not as it was written."""
+    """A set with twins and pairs, one file of which is not as it was written."""
     one, sound = folder / "set", folder / "sound"
     for where in (one, sound):
         for name, content in generated_set().items():
@@ -188,10 +185,6 @@ def write_set(folder: Path) -> None:
     write_results(results[:2], folder)
     write_below(folder / "a_a", results[2])
     a_a.write_noise(a_a.twin_pairs(results), folder / "noise.json")
-    probe = replace(alone, case_id=alone.case_id + PROBE_SUFFIX)
-    test = make_result(probe, *([0.5] * len(interference.ORDER)))
-    write_below(folder / interference.FOLDER, test)
-    replace_json(asdict(interference.judged(test.rounds)), folder / interference.FILE)
     beside = upstream.Pair(case_id=alone.case_id, round=0, ours_s=0.5, theirs_s=0.5, theirs_wall_s=60.0, library_s=None)
     upstream.write_pairs([beside], folder / "upstream.json")
     write_hashes(folder)

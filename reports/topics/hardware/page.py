@@ -22,7 +22,6 @@ from reports.display.html import (
     ratio,
     together,
 )
-from reports.display.per_set import under_titles
 from reports.display.topic import has_speeds
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
@@ -188,22 +187,6 @@ def _what_that_shows(both: Closer) -> str:
     if both.by_chance > CHANCE:
         return f"So many come closer by chance with a probability of {both.by_chance:.0%}: that shows nothing."
     return "So full core speed brings machines closer."
-
-
-def side_by_side(version: Version) -> Html:
-    """Every verdict on whether cases may run side by side, with the rounds that it was found from."""
-    asked = [one for one in version.sets if one.packing]
-    if not asked:
-        return paragraph("No campaign here asked.")
-    return under_titles(asked, _verdict_on_neighbours, are_named=version.must_name_all_sets)
-
-
-def _verdict_on_neighbours(one: ResultSet) -> Html:
-    said = paragraph(str(one.packing))
-    if one.campaign.packing is None:
-        return said
-    label = f"Rounds of the interference test, {one.title or 'this campaign'}"
-    return together([said, machine_tables.interference_rounds(one.campaign.packing, label=label)])
 
 
 def cost(version: Version) -> Html:

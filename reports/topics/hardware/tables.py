@@ -6,13 +6,11 @@ from datetime import UTC, datetime
 
 from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of
 from reports.analysis.machines import Machine
-from reports.analysis.time_split import core_probe_us
 from reports.display.html import MISSING, Cell, Html, count, html_table, machine_cell, paragraph, seconds, together
 from reports.topics.hardware.env_check import by_verdict, worth_showing
 from reports.topics.hardware.full_core_speed import SharedCase
 from suite.files.wording import counted
-from suite.schema.record import Case, CaseResult, CheckResult
-from suite.statistics.reduce import round_time_s
+from suite.schema.record import Case, CheckResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,18 +133,6 @@ def core_speed_table(found: Sequence[SharedCase], names: Mapping[str, str], *, l
         for machine in one.machines
     )
     return html_table(headings, rows, label=label, num_text_columns=2)
-
-
-def interference_rounds(test: CaseResult, *, label: str) -> Html:
-    """What the rounds of an interference test took, in the order in which they ran."""
-    return html_table(
-        ["Round", "Others beside it", "Iteration time in s", "Core probe in µs"],
-        (
-            [str(record.round), count(record.neighbours), f"{round_time_s(record):.4f}", count(core_probe_us(record))]
-            for record in test.completed
-        ),
-        label=label,
-    )
 
 
 def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: str) -> Html:

@@ -52,14 +52,12 @@ def _measured(one: ResultSet, *, is_named: bool) -> str:
 
 
 def _rounds(campaign: Campaign) -> str:
-    """Outcomes of the cases, and apart from them those of repeat measurements and interference tests."""
+    """Outcomes of the cases, and apart from them those of repeat measurements."""
     completed = counted(sum(row.rounds_completed for row in campaign.rows), "round")
     of_cases = Counter(failure.outcome for row in campaign.rows for failure in row.failures)
     beside = Counter(failure.outcome for failure in campaign.failures) - of_cases
     said = ", ".join([f"{completed} completed", *_by_outcome(of_cases)])
-    return said + (
-        f"; also, in repeat measurements or interference tests, {', '.join(_by_outcome(beside))}" if beside else ""
-    )
+    return said + (f"; also, in repeat measurements, {', '.join(_by_outcome(beside))}" if beside else "")
 
 
 def _by_outcome(failed: Mapping[Outcome, int]) -> list[str]:

@@ -33,7 +33,7 @@ class Limits:
     with_official_assets: int
     on_several_nodes: int
     emulated: int  # of these
-    failed: int  # runs that did not complete, of repeats and of interference tests too
+    failed: int  # runs that did not complete, of repeats too
 
 
 def limits(version: Version) -> Limits:

@@ -18,7 +18,7 @@ from reports.verification.samples.set_folder import StoredSet
 
 
 def fastest_probes(one: StoredSet) -> dict[Host, float]:
-    """Return the fastest probe of each host of a set, twins and the interference test included, copies not."""
+    """Return the fastest probe of each host of a set, twins included, copies not."""
     return core_probes.fastest_s([record for stored in one.without_copies for record in stored.completed])
 
 

@@ -17,7 +17,6 @@ CASES: Final = "cases"
 TWINS: Final = "a_a"
 ALONE: Final = "alone"  # copies of cases in turns
 ALONE_SUFFIX: Final = "-alone"
-INTERFERENCE: Final = "interference"
 TWIN_SUFFIX: Final = "-aa"
 COLD_SUFFIX: Final = "-cold"
 # What a case id says of its case: <series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc>[-<variant>]
@@ -153,10 +152,8 @@ def _check_benchmark(stored: StoredCase, benchmark: Json, case: Json) -> Iterato
 def _check_name(stored: StoredCase) -> Iterator[Finding]:
     """Check the file's place against the case id, and the case id against the case."""
     where, case, case_id = stored.where, stored.case, stored.case_id
-    of_test = case_id.endswith(("-packing", "-beside"))
     kinds = {TWIN_SUFFIX: TWINS, ALONE_SUFFIX: ALONE}
     folder = next((kind for suffix, kind in kinds.items() if case_id.endswith(suffix)), CASES)
-    folder = INTERFERENCE if of_test else folder
     wanted = f"{folder}/{case_id}.json"
     if not f"/{where}".endswith(f"/{wanted}"):
         yield Finding(where=where, what="the file's name", got=where, expected=wanted, next_step="Rename the file.")

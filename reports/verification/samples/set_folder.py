@@ -13,7 +13,6 @@ from reports.verification.samples.case_file import (
     ALONE,
     ALONE_SUFFIX,
     CASES,
-    INTERFERENCE,
     TWIN_SUFFIX,
     TWINS,
     StoredCase,
@@ -23,14 +22,11 @@ from reports.verification.samples.said_precision import check_said_precision
 from reports.verification.samples.shape import json_files, read_json
 
 PLAN: Final = "plan.json"
-PACKING: Final = "packing.json"
 _TAKE_ANEW: Final = "Take the file anew from the campaign's folder."
 _ASKED: Final = "as many rounds as were asked for"
-_ORDER: Final = (False, True, True, False) * 3  # the interference test: whether a round ran beside others
 # How a sentence on why a case ended states its number of rounds.
 _ROUNDS: Final = re.compile(r"(?:the budget of |all of its )?(\d+) rounds? (?:were|had ended|have ended|is spent)")
 _BEFORE: Final = {"before its second round": 1, "before its third round": 2}
-_PERCENT: Final = re.compile(r"[+-]?\d+\.\d%")
 _OF_SET: Final = re.compile(r"after (\d+) of \d+ rounds")
 
 
@@ -50,7 +46,7 @@ class StoredSet:
 
     @property
     def of_report(self) -> list[StoredCase]:
-        """The cases that are published: neither twins nor the interference test."""
+        """The cases that are published: no twins."""
         return [stored for stored in self.cases if f"/{stored.where}".endswith(f"/{CASES}/{stored.case_id}.json")]
 
     @property
@@ -84,7 +80,7 @@ class StoredSet:
 
 
 def case_paths(folder: Path) -> list[Path]:
-    return sorted(path for name in (CASES, TWINS, ALONE, INTERFERENCE) for path in json_files(folder / name))
+    return sorted(path for name in (CASES, TWINS, ALONE) for path in json_files(folder / name))
 
 
 def read_set(folder: Path, *, root: Path) -> StoredSet:
@@ -103,7 +99,6 @@ def read_set(folder: Path, *, root: Path) -> StoredSet:
     beside: dict[str, Callable[[str, Any, Sequence[StoredCase]], Iterator[Finding]]] = {
         "noise.json": _check_noise,
         "upstream.json": _check_pairs,
-        PACKING: _check_packing,
         PLAN: _check_plan,
     }
     for name, check in beside.items():
@@ -206,52 +201,12 @@ def _library_s(stored: StoredCase, samples: Json, iterations: Sequence[int]) -> 
     return formulas.median(times_s) if times_s else None
 
 
-def _check_packing(where: str, stored: Any, cases: Sequence[StoredCase]) -> Iterator[Finding]:
-    """Check the verdict of an interference test against the test's own rounds."""
-    if stored["case_id"] is None:
-        return
-    tests = [one for one in cases if one.case_id.endswith("-packing")]
-    rounds = sorted(tests[0].completed, key=lambda record: record["round"]) if tests else []
-    if len(rounds) not in {len(_ORDER), len(_ORDER) // 2}:
-        what, expected = f"rounds of the test in {INTERFERENCE}", str(len(_ORDER))
-        yield Finding(where=where, what=what, got=str(len(rounds)), expected=expected, next_step=_TAKE_ANEW)
-        return
-    kinds = list(zip(rounds, _ORDER[: len(rounds)], strict=True))
-    alone_s, beside_s = (
-        [tests[0].times_s[record["round"]] for record, is_beside in kinds if is_beside is kind]
-        for kind in (False, True)
-    )
-    changes = [beside / alone - 1 for alone, beside in zip(alone_s, beside_s, strict=True)]
-    difference = formulas.median(changes)
-    span = [min(changes), max(changes)] if len(rounds) == len(_ORDER) else None  # of six: 97 %; of three: none
-    budget = formulas.apart(formulas.median(alone_s[1::2]) / formulas.median(alone_s[::2]) - 1)
-    tolerance = max(budget, 0.01)
-    is_shift = span is not None and not span[0] <= 0 <= span[1] and abs(difference) > 0.01  # noqa: PLR2004 - 1 %
-    expected_values = {
-        "packed": abs(difference) <= tolerance and not is_shift,
-        "case_id": tests[0].case_id.removesuffix("-packing"),
-        "alone_s": alone_s,
-        "beside_s": beside_s,
-        "neighbours": [record.get("neighbours") or 0 for record, is_beside in kinds if is_beside],
-        "difference": difference,
-        "interval": span,
-        "noise_budget": budget,
-        "tolerance": tolerance,
-    }
-    for name, value in expected_values.items():
-        yield from differing(where, f".{name}", stored[name], value, next_step=_TAKE_ANEW)
-    signed = [f"{value:+.1%}" for value in (difference, *(span or ()))]
-    said = _PERCENT.findall(stored["reason"])  # the page shows this sentence
-    wanted = [*signed, f"{tolerance:.1%}", f"{budget:.1%}"]
-    yield from differing(where, ".reason: its percentages", said, wanted, next_step=_TAKE_ANEW)
-
-
 # --- completeness ---
 
 
 def _check_plan(where: str, plan: Any, cases: Sequence[StoredCase]) -> Iterator[Finding]:
     """Check cases and rounds against ``{"cases": {case_id: rounds}, "missing": {case_id: why}}``."""
-    stored = {one.case_id: one for one in cases if not one.case_id.endswith(("-packing", "-beside"))}
+    stored = {one.case_id: one for one in cases}
     missing = plan.get("missing", {})
     for case_id, rounds in sorted(plan["cases"].items()):
         one = stored.get(case_id)
@@ -288,7 +243,7 @@ def _check_ends(where: str, cases: Sequence[StoredCase]) -> Iterator[Finding]:
         got = f"missing in {len(silent)} of {counted(len(cases), 'case')}"
         what, expected = "the reason why no further round ran", "given in each (ended_because)"
         yield Finding(where=where, what=what, got=got, expected=expected, next_step=OR_LIST)
-    total = sum(len(one.rounds) for one in cases if not one.where.rpartition(f"{INTERFERENCE}/")[1])
+    total = sum(len(one.rounds) for one in cases)
     for one in cases:
         said, why = None, one.ended_because or ""
         if match := _OF_SET.search(why):

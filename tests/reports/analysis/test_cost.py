@@ -70,7 +70,7 @@ def test_twins_controls_and_failures_cost_and_are_no_points() -> None:
         CaseResult(case=control, rounds=(at(control, 0, 20.0, minutes=5.0),)),
     ]
     twins = [CaseResult(case=replace(ONE, case_id="t/1-aa"), rounds=(at(ONE, 0, 30.0, minutes=7.0),))]
-    found = cost(results, overhead=twins)
+    found = cost(results, twins=twins)
     assert found is not None
     assert (found.points, found.spent.in_use, found.loop.in_use) == (1, 2 + 3 + 5 + 7, 2)
     assert found.spent.host == 4 * (2 + 3 + 5 + 7)
@@ -96,7 +96,7 @@ def test_waiting_between_two_commands_costs_nothing() -> None:
 def test_rounds_in_turns_pay_for_their_own_turns_only() -> None:
     version = read_version(RESULTS.parent / "2026.12", name="2026.12")
     (one,) = (one for one in version.sets if one.folder.name == "h200-x2")
-    found = cost(one.campaign.results, overhead=one.campaign.twins)
+    found = cost(one.campaign.results, twins=one.campaign.twins)
     assert found is not None
     runs = [record for each in (*one.campaign.results, *one.campaign.twins) for record in each.completed]
     walls_min = sum((record.wall_time_s or 0.0) * record.case.world_size for record in runs) / 60
@@ -119,19 +119,16 @@ def test_the_table_has_both_prices_per_point() -> None:
     assert "for 0 of 4 points" in assumed
 
 
-def test_a_page_reads_twins_interference_tests_and_times_of_upstream_beside_the_cases(tmp_path: Path) -> None:
+def test_a_page_reads_twins_and_times_of_upstream_beside_the_cases(tmp_path: Path) -> None:
     write_results(SIDE_BY_SIDE, tmp_path)
     twin = replace(ONE, case_id="t/1-aa")
     write_results([CaseResult(case=twin, rounds=(at(twin, 0, 9.0),))], tmp_path / "x")
     (tmp_path / "x" / "cases").rename(tmp_path / "a_a")
-    probe = replace(ONE, case_id="t/1-packing")
-    write_results([CaseResult(case=probe, rounds=(at(probe, 0, 19.0, minutes=4.0),))], tmp_path / "x")
-    (tmp_path / "x" / "cases").rename(tmp_path / "interference")
     pair = {"case_id": ONE.case_id, "round": 0, "ours_s": 1.0, "theirs_s": 1.0, "library_s": None}
     pairs = [{**pair, "theirs_wall_s": wall_s} for wall_s in (90.0, None, 150.0)]
     (tmp_path / "upstream.json").write_text(json.dumps(pairs), encoding="utf-8")
     for folder in (tmp_path, tmp_path / "cases"):
         found = read_version(folder, name="").sets[0].campaign.cost
         assert found is not None
-        assert (found.measured_points, found.spent.in_use) == (1, 11)
+        assert (found.measured_points, found.spent.in_use) == (1, 7)
         assert found.loop.in_use == 2 * 2 * 1 + 2 * 1 * 2  # the median of what is known

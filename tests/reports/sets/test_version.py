@@ -280,7 +280,7 @@ def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
         tmp_path / "set" / "a_a",
     )
     version = read_version(tmp_path, name="v")
-    said = "2 rounds completed; also, in repeat measurements or interference tests, 1 invalid."
+    said = "2 rounds completed; also, in repeat measurements, 1 invalid."
     assert said in summary.opening(version).text  # not of the rounds that are counted before
     for shown in (limits.failures(version), series.remarks(version.series("cartpole-strong"))):
         assert "-aa\t0\tinvalid\tit learned less" in shown.text

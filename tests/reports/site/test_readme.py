@@ -117,7 +117,7 @@ def clock_differences() -> tuple[list[float], list[float], list[float]]:
     first: list[float] = []
     without = set()
     sets = [path.parent for path in sorted(RESULTS.parent.glob("*/*/SHA256SUMS"))]
-    folders = [folder for one in sets for folder in (one, one / "a_a", one / "interference") if folder.is_dir()]
+    folders = [folder for one in sets for folder in (one, one / "a_a") if folder.is_dir()]
     results = [result for folder in folders for result in load_results(folder) if result.case.workload == "train"]
     for record in (record for result in results for record in result.completed):
         counted = counted_iterations(record)

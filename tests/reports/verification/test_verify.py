@@ -174,7 +174,7 @@ def test_a_torn_file_is_named(folder: Path) -> None:
     assert said.endswith(RESTORE)
 
 
-@pytest.mark.parametrize("name", ["noise.json", "upstream.json", "packing.json", "plan.json"])
+@pytest.mark.parametrize("name", ["noise.json", "upstream.json", "plan.json"])
 @pytest.mark.parametrize("text", ["{", "\xff", "1", "[1]", '{"a": 1}', '[{"case_id": 1}]', '{"pairs": [1]}'])
 def test_a_file_beside_the_cases_that_nobody_wrote_so_is_named(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text, encoding="latin-1")
@@ -220,21 +220,6 @@ def test_damage_in_a_pair_is_named(with_pairs: Path, change: Damage, what: str) 
     (finding,) = findings(with_pairs)
     assert finding.where == "upstream.json"
     assert what in finding.what
-
-
-def test_the_verdict_of_an_interference_test_follows_from_its_rounds(tmp_path: Path) -> None:
-    folder = copy_without_hashes(VERSION / "h200-x2-envs", tmp_path / "set")
-    assert findings(folder) == []
-    damage(folder / "packing.json", lambda d: d.update(difference=0.001, packed=False))
-    assert [(one.where, one.what) for one in findings(folder)] == [
-        ("packing.json", ".packed"),
-        ("packing.json", ".difference"),
-    ]
-    damage(folder / "packing.json", lambda d: d.update(reason=d["reason"].replace("+2.0%", "+1.0%")))
-    assert [one.what for one in findings(folder)][2:] == [".reason: its percentages[0]"]
-    (test,) = (folder / "interference").rglob("*.json")
-    test.unlink()
-    assert [one.got for one in findings(folder)] == ["0"]
 
 
 # --- what it prints ---

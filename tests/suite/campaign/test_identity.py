@@ -186,19 +186,6 @@ def test_the_rule_in_the_file_is_that_of_the_last_command(
         assert rule_of(read(tmp_path / "campaign.json")) == replace(now.rule, max_rounds=now.rule.most_rounds)
 
 
-def test_a_folder_in_which_cases_ran_side_by_side_is_refused(tmp_path: Path, environment: Environment) -> None:
-    smoke = planned(environment, SMOKE, out=tmp_path)
-    with opened(tmp_path, identity(smoke)):
-        pass
-    refuse_other_options(smoke)
-    (tmp_path / "packing.json").write_text("{}")
-    said = r"an earlier version of labscale ran cases side by side.*Choose another folder with --out"
-    with pytest.raises(CampaignError, match=said):
-        refuse_other_options(smoke)
-    with pytest.raises(CampaignError, match=said), opened(tmp_path, identity(smoke)):
-        pass
-
-
 @pytest.mark.parametrize(
     ("device", "change", "refused"),
     [

@@ -17,7 +17,6 @@ from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
 from suite.replay.session import Draft, replay
-from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.stored_rounds import stored_round
@@ -131,22 +130,6 @@ def test_stored_rounds_are_never_taken_away(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"has 2 rounds, but .*/r1/record\.json is missing\. Put OUT/raw back"):
         store_finished(tmp_path)
     assert path.read_bytes() == first
-
-
-def test_a_campaign_that_ran_cases_side_by_side_is_refused(tmp_path: Path) -> None:
-    write_round(tmp_path, ANT, 0)
-    write_identity(tmp_path)
-    probe = write_round(tmp_path, replace(ANT, case_id=f"{ANT.case_id}{PROBE_SUFFIX}"), 0)
-    said = r"an earlier version of labscale ran cases side by side.*use the version that began it"
-    with pytest.raises(CampaignError, match=said):
-        store_finished(tmp_path)
-    shutil.rmtree(probe.parents[1])
-    (tmp_path / "packing.json").write_text("{}")
-    with pytest.raises(CampaignError, match=said):
-        store_finished(tmp_path)
-    assert not (tmp_path / "cases").exists()
-    (tmp_path / "packing.json").unlink()
-    assert len(store_finished(tmp_path)) == 1
 
 
 def test_nothing_to_store_is_said(tmp_path: Path) -> None:

@@ -136,10 +136,10 @@ def test_values_of_an_override(tmp_path: Path, catalog: Catalog, value: str) -> 
         ),
         (
             "iterations = 5",
-            'iterations = 5\ndivision = "open"\nvariant = "no-packing"',
+            'iterations = 5\ndivision = "open"\nvariant = "no-alone"',
             15,
             "series[0].variant",
-            "got 'no-packing', the end of case ids that labscale adds itself",
+            "got 'no-alone', the end of case ids that labscale adds itself",
         ),
         (
             "iterations = 5",
