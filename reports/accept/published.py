@@ -128,11 +128,11 @@ def _identity(record: RunRecord) -> Hashable:
 def _runs(versions: Iterable[Version]) -> Iterator[tuple[ResultSet, RunRecord]]:
     for version in versions:
         for one in version.sets:
-            if one.role == "archive":
+            if one.role == "archive" or one.shared_machine != "no":
                 continue
-            for result in measured_for_speed(version.beside_others[one.name]):
+            for result in measured_for_speed(one.campaign.results):
                 for record in result.completed:
-                    if record.case.device == "cuda" and record.environment.gpus and record.neighbours == 0:
+                    if record.case.device == "cuda" and record.environment.gpus:
                         yield one, record
 
 

@@ -18,6 +18,8 @@ MANIFEST: Final = "report.toml"
 # learning: was made to see what a seed learns, and is shown there. archive: lacks evidence that other sets have, so its
 # figures are shown on a page of their own that says what is missing.
 type Role = Literal["scaling", "clock", "turns", "learning", "archive"]
+# Whether other runs used the machine at the same time: such times say nothing of how fast the machine is.
+type SharedMachine = Literal["no", "yes", "unknown"]
 type _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -36,6 +38,7 @@ class Entry(TomlTable):
     folder: _Text
     title: _Text | None = None
     role: Role = "scaling"
+    shared_machine: SharedMachine = "no"
     contributed_by: _Text | None = None
     link: Annotated[str, Field(pattern=r"^https://\S+$")] | None = None
     citation: _Text | None = None

@@ -22,9 +22,8 @@ from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
-from reports.sets.concurrent_rounds import with_other_campaigns
 from reports.sets.env_checks import ENV_CHECKS, EnvCheckReport, read_env_checks
-from reports.sets.manifest import Contributor, Entry, Role, read_manifest
+from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
 from suite.records.folders import ALONE
@@ -49,6 +48,7 @@ class ResultSet:
     twin_pairs: tuple[TwinPair, ...] = ()  # cases and their A/A twins
     copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
     contributor: Contributor | None = None  # None: the project's own
+    shared_machine: SharedMachine = "no"
     videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
 
     @cached_property
@@ -172,19 +172,6 @@ class Version:
         return tuple(result for one in self.sets if one.role == "learning" for result in one.campaign.results)
 
     @cached_property
-    def beside_others(self) -> Mapping[str, tuple[CaseResult, ...]]:
-        """The results of every set by its name; their neighbours are those of other sets of the same people too.
-
-        Labels of hosts are whoever's measured, so another's host of the same label is another host.
-        """
-        found: dict[str, tuple[CaseResult, ...]] = {}
-        for who in dict.fromkeys(one.contributor for one in self.sets):
-            theirs = [one for one in self.sets if one.contributor == who]
-            with_others = with_other_campaigns([one.campaign.results for one in theirs])
-            found |= {one.name: results for one, results in zip(theirs, with_others, strict=True)}
-        return found
-
-    @cached_property
     def machines(self) -> tuple[Machine, ...]:
         """Every machine that a run was on, the one that ran first first."""
         return machines(_found(one, place) for one in self.sets for place in one.campaign.places)
@@ -287,6 +274,7 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         twin_pairs=twin_pairs((*results, *twins)),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         contributor=entry.contributor,
+        shared_machine=entry.shared_machine,
         videos=intact_videos(folder),
     )
 

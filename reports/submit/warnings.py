@@ -9,7 +9,6 @@ from typing import Final
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.rows import rounds_settled
 from reports.analysis.time_split import Inside, Values
-from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.submit.source import Source
 from suite.files.wording import are, counted
 from suite.statistics.round_flags import MATTERS, OTHERS_PERCENT
@@ -60,8 +59,6 @@ def _of_gpus(source: Source) -> Iterator[str]:
     if not all(checks):
         number = sum(not each for each in checks)
         yield f"Whether other processes were on the GPUs is not known of {counted(number, 'run')}."
-    if any(record.neighbours for record in source.begun):
-        yield neighbours_sentence(source.begun)
 
 
 def _of_runs(source: Source) -> Iterator[str]:

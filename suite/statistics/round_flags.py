@@ -114,7 +114,7 @@ def stolen_shares(completed: Sequence[RunRecord]) -> dict[int, float]:
 
 
 def shared(completed: Sequence[RunRecord]) -> str | None:
-    """Flag the rounds during which other processes used the host, other than rounds of the same campaign."""
+    """Flag the rounds during which other processes used the host."""
     found = others_percent(completed)
     if not found:
         return None
@@ -123,11 +123,7 @@ def shared(completed: Sequence[RunRecord]) -> str | None:
 
 def others_percent(completed: Sequence[RunRecord]) -> dict[int, float]:
     """Return number -> percent of all cores that other processes used, of the rounds in which that is much."""
-    counted = {
-        record.round: record.telemetry.host_others_percent
-        for record in completed
-        if record.telemetry and not record.neighbours
-    }
+    counted = {record.round: record.telemetry.host_others_percent for record in completed if record.telemetry}
     return {number: percent for number, percent in counted.items() if percent is not None and percent > OTHERS_PERCENT}
 
 

@@ -68,7 +68,7 @@ def _kernels_compiled(record: RunRecord) -> int | None:
     """Kernels that the round compiled; None if unknown or if other rounds used the same caches."""
     counts = [rank.kernels_compiled for rank in record.ranks if rank.local_rank == 0]
     known = [count for count in counts if count is not None]
-    is_own = record.case.kernel_cache == "empty" or (record.neighbours == 0 and record.turns is None)
+    is_own = record.case.kernel_cache == "empty" or record.turns is None
     return max(known) if is_own and known and len(known) == len(counts) else None
 
 

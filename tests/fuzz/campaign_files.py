@@ -56,7 +56,7 @@ def write_campaign(root: Path) -> None:
             if index == 0 or case != CAMPAIGN[1]:
                 path = folder.record_path(case, index)
                 path.parent.mkdir(parents=True)
-                path.write_text(json.dumps(asdict(replace(record, neighbours=0))), encoding="utf-8")
+                path.write_text(json.dumps(asdict(record)), encoding="utf-8")
                 (path.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
     theirs = folder.run_dir(CAMPAIGN[0], 0) / "upstream" / "upstream.json"
     theirs.parent.mkdir()

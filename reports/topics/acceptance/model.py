@@ -40,10 +40,10 @@ def judged_sets(version: Version) -> tuple[JudgedSet, ...]:
     machines = machines_of((version, *version.older))
     found = []
     for one in version.scaling:
-        results = version.beside_others[one.name]
+        results = one.campaign.results
         own = [record for result in results for record in result.completed if record.case.device == "cuda"]
         models = {record.environment.gpus[0].name for record in own if record.environment.gpus}
-        if len(models) != 1 or any(record.neighbours != 0 for record in own):
+        if len(models) != 1 or one.shared_machine != "no":
             continue
         (model,) = models
         judgement = judge(results, model, [machine for machine in others(machines, own) if machine.model == model])

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reports.analysis.curves import as_shipped
 from reports.analysis.same_work import work_of
@@ -84,19 +84,20 @@ def come_closer(found: Iterable[SharedCase]) -> Closer | None:
 
 
 def shared_cases_of(version: Version) -> tuple[SharedCase, ...]:
-    """Find those of the project's own sets: labels of hosts are whoever's measured."""
-    own = [one for one in version.sets if not one.contributor]
-    return shared_cases(result for one in own for result in version.beside_others[one.name])
+    """Find those of the project's own sets: labels of hosts are whoever's measured.
+
+    Sets that shared their machines are left out: the machines would look slower than they are.
+    """
+    own = [one for one in version.sets if not one.contributor and one.shared_machine != "yes"]
+    return shared_cases(result for one in own for result in one.campaign.results)
 
 
 def shared_cases(results: Iterable[CaseResult]) -> tuple[SharedCase, ...]:
     """Find the cases that several machines measured, the furthest apart first.
 
-    They trained on GPUs of one node as shipped. Rounds that are known to have run beside others are left out: their
-    machines would look slower than they are.
+    They trained on GPUs of one node as shipped.
     """
-    alone = (replace(one, rounds=tuple(each for each in one.rounds if not each.neighbours)) for one in results)
-    shipped = [one for one in as_shipped(alone) if one.completed[0].environment.host_label]
+    shipped = [one for one in as_shipped(results) if one.completed[0].environment.host_label]
     fastest_s = fastest_rank_probes_s([record for result in shipped for record in result.completed])
     found: dict[tuple[str, ...], list[CaseResult]] = {}
     for result in shipped:

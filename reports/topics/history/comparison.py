@@ -123,7 +123,7 @@ def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: S
     word: Word
     word, reason = ("incomparable", _names(refused)) if refused else _judged(before, after, change, margin)
     if change is not None:
-        reason += _failures(before, after) + _company(before, after)
+        reason += _failures(before, after)
     return CaseComparison(
         case_id=before.case.case_id,
         word=word,
@@ -203,18 +203,6 @@ def _failures(before: CaseResult, after: CaseResult) -> str:
         for share, one in zip(shares, (before, after), strict=True)
     )
     return f"; {of_after} failed after, {of_before} before"
-
-
-def _company(before: CaseResult, after: CaseResult) -> str:
-    """Where one side's rounds ran beside other cases and the other's alone, that it may be this. Not known: nothing."""
-    known = [[one.neighbours for one in result.completed if one.neighbours is not None] for result in (before, after)]
-    most = [max(numbers, default=None) for numbers in known]
-    if None in most or bool(most[0]) == bool(most[1]):
-        return ""
-    sides = ("before", "after") if most[0] else ("after", "before")
-    return (
-        f"; {sides[0]}, rounds ran beside up to {counted(most[0] or most[1] or 0, 'other case')}, and alone {sides[1]}"
-    )
 
 
 def _median(rounds: Rounds) -> float | None:

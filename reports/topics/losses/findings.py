@@ -6,7 +6,7 @@ places of one kind differ, and what more GPUs do to learning.
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -145,7 +145,7 @@ class Places:
     case_id: str  # of one of the cases: series that share a training name it each in its own way
     gpus: str
     fps: dict[str, float]  # by label, of all rounds there
-    perhaps_beside: frozenset[str] = frozenset()  # labels with rounds of which it is not known what ran beside them
+    perhaps_shared: frozenset[str] = frozenset()  # labels of machines that others may have used too
 
     @property
     def quickest(self) -> str:
@@ -153,8 +153,8 @@ class Places:
 
     @property
     def is_least(self) -> bool:
-        """Whether the ratio may be larger: what ran beside the quickest, if anything did, slowed it."""
-        return self.quickest in self.perhaps_beside
+        """Whether the ratio may be larger: others may have slowed the quickest."""
+        return self.quickest in self.perhaps_shared
 
     @property
     def slowest(self) -> str:
@@ -165,28 +165,28 @@ class Places:
         return self.fps[self.quickest] / self.fps[self.slowest]
 
 
-def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
+def places_of_cases(results: Iterable[CaseResult], perhaps_shared: Collection[str] = ()) -> tuple[Places, ...]:
     """Trainings that completed in several places with one kind of GPU, the furthest apart first.
 
-    Rounds that are known to have run beside others are left out: their places would look slower than they are. So may
-    places with rounds of which it is not known, as early records do not say: none of them counts as a slow one.
+    Machines of ``perhaps_shared``, by label, may look slower than they are: none of them counts as a slow one.
     """
     found: dict[tuple[Case, str], dict[str, list[CaseResult]]] = {}
-    alone = (replace(one, rounds=tuple(each for each in one.rounds if not each.neighbours)) for one in results)
-    for result in as_shipped(alone):
+    for result in as_shipped(results):
         records = result.completed
         gpus = ", ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus}))
         label = records[0].environment.host_label
         if gpus and label:
             found.setdefault((_training(result.case), gpus), {}).setdefault(label, []).append(result)
-    places = (_places(by_label, gpus) for (_, gpus), by_label in found.items())
+    places = (_places(by_label, gpus, perhaps_shared) for (_, gpus), by_label in found.items())
     return tuple(sorted((one for one in places if len(one.fps) > 1), key=lambda one: -one.ratio))
 
 
 def places_of_version(version: Version) -> tuple[Places, ...]:
-    """As ``places_of_cases``, of all sets that nobody else measured."""
-    own = [one for one in version.sets if not one.contributor]
-    return places_of_cases(result for one in own for result in version.beside_others[one.name])
+    """As ``places_of_cases``, of all sets that nobody else measured, and that did not share their machines."""
+    own = [one for one in version.sets if not one.contributor and one.shared_machine != "yes"]
+    unknown = [record for one in own if one.shared_machine == "unknown" for record in one.campaign.completed]
+    labels = {record.environment.host_label or "" for record in unknown}
+    return places_of_cases((result for one in own for result in one.campaign.results), labels)
 
 
 def _training(case: Case) -> Case:
@@ -206,7 +206,7 @@ def _training(case: Case) -> Case:
     )
 
 
-def _places(by_label: Mapping[str, Sequence[CaseResult]], gpus: str) -> Places:
+def _places(by_label: Mapping[str, Sequence[CaseResult]], gpus: str, perhaps_shared: Collection[str]) -> Places:
     case_id = next(result.case.case_id for those in by_label.values() for result in those)
 
     def order(one: CaseResult) -> tuple[int, bool]:
@@ -215,12 +215,9 @@ def _places(by_label: Mapping[str, Sequence[CaseResult]], gpus: str) -> Places:
     # Of a place that measured it in several cases that of most runs counts: its figure is that of the case's own page.
     chosen = {label: min(those, key=order) for label, those in by_label.items()}
     fps = {label: _fps(one) for label, one in chosen.items()}
-    perhaps_beside = frozenset(
-        label for label, one in chosen.items() if any(record.neighbours is None for record in one.completed)
-    )
-    slowest = min((fps[label] for label in fps.keys() - perhaps_beside), default=math.inf)
-    kept = {label: value for label, value in fps.items() if label not in perhaps_beside or value > slowest}
-    return Places(case_id=case_id, gpus=gpus, fps=kept, perhaps_beside=perhaps_beside & kept.keys())
+    slowest = min((value for label, value in fps.items() if label not in perhaps_shared), default=math.inf)
+    kept = {label: value for label, value in fps.items() if label not in perhaps_shared or value > slowest}
+    return Places(case_id=case_id, gpus=gpus, fps=kept, perhaps_shared=frozenset(perhaps_shared) & kept.keys())
 
 
 def learned_in_strong_scaling(campaign: Campaign, of_seeds: Sequence[Seeds] = ()) -> tuple[tuple[Learned, ...], ...]:

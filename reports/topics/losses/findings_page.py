@@ -78,8 +78,8 @@ def places(version: Version) -> Html:
     least = sum(one.is_least for one in found)
     if least:
         said += (
-            f" In {least} of them it is not known whether other cases ran beside the quickest, as early records do not"
-            " say. Neighbours slow, so there it makes at least so many times as many."
+            f" In {least} of them other runs may have used the quickest machine at the same time, so the true ratio is"
+            " at least this large."
         )
     return together([paragraph(said), _places(found, version.machine_names)])
 

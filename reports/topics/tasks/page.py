@@ -12,7 +12,6 @@ from reports.display.charts import sweep as sweep_charts
 from reports.display.charts import time_split as inside_charts
 from reports.display.charts.drawing import named
 from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
-from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.topics.tasks import verdict_table
 from reports.topics.tasks.start_up import parts_table, parts_title, start_up_answer, start_up_table
 from suite.schema.record import CaseResult
@@ -135,7 +134,6 @@ def remarks(parts: Sequence[Campaign]) -> Html:
         return [
             odd,
             *([paragraph(OLDER_RULE)] if by_older_rule else []),
-            paragraph(neighbours_sentence(series.completed)),
             *([paragraph(str(slowed))] if (slowed := series.slowed_cores) else []),
             series_tables.failures(series.failures, label=f"Rounds of {named(series)} that did not complete"),
         ]

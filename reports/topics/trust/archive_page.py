@@ -5,7 +5,6 @@ from reports.display import series_tables
 from reports.display.contributors import byline
 from reports.display.html import Html, paragraph, together
 from reports.display.per_set import under_titles
-from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.sets.evidence import missing
 from reports.sets.version import ResultSet, Version
 
@@ -20,7 +19,7 @@ def _set(one: ResultSet) -> Html:
     return together(
         [
             byline(one.contributor),
-            paragraph(f"{campaign.where}. {missing(campaign.results)} {neighbours_sentence(campaign.completed)}"),
+            paragraph(f"{campaign.where}. {missing(campaign.results)}"),
             at_a_glance.table([one], label=f"Every curve, {one.title}"),
             series_tables.all_cases(campaign.rows, label=f"Every case, {one.title}"),
         ]

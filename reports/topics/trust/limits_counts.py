@@ -3,18 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from reports.analysis.curves import is_emulated
-from reports.sets.concurrent_rounds import neighbours_sentence
-from reports.sets.version import ResultSet, Version
-from suite.schema.record import Case, RunRecord
-
-type Numbers = frozenset[int | None]  # of cases that ran beside the runs of a set; None: not known
-
-MAX_SETS_APART: Final = 2  # of which the same is said one by one
-ALONE: Final[Numbers] = frozenset({0})
-UNKNOWN: Final[Numbers] = frozenset({None})
+from reports.sets.version import Version
+from suite.schema.record import Case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,25 +72,3 @@ def of_matrix(version: Version, planned: Sequence[Case]) -> OfMatrix:
         emulated=sum(case.case_id in measured - on_nodes for case in planned),
         missing=missing,
     )
-
-
-def records_beside(version: Version, one: ResultSet) -> list[RunRecord]:
-    """Return the completed runs of a set, whose neighbours are those of other sets too."""
-    return [record for result in version.beside_others[one.name] for record in result.completed]
-
-
-def by_neighbours(version: Version) -> tuple[Mapping[Numbers, Sequence[str]], Mapping[str, Sequence[str]]]:
-    """Return the titles of many sets that ran alone or that do not say it; then those of all others, by sentence."""
-    alike: dict[Numbers, list[ResultSet]] = {}
-    for one in version.sets:
-        numbers = frozenset(record.neighbours for record in records_beside(version, one))
-        alike.setdefault(numbers, []).append(one)
-    as_one = {
-        numbers: [one.title for one in sets]
-        for numbers, sets in alike.items()
-        if numbers in {ALONE, UNKNOWN} and len(sets) > MAX_SETS_APART
-    }
-    apart: dict[str, list[str]] = {}
-    for one in (one for numbers, sets in alike.items() if numbers not in as_one for one in sets):
-        apart.setdefault(neighbours_sentence(records_beside(version, one)), []).append(one.title)
-    return as_one, apart

@@ -1,22 +1,18 @@
 """What these numbers cannot say: rounds that failed, cases that were never run, intervals that are missing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from reports.display import series_tables
 from reports.display.html import Html, answer_of_page, bullets, html_table, paragraph, together
 from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
-from reports.topics.trust.limits_counts import ALONE, MAX_SETS_APART, UNKNOWN, Numbers, by_neighbours, limits, of_matrix
+from reports.topics.trust.limits_counts import limits, of_matrix
 from reports.verification.weaknesses import Weakness, read_weaknesses
 from suite.files.wording import are, counted
 from suite.schema.record import OVERFLOW_CHECK, Case
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
-_ALIKE: Final[Mapping[Numbers, str]] = {
-    ALONE: "No round ran beside other cases on its host",
-    UNKNOWN: "Of no round it is known whether others ran beside it",
-}
 _EMULATED: Final = " on nodes emulated on one host"
 _DRIFT: Final = (
     "the halves of what is left after the warm-up lie too far apart, too few iterations are left, or the warm-up may be"
@@ -103,7 +99,6 @@ def uncertain(version: Version) -> Html:
             share(known.on_several_nodes, f"ran on more than one node{_emulated(known.emulated)}"),
             _overflow(version),
             *_not_compared(version),
-            *_neighbours(version),
         ]
     )
 
@@ -148,26 +143,6 @@ def _not_compared(version: Version) -> list[str]:
         "How many environments to give a GPU": any(version.kind(name) == "sweep" for name in version.series_names),
     }
     return [f"{what}: not measured." for what, is_measured in questions.items() if not is_measured]
-
-
-def _neighbours(version: Version) -> list[str]:
-    """Of every set, which may have run alone, packed, or while another campaign ran; those alike in one sentence."""
-    of_many, apart = by_neighbours(version)
-    as_one = []
-    for numbers, titles in of_many.items():
-        which = f"all {len(titles)} sets" if len(titles) == len(version.sets) else f"{len(titles)} sets"
-        if numbers == UNKNOWN:  # those that ran alone are all that are not named
-            which += f": {'; '.join(titles)}"
-        as_one.append(f"{_ALIKE[numbers]}, in {which}.")
-    named = [line for said, titles in apart.items() for line in _of_sets(titles, said, are_named=len(version.sets) > 1)]
-    return named + as_one
-
-
-def _of_sets(titles: Sequence[str], said: str, *, are_named: bool) -> list[str]:
-    """Return a line for each set, or one for all of many of which the same is said."""
-    if len(titles) > MAX_SETS_APART:
-        return [f"{titles[0]}, and each of {len(titles) - 1} other sets: {said}"]
-    return [f"{title}: {said}" if are_named else said for title in titles]
 
 
 def _missing(cases: Sequence[Case]) -> list[str]:

@@ -82,8 +82,7 @@ def _first_iteration_s(record: Json) -> float:
 
 def _kernels(record: Json) -> int | None:
     """Return the kernels that the round compiled, on the node with most; None unless the cache was its own."""
-    is_alone = record.get("neighbours") == 0 and record.get("turns") is None
-    if not is_alone and record["case"].get("kernel_cache") != "empty":
+    if record.get("turns") is not None and record["case"].get("kernel_cache") != "empty":
         return None
     counts = [rank.get("kernels_compiled") for rank in record["ranks"] if rank["local_rank"] == 0]
     return max(counts) if counts and None not in counts else None

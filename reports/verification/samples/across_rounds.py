@@ -38,8 +38,8 @@ class Run:
 
     @property
     def says_so(self) -> bool:
-        """Whether the record says that others ran beside it, or in turns with it."""
-        return bool(self.record.get("neighbours") or self.record.get("turns"))
+        """Whether the record says that others ran in turns with it."""
+        return bool(self.record.get("turns"))
 
 
 def runs_of(set_name: str, cases: Sequence[StoredCase]) -> list[Run]:
@@ -94,7 +94,7 @@ def check_overlaps(where: str, runs: Sequence[Run], *, between_sets: bool) -> It
                 what=f"the time on {host!r}",
                 got=f"shared by {counted(len(pairs), 'pair')} of rounds{sets} that do not say so, as {first.name} and"
                 f" {other.name}",
-                expected="one round's at a time, or `neighbours` in both records",
+                expected="one round's at a time, or rounds in turns",
                 next_step=OR_LIST,
             )
 

@@ -83,7 +83,7 @@ def collected(
     record = collect(run.run_dir, run.case, run.round, in_image, machine, argv=_without_paths(launch))
     if turns is not None:
         record = replace(record, telemetry=_without_memory_of_others(record.telemetry))
-    return replace(record, neighbours=0, turns=turns, profiled_ranks=run.profiled_ranks)
+    return replace(record, turns=turns, profiled_ranks=run.profiled_ranks)
 
 
 def machine_with(machine: Environment, worker: Worker) -> Environment:

@@ -28,6 +28,7 @@ from tests.fixtures.results.generated_machines import (
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, write_results
 
 GOLDEN: Final = ROOT / "tests" / "golden" / "accept.txt"
+SHARED: Final = {"beside": "yes", "unknown": "unknown"}  # set -> whether it shared its machine
 COLUMNS: Final = ("iteration_time_s", "environment_step_time_s", "learning_time_s", "all_reduce_time_s")
 
 type Accept = Callable[..., tuple[int, str]]
@@ -173,10 +174,11 @@ def test_a_case_of_which_no_run_completed_is_not_accepted(accept: Accept) -> Non
 def test_the_machine_itself_and_runs_beside_others_are_not_among_the_published(accept: Accept, tmp_path: Path) -> None:
     published = write_published(tmp_path / "more")
     write_results(machine("handed", 9.0), published / "2026.11" / "handed")
-    beside = changed(machine("host X", 9.0), lambda record: replace(record, neighbours=2))
-    unknown = changed(machine("host Y", 9.0), lambda record: replace(record, neighbours=None))
-    write_results(beside, published / "2026.11" / "beside")
-    write_results(unknown, published / "2026.11" / "unknown")
+    write_results(machine("host X", 9.0), published / "2026.11" / "beside")
+    write_results(machine("host Y", 9.0), published / "2026.11" / "unknown")
+    manifest = published / "2026.11" / "report.toml"
+    stated = "".join(f'[[set]]\nfolder = "{name}"\nshared_machine = "{word}"\n' for name, word in SHARED.items())
+    manifest.write_text(manifest.read_text() + stated)
     code, said = accept(machine("handed", 9.0), published=published)
     assert code == 1
     assert "580.00 on 3 machines." in said

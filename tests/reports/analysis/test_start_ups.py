@@ -16,7 +16,7 @@ def counted(index: int, kernels_compiled: int | None, iteration_time_s: float = 
     """The generated start takes 10 s and one iteration that is ten times as long as the others."""
     record = make_record(CASE, index=index, iteration_time_s=iteration_time_s)
     ranks = tuple(replace(rank, kernels_compiled=kernels_compiled) for rank in record.ranks)
-    return replace(record, ranks=ranks, neighbours=0)
+    return replace(record, ranks=ranks)
 
 
 def test_cold_and_warm_rounds_have_medians_of_their_own() -> None:

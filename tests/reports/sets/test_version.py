@@ -302,23 +302,3 @@ def test_remarks_tell_the_interval_of_an_older_rule_from_that_of_a_table(
     version = read_version(tmp_path, name="v")
     assert "0.777 to 1.28" in series.throughput(version.series("cartpole-strong")).markup
     assert ("an older rule is meant" in series.remarks(version.series("cartpole-strong")).text) is is_told
-
-
-def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path: Path) -> None:
-    def stored(name: str, *, seconds: float) -> None:
-        results = [make_result(make_case(device="cuda"), 0.5)]
-        rounds = [replace(each, neighbours=0, wall_time_s=seconds) for each in results[0].rounds]
-        environments = [replace(each.environment, host_label="one") for each in rounds]
-        both = zip(rounds, environments, strict=True)
-        rounds = [replace(each, environment=environment) for each, environment in both]
-        write_results(on_gpus([replace(results[0], rounds=tuple(rounds))]), tmp_path / name)
-
-    stored("a", seconds=60.0)
-    alone = read_version(tmp_path, name="v")
-    assert "0 of 1 round ran beside other cases" in limits.uncertain(alone).text
-    stored("b", seconds=90.0)
-    together = read_version(tmp_path, name="v")
-    assert limits.uncertain(together).text.count("1 of 1 round ran beside other cases on their host") == len("ab")
-    manifest(tmp_path, '[[set]]\nfolder = "b"\ncontributed_by = "Another"\n')
-    strangers = read_version(tmp_path, name="v")  # who label their own host alike
-    assert limits.uncertain(strangers).text.count("0 of 1 round ran beside other cases") == len("ab")

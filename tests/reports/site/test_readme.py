@@ -13,7 +13,7 @@ from reports.sets.evidence import has_fingerprints
 from reports.sets.figures_file import read_figures
 from reports.site import guide
 from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, tuned, what_ran_where
-from reports.topics.losses.findings import places_of_cases
+from reports.topics.losses.findings import places_of_version
 from reports.verification.finding import differing
 from suite.campaign.runs import upstream
 from suite.files.paths import ROOT
@@ -148,8 +148,7 @@ def test_what_the_readme_says_of_our_clock_holds_in_every_stored_run() -> None:
 
 
 def test_what_the_readme_says_of_hosts_holds() -> None:
-    beside_others = committed_version().beside_others.values()
-    found = places_of_cases(result for results in beside_others for result in results)
+    found = places_of_version(committed_version())
     of_one_gpu = {one.case_id: one for one in found if "-1x1" in one.case_id}
     for said in (SAID, NOTES):
         assert f"by a factor of up to {max(one.ratio for one in of_one_gpu.values()):.1f} on one GPU" in said
@@ -158,7 +157,7 @@ def test_what_the_readme_says_of_hosts_holds() -> None:
         for name in ("ant-weak/rl_games-kitless-n1024", "cartpole-per-gpu/rl_games-kitless-n4096")
     )
     assert ant.slowest == cartpole.slowest == "H200 host M"
-    assert ant.quickest in ant.perhaps_beside
+    assert ant.quickest in ant.perhaps_shared
     assert (
         f"Ant with rl_games and 1024 environments makes {ant.fps[ant.slowest]:,.0f} frames per second on the slowest"
         f" and {ant.fps[ant.quickest]:,.0f} on the fastest; Cartpole with 4096 environments makes "
@@ -166,7 +165,7 @@ def test_what_the_readme_says_of_hosts_holds() -> None:
         f"{cartpole.ratio:.1f} (H200s"
     ) in NOTES
     known = [
-        max(fps for label, fps in one.fps.items() if label not in one.perhaps_beside) / one.fps[one.slowest]
+        max(fps for label, fps in one.fps.items() if label not in one.perhaps_shared) / one.fps[one.slowest]
         for one in (ant, cartpole)
     ]
     assert f"without that host the factors are {known[0]:.1f} and {known[1]:.1f}." in NOTES

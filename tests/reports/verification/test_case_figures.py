@@ -28,7 +28,7 @@ def rank(number: int = 0, **changed: Any) -> dict[str, Any]:
 def record(*ranks: dict[str, Any], **changed: Any) -> dict[str, Any]:
     environment = {"host_label": "H", "cpu_model": "C"}
     return {
-        "round": 0, "outcome": "completed", "case": {"device": "cuda"}, "environment": environment, "neighbours": 0,
+        "round": 0, "outcome": "completed", "case": {"device": "cuda"}, "environment": environment,
         "ranks": list(ranks), **changed,
     }  # fmt: skip
 
@@ -61,7 +61,6 @@ def test_a_start_is_cold_if_kernels_were_compiled_and_else_if_it_took_long() -> 
     assert starts(record(rank(kernels_compiled=3)), record({**long, "kernels_compiled": 0})) == [True, False]
     assert starts(record(rank()), record(long)) == [False, True]
     assert starts(record(rank())) == [None]
-    assert starts(record(rank(kernels_compiled=3), neighbours=1), record(rank())) == [False, False]
 
 
 def test_the_parts_of_a_start_add_up() -> None:

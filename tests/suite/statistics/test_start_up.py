@@ -60,23 +60,21 @@ def test_a_count_of_kernels_goes_before_the_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "neighbours", "expected"),
+    ("counts", "expected"),
     [
-        ((96, None), 0, 96),
-        ((0, None), 0, 0),
-        ((None, None), 0, None),  # a record of before they were counted
-        ((96, None), 1, None),  # whose kernels they are is not known
-        ((96, None), None, None),
+        ((96, None), 96),
+        ((0, None), 0),
+        ((None, None), None),  # a record of before they were counted
     ],
 )
 def test_kernels_are_those_that_the_first_rank_of_a_node_counted(
-    counts: tuple[int | None, ...], neighbours: int | None, expected: int | None
+    counts: tuple[int | None, ...], expected: int | None
 ) -> None:
     record = make_record(make_case(world_size=2))
     ranks = tuple(
         replace(rank, kernels_compiled=count) for rank, count in zip(record.ranks, counts, strict=True)
     )  # fmt: skip
-    assert start_up(replace(record, ranks=ranks, neighbours=neighbours)).kernels_compiled == expected
+    assert start_up(replace(record, ranks=ranks)).kernels_compiled == expected
 
 
 def test_of_one_start_nothing_is_said() -> None:

@@ -51,28 +51,6 @@ def first(comparison: Comparison) -> CaseComparison:
     return comparison.cases[0]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        (0, 3, "; after, rounds ran beside up to 3 other cases, and alone before"),
-        (1, 0, "; before, rounds ran beside up to 1 other case, and alone after"),
-        (2, 3, ""),
-        (0, 0, ""),
-        (None, 3, ""),
-    ],
-    ids=["after", "before", "both", "neither", "not known"],
-)
-def test_a_change_may_be_of_what_ran_beside(before: int | None, after: int, said: str) -> None:
-    """The verdict stays, since the interference test of each campaign allowed cases side by side."""
-    found = compare(
-        changed(results(), lambda record: replace(record, neighbours=before)),
-        changed(results(factor=1.1), lambda record: replace(record, neighbours=after)),
-    )
-    alone = compare(results(), results(factor=1.1))
-    assert words(found) == words(alone) == {"regression"}
-    assert [case.reason for case in found.cases] == [case.reason + said for case in alone.cases]
-
-
 def test_identical_sets_are_unchanged() -> None:
     found = compare(results(), results())
     assert (words(found), found.exit_code) == ({"unchanged"}, 0)

@@ -9,6 +9,7 @@ import pytest
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.seeds import seeds
 from reports.display.topic import read_text
+from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version
 from reports.site import pages
 from reports.topics.losses import findings
@@ -38,8 +39,7 @@ def elsewhere(result: CaseResult, label: str) -> CaseResult:
     return replace(
         result,
         rounds=tuple(
-            replace(record, environment=replace(record.environment, host_label=label), neighbours=0)
-            for record in result.rounds
+            replace(record, environment=replace(record.environment, host_label=label)) for record in result.rounds
         ),
     )
 
@@ -102,8 +102,6 @@ def test_places_are_compared_by_all_of_their_rounds() -> None:
     assert (found.quickest, found.slowest) == ("here", "there")
     assert found.ratio == pytest.approx(2)
     assert findings.places_of_cases(here) == ()
-    packed = replace(there, rounds=tuple(replace(each, neighbours=4) for each in there.rounds))
-    assert findings.places_of_cases([*here, packed]) == ()  # what shared its host says nothing of it
     other_gpu = replace(
         there,
         rounds=tuple(
@@ -119,24 +117,21 @@ def test_places_are_compared_by_all_of_their_rounds() -> None:
     assert findings.places_of_cases([*here, other_gpu]) == ()
 
 
-def test_a_place_whose_rounds_had_unknown_neighbours_is_never_the_slow_one(tmp_path: Path) -> None:
+def test_a_place_that_others_may_have_used_is_never_the_slow_one(tmp_path: Path) -> None:
     case = make_case("ant-weak", scaling="weak", device="cuda")
     here, there = elsewhere(make_result(case, 0.2), "here"), elsewhere(make_result(case, 0.4), "there")
-
-    def unknown(result: CaseResult) -> CaseResult:
-        return replace(result, rounds=tuple(replace(each, neighbours=None) for each in result.rounds))
-
-    assert findings.places_of_cases([here, unknown(there)]) == ()  # neighbours may be all that makes it slow
-    assert findings.places_of_cases([unknown(here), unknown(there)]) == ()
-    (found,) = findings.places_of_cases([unknown(here), there])
+    assert findings.places_of_cases([here, there], {"there"}) == ()  # others may be all that makes it slow
+    assert findings.places_of_cases([here, there], {"here", "there"}) == ()
+    (found,) = findings.places_of_cases([here, there], {"here"})
     assert (found.quickest, found.is_least) == ("here", True)
     assert found.ratio == pytest.approx(2)
     (alone,) = findings.places_of_cases([here, there])
     assert not alone.is_least
-    for name, result in (("here", unknown(here)), ("there", there)):
+    for name, result in (("here", here), ("there", there)):
         write_results([result], tmp_path / name)
+    (tmp_path / MANIFEST).write_text('[[set]]\nfolder = "here"\nshared_machine = "unknown"\n')
     said = page.places(read_version(tmp_path, name="v")).text
-    assert "In 1 of them it is not known whether other cases ran beside the quickest" in said
+    assert "In 1 of them other runs may have used the quickest machine at the same time" in said
     assert ", 10:00 (perhaps beside others)" in said
 
 
@@ -223,15 +218,14 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
 
 def test_the_page_says_what_differs_between_places(committed: Version) -> None:
     """Rounds that show what is learned are of other seeds than those of the series."""
-    results = [result for of_set in committed.beside_others.values() for result in of_set]
     alone = [
         (result.case.case_id, result.case.seed)
-        for result in results
-        if any(record.counts and not record.neighbours for record in result.rounds)
+        for one in committed.sets
+        if one.shared_machine != "yes"
+        for result in one.campaign.results
+        if result.completed
     ]
-    compared = {
-        one.case_id for one in findings.places_of_cases(r for rs in committed.beside_others.values() for r in rs)
-    }
+    compared = {one.case_id for one in findings.places_of_version(committed)}
     assert any(len({seed for case_id, seed in alone if case_id == each}) > 1 for each in compared)
     assert "Numbers of iterations, threads and seeds may differ" in read_text("findings")
 

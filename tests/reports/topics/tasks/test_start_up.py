@@ -32,7 +32,7 @@ def started(
     case: Case, index: int, *, scene_s: float, first_s: float, kernels: int | None, compile_s: float | None = None
 ) -> RunRecord:
     """A round that needs 4 s before the scene, and 3 s between the scene and the first iteration."""
-    record = replace(make_record(case, index=index, iteration_time_s=first_s / 10), neighbours=0)
+    record = make_record(case, index=index, iteration_time_s=first_s / 10)
     rank = record.ranks[0]
     phases_s = {**PHASES_S, "environment_creation": scene_s}
     first, *later = (start_s for start_s in rank.samples["start_s"] if start_s is not None)

@@ -123,13 +123,8 @@ def test_another_stack_is_held_against_newton_on_as_many_ranks() -> None:
 def test_what_the_notes_say_ran_at_a_time_did() -> None:
     """The notes once said this about all five seeds, two of which ran alone."""
     version = committed_version()
-    beside = [
-        seed
-        for seed in range(1, 6)
-        if any(
-            record.neighbours for each in version.beside_others[f"h200-physx-learning-{seed}"] for record in each.rounds
-        )
-    ]
+    shared = {one.name for one in version.sets if one.shared_machine == "yes"}
+    beside = [seed for seed in range(1, 6) if f"h200-physx-learning-{seed}" in shared]
     assert beside == list(range(beside[0], beside[-1] + 1))
     assert f"seeds {beside[0]} to {beside[-1]} ran at a time" in NOTES
 

@@ -149,7 +149,7 @@ def test_each_case_says_why_it_ended_and_how_well_its_median_is_known() -> None:
 def test_a_cold_start_says_how_many_kernels_it_compiled() -> None:
     result = make_result(make_case(), 1.0, 1.0, 1.0)
     rounds = tuple(
-        replace(record, neighbours=0, ranks=tuple(replace(rank, kernels_compiled=count) for rank in record.ranks))
+        replace(record, ranks=tuple(replace(rank, kernels_compiled=count) for rank in record.ranks))
         for record, count in zip(result.rounds, (57, 1, 0), strict=True)
     )
     starts = [line for line in printed_rounds(replace(result, rounds=rounds)) if "start" in line]

@@ -46,7 +46,6 @@ def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often
         starts = starts_of_turns(record)
         assert len(starts) == record.turns.turns
         assert not set(starts) & set(counted_iterations(record))
-        assert record.neighbours == 0
     assert not list(tmp_path.rglob(SOCKET))
 
 
