@@ -20,7 +20,7 @@ SINGLE_FILES: Final = ("noise.json", PLAN_FILE, "upstream.json")
 
 
 class _Plan(TypedDict):
-    cases: dict[str, int]
+    configurations: dict[str, int]
     missing: NotRequired[dict[str, str]]
 
 
@@ -82,17 +82,17 @@ def read_source(folder: Path) -> Source:
             f"{folder} has no {CAMPAIGN_FILE}, so it is no campaign, or a copy of a part. Name the --out of `nox -s"
             " bench`, such as runs/full."
         )
+    if not (folder / CASES).is_dir():
+        raise NotFitToSubmit(
+            f"{folder} has no stored configuration. Run the same `nox -s bench` again: it goes on where it stopped."
+        )
+    source = Source(folder=folder, identity=identity, one=read_version(folder, name="").sets[0])
     plan = read_json(folder / PLAN_FILE, _Plan, next_step="Move it away; the same `nox -s bench` writes it again.")
     if plan is None:
         raise NotFitToSubmit(
             f"{folder} has no {PLAN_FILE}, so nobody can tell whether a configuration was left out. Run the same"
             " `nox -s bench` again: it writes the file, and runs only what is missing."
         )
-    if not (folder / CASES).is_dir():
-        raise NotFitToSubmit(
-            f"{folder} has no stored configuration. Run the same `nox -s bench` again: it goes on where it stopped."
-        )
-    source = Source(folder=folder, identity=identity, one=read_version(folder, name="").sets[0])
     _refuse_unfinished(source, plan)
     _refuse_cpu(source)
     _refuse_commits(source.begun, folder)
@@ -100,11 +100,11 @@ def read_source(folder: Path) -> Source:
 
 
 def _refuse_unfinished(source: Source, plan: _Plan) -> None:
-    stored = {result.case.case_id for result in source.results}
-    missing = sorted(plan["cases"].keys() - stored - plan.get("missing", {}).keys())
+    stored, planned = {result.case.case_id for result in source.results}, plan["configurations"]
+    missing = sorted(planned.keys() - stored - plan.get("missing", {}).keys())
     if missing:
         raise NotFitToSubmit(
-            f"{source.folder} is unfinished: {len(missing)} of {counted(len(plan['cases']), 'planned configuration')}"
+            f"{source.folder} is unfinished: {len(missing)} of {counted(len(planned), 'planned configuration')}"
             f" {are(len(missing))} not stored: {_named(missing)}. Run the same `nox -s bench` again: it goes on where"
             " it stopped."
         )

@@ -18,17 +18,13 @@ _TAIL: Final = 0.975
 
 type Interval = tuple[float, float]
 
-# Each document names the rule of its numbers; an old document keeps its old rule.
-MSER_RULE: Final = (
-    "median over the steady iterations that are not marked (over all where every one is) of the slowest rank's "
-    "iteration_time_s, in seconds; steady are the last iterations from the start that MSER finds in running medians of "
-    "three (White 1997: least sum of squared deviations from the mean over the square of the length), which is after "
-    "the first iteration, within the first half and leaves 4 iterations where there are so many"
+# Each document names the rule of its numbers; those of the first days keep the first.
+RULE: Final = (
+    "median over the steady iterations that are not marked (over all where every one is) and do not begin a turn, of "
+    "the slowest rank's iteration_time_s, in seconds; steady are the last iterations from the start that MSER finds in "
+    "running medians of three (White 1997: least sum of squared deviations from the mean over the square of the "
+    "length), which is after the first iteration, within the first half and leaves 4 iterations where there are so many"
 )
-TURNS_RULE: Final = MSER_RULE.replace(
-    "are not marked (over all where every one is) of",
-    "are not marked (over all where every one is) and do not begin a turn, of",
-)  # the same numbers for rounds that ran alone
 FIRST_RULE: Final = (
     "median over the steady iterations (all but the first) of the slowest rank's iteration_time_s, in seconds"
 )
@@ -131,9 +127,9 @@ def seconds_per_iteration(record: Json, rule: str) -> float:
 
 def published_s(record: Json) -> float:
     """Return seconds per iteration; of trainings that share a GPU the harmonic mean of their medians."""
-    if record["case"].get("trainings_per_gpu", 1) == 1:
-        return seconds_per_iteration(record, MSER_RULE)
-    counted = counted_iterations(record, MSER_RULE)
+    if record["case"]["trainings_per_gpu"] == 1:
+        return seconds_per_iteration(record, RULE)
+    counted = counted_iterations(record, RULE)
     columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
     return len(columns) / sum(1 / median([times_s[iteration] for iteration in counted]) for times_s in columns)
 

@@ -22,7 +22,7 @@ from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
 class StoredPlan(TypedDict):
     """The content of ``plan.json``."""
 
-    cases: dict[str, int]
+    configurations: dict[str, int]
 
 
 def ended_records(folder: Folder, case: Case) -> tuple[RunRecord, ...]:
@@ -140,10 +140,10 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
     path = folder.root / PLAN_FILE
     earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
-    before = earlier["cases"] if earlier else {one.case.case_id: 0 for one in folder.stored()}  # of earlier versions
+    before = earlier["configurations"] if earlier else {one.case.case_id: 0 for one in folder.stored()}
     known = {**before, **planned}
-    if earlier is None or known != earlier["cases"]:
-        replace_json({"cases": dict(sorted(known.items()))}, path)
+    if earlier is None or known != earlier["configurations"]:
+        replace_json({"configurations": dict(sorted(known.items()))}, path)
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:

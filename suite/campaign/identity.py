@@ -21,21 +21,23 @@ from suite.errors import CampaignError
 from suite.files.input_file import read_input
 from suite.files.json_file import fault_of, parsed, replace_json
 from suite.records.folders import CAMPAIGN_FILE
+from suite.records.validation import OLDER
 from suite.schema.rank_variables import recorded
+from suite.schema.record import SCHEMA_VERSION
 from suite.statistics.stopping_rule import Rule
 
 RULE: Final = ("rounds", "precision", "max_rounds")  # may differ between commands
+FORMAT: Final = "schema_version"  # of the records in the folder
 SPELLED: Final = "matrix"  # the user's spelling; not compared, because one file has many
 CASES: Final = "matrix_sha256"  # hash of the cases; means nothing to a user
 # These also change the hash, and users know them.
 IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets", "with_packages")
 # Known from options and matrix alone; the rest is known once the worker is installed.
 OF_OPTIONS: Final = (
-    "matrix", "capacity", "bisect", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "with_packages",
-    "host_label", "emulated_nodes", "environment",
+    FORMAT, "matrix", "capacity", "bisect", "matrix_sha256", "seed", "a_a", "device", "stack", "assets",
+    "with_packages", "host_label", "emulated_nodes", "environment",
 )  # fmt: skip
 OF_CODE: Final = ("code_sha256", "git_commit", "git_dirty")
-NEWER: Final = ("seed", "a_a", *OF_CODE)  # missing in campaigns of earlier versions
 # A file may contain values of any size.
 _SHOWN: Final = reprlib.Repr(maxlevel=3, maxlist=64, maxstring=200, maxother=200)
 
@@ -80,9 +82,10 @@ def identity(campaign: Campaign) -> dict[str, object]:
     if whole is None:
         raise AssertionError("make_plan comes before identity")
     return {
+        FORMAT: SCHEMA_VERSION,
         "matrix": campaign.options.selection.matrix,
         "capacity": campaign.options.search.capacity,
-        "bisect": bisected and bisected.package,  # None as in earlier versions
+        "bisect": bisected and bisected.package,
         "matrix_sha256": whole.sha256,
         "seed": whole.seed,
         "a_a": whole.has_twins,
@@ -93,11 +96,11 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "cpus_per_rank": len(campaign.cores_of_gpus[0]) if campaign.cores_of_gpus else None,
         "stack": campaign.stack,
         "assets": campaign.options.setup.assets,
-        "with_packages": sorted(campaign.options.setup.with_packages) or None,  # None as in earlier versions
+        "with_packages": sorted(campaign.options.setup.with_packages) or None,
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
         "own_pins_sha256": _own_pins(campaign),
-        "worker_packages": list(machine.worker_packages) or None,  # None as in campaigns of earlier versions
+        "worker_packages": list(machine.worker_packages) or None,
         "code_sha256": campaign.sources.sha256,
         # Results of a CPU are not submitted, so a commit in between that changes no code of a rank does no harm.
         "git_commit": machine.git_commit if campaign.device == "cuda" else None,
@@ -107,13 +110,13 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "driver_version": machine.driver_version,
         "host_label": machine.host_label,
         "emulated_nodes": campaign.resources.nnodes if campaign.resources.is_one_host else None,
-        "environment": recorded(os.environ) or None,  # None as in campaigns of earlier versions
+        "environment": recorded(os.environ) or None,
         "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
 
 
 def _own_pins(campaign: Campaign) -> list[str | None] | None:
-    """Hashes of the pins of workers that cases have for themselves; None as in campaigns of earlier versions."""
+    """Hashes of the pins of workers that cases have for themselves; None without any."""
     own = campaign.runtime.own_workers if campaign.runtime else {}
     found = {worker.pins_sha256 for key, worker in own.items() if key.pins}
     return sorted(found, key=str) or None
@@ -169,25 +172,27 @@ def _refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, An
 
 
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    unknown = {name for name in NEWER if name not in found}
-    names = sorted({*found, *wanted} - {*RULE, SPELLED} - unknown)
+    if found.get(FORMAT) != wanted.get(FORMAT):
+        return [FORMAT]
+    names = sorted({*found, *wanted} - {*RULE, SPELLED})
     names = [name for name in names if found.get(name) != wanted.get(name)]
     # The hash changes with any of these, so it adds nothing to them.
     return [name for name in names if name != CASES or not set(names) & set(IN_CASES)]
 
 
 def _said(name: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    if name == FORMAT:
+        return f"{name}: there {_SHOWN.repr(found.get(name))}, this labscale reads {wanted.get(name)}. {OLDER}"
     if name != CASES:
         why = ", since labscale's own code changed; go back to that state to continue it" if name in OF_CODE else ""
         return f"{name}: there {_SHOWN.repr(found.get(name))}, now {_SHOWN.repr(wanted.get(name))}{why}"
-    options = ["--stack", *(f"--{name.replace('_', '-')}" for name in ("seed", "a_a") if name not in found)]
     return (
         f"cases: there from the matrix {found.get(SPELLED)!r}, now from {wanted.get(SPELLED)!r}, and they differ: the "
-        f"matrix is another or was edited, {' or '.join(options)} differs, or labscale has another version"
+        f"matrix is another or was edited, --stack differs, or labscale has another version"
     )
 
 
 def rule_of(identity: Mapping[str, Any]) -> Rule:
-    """The rule in a ``campaign.json``. Old files may lack ``rounds``; it then counts as 0."""
+    """The rule in a ``campaign.json``. Without ``rounds`` it counts as 0."""
     rounds, precision = identity.get("rounds") or 0, identity.get("precision")
     return Rule(rounds=rounds, precision=precision, max_rounds=identity.get("max_rounds") or rounds)

@@ -10,8 +10,10 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from suite.errors import StoreError
 from suite.files.input_file import read_input
 from suite.files.input_text import check_depth
+from suite.schema.stored_names import stored_name
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+STORED: Final = ConfigDict(**STRICT, alias_generator=stored_name)
 _SHOWN: Final = 3  # wrong places that a message names
 _ADAPTERS: Final[dict[type, TypeAdapter[Any]]] = {}
 

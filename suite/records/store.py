@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,7 @@ from suite.files.input_file import read_input
 from suite.records import validation
 from suite.records.folders import case_files
 from suite.replay.session import Draft, replay
-from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, RunRecord
+from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.reduce import ROUND_STATISTIC, round_time_s
 
 _SIGNIFICANT_DIGITS: Final = 9
@@ -35,11 +35,12 @@ _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that ma
 def write_record(record: RunRecord, path: Path) -> None:
     """Write one round as JSON, samples rounded to 9 significant digits; ``read_record`` returns the rounded record.
 
-    Raises StoreError if ``path`` exists, the record is not valid (NaN, wrong type, unknown schema version), or the file
+    Raises StoreError if ``path`` exists, the record is not valid (NaN, wrong type), or the file
     cannot be written.
     """
     _refuse_existing(path)
-    _write(_plain(validation.checked_record(_plain(_rounded(record)), path, _UNWRITTEN)), path)
+    stored = validation.stored_record(_rounded(record))
+    _write(validation.stored_record(validation.checked_record(stored, path, _UNWRITTEN)), path)
 
 
 def read_record(path: Path) -> RunRecord:
@@ -74,7 +75,7 @@ def write_case(result: CaseResult, path: Path) -> None:
 def write_cases(results: Mapping[Path, CaseResult]) -> None:
     """Store all rounds of each case as one pytest-benchmark document; a separate pytest session makes all of them.
 
-    Completed rounds are its samples. Rounds with another outcome are rows in ``labscale.case_result.rounds`` and never
+    Completed rounds are its samples. Rounds with another outcome are rows in ``labscale.runs`` and never
     count as a sample. If no round completed, the document has the same shape with ``benchmarks: []``.
 
     Raises StoreError if a path exists, a result is not valid, the session fails, or a file cannot be written.
@@ -83,8 +84,8 @@ def write_cases(results: Mapping[Path, CaseResult]) -> None:
     for path, result in results.items():
         _refuse_existing(path)
         rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
-        checked = validation.checked_case(_plain(rounded), path, _UNWRITTEN)
-        drafts[path] = _draft(validation.require_sound(checked, path, _UNWRITTEN))
+        stored = validation.stored_case(rounded, path, _UNWRITTEN)
+        drafts[path] = _draft(validation.checked_case(stored, path, _UNWRITTEN), stored)
     measured = {path: draft for path, draft in drafts.items() if draft["samples_s"]}
     documents = dict(zip(measured, replay(list(measured.values())), strict=True))
     for path, draft in drafts.items():
@@ -93,11 +94,6 @@ def write_cases(results: Mapping[Path, CaseResult]) -> None:
 
 def read_case(path: Path) -> CaseResult:
     """Read a case. Raises StoreError if the file is missing, corrupt or not valid, with what to do."""
-    return validation.require_sound(read_unsound_case(path), path, AGAIN_CASE)
-
-
-def read_unsound_case(path: Path) -> CaseResult:
-    """Read a case without ``suite.records.soundness``: fields are valid each, but may contradict each other."""
     return validation.case_of(_content(path), path, AGAIN_CASE)
 
 
@@ -128,7 +124,7 @@ def load_results(folder: Path) -> list[CaseResult]:
 # ---- the document of a case ----
 
 
-def _draft(result: CaseResult) -> Draft:
+def _draft(result: CaseResult, stored: dict[str, Any]) -> Draft:
     case = result.case
     samples_s = [round_time_s(record) for record in result.completed]
     source = (result.completed or result.rounds)[0]
@@ -138,26 +134,20 @@ def _draft(result: CaseResult) -> Draft:
         "series": case.series,
         "samples_s": samples_s,
         "extra_info": {
-            "case": _plain(case),
             "unit": "seconds per iteration",
-            "rounds_are": "independent processes",
+            "runs_are": "independent processes",
             "statistic": ROUND_STATISTIC,
-            "rounds": [record.round for record in result.completed],
+            "runs": [record.round for record in result.completed],
             "frames_per_iteration": case.frames_per_iteration if case.has_frames else None,
             "total_fps": [case.frames_per_iteration / sample_s for sample_s in samples_s] if case.has_frames else None,
         },
-        "machine_info": {"environment": _plain(source.environment), **versions},
+        "machine_info": versions,
         "commit_info": {
             "project": "labscale",
             "id": source.environment.git_commit,
             "dirty": source.environment.git_dirty,
         },
-        "labscale": {
-            "schema_version": SCHEMA_VERSION,
-            "suite_version": source.environment.suite_version,
-            "no_benchmarks_because": None if samples_s else "no round completed; case_result.rounds says why",
-            "case_result": _plain(result),
-        },
+        "labscale": stored,
     }
 
 
@@ -187,17 +177,6 @@ def _rounded(record: RunRecord) -> RunRecord:
 def _round(sample: float | None) -> float | None:
     # Validation, which follows, judges everything but floats.
     return float(f"{sample:.{_SIGNIFICANT_DIGITS}g}") if isinstance(sample, float) else sample
-
-
-def _plain(value: Any) -> Any:
-    """Convert dataclasses and mappings to dicts and sequences to lists; keep everything else."""
-    if is_dataclass(value):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value
 
 
 def layout(value: Any, indent: str = "\n") -> str:

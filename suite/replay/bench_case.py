@@ -12,7 +12,7 @@ from suite.replay.clock import CLOCK
 def test_case(benchmark: BenchmarkFixture, case_id: str, draft: dict[str, Any]) -> None:
     samples_s = iter(draft["samples_s"])
     benchmark.group = draft["series"]
-    benchmark.extra_info.update(draft["extra_info"], case_id=case_id)
+    benchmark.extra_info.update(draft["extra_info"], configuration_id=case_id)
     # Not benchmark(...), which would calibrate itself with a clock that does not run.
     benchmark.pedantic(  # type: ignore[no-untyped-call]
         lambda: CLOCK.play(next(samples_s)), setup=CLOCK.reset, rounds=len(draft["samples_s"]), iterations=1

@@ -24,20 +24,8 @@ from suite.schema.telemetry import NodeReadings, TelemetrySummary
 from suite.schema.transport import Transport
 from suite.schema.turns import TurnsTaken
 
-# History of the stored format. A reader accepts every version listed here; a writer writes the last.
-# 1 (2026-11-21): first version. One document per case; rounds contain every rank's samples as columns.
-# 2 (2026-11-21): an environment has env_check's results (``checks``), a round ``image_digest``, ``workload`` and
-#   ``telemetry``, a rank ``validity``, a case ``ended_because`` and ``workload``.
-# 3 (2026-11-25): a round has ``readings`` and ``turns``, its samples ``turn``, a GPU ``persistence``; a rank's settings
-#   have the NUMA nodes of its GPU and cores, torch's allocator and when Warp's memory pool gives memory back. The core
-#   probe is also after unmarked iterations.
-# 4 (2026-11-26): a case has ``seed_per_round``.
-# 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``. A rank's
-#   settings have what is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in
-#   it and how long that took. The libraries ``skrl_jax`` (its ranks' settings have ``jax_platform`` and ``xla_flags``),
-#   ``torchrl`` and ``lerobot`` are new, and so are the workloads ``collection``, ``collection_ray``,
-#   ``async_pipeline``, ``policy_rollout`` and ``dataset_recording``.
-SCHEMA_VERSION: Final = 5
+# Of stored results, whose keys are in ``suite.schema.stored_names``. Versions 1 to 5 are read by commit a230a9f6.
+SCHEMA_VERSION: Final = 6
 
 # skrl_jax is skrl with JAX: another program than with torch, with other packages, so a library of its own. lerobot
 # trains nothing here: it acts and records.
@@ -78,7 +66,7 @@ SAMPLE_COLUMNS: Final = (
     "all_reduce_bytes",  # input of one rank; None without an all-reduce
     "turn",  # number of the turn, from 1; None before the first. Missing if the round was measured alone
     # Time of a fixed piece of interpreter work after the iteration: shows how fast the core is. After marked iterations
-    # and those of suite.external.core_probe.LONG_ENOUGH_S; before schema 3 only after marked ones.
+    # and those of suite.external.core_probe.LONG_ENOUGH_S.
     "core_probe_time_s",
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
     "episode_length_mean",  # environment steps
@@ -269,7 +257,7 @@ class Environment:
     worker_pins_sha256: str | None = None  # of the requirement file; None for a user's own Python
     asset_sha256: str | None = None  # of the asset manifest
     worker_packages: tuple[str, ...] = ()  # of --worker-package: name, version, and commit or hash of a path
-    checks: tuple[CheckResult, ...] = ()  # of env_check; empty in schema 1
+    checks: tuple[CheckResult, ...] = ()  # of env_check
 
 
 # --- observations of a round ---
@@ -314,30 +302,34 @@ class RankRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRecord:
-    """One round of a case, with any outcome."""
+class Observations:
+    """What is known of a round besides its case and its machine."""
 
-    case: Case
     round: int
     outcome: Outcome
     reason: str | None  # why, unless completed: the failing rank's own message
     exit_code: int | None
     started_utc: str | None  # ISO 8601; None if skipped
     wall_time_s: float | None  # from launch to the end of the last process
-    environment: Environment
     argv: tuple[str, ...] = ()
     ranks: tuple[RankRecord, ...] = ()
     image_digest: str | None = None  # of the container image, sha256:…; None without one
     workload: Mapping[str, Scalar] | None = None  # the fingerprint, equal on all ranks; None if none was written
     telemetry: TelemetrySummary | None = None
     telemetry_note: str | None = None  # why there is none
-    readings: tuple[NodeReadings, ...] = ()  # of each node's sampler, about one a second; empty before schema 3
+    readings: tuple[NodeReadings, ...] = ()  # of each node's sampler, about one a second
     profiled_ranks: tuple[int, ...] = ()  # ranks under a profiler, which slows all ranks
-    neighbours: int | None = None  # largest number of other rounds at the same time on its host; None: unknown
     turns: TurnsTaken | None = None  # None: it was measured alone, from its start to its end
     clocks: tuple[NodeClock, ...] | None = None  # of all nodes but rank 0's; None on one node, which has one clock
     transport: Transport | None = None  # None for one rank, or if unknown
-    schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord(Observations):
+    """One round of a case, with any outcome."""
+
+    case: Case
+    environment: Environment
 
     @property
     def counts(self) -> bool:

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final
 
-from pydantic import with_config
-
-from suite.files.json_file import STRICT, read_json, replace_json
+from suite.files.json_file import replace_json
 from suite.schema.record import Case, CaseResult
+from suite.schema.stored_names import plain
 from suite.statistics.stopping_rule import completed_times_s
 
 SUFFIX: Final = "-aa"
@@ -26,25 +25,6 @@ NOISE_LEVEL: Final = 0.95  # part of all splits; with up to three and three roun
 _MAX_WAYS: Final = 2000  # if there are more splits, this many are drawn
 _ROUNDING: Final = 1e-9
 type Kind = tuple[str, str, str, str]  # series, workload, RL library, minibatch rule
-
-
-@with_config(STRICT)
-class StoredPair(TypedDict):
-    """A pair in ``noise.json``."""
-
-    case_id: str
-    times_s: list[float]
-    twin_times_s: list[float]
-    difference: float
-    noise: float
-
-
-@with_config(STRICT)
-class StoredNoise(TypedDict):
-    """The content of ``noise.json``."""
-
-    noise_budget: float | None
-    pairs: list[StoredPair]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,15 +70,6 @@ class TwinPair:
                 statistics.median(times_s[place] for place in places if place in of_case),
                 statistics.median(times_s[place] for place in places if place not in of_case),
             )
-
-    def to_json(self) -> StoredPair:
-        return {
-            "case_id": self.case_id,
-            "times_s": list(self.times_s),
-            "twin_times_s": list(self.twin_times_s),
-            "difference": self.difference,
-            "noise": self.noise,
-        }
 
 
 def is_twin(case: Case) -> bool:
@@ -173,15 +144,7 @@ def is_within(change: float, noise: float) -> bool:
     return apart(change) <= noise + _ROUNDING
 
 
-def read_noise(path: Path) -> StoredNoise | None:
-    """Read what ``write_noise`` wrote; None without a file. Raises StoreError if it cannot be read."""
-    return read_json(path, StoredNoise, next_step="Copy it again from the campaign that wrote it.")
-
-
 def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:
     """Write the noise budget and its pairs, for comparisons and for checks."""
-    document: StoredNoise = {
-        "noise_budget": noise_budget(pairs),
-        "pairs": [pair.to_json() for pair in pairs],
-    }
-    replace_json(document, path)
+    stored = [{**plain(pair), "difference": pair.difference, "noise": pair.noise} for pair in pairs]
+    replace_json({"noise_budget": noise_budget(pairs), "pairs": stored}, path)

@@ -21,15 +21,14 @@ def changed_case(rng: random.Random, stored: Any) -> bytes:
     if rng.random() < 0.2:
         return json_bytes(rng, stored)
     copy = json.loads(json.dumps(stored))
-    result = copy["labscale"]["case_result"]
+    result = copy["labscale"]
     for _ in range(rng.choice((1, 1, 2, 3))):
         change = rng.choice((change_column, change_columns, change_ranks, change_case, change_leaf, change_leaf))
         seed = rng.random()
-        rounds = result["rounds"] if rng.random() < 0.6 else rng.sample(result["rounds"], 1)
+        rounds = result["runs"] if rng.random() < 0.6 else rng.sample(result["runs"], 1)
         for record in rounds:
             with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # changed before
-                change(random.Random(seed), record)  # noqa: S311 - no secret
-    result["case"] = result["rounds"][0]["case"]
+                change(random.Random(seed), result["configuration"] if change is change_case else record)  # noqa: S311
     return json.dumps(copy).encode()
 
 
@@ -80,9 +79,8 @@ def change_ranks(rng: random.Random, record: Any) -> None:
             ranks.pop()
 
 
-def change_case(rng: random.Random, record: Any) -> None:
+def change_case(rng: random.Random, case: Any) -> None:
     """Change a field of the case to another value of the same type."""
-    case = record["case"]
     name = rng.choice(list(case))
     if isinstance(case[name], bool):
         case[name] = not case[name]

@@ -26,7 +26,7 @@ def measured(stored: StoredCase, fastest: Mapping[Host, float]) -> Json:
     """Return the figures; ``fastest`` as ``fastest_probes`` finds it in the set of the case."""
     records, starts = stored.completed, starts_of(stored)
     cold = [start for start in starts if start.is_cold]
-    shares, is_all_reduce = iteration_parts.mean_shares(records), stored.case.get("workload") == "all_reduce"
+    shares, is_all_reduce = iteration_parts.mean_shares(records), stored.case["workload"] == "all_reduce"
     return {
         "rank_skew": formulas.median_of_known([_skew(record) for record in records]),
         "warm_start_s": formulas.median_of_known(warm_starts_s(starts)),
@@ -68,7 +68,7 @@ def _ranks(records: Sequence[Json]) -> Json:
 
 def over_median_rank(record: Json) -> list[float]:
     """Return the median time of each rank over that of the median rank; nothing of one rank alone."""
-    counted = formulas.counted_iterations(record, formulas.MSER_RULE)
+    counted = formulas.counted_iterations(record, formulas.RULE)
     columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
     own_s = [formulas.median([times_s[i] for i in counted]) for times_s in columns]
     return [time_s / formulas.median(own_s) for time_s in own_s] if len(own_s) > 1 else []
@@ -88,7 +88,7 @@ def gpu_memory_of_rounds_gb(records: Sequence[Json]) -> list[float | None]:
 
 def torch_memory_of_rounds_gb(records: Sequence[Json]) -> list[float | None]:
     """Return the most that torch had on the rank with most."""
-    return [_most([rank.get("peak_memory_gb") for rank in record["ranks"]]) for record in records]
+    return [_most([rank["peak_memory_gb"] for rank in record["ranks"]]) for record in records]
 
 
 def joules_per_million_frames(records: Sequence[Json]) -> list[float | None]:
@@ -108,8 +108,10 @@ def gpu_utilisation_percent(records: Sequence[Json]) -> float | None:
 
 def stolen_share(record: Json) -> float | None:
     """Return the part of the wanted CPU time that a hypervisor gave to others."""
-    seen = record.get("telemetry") or {}
-    wanted, stolen = seen.get("host_cpu_percent"), seen.get("host_stolen_percent")
+    seen = record["telemetry"]
+    if seen is None:
+        return None
+    wanted, stolen = seen["host_cpu_percent"], seen["host_stolen_percent"]
     return stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None
 
 
@@ -122,7 +124,7 @@ def _of_the_machine(records: Sequence[Json]) -> Json:
         "power_w": power_w(records),
         "joules_per_million_frames": formulas.median_of_known(energies),
         "throttled_share": formulas.median_of_known(
-            _of_rounds(records, lambda seen: _most([gpu.get("throttled_share") for gpu in seen["gpus"]]))
+            _of_rounds(records, lambda seen: _most([gpu["throttled_share"] for gpu in seen["gpus"]]))
         ),
         **_range("peak_memory_{}_gb", peaks_gb),
         **_range("joules_per_million_frames_{}", energies),
@@ -130,11 +132,11 @@ def _of_the_machine(records: Sequence[Json]) -> Json:
 
 
 def _of_the_host(records: Sequence[Json]) -> Json:
-    others = _of_rounds(records, lambda seen: seen.get("host_others_percent"))
+    others = _of_rounds(records, lambda seen: seen["host_others_percent"])
     return {
         "stolen_cpu_share": formulas.median_of_known([stolen_share(record) for record in records]),
         "other_processes_cpu_share": formulas.median_of_known([None if one is None else one / 100 for one in others]),
-        "sampler_core_share": formulas.median_of_known(_of_rounds(records, lambda seen: seen.get("sampler_cpu_share"))),
+        "sampler_core_share": formulas.median_of_known(_of_rounds(records, lambda seen: seen["sampler_cpu_share"])),
     }
 
 
@@ -143,7 +145,7 @@ def _of_gpus(seen: Json, name: str, statistic: str) -> list[float]:
 
 
 def _of_rounds(records: Sequence[Json], value: Callable[[Json], Any]) -> list[Any]:
-    return [value(record["telemetry"]) for record in records if record.get("telemetry")]
+    return [value(record["telemetry"]) for record in records if record["telemetry"]]
 
 
 def _range(name: str, values: Sequence[float | None]) -> Json:

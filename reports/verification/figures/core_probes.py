@@ -17,7 +17,7 @@ type Host = tuple[str | None, str | None]
 
 
 def host_of(record: Json) -> Host:
-    return record["environment"].get("host_label"), record["environment"].get("cpu_model")
+    return record["environment"]["host_label"], record["environment"]["cpu_model"]
 
 
 def fastest_s(records: Sequence[Json]) -> dict[Host, float]:
@@ -56,7 +56,7 @@ def probe_us(record: Json) -> float | None:
 def _looks(record: Json, fastest: Mapping[Host, float]) -> Iterator[tuple[bool, float | None]]:
     """Yield whether a core was slowed, with the time of the next iteration if that one counts."""
     columns, times_s = _columns(record), formulas.slowest_s(record)
-    counted = {*formulas.counted_iterations(record, formulas.MSER_RULE)}
+    counted = {*formulas.counted_iterations(record, formulas.RULE)}
     for i in formulas.marked_iterations(record):
         probes_s = [probe_s for column in columns if i < len(column) and (probe_s := column[i]) is not None]
         if probes_s and len(probes_s) == len(columns):

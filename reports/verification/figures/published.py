@@ -48,7 +48,7 @@ def _figure(stored: StoredCase) -> Json:
         "settled": sum(map(formulas.has_settled, stored.completed)) if times_s else 0,
         "seconds_per_iteration": stored.seconds_per_iteration if times_s else None,
         "interval_s": span_s and list(span_s),
-        "frames_per_s": stored.frames_per_s if times_s and stored.case.get("workload") != "all_reduce" else None,
+        "frames_per_s": stored.frames_per_s if times_s and stored.case["workload"] != "all_reduce" else None,
     }
 
 
@@ -89,8 +89,8 @@ def baseline_of(stored: StoredCase, cases: Sequence[StoredCase]) -> StoredCase:
 
 def case_as_shipped(stored: StoredCase, cases: Sequence[StoredCase]) -> StoredCase | None:
     """Return the case that one with a change of settings is compared with; None for any other case."""
-    shipped = [other for other in cases if other.case.get("division") == "closed" and _beside(other) == _beside(stored)]
-    return shipped[-1] if shipped and stored.case.get("division") == "open" else None
+    shipped = [other for other in cases if other.case["division"] == "closed" and _beside(other) == _beside(stored)]
+    return shipped[-1] if shipped and stored.case["division"] == "open" else None
 
 
 def compared_with(stored: StoredCase, cases: Sequence[StoredCase]) -> StoredCase | None:
@@ -150,7 +150,7 @@ def curve_of(case: Json) -> tuple[Any, ...]:
 def _beside(stored: StoredCase) -> tuple[Any, ...]:
     case = stored.case
     names = ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node")
-    return (*(case[name] for name in names), case.get("kernel_cache", "kept"))
+    return (*(case[name] for name in names), case["kernel_cache"])
 
 
 def _size(stored: StoredCase) -> tuple[Any, ...]:
@@ -193,7 +193,7 @@ def _twins(one: StoredSet, base: StoredCase) -> list[StoredCase]:
 
 def is_emulated(stored: StoredCase) -> bool:
     """Tell whether in any round several nodes were parts of one machine."""
-    return any((record.get("transport") or {}).get("emulated") for record in stored.completed)
+    return any(record["transport"] and record["transport"]["emulated"] for record in stored.completed)
 
 
 def _was_skipped(stored: StoredCase) -> bool:

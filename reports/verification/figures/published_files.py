@@ -95,7 +95,7 @@ def _line(stored: StoredCase, cases: Sequence[StoredCase], figures: Json) -> Jso
     case, base = stored.case, compared_with(stored, cases)
     ideal = world_size(case) / world_size(base.case) if base else None
     (low_s, high_s), (least, most) = (figures[name] or (None, None) for name in ("interval_s", "efficiency_interval"))
-    crossed = dict.fromkeys(_crossed(record["transport"]) for record in stored.completed if record.get("transport"))
+    crossed = dict.fromkeys(_crossed(record["transport"]) for record in stored.completed if record["transport"])
     return {
         "case_id": stored.case_id,
         **{name: case[name] for name in _OF_CASE},
@@ -116,9 +116,9 @@ def _line(stored: StoredCase, cases: Sequence[StoredCase], figures: Json) -> Jso
 
 def _crossed(transport: Json) -> str:
     """Return what the data of a round crossed between its nodes, or within its only one; empty if it is not known."""
-    kinds = transport.get("between_nodes") or transport.get("within_node") or ()
+    kinds = transport["between_nodes"] or transport["within_node"] or ()
     words = " and ".join(kinds).replace("_", " ")
-    if transport.get("emulated"):
+    if transport["emulated"]:
         return f"emulated ({words})" if words else "emulated"
     return words
 

@@ -19,7 +19,7 @@ def sooner(shipped: StoredCase, tuned: StoredCase) -> Estimate | None:
 
     None where the rounds share one seed, where the reward as shipped does not rise, and where a round never has it.
     """
-    seeded = [case for case in (shipped, tuned) if case.case.get("seed_per_round") and len(case.completed) > 1]
+    seeded = [case for case in (shipped, tuned) if case.case["seed_per_round"] and len(case.completed) > 1]
     reward = reward_of_all([curve_of(record) for record in shipped.completed], share=SHARE)
     if len(seeded) < 2 or reward is None:  # noqa: PLR2004 - both of them
         return None

@@ -22,7 +22,7 @@ def complete_rows(record: Json, column: str, iterations: Sequence[int]) -> list[
 def slowest_median_s(record: Json, column: str) -> float | None:
     """Return the median time of the slowest rank, of steps in marked iterations, which alone have one."""
     is_step = column == STEP
-    known = formulas.marked_iterations(record) if is_step else formulas.counted_iterations(record, formulas.MSER_RULE)
+    known = formulas.marked_iterations(record) if is_step else formulas.counted_iterations(record, formulas.RULE)
     return formulas.median_of_known([max(row) for row in complete_rows(record, column, known)])
 
 

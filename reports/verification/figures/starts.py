@@ -65,7 +65,7 @@ def total_s(record: Json) -> float:
 
 
 def _start(record: Json, own_s: float, shortest_s: float | None) -> Start:
-    kernels, empty = _kernels(record), record["case"].get("kernel_cache") == "empty"
+    kernels, empty = _kernels(record), record["case"]["kernel_cache"] == "empty"
     by_time = None if shortest_s is None else own_s > COLD_FACTOR * shortest_s
     return Start(
         is_cold=True if empty else by_time if kernels is None else kernels > 0,
@@ -82,7 +82,7 @@ def _first_iteration_s(record: Json) -> float:
 
 def _kernels(record: Json) -> int | None:
     """Return the kernels that the round compiled, on the node with most; None unless the cache was its own."""
-    if record.get("turns") is not None and record["case"].get("kernel_cache") != "empty":
+    if record["turns"] is not None and record["case"]["kernel_cache"] != "empty":
         return None
-    counts = [rank.get("kernels_compiled") for rank in record["ranks"] if rank["local_rank"] == 0]
+    counts = [rank["kernels_compiled"] for rank in record["ranks"] if rank["local_rank"] == 0]
     return max(counts) if counts and None not in counts else None

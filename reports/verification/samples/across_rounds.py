@@ -39,7 +39,7 @@ class Run:
     @property
     def says_so(self) -> bool:
         """Whether the record says that others ran in turns with it."""
-        return bool(self.record.get("turns"))
+        return bool(self.record["turns"])
 
 
 def runs_of(set_name: str, cases: Sequence[StoredCase]) -> list[Run]:
@@ -121,7 +121,7 @@ def check_environment(where: str, runs: Sequence[Run]) -> Iterator[Finding]:
 
 
 def _of_machine(environment: Json, name: str) -> Any:
-    gpus = environment.get("gpus", [])
+    gpus = environment["gpus"]
     if name == "kind of GPU":
         return ", ".join(sorted({gpu["name"] for gpu in gpus}))
     return len(gpus) if name == "number of GPUs" else environment.get(name)
@@ -131,9 +131,9 @@ def check_evidence(where: str, cases: Sequence[StoredCase]) -> Iterator[Finding]
     """Check that every completed round of training has a fingerprint of its work, and what checks of it found."""
     completed = [record for stored in cases for record in stored.completed]
     missing = {
-        "the fingerprint of the work": sum(not record.get("workload") for record in completed),
-        "a check of the work": sum(not all(rank.get("validity") for rank in record["ranks"]) for record in completed),
-        "env_check of the machine": sum(not record["environment"].get("checks") for record in completed),
+        "the fingerprint of the work": sum(not record["workload"] for record in completed),
+        "a check of the work": sum(not all(rank["validity"] for rank in record["ranks"]) for record in completed),
+        "env_check of the machine": sum(not record["environment"]["checks"] for record in completed),
     }
     for what, number in missing.items():
         if number:

@@ -10,7 +10,7 @@ from reports.verification import formulas
 from reports.verification.finding import RUN_AGAIN, STORE_ANEW, Finding, Json, as_far_as_possible, differing
 from reports.verification.samples.rank_samples import check_rank, check_ranks_together
 from reports.verification.samples.round_facts import check_facts, is_pipeline, processes
-from reports.verification.samples.shape import fault_of_document, fault_of_round, read_json
+from reports.verification.samples.shape import case_and_rounds, fault_of_round, read_json
 from reports.verification.samples.telemetry import check_telemetry
 
 CASES: Final = "cases"
@@ -70,27 +70,20 @@ class StoredCase:
 
 
 def counts(record: Json) -> bool:
-    return record["outcome"] == "completed" and not record.get("profiled_ranks")
+    return record["outcome"] == "completed" and not record["profiled_ranks"]
 
 
 def read_case(path: Path, where: str) -> tuple[StoredCase | None, list[Finding]]:
     """Return the case, or None if its file cannot be read, with everything that differs in the file."""
     try:
         document = read_json(path)
-        fault = fault_of_document(document)
+        case, rounds = case_and_rounds(document)
+        benchmarks, ended_because = document["benchmarks"], document["labscale"]["ended_because"]
+        rule = str(benchmarks[0]["extra_info"].get("statistic", "")) if benchmarks else formulas.RULE
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        fault = f"the file is corrupt, not JSON of a case: {error}"
-    if fault:
+        fault = f"missing: {error}" if isinstance(error, LookupError) else error
         return None, [Finding(where=where, what="the file", got=f"not valid ({fault})", expected="a stored case")]
-    result, benchmarks = document["labscale"]["case_result"], document["benchmarks"]
-    rule = str(benchmarks[0]["extra_info"].get("statistic", "")) if benchmarks else formulas.MSER_RULE
-    stored = StoredCase(
-        where=where,
-        case=result["case"],
-        rounds=result["rounds"],
-        ended_because=result.get("ended_because"),
-        rule=rule,
-    )
+    stored = StoredCase(where=where, case=case, rounds=rounds, ended_because=ended_because, rule=rule)
     return stored, list(as_far_as_possible(where, _check(stored, document)))
 
 
@@ -98,7 +91,7 @@ def _check(stored: StoredCase, document: Json) -> Iterator[Finding]:
     where, case = stored.where, stored.case
     yield from _check_name(stored)
     yield from _check_rounds(stored)
-    if stored.rule not in (formulas.TURNS_RULE, formulas.MSER_RULE, formulas.FIRST_RULE):
+    if stored.rule not in (formulas.RULE, formulas.FIRST_RULE):
         expected = "one of the 2 rules that this labscale knows"
         next_step = "Use the labscale that stored it, or a newer one."
         what, got = "extra_info.statistic", repr(stored.rule)
@@ -112,9 +105,7 @@ def _check(stored: StoredCase, document: Json) -> Iterator[Finding]:
         stored.times_s[record["round"]] = formulas.seconds_per_iteration(record, stored.rule)
         stored.published_s[record["round"]] = formulas.published_s(record)
     source = next(iter(stored.completed), stored.rounds[0])["environment"]
-    commit = {"project": "labscale", "id": source.get("git_commit"), "dirty": source.get("git_dirty")}
-    machine = document["machine_info"].get("environment")
-    yield from differing(where, "machine_info.environment", machine, source)
+    commit = {"project": "labscale", "id": source["git_commit"], "dirty": source["git_dirty"]}
     yield from differing(where, "commit_info", document["commit_info"], commit)
     benchmarks = document["benchmarks"]
     yield from differing(where, "the number of benchmarks", len(benchmarks), int(bool(stored.times_s)))
@@ -126,7 +117,6 @@ def _check_benchmark(stored: StoredCase, benchmark: Json, case: Json) -> Iterato
     where, extra, shown = stored.where, benchmark["extra_info"], dict(benchmark["stats"])
     yield from differing(where, "param", benchmark["param"], case["case_id"])
     yield from differing(where, "group", benchmark["group"], case["series"])
-    yield from differing(where, "extra_info.case", extra.get("case"), case)
     data = list(stored.times_s.values())
     high, iterations = shown.pop("hd15iqr", None), shown.pop("iterations", None)
     expected = dict(formulas.benchmark_stats(data))
@@ -135,10 +125,10 @@ def _check_benchmark(stored: StoredCase, benchmark: Json, case: Json) -> Iterato
     if high not in [value for value in shown["data"] if value >= shown["q3"]]:
         text = "a value of stats.data from its third quartile on"
         yield Finding(where=where, what="stats.hd15iqr", got=str(high), expected=text, next_step=STORE_ANEW)
-    has_frames = case.get("workload") != "all_reduce"
+    has_frames = case["workload"] != "all_reduce"
     figures: dict[str, tuple[Any, Any]] = {
         "stats.iterations": (iterations, 1),
-        "extra_info.rounds": (extra.get("rounds"), list(stored.times_s)),
+        "extra_info.runs": (extra.get("runs"), list(stored.times_s)),
         "extra_info.frames_per_iteration": (extra.get("frames_per_iteration"), stored.frames if has_frames else None),
         "extra_info.total_fps": (
             extra.get("total_fps"),
@@ -166,7 +156,7 @@ def _check_name(stored: StoredCase) -> Iterator[Finding]:
             yield from differing(where, f"case.{name}, which its id says,", str(case[name]), text)
     variant = f"-{match['variant']}".removesuffix(ALONE_SUFFIX).removesuffix(TWIN_SUFFIX)
     cold = "empty" if variant.endswith(COLD_SUFFIX) else "kept"
-    yield from differing(where, "case.kernel_cache, which its id says,", case.get("kernel_cache", "kept"), cold)
+    yield from differing(where, "case.kernel_cache, which its id says,", case["kernel_cache"], cold)
     yield from differing(where, "case.device, which its id says,", case["device"], "cpu" if match["device"] else "cuda")
 
 
@@ -181,7 +171,7 @@ def _check_rounds(stored: StoredCase) -> Iterator[Finding]:
         if record["outcome"] != "completed" and not record["reason"]:
             what = f"the reason of round {record['round']}, {record['outcome']},"
             yield Finding(where=where, what=what, got="missing", expected="given")
-    kinds = {repr(sorted(record["workload"].items())) for record in stored.completed if record.get("workload")}
+    kinds = {repr(sorted(record["workload"].items())) for record in stored.completed if record["workload"]}
     if len(kinds) > 1:
         got = f"{len(kinds)} different ones in its rounds"
         step = "These rounds did different work: keep those of one kind, and run the others again."

@@ -52,7 +52,7 @@ type Samples = Mapping[str, float | None]  # of one iteration
 def check_rank(where: str, at: str, rank: Json, record: Json) -> Iterator[Finding]:
     """Check one rank of a completed round; if samples are missing, that is the only finding."""
     case, samples = record["case"], rank["samples"]
-    learns = case.get("workload", "train") == "train"
+    learns = case["workload"] == "train"
     for name, column in sorted(samples.items()):
         if len(column) != case["iterations"]:
             got, expected = str(len(column)), str(case["iterations"])
@@ -68,7 +68,7 @@ def check_rank(where: str, at: str, rank: Json, record: Json) -> Iterator[Findin
         got = str(rank["parameters_sha256"])
         yield Finding(where=where, what=f"{at}: parameters_sha256", got=got, expected="a SHA-256")
     yield from _check_order(where, at, samples["start_s"], samples["iteration_time_s"])
-    if learns and not record.get("turns"):  # between its turns a process waits for others
+    if learns and not record["turns"]:  # between its turns a process waits for others
         yield from check_between(where, at, samples["start_s"], samples["iteration_time_s"])
     begins_turn = starts_of_turns(record)
     for iteration in range(min(map(len, samples.values()))):
@@ -191,7 +191,7 @@ def _check_library(where: str, at: str, here: str, row: Samples, case: Json, *, 
 
 def _check_learned(where: str, at: str, here: str, row: Samples, record: Json) -> Iterator[Finding]:
     """Check that an episode ends at the task's limit, a share is one, and a step draws all pictures."""
-    case, workload = record["case"], record.get("workload") or {}
+    case, workload = record["case"], record["workload"] or {}
     pictures, a_camera = row.get("control.pictures"), case["num_steps_per_env"] * case["num_envs"]
     if pictures is not None and (pictures <= 0 or pictures % a_camera):
         what, expected = f"{at}: control.pictures {here}", f"{a_camera} of every camera"

@@ -26,7 +26,7 @@ def check_facts(where: str, at: str, record: Json) -> Iterator[Finding]:
         name = f"{at}, rank {rank['rank']}"
         yield from _check_settings(where, name, rank, record)
         yield from _check_rank_facts(where, name, rank, record)
-    case, workload = record["case"], record.get("workload") or {}
+    case, workload = record["case"], record["workload"] or {}
     for key in ("minibatch_size", "optimiser_steps"):  # 0 in a case that was skipped
         yield from outside(where, f"{at}: case.{key}", case[key], 1, math.inf)
     learning = 1 if is_pipeline(case) else world_size(case)
@@ -51,7 +51,7 @@ def processes(case: Json) -> int:
 
 def is_pipeline(case: Json) -> bool:
     """Tell whether one process simulates while another one learns."""
-    return bool(case.get("workload") == "async_pipeline")
+    return bool(case["workload"] == "async_pipeline")
 
 
 def sharing(case: Json) -> int:
@@ -61,7 +61,7 @@ def sharing(case: Json) -> int:
 
 def trainings(case: Json) -> int:
     """Return how many trainings share a GPU."""
-    return int(case.get("trainings_per_gpu", 1))
+    return int(case["trainings_per_gpu"])
 
 
 def _check_outcome(where: str, at: str, record: Json) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def _check_outcome(where: str, at: str, record: Json) -> Iterator[Finding]:
         got = f"of {len(policies)} kinds after training"
         yield Finding(where=where, what=f"{at}: the ranks' parameters", got=got, expected="alike", next_step=RUN_AGAIN)
     for rank in record["ranks"]:
-        for check in rank.get("validity", ()):
+        for check in rank["validity"]:
             if check["verdict"] == "failure":
                 what = f"{at}, rank {rank['rank']}: {check['name']}"
                 got = f"a failure ({check['found']}) in a round called completed"
@@ -82,18 +82,18 @@ def _check_outcome(where: str, at: str, record: Json) -> Iterator[Finding]:
 
 
 def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[Finding]:
-    case, workload, settings = record["case"], record.get("workload") or {}, rank["settings"]
-    seeds_before = record["round"] * processes(case) if case.get("seed_per_round") else 0
+    case, workload, settings = record["case"], record["workload"] or {}, rank["settings"]
+    seeds_before = record["round"] * processes(case) if case["seed_per_round"] else 0
     wanted = {
         "seed": case["seed"] + rank["rank"] + seeds_before,
         "num_envs": case["num_envs"],
         "device": f"cuda:{rank['local_rank'] // sharing(case)}" if case["device"] == "cuda" else "cpu",
     }
-    if case.get("cpu_threads") is not None:
+    if case["cpu_threads"] is not None:
         wanted["torch_num_threads"] = case["cpu_threads"]
     if "cublas_workspace_config" in settings:
-        wanted["deterministic_algorithms"] = case.get("deterministic", False)
-    packages = (package.partition("==") for package in case.get("with_packages", ()))
+        wanted["deterministic_algorithms"] = case["deterministic"]
+    packages = (package.partition("==") for package in case["with_packages"])
     wanted |= {f"versions.{name}": version for name, _, version in packages}
     named = {"decimation": "decimation", "physics_dt_s": "env.sim.dt"}
     wanted |= {name: workload[key] for name, key in named.items() if key in workload}
@@ -101,7 +101,7 @@ def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[F
         if name in settings:
             yield from differing(where, f"{at}: settings.{name}", settings[name], value)
     # Ranks of one node see the same machine, whose GPUs may be of several kinds.
-    like = next(other["settings"] for other in record["ranks"] if other.get("node") == rank.get("node"))
+    like = next(other["settings"] for other in record["ranks"] if other["node"] == rank["node"])
     own = _OF_A_RANK | (_OF_A_SIMULATOR if is_pipeline(case) else set())
     for name in sorted({*settings, *like} - own):
         yield from differing(where, f"{at}: settings.{name}", settings.get(name), like.get(name))
@@ -119,16 +119,16 @@ def _check_rank_facts(where: str, at: str, rank: Json, record: Json) -> Iterator
     most_gb = most_memory_gb(record, rank)
     if most_gb is not None:
         yield from outside(where, f"{at}: peak_memory_gb", rank["peak_memory_gb"], 0, most_gb, unit="GB")
-    yield from outside(where, f"{at}: kernels_compiled", rank.get("kernels_compiled"), 0, math.inf)
+    yield from outside(where, f"{at}: kernels_compiled", rank["kernels_compiled"], 0, math.inf)
     yield from _check_compilation(where, at, rank, record)
 
 
 def _check_compilation(where: str, at: str, rank: Json, record: Json) -> Iterator[Finding]:
     """Check that a cold start compiled kernels, and that exactly the ranks that compiled took time for it."""
-    modules, time_s = rank.get("warp_modules_compiled"), rank.get("warp_compile_time_s")
-    if record["case"].get("kernel_cache") == "empty":
+    modules, time_s = rank["warp_modules_compiled"], rank["warp_compile_time_s"]
+    if record["case"]["kernel_cache"] == "empty":
         what = f"{at}: kernels_compiled of a round that began with an empty kernel cache"
-        yield from outside(where, what, rank.get("kernels_compiled"), 1, math.inf, next_step=RUN_AGAIN)
+        yield from outside(where, what, rank["kernels_compiled"], 1, math.inf, next_step=RUN_AGAIN)
     yield from outside(where, f"{at}: warp_compile_time_s", time_s, 0, math.inf, unit="s")
     if (modules is None) != (time_s is None) or (modules == 0) != (time_s == 0):
         got, expected = f"{time_s} s for {modules} modules", "a time above 0 for modules, 0 for none, or both unknown"
@@ -138,7 +138,7 @@ def _check_compilation(where: str, at: str, rank: Json, record: Json) -> Iterato
 
 def most_memory_gb(record: Json, rank: Json | None) -> float | None:
     """Return the memory of the node's largest GPU; None if unknown, and for a GPU of a kind that the node lacks."""
-    gpus = record["environment"].get("gpus", [])
+    gpus = record["environment"]["gpus"]
     names = {gpu["name"] for gpu in gpus}
     if rank and record["case"]["nnodes"] > 1 and rank["settings"].get("gpu_name") not in names:
         return None
@@ -153,7 +153,7 @@ def _check_places(where: str, at: str, record: Json) -> Iterator[Finding]:
     for rank in record["ranks"]:
         what = f"{at}, rank {rank['rank']}: local_rank"
         yield from differing(where, what, rank["local_rank"], rank["rank"] % per_node)
-    nodes = [rank.get("node") for rank in record["ranks"]]
+    nodes = [rank["node"] for rank in record["ranks"]]
     if None in nodes:
         return
     rows = [{*nodes[first : first + per_node]} for first in range(0, len(nodes), per_node)]
@@ -164,7 +164,7 @@ def _check_places(where: str, at: str, record: Json) -> Iterator[Finding]:
 
 def _check_window(where: str, at: str, record: Json) -> Iterator[Finding]:
     """Check that the steady part lies within the round, after start-up."""
-    seen = record.get("telemetry")
+    seen = record["telemetry"]
     if seen is None or record["started_utc"] is None or record["wall_time_s"] is None:
         return
     started_s = datetime.fromisoformat(record["started_utc"]).timestamp()
@@ -176,9 +176,9 @@ def _check_window(where: str, at: str, record: Json) -> Iterator[Finding]:
 
 def _check_clocks(where: str, at: str, record: Json) -> Iterator[Finding]:
     """Check that the offset in the middle of a round is at most half its drift from that at an end."""
-    clocks = record.get("clocks") or ()
-    first = next((rank.get("node") for rank in record["ranks"] if rank["rank"] == 0), None)
-    others = {rank.get("node") for rank in record["ranks"]} - {first, None}
+    clocks = record["clocks"] or ()
+    first = next((rank["node"] for rank in record["ranks"] if rank["rank"] == 0), None)
+    others = {rank["node"] for rank in record["ranks"]} - {first, None}
     nodes = [clock["node"] for clock in clocks]
     if first is not None and (len({*nodes}) < len(nodes) or not others >= {*nodes}):
         expected = f"each once, of {sorted(others)}"
@@ -186,17 +186,17 @@ def _check_clocks(where: str, at: str, record: Json) -> Iterator[Finding]:
     for clock in clocks:
         here, bound_s = f"{at}: the clock of node {clock['node']}", clock["bound_s"]
         yield from outside(where, f"{here}: bound_s", bound_s, abs(clock["drift_s"] or 0.0) / 2, math.inf, unit="s")
-        if (record.get("transport") or {}).get("emulated"):  # it is the same clock
+        if record["transport"] and record["transport"]["emulated"]:  # it is the same clock
             yield from outside(where, f"{here}: offset_s", clock["offset_s"], -bound_s, bound_s, unit="s")
 
 
 def _check_transport(where: str, at: str, record: Json) -> Iterator[Finding]:
-    transport = record.get("transport")
+    transport = record["transport"]
     if transport is None:
         return
-    yield from outside(where, f"{at}: transport.unread_lines", transport.get("unread_lines"), 0, math.inf)
+    yield from outside(where, f"{at}: transport.unread_lines", transport["unread_lines"], 0, math.inf)
     ranks = world_size(record["case"])
-    for index, route in enumerate(transport.get("routes", ())):
+    for index, route in enumerate(transport["routes"]):
         here = f"{at}: transport.routes[{index}]"
         yield from outside(where, f"{here}.pairs", route["pairs"], 1, ranks * (ranks - 1))
         yield from outside(where, f"{here}.channels", route["channels"], route["pairs"], math.inf)

@@ -68,7 +68,7 @@ class StoredSet:
     def has_speeds(self) -> bool:
         """Whether a run on a GPU settled, or started cold there; no speed of a set without one is published."""
         return any(
-            formulas.has_settled(record) or stored.case.get("kernel_cache") == "empty"
+            formulas.has_settled(record) or stored.case["kernel_cache"] == "empty"
             for stored in self.of_report
             if stored.case["device"] == "cuda" and stored.published_s
             for record in stored.completed
@@ -145,7 +145,7 @@ def noise_of(cases: Sequence[StoredCase]) -> list[Json]:
     by_id = {stored.case_id: list(stored.published_s.values()) for stored in cases}
     return [
         {
-            "case_id": case_id,
+            "configuration_id": case_id,
             "times_s": times_s,
             "twin_times_s": twin_s,
             "difference": formulas.median(twin_s) / formulas.median(times_s) - 1,
@@ -162,7 +162,7 @@ def _budget(pairs: Sequence[Json]) -> float | None:
 
 def _check_noise(where: str, stored: Any, cases: Sequence[StoredCase]) -> Iterator[Finding]:
     pairs = noise_of(cases)
-    found = sorted(stored["pairs"], key=lambda pair: str(pair["case_id"]))
+    found = sorted(stored["pairs"], key=lambda pair: str(pair["configuration_id"]))
     yield from differing(where, "noise_budget", stored["noise_budget"], _budget(pairs), next_step=STORE_ANEW)
     yield from differing(where, "pairs", found, pairs, next_step=STORE_ANEW)
 
@@ -171,7 +171,7 @@ def _check_pairs(where: str, stored: Any, cases: Sequence[StoredCase]) -> Iterat
     """Check our side of every pair, and the library's; upstream's own time was measured elsewhere."""
     records = {(one.case_id, record["round"]): (one, record) for one in cases for record in one.completed}
     for index, pair in enumerate(stored):
-        place = (pair["case_id"], pair["round"])
+        place = (pair["configuration_id"], pair["run"])
         if place not in records or place[1] not in records[place][0].times_s:
             what = f"[{index}]: round {place[1]} of {place[0]}"
             got = "without a stored round"
@@ -205,17 +205,17 @@ def _library_s(stored: StoredCase, samples: Json, iterations: Sequence[int]) -> 
 
 
 def _check_plan(where: str, plan: Any, cases: Sequence[StoredCase]) -> Iterator[Finding]:
-    """Check cases and rounds against ``{"cases": {case_id: rounds}, "missing": {case_id: why}}``."""
+    """Check cases and rounds against ``{"configurations": {id: runs}, "missing": {id: why}}``."""
     stored = {one.case_id: one for one in cases}
     missing = plan.get("missing", {})
-    for case_id, rounds in sorted(plan["cases"].items()):
+    for case_id, rounds in sorted(plan["configurations"].items()):
         one = stored.get(case_id)
         if one is None and not missing.get(case_id):
             yield Finding(where=where, what=case_id, got="not stored", expected="stored, or under `missing` with why")
         elif one and len(one.rounds) < rounds and not missing.get(case_id) and one.ended_because in {None, _ASKED}:
             got, expected = counted(len(one.rounds), "round"), f"{rounds}, or why there are fewer"
             yield Finding(where=where, what=f"rounds of {case_id}", got=got, expected=expected)
-    for case_id in sorted(stored.keys() - plan["cases"].keys()):
+    for case_id in sorted(stored.keys() - plan["configurations"].keys()):
         yield Finding(where=where, what=case_id, got="stored", expected="not: the plan does not have it")
 
 

@@ -21,7 +21,7 @@ HELD_BACK: Final = frozenset(
 
 def check_telemetry(where: str, at: str, record: Json) -> Iterator[Finding]:
     """Check the telemetry of one round, if it has any."""
-    seen = record.get("telemetry")
+    seen = record["telemetry"]
     if seen is None or not record["ranks"]:
         return
     is_whole = len(seen["gpus"]) == world_size(record["case"]) and not seen["missing_nodes"]
@@ -29,12 +29,12 @@ def check_telemetry(where: str, at: str, record: Json) -> Iterator[Finding]:
     yield from _check_energy(where, at, seen, is_whole=is_whole)
     if seen["window_s"] > 0:  # else that is named already
         yield from _check_power(where, at, seen, is_whole=is_whole)
-        parts = record["turns"]["turns"] if record.get("turns") else 1
+        parts = record["turns"]["turns"] if record["turns"] else 1
         yield from _check_sampling(where, at, seen, parts=parts)
     yield from _check_spreads(where, at, seen)
     for index, gpu in enumerate(seen["gpus"]):
         place = (gpu["node"], gpu["index"])
-        rank = next((one for one in record["ranks"] if (one.get("node") or 0, one["local_rank"]) == place), None)
+        rank = next((one for one in record["ranks"] if (one["node"] or 0, one["local_rank"]) == place), None)
         yield from _check_gpu(where, f"{at}.gpus[{index}]", gpu, most_memory_gb(record, rank))
     yield from _check_places(where, at, seen, record["case"])
     yield from _check_host(where, at, seen, record)
@@ -50,7 +50,7 @@ def _check_window(where: str, at: str, seen: Json, record: Json) -> Iterator[Fin
     yield from differing(where, f"{at}.window_s", seen["window_s"], window_s, tolerance=TOLERANCE)
     case, energy_j = record["case"], seen["energy_j"]
     frames = (len(times_s) - start) * case["num_envs_global"] * case["num_steps_per_env"]
-    has_frames = case.get("workload") != "all_reduce"
+    has_frames = case["workload"] != "all_reduce"
     expected = frames / energy_j if has_frames and energy_j else None
     yield from differing(where, f"{at}.frames_per_joule", seen["frames_per_joule"], expected, tolerance=TOLERANCE)
 
@@ -163,13 +163,13 @@ def _check_spreads(where: str, at: str, seen: Json) -> Iterator[Finding]:
 
 def _check_host(where: str, at: str, seen: Json, record: Json) -> Iterator[Finding]:
     """Check that what a hypervisor took and others used are parts of the wanted CPU time, and memory is the host's."""
-    wanted, stolen = seen["host_cpu_percent"], seen.get("host_stolen_percent")
+    wanted, stolen = seen["host_cpu_percent"], seen["host_stolen_percent"]
     if wanted is not None:
         most, taken = wanted["mean"] * (1 + TOLERANCE), stolen["mean"] if stolen else 0.0
         yield from outside(where, f"{at}.host_stolen_percent.mean", taken, 0, most, unit="%")
         if not seen["nodes"]:  # of several it is that of the node with most
             what = f"{at}.host_others_percent"
-            yield from outside(where, what, seen.get("host_others_percent"), 0, most - taken, unit="%")
+            yield from outside(where, what, seen["host_others_percent"], 0, most - taken, unit="%")
     # Other nodes may have more memory; a job's limit may be below what its host has, which is seen whole.
     memory_gb = record["environment"]["memory_gb"]
     if memory_gb is not None and not seen["nodes"]:

@@ -6,7 +6,7 @@ arguments on the same machine, so that the two alternate. Upstream reports only 
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, NotRequired, TypedDict
 
@@ -14,12 +14,13 @@ from pydantic import ConfigDict, Field, with_config
 
 from suite.campaign.folder import Folder, drop_checkpoints
 from suite.errors import StoreError
-from suite.files.json_file import STRICT, read_json, replace_json
+from suite.files.json_file import STORED, read_json, replace_json
 from suite.files.wording import counted
 from suite.launch import Launcher
 from suite.records.soundness import LARGEST
 from suite.records.store import read_record, read_record_of
 from suite.schema.record import Case, CaseResult, Launch, RunRecord
+from suite.schema.stored_names import plain
 from suite.statistics.reduce import counted_iterations
 
 _DIGITS: Final = 9  # significant ones, as of our own samples
@@ -34,7 +35,7 @@ class _Written(TypedDict):
     wall_time_s: NotRequired[_Time | None]
 
 
-@with_config(STRICT)
+@with_config(STORED)
 @dataclass(frozen=True, kw_only=True)
 class Pair:
     """One round of ours and one of upstream's: medians over the iterations of rank 0 that are steady in ours [s]."""
@@ -174,7 +175,7 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
 
 def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
     """Write all pairs of a campaign, for the report and for checks."""
-    replace_json([asdict(pair) for pair in pairs], path)
+    replace_json(plain(pairs), path)
 
 
 def _library_s(record: RunRecord, counted: Sequence[int]) -> float | None:

@@ -124,7 +124,7 @@ def test_a_page_reads_twins_and_times_of_upstream_beside_the_cases(tmp_path: Pat
     twin = replace(ONE, case_id="t/1-aa")
     write_results([CaseResult(case=twin, rounds=(at(twin, 0, 9.0),))], tmp_path / "x")
     (tmp_path / "x" / "cases").rename(tmp_path / "a_a")
-    pair = {"case_id": ONE.case_id, "round": 0, "ours_s": 1.0, "theirs_s": 1.0, "library_s": None}
+    pair = {"configuration_id": ONE.case_id, "run": 0, "ours_s": 1.0, "theirs_s": 1.0, "library_s": None}
     pairs = [{**pair, "theirs_wall_s": wall_s} for wall_s in (90.0, None, 150.0)]
     (tmp_path / "upstream.json").write_text(json.dumps(pairs), encoding="utf-8")
     for folder in (tmp_path, tmp_path / "cases"):

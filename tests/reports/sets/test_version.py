@@ -1,6 +1,5 @@
 import csv
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,18 +208,6 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
     assert "No case ran twice in 1 of 2 sets" in machines.noise(read_version(tmp_path, name="v")).text
 
 
-def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
-    said = limits.uncertain(committed_version()).text
-    (alone,) = (line for line in said.splitlines() if "No round ran beside other cases" in line)
-    counted = re.search(r"on its host, in (\d+) sets\.$", alone)  # sets are named where it is not so, or not known
-    assert counted
-    assert len(committed_version().sets) > int(counted[1]) > 30
-    (unknown,) = (line for line in said.splitlines() if "Of no round it is known" in line)
-    assert "4 x H200, 21 Nov 2026: the first campaign" in unknown
-    assert "1 x H200, 22 Nov 2026: Cartpole, 1,024 to 65,536 environments: 16 of 16 rounds" in said
-    assert "What seed 1 learns of Ant, on one H200, and each of 4 other sets: 2 of 2 rounds ran beside" in said
-
-
 def test_limits_and_data_open_with_what_there_is() -> None:
     version = committed_version()
     runs = sum(len(one.campaign.completed) for one in version.sets)
@@ -230,12 +217,6 @@ def test_limits_and_data_open_with_what_there_is() -> None:
     assert said.startswith(f"{without} of {len(rows)} cases are without an interval, ")
     assert f" of {runs} completed runs have not settled, and " in said
     assert f" have every stored sample of {len(version.sets)} sets." in downloads.answer(version).text
-
-
-def test_limits_name_no_set_where_all_ran_alone() -> None:
-    newer = RESULTS.parent / "2026.12"
-    said = limits.uncertain(read_version(newer, name=newer.name)).text
-    assert re.search(r"No round ran beside other cases on its host, in all \d+ sets\.", said)
 
 
 def test_limits_list_what_verification_finds_and_nobody_can_repair(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ SAID: Final = {
 @pytest.fixture(scope="module")
 def stored(versions_results: Path) -> dict[str, int]:
     files = [*(versions_results / NEWER).glob("*/cases/*/*.json")]
-    rounds = [json.loads(path.read_bytes())["labscale"]["case_result"]["rounds"] for path in files]
+    rounds = [json.loads(path.read_bytes())["labscale"]["runs"] for path in files]
     completed = [sum(record["outcome"] == "completed" for record in of_case) for of_case in rounds]
     sets = {path.parents[2] for path in files}
     return {"sets": len(sets), "cases": sum(map(bool, completed)), "runs": sum(completed)}

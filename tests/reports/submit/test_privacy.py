@@ -149,7 +149,7 @@ def test_a_name_in_a_case_stops_the_command(tmp_path: Path, capsys: pytest.Captu
     lines = [number for number, line in enumerate(text.splitlines(), start=1) if "of desk-of-alice" in line]
     assert main([str(source), "--into", str(into)]) == NotFitToSubmit.exit_code
     said = capsys.readouterr().err
-    assert len(lines) > 3
+    assert len(lines) == 1
     assert [line.partition(" names this host")[0] for line in said.splitlines()[:-1]] == [
         f"{CASE} line {number}" for number in lines
     ]

@@ -23,7 +23,7 @@ from reports.verification.samples.set_folder import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.records.videos import intact_videos, video_path
-from tests.fixtures.results.damaged_results import damage, rounds, set_item
+from tests.fixtures.results.damaged_results import damage, machine, set_item
 from tests.fixtures.results.films import store_film
 from tests.fixtures.results.finished_campaign import CASE, SMALL, write_campaign
 from tests.fixtures.results.forged_version import write_version
@@ -185,16 +185,16 @@ def test_results_are_submitted_once(campaign: Path, with_version: Path, capsys: 
 
 
 def without_commit(stored: Any) -> None:
-    for record in rounds(stored):
-        record["environment"]["git_commit"] = None
+    for one in stored["labscale"]["machines"]:
+        one["git_commit"] = None
 
 
 def with_changes(stored: Any) -> None:
-    rounds(stored)[1]["environment"]["git_dirty"] = True
+    machine(stored, 1)["git_dirty"] = True
 
 
 def of_another_commit(stored: Any) -> None:
-    rounds(stored)[1]["environment"]["git_commit"] = "0" * 40
+    machine(stored, 1)["git_commit"] = "0" * 40
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_results_of_a_cpu_are_refused(tmp_path: Path, into: Path, capsys: pytest
 
 
 def test_what_only_a_version_must_be_is_refused(campaign: Path, into: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    damage(campaign / CASE, lambda stored: set_item(rounds(stored)[1]["environment"], "kernel", "6.2"))
+    damage(campaign / CASE, lambda stored: set_item(machine(stored, 1), "kernel", "6.2"))
     assert f"{NAME}: the kernel of its rounds is" in refused(campaign, into, ResultsDiffer.exit_code, capsys)
 
 

@@ -22,19 +22,20 @@ def rank(number: int = 0, **changed: Any) -> dict[str, Any]:
     }
     samples |= {"marked": [*MARKED], "start_s": [20.0 + 10 * i for i in EVERY], **changed.pop("samples", {})}
     phases_s = {"imports_torch": 1.0, "imports": 2.0, "environment_creation": 5.0}
-    return {"rank": number, "local_rank": number, "phases_s": phases_s, "samples": samples, **changed}
+    known = {"rank": number, "local_rank": number, "phases_s": phases_s, "samples": samples, "kernels_compiled": None}
+    return {**known, **changed}
 
 
 def record(*ranks: dict[str, Any], **changed: Any) -> dict[str, Any]:
     environment = {"host_label": "H", "cpu_model": "C"}
     return {
-        "round": 0, "outcome": "completed", "case": {"device": "cuda"}, "environment": environment,
-        "ranks": list(ranks), **changed,
+        "round": 0, "outcome": "completed", "case": {"device": "cuda", "kernel_cache": "kept"},
+        "environment": environment, "ranks": list(ranks), "profiled_ranks": [], "turns": None, **changed,
     }  # fmt: skip
 
 
 def starts(*records: dict[str, Any]) -> list[bool | None]:
-    stored = StoredCase(where="", case={}, rounds=list(records), ended_because=None, rule=formulas.MSER_RULE)
+    stored = StoredCase(where="", case={}, rounds=list(records), ended_because=None, rule=formulas.RULE)
     return [start.is_cold for start in starts_of(stored)]
 
 
@@ -64,7 +65,7 @@ def test_a_start_is_cold_if_kernels_were_compiled_and_else_if_it_took_long() -> 
 
 
 def test_the_parts_of_a_start_add_up() -> None:
-    stored = StoredCase(where="", case={}, rounds=[record(rank())], ended_because=None, rule=formulas.MSER_RULE)
+    stored = StoredCase(where="", case={}, rounds=[record(rank())], ended_because=None, rule=formulas.RULE)
     (start,) = starts_of(stored)
     assert start.total_s == 1 + 20 + 11
     assert start.parts_s == {

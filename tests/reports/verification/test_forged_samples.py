@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures.results.damaged_results import ranks, rounds, sample, scale, set_item, telemetry
+from tests.fixtures.results.damaged_results import machine, ranks, rounds, sample, scale, set_item, telemetry
 from tests.fixtures.results.forged_version import (
     PER_GPU,
     SHADOW,
@@ -30,10 +30,7 @@ NOISE = "h200-x2-shadow/noise.json"
 
 
 def case_of(document: Any, **changes: object) -> None:
-    """Change the case, which is written down in the result and in every round."""
-    result = document["labscale"]["case_result"]
-    for case in (result["case"], *(one["case"] for one in result["rounds"])):
-        case.update(changes)
+    document["labscale"]["configuration"].update(changes)
 
 
 def faster(document: Any, factor: float, names: tuple[str, ...], *, round_index: int = 0) -> None:
@@ -55,7 +52,7 @@ def faster_by_both_clocks(document: Any) -> None:
 def copied(document: Any, *, factor: float = 1.0) -> None:
     """Replace the last round by the first, which was quicker, at another time of day."""
     first, last = copy.deepcopy(rounds(document)[0]), rounds(document)[2]
-    for name in ("round", "started_utc"):
+    for name in ("run", "started_utc"):
         first[name] = last[name]
     first["telemetry"]["window_start_unix_s"] = last["telemetry"]["window_start_unix_s"]
     rounds(document)[2] = first
@@ -63,8 +60,8 @@ def copied(document: Any, *, factor: float = 1.0) -> None:
 
 
 def of_environments(document: Any, name: str, value: Any, *, first: int = 2) -> None:
-    for one in rounds(document)[first:]:
-        one["environment"][name] = value
+    for index in range(first, len(rounds(document))):
+        machine(document, index)[name] = value
 
 
 def both_ranks(document: Any, change: Callable[[Any], None]) -> None:
@@ -112,8 +109,8 @@ FORGERIES: list[tuple[str, str, Forgery, str]] = [
     ("another processor", SHADOW, lambda d: of_environments(d, "cpu_model", "X"), "the cpu_model of its rounds is"),
     ("fewer cores", SHADOW, lambda d: of_environments(d, "num_cpus", 8), "the num_cpus of its rounds is 32 and 8"),
     ("another kernel", SHADOW, lambda d: of_environments(d, "kernel", "5.4"), "the kernel of its rounds is 5.4 and 6"),
-    ("fewer GPUs", SHADOW, lambda d: rounds(d)[1]["environment"]["gpus"].pop(), "the number of GPUs of its rounds is"),
-    ("another GPU", SHADOW, lambda d: rounds(d)[1]["environment"]["gpus"][0].update(name="X"), "the kind of GPU of"),
+    ("fewer GPUs", SHADOW, lambda d: machine(d, 1)["gpus"].pop(), "the number of GPUs of its rounds is"),
+    ("another GPU", SHADOW, lambda d: machine(d, 1)["gpus"][0].update(name="X"), "the kind of GPU of"),
     ("more environments", SHADOW, lambda d: case_of(d, num_envs_global=2048), "num_envs times ranks is 1024, expected"),
     ("more of them everywhere", SHADOW, lambda d: case_of(d, num_envs=1024, num_envs_global=2048), "which its id says"),
     ("more steps", SHADOW, lambda d: case_of(d, num_steps_per_env=128), "workload.num_steps_per_env is 64, expected 1"),
@@ -132,7 +129,7 @@ FORGERIES: list[tuple[str, str, Forgery, str]] = [
     ("how many were asked for", PER_GPU, lambda d: ended(d, "the budget of 5 rounds is spent"), "by ended_because is"),
     ("our side of a pair", PAIRS_2, lambda d: d[0].update(ours_s=2.9), "[0].ours_s is 2.9, expected 2.88"),
     ("the library's side", PAIRS_2, lambda d: d[1].update(library_s=2.9), "[1].library_s is 2.9, expected 2.87"),
-    ("a pair that never ran", PAIRS_2, lambda d: d[1].update(round=5), "round 5 of shadow-vertical"),
+    ("a pair that never ran", PAIRS_2, lambda d: d[1].update(run=5), "round 5 of shadow-vertical"),
     ("less noise", NOISE, lambda d: d.update(noise_budget=0.001), "noise_budget is 0.001, expected 0.05"),
     ("a quicker twin", NOISE, lambda d: scale(d["pairs"][0]["twin_times_s"], 0.9), "pairs[0].twin_times_s[0] is"),
 ]  # fmt: skip
@@ -144,7 +141,7 @@ def scale_power(document: Any, factor: float) -> None:
 
 
 def ended(document: Any, why: str | None) -> None:
-    document["labscale"]["case_result"]["ended_because"] = why
+    document["labscale"]["ended_because"] = why
 
 
 @pytest.mark.parametrize(

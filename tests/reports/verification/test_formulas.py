@@ -99,7 +99,7 @@ def test_noise_is_the_same_by_both_programs(rounds: int) -> None:
 
 def test_what_is_written_twice_is_the_same() -> None:
     """Written a second time on purpose: another rule there is another version of what is stored."""
-    assert reduce.ROUND_STATISTIC == formulas.TURNS_RULE
+    assert reduce.ROUND_STATISTIC == formulas.RULE
     assert (steady.MIN_STEADY, steady.SETTLED_WITHIN) == (formulas.MIN_STEADY, formulas.SETTLED_WITHIN)
     assert (SCALES, SUPERLINEAR) == (SCALES_EFFICIENCY, SUPERLINEAR_EFFICIENCY)
     assert (AGREEMENT, MAX_GAP_S) == (telemetry_summary.AGREEMENT, telemetry_summary.MAX_GAP_S)

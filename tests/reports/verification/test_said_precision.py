@@ -16,7 +16,7 @@ RULE = Rule(rounds=3, precision=0.01, max_rounds=3)
 
 def ended(version: Path, name: str, why: str) -> list[str]:
     """Return what is said of the case's precision and rounds once its reason to end is ``why``."""
-    forge(version, name, lambda document: document["labscale"]["case_result"].update(ended_because=why))
+    forge(version, name, lambda document: document["labscale"].update(ended_because=why))
     return [sentence for sentence in sentences(version) if "by ended_because" in sentence]
 
 

@@ -124,10 +124,11 @@ def test_a_gpu_of_another_node_may_be_larger(tmp_path: Path, kind: str, is_more:
 
 def test_a_host_may_use_more_than_the_limit_of_a_job_on_it(tmp_path: Path) -> None:
     def limited(stored: dict[str, Any]) -> None:
-        for record in stored["labscale"]["case_result"]["rounds"]:
+        for record in stored["labscale"]["runs"]:
             used_gb = record["telemetry"]["host_memory_used_gb"]["min"]
             assert max(rank["memory_gb"]["max"] for rank in record["telemetry"]["ranks"]) < 5.0 < used_gb
-            record["environment"]["memory_gb"] = stored["machine_info"]["environment"]["memory_gb"] = 5.0
+        for machine in stored["labscale"]["machines"]:
+            machine["memory_gb"] = 5.0
 
     found = damaged_case(TWO_GPUS, limited, tmp_path)
     assert not [one for one in found if "memory" in one.what]

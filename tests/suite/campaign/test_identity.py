@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from suite.campaign.identity import NEWER, identity, opened, read, refuse_other_options, rule_of
+from suite.campaign.identity import FORMAT, identity, opened, read, refuse_other_options, rule_of
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.sources import Sources
 from suite.campaign.state import Campaign
@@ -89,16 +89,13 @@ def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, enviro
     assert not re.search(r"sha256|[0-9a-f]{32}|--seed", said)
 
 
-def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environment: Environment) -> None:
-    """The earlier version did not store the seed or the worker's packages, so these are not compared."""
+def test_a_folder_that_an_older_labscale_began_is_refused(tmp_path: Path, environment: Environment) -> None:
     smoke = identity_of(environment, SMOKE)
-    earlier = {name: value for name, value in smoke.items() if name not in (*NEWER, "worker_packages")}
-    with opened(tmp_path, earlier):
+    with opened(tmp_path, {name: value for name, value in smoke.items() if name != FORMAT}):
         pass
-    with opened(tmp_path, smoke):
-        pass
-    (said,) = said_of(tmp_path, identity_of(environment, SMOKE, seed=7))
-    assert "edited, --stack or --seed or --a-a differs" in said
+    (said,) = said_of(tmp_path, smoke)
+    assert "schema_version: there None, this labscale reads 6." in said
+    assert "commit a230a9f6" in said
 
 
 @pytest.mark.parametrize(

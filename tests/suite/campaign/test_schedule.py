@@ -275,13 +275,13 @@ def test_limits_without_a_target_are_refused(options: dict[str, object], message
 
 def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path, environment: Environment) -> None:
     def planned() -> dict[str, int]:
-        found: dict[str, int] = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["cases"]
+        found: dict[str, int] = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["configurations"]
         return found
 
     folder = Folder(root=tmp_path)
     run(campaign_of(environment, FIXED, (QUIET,)), tmp_path)
     quiet = campaign_of(environment, FIXED, (QUIET,))
-    store_if_complete(quiet, folder, quiet.planned[0])  # by a version that wrote no plan
+    store_if_complete(quiet, folder, quiet.planned[0])  # and its plan was removed
     loud = campaign_of(environment, ADAPTIVE, (LOUD,))
     note_plan(loud, folder)
     assert planned() == {QUIET.case_id: 0, LOUD.case_id: ADAPTIVE.rounds}

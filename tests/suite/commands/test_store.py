@@ -203,7 +203,7 @@ def test_all_cases_are_stored_by_one_session(tmp_path: Path, monkeypatch: pytest
     assert sessions == [20]
     for path in (tmp_path / "cases").rglob("*.json"):
         (benchmark,) = json.loads(path.read_bytes())["benchmarks"]
-        assert benchmark["extra_info"]["case_id"] == store.read_case(path).case.case_id
+        assert benchmark["extra_info"]["configuration_id"] == store.read_case(path).case.case_id
 
 
 def test_the_advice_for_a_damaged_record_of_a_stored_case_works(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from reports.topics.history import command as compare_command
 from suite.errors import StoreError
 from suite.records import store
 from suite.records.soundness import LARGEST, fault_of_record
-from suite.schema.record import RunRecord
+from suite.records.validation import stored_case
+from suite.schema.record import CaseResult, RunRecord
 from tests.fixtures.results.generated_results import make_case, make_rank, make_record, make_result, write_results
 from tests.fixtures.results.rank_events import RankFiles, end, head, iterations, whole
 
@@ -82,8 +83,8 @@ UNSOUND = [
 def write_unchecked(record: RunRecord, folder: Path) -> Path:
     path = folder / "cases" / "case.json"
     path.parent.mkdir(parents=True)
-    result = {"case": asdict(record.case), "rounds": [asdict(record)]}
-    path.write_text(json.dumps({"labscale": {"schema_version": 2, "case_result": result}}), encoding="utf-8")
+    stored = stored_case(CaseResult(case=record.case, rounds=(record,)), path, "")
+    path.write_text(json.dumps({"labscale": stored}), encoding="utf-8")
     return path
 
 
@@ -92,7 +93,7 @@ def test_what_no_round_has_is_named_and_not_read(record: RunRecord, fault: str, 
     assert fault_of_record(SOUND) is None
     assert fault in (fault_of_record(record) or "sound")
     path = write_unchecked(record, tmp_path)
-    with pytest.raises(StoreError, match=f"^{path} is not valid: of round {record.round}, "):
+    with pytest.raises(StoreError, match=f"^{path} is not valid: of run {record.round}, "):
         store.read_case(path)
 
 
@@ -124,7 +125,7 @@ def test_every_command_refuses_it_by_name(tmp_path: Path, capsys: pytest.Capture
         (compare_command.main, [unsound, sound]),
     ):
         assert main(arguments) == StoreError.exit_code
-        assert capsys.readouterr().err.startswith(f"{path} is not valid: of round 0, ")
+        assert capsys.readouterr().err.startswith(f"{path} is not valid: of run 0, ")
 
 
 def test_an_unsound_round_is_not_written(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_memory_of_a_gpu_that_others_use_is_not_the_cases_alone(tmp_path: Path) 
 
 def test_a_difference_of_clocks_is_said_to_be_the_median_of_those_of_the_pairs(tmp_path: Path) -> None:
     folder = write_results([make_result(make_case(), 0.5)], tmp_path)
-    pair = {"case_id": make_case().case_id, "round": 0, "ours_s": 0.5, "theirs_s": 0.4, "library_s": None}
+    pair = {"configuration_id": make_case().case_id, "run": 0, "ours_s": 0.5, "theirs_s": 0.4, "library_s": None}
     (tmp_path / "upstream.json").write_text(json.dumps([pair]))
     version = read_version(folder, name="v")
     said = clock.pairs(version).text

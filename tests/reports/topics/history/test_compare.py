@@ -254,11 +254,11 @@ def test_a_round_whose_samples_are_gone_is_no_regression(
     shutil.copytree(before, after)
     path = next((after / "cases").rglob("*.json"))
     document = json.loads(path.read_text(encoding="utf-8"))
-    document["labscale"]["case_result"]["rounds"][0]["ranks"][0]["samples"]["iteration_time_s"] = []
+    document["labscale"]["runs"][0]["ranks"][0]["samples"]["iteration_time_s"] = []
     path.write_text(json.dumps(document), encoding="utf-8")
     assert main([before, str(after)]) == StoreError.exit_code
     assert (
-        "is not valid: of round 0, rank 0 has 12 samples of start_s and 0 of iteration_time_s. Move"
+        "is not valid: of run 0, rank 0 has 12 samples of start_s and 0 of iteration_time_s. Move"
         in capsys.readouterr().err
     )
 

@@ -65,7 +65,6 @@ def test_a_column_of_samples_is_one_line(make_record: RecordMaker, tmp_path: Pat
         ({"wall_time_s": "61.5"}, r"wall_time_s: Input should be a valid number \(got '61.5'\)"),
         ({"outcome": "fine"}, "outcome: Input should be 'completed', "),
         ({"argv": (b"torchrun",)}, "cannot be written as JSON: Object of type bytes"),
-        ({"schema_version": 99}, "schema_version is 99; this labscale knows 1, 2, 3"),
         (
             {"ranks": (make_rank(0, (1.0, math.inf)),)},
             r"ranks.0.samples.iteration_time_s.1: Input should be a finite number \(got inf\)",
@@ -90,13 +89,13 @@ def set_nan(document: dict[str, Any]) -> None:
         (lambda document: document.update(colour="red"), "colour: Unexpected keyword argument"),
         (lambda document: document["ranks"][1].update(speed=3), "ranks.1.speed: Unexpected keyword argument"),
         (
-            lambda document: document["case"].update(seed="42"),
-            r"case.seed: Input should be a valid integer \(got '42'\)",
+            lambda document: document["configuration"].update(seed="42"),
+            r"configuration.seed: Input should be a valid integer \(got '42'\)",
         ),
-        (lambda document: document["case"].pop("seed"), "case.seed: Field required"),
-        (lambda document: document.update(round=True), "round: Input should be a valid integer"),
+        (lambda document: document["configuration"].pop("seed"), "configuration.seed: Field required"),
+        (lambda document: document.update(run=True), "run: Input should be a valid integer"),
         (set_nan, r"ranks.1.samples.reward_mean.2: Input should be a finite number"),
-        (lambda document: document.update(schema_version=99), "schema_version is 99; this labscale knows 1, 2, 3"),
+        (lambda document: document.update(schema_version=99), "schema_version is 99; this labscale reads 6"),
         (lambda document: document.pop("schema_version"), "schema_version is None"),
     ],
 )

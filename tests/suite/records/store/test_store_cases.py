@@ -49,21 +49,23 @@ def test_completed_rounds_are_the_samples_and_failed_ones_are_rows(
     assert benchmark["group"] == "cartpole-strong"
     assert "SampleClock" in benchmark["options"]["timer"]
     extra = benchmark["extra_info"]
-    assert extra["rounds_are"] == "independent processes"
-    assert extra["rounds"] == [0, 2]
+    assert extra["runs_are"] == "independent processes"
+    assert extra["runs"] == [0, 2]
     assert extra["frames_per_iteration"] == 64 * 16
     assert extra["total_fps"] == [64 * 16 / sample_s for sample_s in samples_s]
     assert extra["statistic"] == reduce.ROUND_STATISTIC
-    assert extra["case"]["case_id"] == mixed.case.case_id
+    assert extra["configuration_id"] == mixed.case.case_id
 
     machine = document["machine_info"]
     assert machine["node"] == "redacted"
     assert "flags" not in machine["cpu"]
-    assert machine["environment"]["gpus"][0]["name"] == "Example GPU"
     assert machine["versions.torch"] == "2.11.0"
     assert document["commit_info"] == {"project": "labscale", "id": "0" * 40, "dirty": False}
 
-    assert document["labscale"]["schema_version"] == 5
+    assert document["labscale"]["schema_version"] == 6
+    assert document["labscale"]["configuration"]["configuration_id"] == mixed.case.case_id
+    assert [one["gpus"][0]["name"] for one in document["labscale"]["machines"]] == ["Example GPU"]
+    assert [(one["run"], one["machine"]) for one in document["labscale"]["runs"]] == [(0, 0), (1, 0), (2, 0)]
     assert document["labscale"]["suite_version"] == "0.1.0"
     assert document["labscale"]["no_benchmarks_because"] is None
     assert (tmp_path / "cases" / "a.json").read_text(encoding="utf-8").count('"iteration_time_s"') == 6
@@ -84,8 +86,8 @@ def test_a_case_without_a_completed_round_is_stored_too(make_record: RecordMaker
     result = CaseResult(case=rounds[0].case, rounds=rounds)
     document = written(result, tmp_path / "a.json")
     assert document["benchmarks"] == []
-    assert document["labscale"]["no_benchmarks_because"] == "no round completed; case_result.rounds says why"
-    assert document["machine_info"]["environment"]["driver_version"] == "580.1"
+    assert document["labscale"]["no_benchmarks_because"] == "no run completed; runs says why"
+    assert document["labscale"]["machines"][0]["driver_version"] == "580.1"
     assert [record.outcome for record in store.read_case(tmp_path / "a.json").rounds] == ["oom", "skipped"]
 
 
@@ -137,7 +139,7 @@ def test_an_all_reduce_alone_has_no_frames(make_record: RecordMaker, make_case: 
     document = written(CaseResult(case=record.case, rounds=(record,)), tmp_path / "a.json")
     extra = document["benchmarks"][0]["extra_info"]
     assert (extra["frames_per_iteration"], extra["total_fps"]) == (None, None)
-    assert extra["rounds"] == [0]
+    assert extra["runs"] == [0]
 
 
 def test_rounds_that_do_not_belong_together_are_refused(
@@ -145,11 +147,10 @@ def test_rounds_that_do_not_belong_together_are_refused(
 ) -> None:
     record = make_record()
     for rounds, message in (
-        ((), "has no rounds"),
+        ((), "has no runs"),
         ((record, record), r"are \[0, 0\]; each may be there once"),
-        ((make_record(case=make_case(seed=1)),), "round 0 is of another case"),
-        ((make_record(schema_version=99),), "schema_version is 99"),
-        ((replace(record, ranks=record.ranks[:1]),), "is not valid: of round 0, it has samples of 1 of 2 ranks"),
+        ((make_record(case=make_case(seed=1)),), "run 0 is of another case"),
+        ((replace(record, ranks=record.ranks[:1]),), "is not valid: of run 0, it has samples of 1 of 2 ranks"),
     ):
         with pytest.raises(StoreError, match=message):
             store.write_case(CaseResult(case=record.case, rounds=rounds), tmp_path / "a.json")
@@ -159,7 +160,7 @@ def test_rounds_that_do_not_belong_together_are_refused(
 def test_the_client_of_pytest_benchmark_reads_stored_cases_in_the_checkout_too() -> None:
     """It reads ``tests/conftest.py`` there, and no folder of ours is on its path."""
     client = Path(sys.executable).with_name("pytest-benchmark")
-    golden = Path(__file__).parents[3] / "golden" / "store_case_v3.json"
+    golden = Path(__file__).parents[3] / "golden" / "store_case.json"
     done = subprocess.run([client, "compare", str(golden)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2" in done.stdout

@@ -1,4 +1,4 @@
-"""Reading stored cases: the golden file of each schema version, edited and misplaced files."""
+"""Reading stored cases: the golden file, edited and misplaced files."""
 
 import json
 from collections.abc import Callable
@@ -17,59 +17,8 @@ from suite.schema.record import CheckResult
 from suite.statistics import reduce
 from tests.fixtures.results.stored_rounds import ENVIRONMENT, written
 
-VERSION_1 = Path(__file__).parents[3] / "golden" / "store_case_v1.json"
-VERSION_2 = VERSION_1.with_name("store_case_v2.json")
-VERSION_3 = VERSION_1.with_name("store_case_v3.json")
-VERSION_4 = VERSION_1.with_name("store_case_v4.json")
-GOLDEN = VERSION_1.with_name("store_case_v5.json")
+GOLDEN = Path(__file__).parents[3] / "golden" / "store_case.json"
 CHECK = CheckResult(name="libc", feature="host", verdict="ok", found="glibc 2.39", fault=None)
-
-
-def test_a_case_of_schema_version_1_has_no_checks_and_is_written_as_version_5(tmp_path: Path) -> None:
-    old, new = store.read_case(VERSION_1), store.read_case(VERSION_2)
-    assert {record.environment.checks for record in old.rounds} == {()}
-    with_checks = tuple(
-        replace(record, environment=replace(record.environment, checks=(CHECK,))) for record in old.rounds
-    )
-    assert replace(old, rounds=with_checks) == new
-    again = written(old, tmp_path / "again.json")["labscale"]
-    assert again["schema_version"] == 5
-    assert {record["schema_version"] for record in again["case_result"]["rounds"]} == {5}
-
-
-def test_a_case_of_schema_version_2_has_no_readings_and_no_turns() -> None:
-    old, new = store.read_case(VERSION_2), store.read_case(VERSION_3)
-    assert [len(record.readings) for record in old.rounds] == [0, 0, 0]
-    assert [len(record.readings) for record in new.rounds] == [1, 0, 0]
-    assert replace(new, rounds=tuple(replace(record, readings=(), turns=None) for record in new.rounds)) == old
-
-
-def test_all_rounds_of_schema_version_3_have_the_same_seeds() -> None:
-    old, new = store.read_case(VERSION_3), store.read_case(VERSION_4)
-    assert (old.case.seed_per_round, replace(new.case, seed_per_round=False)) == (False, old.case)
-    for result in (old, new):
-        for record in result.rounds:
-            seeds = [result.case.seed_of(rank=rank.rank, round_index=record.round) for rank in record.ranks]
-            assert [rank.settings["seed"] for rank in record.ranks] == seeds
-
-
-def test_no_case_before_schema_version_5_is_deterministic_or_cold_and_nobody_timed_warp() -> None:
-    old, new = store.read_case(VERSION_4), store.read_case(GOLDEN)
-    assert (old.case.deterministic, new.case.deterministic) == (False, True)
-    assert (old.case.kernel_cache, new.case.kernel_cache) == ("kept", "empty")
-    assert (old.case.with_packages, new.case.with_packages) == ((), ("mujoco==3.12.0",))
-    as_before = replace(
-        new.case,
-        deterministic=False,
-        kernel_cache="kept",
-        with_packages=(),
-        case_id=new.case.case_id.removesuffix("-cold"),
-    )
-    assert as_before == old.case
-    ranks = [(rank.warp_modules_compiled, rank.warp_compile_time_s) for rank in old.rounds[0].ranks]
-    assert ranks == [(None, None), (None, None)]
-    ranks = [(rank.warp_modules_compiled, rank.warp_compile_time_s) for rank in new.rounds[0].ranks]
-    assert ranks == [(54, 48.25), (None, None)]
 
 
 def test_the_golden_case_is_read_and_written_again_as_it_is(tmp_path: Path) -> None:
@@ -99,9 +48,7 @@ def golden_copy(path: Path, edit: Callable[[dict[str, Any]], object] = lambda _:
 
 
 def rename_case(document: dict[str, Any], case_id: str) -> None:
-    result = document["labscale"]["case_result"]
-    for case in (result["case"], *(record["case"] for record in result["rounds"])):
-        case["case_id"] = case_id
+    document["labscale"]["configuration"]["configuration_id"] = case_id
 
 
 @pytest.mark.parametrize(
@@ -110,10 +57,15 @@ def rename_case(document: dict[str, Any], case_id: str) -> None:
         (lambda document: document.pop("labscale"), "not a case stored by labscale"),
         (
             lambda document: document["labscale"].update(schema_version=7),
-            "schema_version is 7; this labscale knows 1, 2, 3, 4, 5",
+            "schema_version is 7; this labscale reads 6. Use a newer labscale.",
         ),
-        (lambda document: document["labscale"]["case_result"].update(x=1), "x: Unexpected keyword argument"),
-        (lambda document: document["labscale"]["case_result"]["rounds"].clear(), "has no rounds"),
+        (
+            lambda document: document["labscale"].update(schema_version=5),
+            "schema_version is 5; this labscale reads 6. Read it with the labscale of commit a230a9f6",
+        ),
+        (lambda document: document["labscale"].update(x=1), "x: Extra inputs are not permitted"),
+        (lambda document: document["labscale"]["runs"].clear(), "has no runs"),
+        (lambda document: document["labscale"]["runs"][0].update(machine=1), "run 0 has machine 1 of 1"),
     ],
 )
 def test_an_edited_case_is_refused(tmp_path: Path, edit: Callable[[dict[str, Any]], object], message: str) -> None:
