@@ -3,7 +3,8 @@
 Both are cached and reused while the pins are unchanged::
 
     CACHE/worker-<pins>[-ovphysx]/complete.json    written last: without it the environment is installed again
-    CACHE/worker-<pins>-<name>/                    of other pins: RL libraries that need them, the viewer of `watch`
+    CACHE/worker-<pins>-<name>/                    of other pins: RL libraries that need them, the viewer of `watch`;
+                                                   a copy of the worker, if that is there, with what differs
     CACHE/worker-…-with-<packages>/                a copy with the packages of --worker-package (worker_packages)
     CACHE/worker-…-versions-<packages>/            a copy with other versions (other_versions), kernels likewise
     CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
@@ -29,7 +30,7 @@ from suite.files.json_file import replace_json
 from suite.install.asset_root import find_assets, offline_root
 from suite.install.installed_files import changes
 from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
-from suite.install.worker_environment import COMPLETE, run_uv
+from suite.install.worker_environment import COMPLETE, copy_environment, run_uv
 from suite.install.worker_packages import add_packages, environment_of, read_package
 from suite.schema.record import Assets, Stack
 
@@ -148,7 +149,8 @@ def provision_python(
     packages = [read_package(text) for text in worker_packages]  # first, so that a faulty one installs nothing
     pins_path = worker_pins(project_root, stack, pins)
     environment = _environment(cache, pins_path)
-    python = install(environment, pins_path=pins_path, stack=stack, on_message=on_message)
+    worker = _environment(cache, worker_pins(project_root, "kitless"))
+    python = install(environment, pins_path=pins_path, stack=stack, worker=worker, on_message=on_message)
     if not packages:
         return python, ()
     return add_packages(environment, packages, pins_path=pins_path, on_message=on_message)
@@ -219,8 +221,13 @@ def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dic
     return versions
 
 
-def install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Callable[[str], None]) -> Path:
-    """Install ``pins_path`` into the folder ``environment`` unless it is complete, and return its Python."""
+def install(
+    environment: Path, *, pins_path: Path, stack: Stack, worker: Path, on_message: Callable[[str], None]
+) -> Path:
+    """Install ``pins_path`` into the folder ``environment`` unless it is complete, and return its Python.
+
+    If ``worker`` is complete and as it was released, it is copied, and only what differs is installed.
+    """
     python = environment / "bin" / "python"
     marker = environment / COMPLETE
     if marker.exists() and python.exists():
@@ -230,22 +237,15 @@ def install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Cal
             return python
         if environment.exists():  # an install that was interrupted
             shutil.rmtree(environment)
-        free_gb = shutil.disk_usage(environment.parent).free / 1e9
-        if free_gb < INSTALL_DISK_GB:
-            raise WorkerEnvironmentError(
-                f"The worker environment needs {INSTALL_DISK_GB:.0f} GB of free disk, {environment.parent} has "
-                f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
-            )
-        base = find_python()
-        on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
-        run_uv(
-            "venv", "--python", str(base), str(environment),
-            doing="create the worker environment", next_step=NEXT_STEP,
-        )  # fmt: skip
+        if (worker / COMPLETE).exists() and not changes(_site_folders(worker)):
+            on_message(f"Installing {pins_path.name} over a copy of the worker environment, {environment}")
+            copy_environment(worker, environment)
+        else:
+            _create(environment, stack=stack, on_message=on_message)
         # gym and antlr4 are built from source: the pins determine their setuptools too.
         run_uv(
-            "pip", "install", "--python", str(python), "--require-hashes",
-            "--build-constraints", str(pins_path), "--requirements", str(pins_path),
+            "pip", "sync", "--python", str(python), "--require-hashes",
+            "--build-constraints", str(pins_path), str(pins_path),
             doing="install the worker environment", next_step=NEXT_STEP,
         )  # fmt: skip
         versions = check_python(python, stack=stack)
@@ -254,9 +254,28 @@ def install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Cal
     return python
 
 
+def _create(environment: Path, *, stack: Stack, on_message: Callable[[str], None]) -> None:
+    """Create an environment without packages, where there is disk for all of them."""
+    free_gb = shutil.disk_usage(environment.parent).free / 1e9
+    if free_gb < INSTALL_DISK_GB:
+        raise WorkerEnvironmentError(
+            f"The worker environment needs {INSTALL_DISK_GB:.0f} GB of free disk, {environment.parent} has "
+            f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
+        )
+    python = find_python()
+    on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
+    run_uv(
+        "venv", "--python", str(python), str(environment), doing="create the worker environment", next_step=NEXT_STEP
+    )
+
+
+def _site_folders(environment: Path) -> list[Path]:
+    return list(environment.glob("lib/python*/site-packages"))
+
+
 def _require_as_released(environment: Path) -> None:
     """Refuse files that uv kept from an earlier download and that were edited since then: uv does not compare them."""
-    if changed := changes(list(environment.glob("lib/python*/site-packages"))):
+    if changed := changes(_site_folders(environment)):
         names = " ".join(text.partition(":")[0] for text in changed if ":" in text)
         raise WorkerEnvironmentError(
             f"uv's cache has files that were edited: {'; '.join(changed)}. Run `{find_uv()} cache clean {names}` and "

@@ -54,6 +54,20 @@ def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
     assert again == worker
 
 
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_it_shares_files_with_a_worker_of_the_stack_that_nobody_edited(
+    base: Worker, project: Path, *, is_edited: bool
+) -> None:
+    (shared,) = base.python.parent.parent.rglob("torch/__init__.py")
+    released = shared.read_text()
+    if is_edited:
+        shared.write_text(f"{released}# changed")
+    worker = provision_own_worker(GAMES, base, project_root=project, stack="kitless", on_message=lambda _: None)
+    (own,) = worker.python.parent.parent.rglob("torch/__init__.py")
+    assert own.samefile(shared) is not is_edited
+    assert own.read_text() == released
+
+
 def test_what_pins_were_made_for_is_asked_of_a_python_that_the_user_brings(base: Worker, project: Path) -> None:
     (project / pins.PINS_DIR / "games.in").write_text("# why\nrl-games==7.0\nother[extra]==1\n")
     assert names_of(GAMES, project_root=project) == ["rl-games", "other"]
