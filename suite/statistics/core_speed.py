@@ -95,8 +95,8 @@ def at_full_speed(records: Sequence[RunRecord], fastest_s: Mapping[RankOfHost, f
     """The figure at full core speed of ``records`` of one case; None if no round probed all of its ranks.
 
     ``fastest_s``: as ``fastest_rank_probes_s`` finds it, in these records and in others of their hosts. The
-    probe before an iteration is the last one before it, and the probe after it the next one: results before schema 3
-    have one after every fourth iteration.
+    probe before an iteration is the last one before it, and the probe after it the next one: early results
+    have one after every fourth iteration only.
 
     Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.counted_iterations`` does.
     """

@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Folder:
 
 def noise_of(folder: Folder) -> tuple[float | None, list[str]]:
     stored = json.loads((folder.root / "noise.json").read_text())
-    return stored["noise_budget"], [pair["case_id"] for pair in stored["pairs"]]
+    return stored["noise_budget"], [pair["configuration_id"] for pair in stored["pairs"]]
 
 
 def upstream_of(folder: Folder) -> list[Pair]:

@@ -153,7 +153,7 @@ def test_the_file_says_budget_and_pairs(tmp_path: Path) -> None:
     write_noise(twin_pairs([result, twin_of(result, 1.1)]), tmp_path / "noise.json")
     stored = json.loads((tmp_path / "noise.json").read_text())
     assert stored["noise_budget"] == pytest.approx(0.1)
-    assert stored["pairs"][0]["case_id"] == result.case.case_id
+    assert stored["pairs"][0]["configuration_id"] == result.case.case_id
     assert stored["pairs"][0]["difference"] == pytest.approx(0.1)
     assert stored["pairs"][0]["noise"] == pytest.approx(0.1)
     assert [stored["pairs"][0][name] for name in ("times_s", "twin_times_s")] == [[1.0], [1.1]]
