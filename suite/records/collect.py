@@ -16,8 +16,9 @@ from suite.records.network.transport import transport_of
 from suite.records.rank_checks import checks_from_outside
 from suite.records.rank_file import End, RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.records.redaction import public
-from suite.records.soundness import LARGEST, fault_of_record
 from suite.records.telemetry.of_round import read_round
+from suite.records.validation import fault_of
+from suite.schema.constraints import LARGEST
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, Outcome, RankRecord, RunRecord, Scalar
 from suite.schema.transport import Transport
@@ -66,12 +67,12 @@ def collect(
         workload=next((file.workload for file in files if file.workload is not None), None),
         clocks=node_clocks(case, files),
     )
-    if record.outcome == "completed" and (fault := fault_of_record(record)):
+    if record.outcome == "completed" and (fault := fault_of(record)):
         record = replace(record, outcome="invalid", reason=fault)
     record = replace(record, transport=_transport(run_dir, record, files))
     seen = read_round(run_dir, record, files)
     with_telemetry = replace(record, telemetry=seen.summary, telemetry_note=seen.note, readings=seen.readings)
-    if seen.summary is not None and (fault := fault_of_record(with_telemetry)):
+    if seen.summary is not None and (fault := fault_of(with_telemetry)):
         with_telemetry = replace(record, telemetry_note=f"the samplers' figures make no sense: {fault}")
     return _published(with_telemetry, run_dir, result.nodes)
 

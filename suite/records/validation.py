@@ -69,6 +69,15 @@ def checked_record(stored: dict[str, Any], path: Path, next_step: str) -> RunRec
     return record
 
 
+def fault_of(record: RunRecord) -> str | None:
+    """Return the first fault of a round: what a field may not be, or fields that do not fit together."""
+    try:
+        _RECORD.validate_json(json.dumps([plain(record)]))
+    except ValidationError as error:
+        return explained(error, skip=1)
+    return fault_of_record(record)
+
+
 def stored_case(result: CaseResult, path: Path, next_step: str) -> dict[str, Any]:
     """Return the form of a case in its document: its configuration and its machines stand there once."""
     machines = list(dict.fromkeys(record.environment for record in result.rounds))

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from suite.schema.constraints import CaseId, Count, Iterations, Name, Number, Size, Whole
 from suite.schema.telemetry import NodeReadings, TelemetrySummary
 from suite.schema.transport import Transport
 from suite.schema.turns import TurnsTaken
@@ -92,35 +93,36 @@ class Case:
     the same time and exchange nothing. A record numbers them as ranks.
     """
 
-    case_id: str  # "<series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>][-cold]"
-    series: str
+    # In its order: <series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>][-cold]
+    case_id: CaseId
+    series: Name
     scaling: Scaling
     task: str  # Gym id of Isaac Lab 3.0
     rl_library: RlLibrary
     stack: Stack
     device: Device
-    nnodes: int
-    nproc_per_node: int
-    num_envs: int
-    num_envs_global: int
-    num_steps_per_env: int  # rollout length; rl_games says horizon
-    iterations: int  # training iterations, warm-up included; rl_games says epochs
+    nnodes: Size
+    nproc_per_node: Size
+    num_envs: Size
+    num_envs_global: Size
+    num_steps_per_env: Size  # rollout length; rl_games says horizon
+    iterations: Iterations  # training iterations, warm-up included; rl_games says epochs
     minibatch_rule: MinibatchRule
-    minibatch_size: int  # samples per optimiser step and rank
-    optimiser_steps: int  # per iteration and rank: minibatches times learning epochs
-    seed: int  # of rank 0 in round 0, see ``seed_of``
+    minibatch_size: Count  # samples per optimiser step and rank
+    optimiser_steps: Count  # per iteration and rank: minibatches times learning epochs
+    seed: Count  # of rank 0 in round 0, see ``seed_of``
     assets: Assets
     presets: tuple[str, ...] = ()  # Isaac Lab preset tokens, e.g. "presets=ovphysx"
     overrides: tuple[str, ...] = ()  # "env.…=…" and "agent.…=…" tokens
-    timeout_s: float = 1800.0  # of the whole process with its start-up
-    hang_timeout_s: float = 300.0  # without a sample from any rank
+    timeout_s: Number = 1800.0  # of the whole process with its start-up
+    hang_timeout_s: Number = 300.0  # without a sample from any rank
     workload: Workload = "train"
     division: Division = "closed"
-    cpu_threads: int | None = None  # of each thread pool of a rank; None shares the host's cores among its ranks
+    cpu_threads: Count | None = None  # of each thread pool of a rank; None shares the host's cores among its ranks
     pin_cpus: bool = False  # each rank uses its own cores only, as many as it has threads
     seed_per_round: bool = False  # each round has seeds of its own, to measure learning; else all rounds have the same
     deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.determinism
-    trainings_per_gpu: int = 1  # at the same time, independent; several only if ``world_size`` is 1
+    trainings_per_gpu: Size = 1  # at the same time, independent; several only if ``world_size`` is 1
     kernel_cache: KernelCache = "kept"  # empty: to measure cold starts
     with_packages: tuple[str, ...] = ()  # ``name==version``, over the worker's pins, see suite.matrix.own_worker
 
@@ -215,9 +217,9 @@ class Launch:
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    index: int
+    index: Count
     name: str
-    memory_gb: float | None
+    memory_gb: Number | None
     compute_capability: str | None  # "9.0"
 
 
@@ -244,8 +246,8 @@ class Environment:
 
     host_label: str | None  # chosen by the user with --host-label
     cpu_model: str | None
-    num_cpus: int | None  # that this process may use
-    memory_gb: float | None
+    num_cpus: Count | None  # that this process may use
+    memory_gb: Number | None
     os: str | None
     kernel: str | None
     gpus: tuple[Gpu, ...] = ()
@@ -267,31 +269,31 @@ class Environment:
 class NodeClock:
     """Offsets of a node's clocks from those of rank 0's node, measured by ``tasks.rank.clock`` at start and end."""
 
-    node: int
-    offset_s: float  # its monotonic clock minus that of rank 0's node, in the middle of the round
-    bound_s: float  # the true offset differs from it by at most this during the round
-    drift_s: float | None  # change of the offset from start to end; None if the round did not reach its end
-    wall_offset_s: float  # of the wall clock, at the start
+    node: Count
+    offset_s: Number  # its monotonic clock minus that of rank 0's node, in the middle of the round
+    bound_s: Number  # the true offset differs from it by at most this during the round
+    drift_s: Number | None  # change of the offset from start to end; None if the round did not reach its end
+    wall_offset_s: Number  # of the wall clock, at the start
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankRecord:
     """Contents of one rank's ``rank-N.jsonl``."""
 
-    rank: int
-    local_rank: int
+    rank: Count
+    local_rank: Count
     # start-up: imports_torch, imports, task_config, simulation_launch, environment_creation
-    phases_s: Mapping[str, float]
+    phases_s: Mapping[str, Number]
     settings: Mapping[str, str | int | float | bool | None]  # seed, threads, TF32, device, backend, versions.*
-    samples: Mapping[str, tuple[float | None, ...]]  # column -> one value per iteration
+    samples: Mapping[str, tuple[Number | None, ...]]  # column -> one value per iteration
     validity: tuple[CheckResult, ...] = ()  # whether the rank did the work that the case states
     parameters_sha256: str | None = None  # of the trained parameters at the end
-    peak_memory_gb: float | None = None  # of the torch allocator on the rank's GPU
-    kernels_compiled: int | None = None  # on its node during training, by any rank; None: see another rank, or unknown
-    warp_modules_compiled: int | None = None  # by this rank itself; a module has many kernels. None: unknown
-    warp_compile_time_s: float | None = None  # of these modules together; None: unknown
+    peak_memory_gb: Number | None = None  # of the torch allocator on the rank's GPU
+    kernels_compiled: Count | None = None  # on its node during training, by any rank; None: see another, or unknown
+    warp_modules_compiled: Count | None = None  # by this rank itself; a module has many kernels. None: unknown
+    warp_compile_time_s: Number | None = None  # of these modules together; None: unknown
     error: str | None = None  # "Type: message" if the rank raised
-    node: int | None = None  # in the launcher's numbering, its head is 0; rank 0 may be elsewhere. None: unknown
+    node: Count | None = None  # in the launcher's numbering, its head is 0; rank 0 may be elsewhere. None: unknown
 
     @property
     def num_iterations(self) -> int:
@@ -305,12 +307,12 @@ class RankRecord:
 class Observations:
     """What is known of a round besides its case and its machine."""
 
-    round: int
+    round: Count
     outcome: Outcome
     reason: str | None  # why, unless completed: the failing rank's own message
-    exit_code: int | None
+    exit_code: Whole | None
     started_utc: str | None  # ISO 8601; None if skipped
-    wall_time_s: float | None  # from launch to the end of the last process
+    wall_time_s: Number | None  # from launch to the end of the last process
     argv: tuple[str, ...] = ()
     ranks: tuple[RankRecord, ...] = ()
     image_digest: str | None = None  # of the container image, sha256:…; None without one
@@ -318,7 +320,7 @@ class Observations:
     telemetry: TelemetrySummary | None = None
     telemetry_note: str | None = None  # why there is none
     readings: tuple[NodeReadings, ...] = ()  # of each node's sampler, about one a second
-    profiled_ranks: tuple[int, ...] = ()  # ranks under a profiler, which slows all ranks
+    profiled_ranks: tuple[Count, ...] = ()  # ranks under a profiler, which slows all ranks
     turns: TurnsTaken | None = None  # None: it was measured alone, from its start to its end
     clocks: tuple[NodeClock, ...] | None = None  # of all nodes but rank 0's; None on one node, which has one clock
     transport: Transport | None = None  # None for one rank, or if unknown

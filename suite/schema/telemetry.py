@@ -6,22 +6,24 @@ Imports the standard library only. A value that was not measured is ``None``, ne
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from suite.schema.constraints import Count, Number, Whole
+
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
     """Minimum, mean and maximum in the window. Mean power is time-weighted; None if samples are missing."""
 
-    min: float
-    mean: float
-    max: float
+    min: Number
+    mean: Number
+    max: Number
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuTelemetry:
     """One GPU in the window. Values that the driver refuses, or gives with gaps, are None."""
 
-    index: int  # on its node
-    node: int = 0
+    index: Count  # on its node
+    node: Count = 0
     persistence: bool | None = None  # whether the driver stays loaded without a program that uses it
     sm_utilisation_percent: Spread | None = None  # time in which any kernel ran, however small
     memory_utilisation_percent: Spread | None = None  # time in which memory was read or written
@@ -30,18 +32,18 @@ class GpuTelemetry:
     sm_clock_mhz: Spread | None = None
     memory_clock_mhz: Spread | None = None
     temperature_c: Spread | None = None
-    energy_counter_j: float | None = None  # difference of the driver's counter
-    energy_integrated_j: float | None = None  # power over time, by trapezoids
-    energy_disagreement: float | None = None  # (integrated - counter) / the larger
-    throttled_share: float | None = None  # of the samples: slowed by power, heat, or the board
-    slowdown_shares: Mapping[str, float] | None = None  # reason of suite.external.nvml, or idle -> share of the samples
+    energy_counter_j: Number | None = None  # difference of the driver's counter
+    energy_integrated_j: Number | None = None  # power over time, by trapezoids
+    energy_disagreement: Number | None = None  # (integrated - counter) / the larger
+    throttled_share: Number | None = None  # of the samples: slowed by power, heat, or the board
+    slowdown_shares: Mapping[str, Number] | None = None  # reason of suite.external.nvml, or idle -> share of samples
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankTelemetry:
     """The process of one rank in the window; values are None if it is hidden, as in a container."""
 
-    rank: int
+    rank: Count
     cpu_percent: Spread | None = None  # 100 is one core
     memory_gb: Spread | None = None  # resident
     threads: Spread | None = None
@@ -51,16 +53,16 @@ class RankTelemetry:
 class NodeTelemetry:
     """One of several nodes in the window."""
 
-    node: int
-    num_samples: int
+    node: Count
+    num_samples: Count
     power_w: Spread | None = None  # of its GPUs together
-    energy_j: float | None = None
+    energy_j: Number | None = None
     host_cpu_percent: Spread | None = None
     host_memory_used_gb: Spread | None = None
     host_load: Spread | None = None
 
 
-type Reading = int | float | str | None
+type Reading = Whole | Number | str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +74,7 @@ class NodeReadings:
     reading), ``rank0.core`` and ``host.load`` (``suite.records.telemetry.file``).
     """
 
-    node: int = 0
+    node: Count = 0
     columns: Mapping[str, tuple[Reading, ...]]
 
 
@@ -83,27 +85,27 @@ class TelemetrySummary:
     Each of several nodes has a sampler: host figures are over all nodes, costs are those of the most expensive sampler.
     """
 
-    window_start_unix_s: float
-    window_s: float
-    rate_hz: float | None  # the intended one
-    num_samples: int  # in the window, of the node with the fewest
+    window_start_unix_s: Number
+    window_s: Number
+    rate_hz: Number | None  # the intended one
+    num_samples: Count  # in the window, of the node with the fewest
     gpus: tuple[GpuTelemetry, ...] = ()
     ranks: tuple[RankTelemetry, ...] = ()
     host_cpu_percent: Spread | None = None  # 100 is all cores
     host_stolen_percent: Spread | None = None  # part of it that a hypervisor gave to others
-    host_others_percent: float | None = None  # part of it that processes outside the run used, mean; worst node
+    host_others_percent: Number | None = None  # part of it that processes outside the run used, mean; worst node
     host_memory_used_gb: Spread | None = None
     host_load: Spread | None = None
     power_w: Spread | None = None  # of all GPUs of the case together
-    energy_j: float | None = None  # of all GPUs of the case: from the counters, or integrated if one has none
+    energy_j: Number | None = None  # of all GPUs of the case: from the counters, or integrated if one has none
     energy_agrees: bool | None = None  # counters and integrals of every GPU; None if they cannot be compared
-    frames_per_joule: float | None = None
-    sample_time_mean_s: float | None = None  # to read one sample
-    sample_time_max_s: float | None = None
-    sampler_cpu_share: float | None = None  # of one core
+    frames_per_joule: Number | None = None
+    sample_time_mean_s: Number | None = None  # to read one sample
+    sample_time_max_s: Number | None = None
+    sampler_cpu_share: Number | None = None  # of one core
     notes: tuple[str, ...] = ()  # what could not be read, and contradictions
     nodes: tuple[NodeTelemetry, ...] = ()  # if there are several
-    missing_nodes: tuple[int, ...] = ()  # nodes without telemetry; figures of all GPUs are then None
+    missing_nodes: tuple[Count, ...] = ()  # nodes without telemetry; figures of all GPUs are then None
 
     @property
     def stolen_share(self) -> float | None:

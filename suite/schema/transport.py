@@ -6,6 +6,8 @@ Imports the standard library only. A value that was not measured is ``None``, ne
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from suite.schema.constraints import Count
+
 # host_memory: between processes of one host, through its memory or its loopback.
 Interconnect = Literal["nvlink", "pcie", "host_memory", "infiniband", "roce", "ethernet"]
 UNKNOWN_INTERFACE: Final = "unknown"  # the socket has a second IPv4 address of an interface
@@ -17,8 +19,8 @@ class Route:
 
     kind: str  # P2P/CUMEM, P2P/IPC/read, SHM/direct/direct, NET/Socket, NET/IB/GDRDMA, …
     between_nodes: bool
-    pairs: int  # of ranks, counted in each direction
-    channels: int  # of all these pairs
+    pairs: Count  # of ranks, counted in each direction
+    channels: Count  # of all these pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class Transport:
     between_nodes: tuple[Interconnect, ...] = ()
     emulated: bool | None = None  # several nodes share a machine; None: unknown
     nvls: bool | None = None  # NCCL connected the reductions inside NVSwitch, and decides which collectives use them
-    unread_lines: int = 0  # of NCCL's log, about channels in unknown words
+    unread_lines: Count = 0  # of NCCL's log, about channels in unknown words
     logged_while_steady: bool | None = None  # NCCL also logged in steady iterations, which costs time
 
     @property

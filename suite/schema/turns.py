@@ -7,6 +7,8 @@ Both halves of labscale import this file, so it imports the standard library onl
 from dataclasses import dataclass
 from typing import Final
 
+from suite.schema.constraints import Count, Number
+
 VARIABLE: Final = "LABSCALE_TURNS"  # of a rank's environment: the keeper's socket, relative to the run directory
 SOCKET: Final = "turns.socket"
 FIRST_ITERATIONS: Final = 2  # run as soon as the rank can: they compile and warm up, and are never steady
@@ -18,5 +20,5 @@ class TurnsTaken:
     """How a round was measured together with other rounds."""
 
     beside: tuple[str, ...]  # case ids of the other rounds of its block
-    turns: int  # that it had
-    turn_s: float  # length that was aimed at
+    turns: Count  # that it had
+    turn_s: Number  # length that was aimed at

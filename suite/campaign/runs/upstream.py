@@ -17,8 +17,8 @@ from suite.errors import StoreError
 from suite.files.json_file import STORED, read_json, replace_json
 from suite.files.wording import counted
 from suite.launch import Launcher
-from suite.records.soundness import LARGEST
 from suite.records.store import read_record, read_record_of
+from suite.schema.constraints import LARGEST
 from suite.schema.record import Case, CaseResult, Launch, RunRecord
 from suite.schema.stored_names import plain
 from suite.statistics.reduce import counted_iterations

@@ -23,8 +23,8 @@ from suite.files.json_file import replace_json
 from suite.files.wording import counted
 from suite.install import damaged_kernels
 from suite.matrix.own_worker import own_worker_of
-from suite.records.soundness import MIN_ITERATIONS
 from suite.schema.case_suffixes import WARM_UP_SUFFIX
+from suite.schema.constraints import MIN_ITERATIONS
 from suite.schema.record import Case, Device, Environment, RlLibrary
 
 COMPILING: Final[frozenset[RlLibrary]] = frozenset({"rl_games"})  # on GPUs, by torch's Inductor
