@@ -252,17 +252,10 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
-def perf(session: nox.Session) -> None:
-    """Compare labscale's own times with reports/perf.json: plan, reports, site, sampler, start. `-- --write` stores."""
-    install(session, "tests")
-    run_module(session, "tests.perf")
-
-
-@nox.session
 def fuzz(session: nox.Session) -> None:
-    """Mutate every input until one ends in a traceback or hangs: `-- [--seconds N] [--seed S] [--target GLOB]`."""
+    """Try many more changed inputs than `tests` does, until one ends in a traceback or hangs."""
     install(session, "tests")
-    run_module(session, "tests.fuzz")
+    session.run("python", "-m", "pytest", "tests/fuzz", "--hypothesis-profile=long", *session.posargs)
 
 
 @nox.session

@@ -1,1 +1,1 @@
-"""Mutated input for all that labscale reads, files, options, variables: ``nox -s fuzz``, and ``test_fuzz.py``."""
+"""Changed input for everything that labscale reads: files, options, variables. ``nox -s fuzz`` tries more of it."""

@@ -1,4 +1,4 @@
-"""A matrix of many GPUs is planned and reported, from GENERATED rounds. ``nox -s perf`` times it."""
+"""A matrix of many GPUs is planned and reported, from GENERATED rounds."""
 
 import re
 from pathlib import Path
