@@ -17,47 +17,37 @@ def check(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "option"),
     [
-        ("bench --launcher slurm --render-only --nodes a,b", "--nodes: only with --launcher ssh"),
-        ("bench --launcher container --nodes a,b", "--nodes: only with --launcher ssh"),
-        ("bench --launcher ray --nodes a,b", "--nodes: only with --launcher ssh .* got --launcher ray"),
-        ("bench --launcher ray --image x", "--image: only with .* got --launcher ray"),
-        ("bench --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher native"),
-        ("bench --launcher slurm --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher slurm"),
-        ("bench --ssh-config /dev/null", "--ssh-config: only with --nodes HOST,HOST"),
-        ("bench --launcher slurm --ssh-config /dev/null", "--ssh-config: only with --nodes HOST,HOST"),
-        (
-            "bench --launcher slurm --render-only --upstream --profile 0 --video --retry-failed",
-            "--render-only writes scripts .* no use for --upstream, --profile, --video, --retry-failed",
-        ),
-        ("bench --image x", "--image: only with bench --launcher container, apptainer or slurm, or with plan --render"),
-        ("bench --nodes a,b --image x", "--image: only with .* got --launcher ssh"),
-        ("plan --image x", "--image: only with .* plan --render, got --launcher native"),
-        ("plan --volume-claim x", "--volume-claim: only with plan --render kubernetes, got no --render"),
-        ("plan --render osmo --image i --volume-claim x", "plan --render kubernetes, got --render osmo"),
-        ("plan --render kubernetes --image i --nodes a,b", "--render kubernetes writes files .* no use for --nodes"),
-        ("plan --render osmo --image i --emulate-nodes 2", "no use for --emulate-nodes"),
-        (
-            "plan --render kubernetes --image i --worker-python p",
-            "--render kubernetes writes commands for an image, which has its own Python, .* no use for --worker-python",
-        ),
-        ("plan --render osmo --image i --worker-python p", "--render osmo .* no use for --worker-python"),
-        ("bench --partition p --time 5 --render-only", "--partition, --time: only with --launcher slurm, got"),
-        ("bench --sbatch-option mem=0", "--sbatch-option: only with --launcher slurm, got --launcher native"),
-        ("bench --nodes a,b --account x", "--account: only with --launcher slurm, got --launcher ssh"),
-        ("bench --worker-python p --worker-package a==1", "--worker-python p takes .* no use for --worker-package"),
-        ("bench --launcher container --worker-package a==1", "--launcher container in an image .* --worker-package"),
-        ("bench --launcher slurm --image a.sif --worker-package a==1", "--launcher slurm in an image .* --worker-pack"),
-        ("plan --render osmo --image i --worker-package a==1", "--render osmo .* no use for --worker-package"),
-        (
-            "bench --nodes a,b --emulate-nodes 2",
-            "--emulate-nodes: only with its own --launcher .* got --launcher ssh",
-        ),
+        ("bench --launcher slurm --render-only --nodes a,b", "--nodes"),
+        ("bench --launcher container --nodes a,b", "--nodes"),
+        ("bench --launcher ray --nodes a,b", "--nodes"),
+        ("bench --launcher ray --image x", "--image"),
+        ("bench --shm-gb 2", "--shm-gb"),
+        ("bench --launcher slurm --shm-gb 2", "--shm-gb"),
+        ("bench --ssh-config /dev/null", "--ssh-config"),
+        ("bench --launcher slurm --ssh-config /dev/null", "--ssh-config"),
+        ("bench --launcher slurm --render-only --upstream --profile 0 --video --retry-failed", "--retry-failed"),
+        ("bench --image x", "--image"),
+        ("bench --nodes a,b --image x", "--image"),
+        ("plan --image x", "--image"),
+        ("plan --volume-claim x", "--volume-claim"),
+        ("plan --render osmo --image i --volume-claim x", "--volume-claim"),
+        ("plan --render kubernetes --image i --nodes a,b", "--nodes"),
+        ("plan --render osmo --image i --emulate-nodes 2", "--emulate-nodes"),
+        ("plan --render kubernetes --image i --worker-python p", "--worker-python"),
+        ("bench --partition p --time 5 --render-only", "--partition, --time"),
+        ("bench --sbatch-option mem=0", "--sbatch-option"),
+        ("bench --nodes a,b --account x", "--account"),
+        ("bench --worker-python p --worker-package a==1", "--worker-package"),
+        ("bench --launcher container --worker-package a==1", "--worker-package"),
+        ("bench --launcher slurm --image a.sif --worker-package a==1", "--worker-package"),
+        ("plan --render osmo --image i --worker-package a==1", "--worker-package"),
+        ("bench --nodes a,b --emulate-nodes 2", "--emulate-nodes"),
     ],
 )
-def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_would_do_nothing_is_refused(command: str, option: str) -> None:
+    with pytest.raises(UsageError, match=option):
         check(command)
 
 
@@ -92,7 +82,7 @@ def test_scripts_may_be_for_any_cluster(environment: Environment) -> None:
 @pytest.mark.parametrize("nodes", [(), ("--nodes",)])
 def test_settings_of_ssh_without_hosts(nodes: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["env_check", "--ssh-config", "/dev/null", *nodes]) == 11
-    assert "--ssh-config /dev/null: only with --nodes HOST,HOST" in capsys.readouterr().err
+    assert "--ssh-config /dev/null" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["5", "5:30", "1:00:00", "2-0", "2-00:30", "2-00:30:00", "0", "UNLIMITED", "infinite"])
