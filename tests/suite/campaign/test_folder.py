@@ -135,13 +135,6 @@ def test_results_that_say_not_whose_they_are_stay_as_they_are(
     assert {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()} == before
 
 
-def test_a_case_that_could_not_run_is_a_result_too(tmp_path: Path) -> None:
-    skipped = replace(make_record(make_case(nnodes=2, world_size=2), outcome="skipped", reason="2 nodes"), argv=())
-    stored(tmp_path, skipped, how="case")
-    with pytest.raises(CampaignError, match="has results"), opened(tmp_path, IDENTITY):
-        pass
-
-
 def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path: Path) -> None:
     """A user or Kubernetes starts these rounds outside a campaign, in the folder that bench uses."""
     case = make_case(nnodes=2, world_size=2)
@@ -182,12 +175,3 @@ def test_too_little_space_is_said_before_a_round(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(folder_module, "MIN_FREE_GB", 1e9)
     with pytest.raises(CampaignError, match="GB free; a round needs"):
         Folder(root=tmp_path).require_space()
-
-
-def test_finished_means_that_the_record_is_there(tmp_path: Path, make_case: CaseMaker) -> None:
-    folder, case = Folder(root=tmp_path), make_case()
-    folder.run_dir(case, 1).mkdir(parents=True)
-    assert not folder.is_finished(case, 1)
-    folder.record_path(case, 1).write_text("{}")
-    assert folder.is_finished(case, 1)
-    assert not folder.is_finished(case, 0)

@@ -8,10 +8,8 @@ from suite.env_check.check import Judgement
 from suite.env_check.host.container import Container
 from suite.env_check.libraries import driver_libraries as libraries
 from suite.env_check.libraries.driver_libraries import LibrariesSeen, judge_driver_libraries, judge_libraries
-from suite.env_check.libraries.elf import host, read_elf
 from suite.env_check.libraries.library import Library, describe, read_libraries, repair
 from suite.env_check.probes.run import run_probe
-from suite.schema.marked_answer import answer_line, last_answer
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.fixtures.stand_ins.stub_drivers.build import (
     build,
@@ -33,30 +31,6 @@ def not_elf(path: Path) -> Path:
 
 def load(path: Path, **environ: str) -> Library:
     return read_libraries({str(path): ()}, {**os.environ, **environ}, patience_s=1)[str(path)]
-
-
-def test_elf_says_what_the_file_is(tmp_path: Path) -> None:
-    dependency = build(tmp_path / "libdep.so", "library.c", "-Wl,-soname,libdep.so.7")
-    options = ("-DCALLS_DEPENDENCY", str(dependency), "-Wl,-rpath,$ORIGIN/beside")
-    elf = read_elf(build(tmp_path / "libuser.so", "library.c", *options))
-    assert (elf.fault, elf.bits, elf.machine, elf.soname) == (None, host().bits, host().machine, None)
-    assert "libdep.so.7" in elf.needed
-    assert elf.runpath == (f"{tmp_path}/beside",)
-    assert read_elf(dependency).soname == "libdep.so.7"
-    assert elf.loads_here
-
-
-def test_elf_tells_unlike_files_apart(tmp_path: Path) -> None:
-    sound = build(tmp_path / "sound.so", "library.c")
-    assert read_elf(tmp_path / "absent.so").fault == "absent"
-    assert read_elf(not_elf(tmp_path / "script.so")).fault == "not_elf"
-    assert read_elf(tmp_path).fault == "unreadable"
-    assert read_elf(build_32_bit(tmp_path / "small.so")).bits == 32
-    assert read_elf(build_for_another_machine(tmp_path / "other.so")).machine == "EM_RISCV"
-    content = sound.read_bytes()
-    for length in range(4, len(content), len(content) // 40):
-        sound.write_bytes(content[:length])
-        assert read_elf(sound).fault == "truncated", length
 
 
 @pytest.mark.parametrize(
@@ -206,13 +180,6 @@ def test_no_nvidia_driver_is_not_judged() -> None:
     )
     seen = LibrariesSeen(driver_version=None, container=HOST, libraries=missing)
     assert judged(seen)["egl"].verdict == "not_checked"
-
-
-def test_the_last_whole_answer_of_a_probe_counts() -> None:
-    answers = [answer_line({"stage": stage}) for stage in ("one", "two", "three")]
-    printed = "a wrapper's half line" + "".join(answers)[:-5]
-    assert last_answer(printed + '\n{"a log": "of who ends last"}\n') == {"stage": "two"}
-    assert last_answer('{"stage": "of no probe"}') is None
 
 
 def test_a_probe_runs_in_any_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,12 +121,6 @@ def test_json_is_what_other_nodes_send(report: Report) -> None:
     assert evidence["libc"]["values"]["libc_version"]
 
 
-def test_a_report_that_was_sent_says_the_same(report: Report) -> None:
-    received = report_module.read(report.as_json())
-    assert (received.exit_code, received.needs, received.device) == (report.exit_code, report.needs, "cpu")
-    assert shown(received) == shown(dataclasses.replace(report, duration_s=received.duration_s))
-
-
 def test_records_keep_no_folder_of_this_machine(report: Report) -> None:
     kept = summarised(report)
     assert len(kept) == len(report.checks)
@@ -148,13 +142,6 @@ def test_a_fault_of_what_is_needed_is_shown_with_its_repair(report: Report) -> N
     assert "glibc_too_old" in text
     assert "Use Debian 12." in text
     assert "cannot run here" in shown(faulty)
-
-
-def test_a_wrong_feature_is_refused_with_those_allowed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert __main__.main(["env_check", "--require", "cuda,opengl"]) == 11
-    assert "got 'opengl', allowed are cuda, cuda-graphs, nccl, egl, vulkan, rt-cores" in " ".join(
-        capsys.readouterr().err.split()
-    )
 
 
 def test_nodes_without_an_allocation_is_refused(

@@ -1,4 +1,3 @@
-import fcntl
 import json
 import os
 import re
@@ -142,17 +141,6 @@ def test_concurrent_calls_install_once(project: Path) -> None:
     assert (project / "runs").read_text() == "x"
 
 
-def test_second_process_says_that_it_waits(project: Path, tmp_path: Path) -> None:
-    key = pins.sha256(project / pins.PINS_DIR / "worker.txt")[:12]
-    (tmp_path / "cache").mkdir()
-    messages: list[str] = []
-    with (tmp_path / "cache" / f"worker-{key}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        threading.Timer(0.3, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
-        provide(project, messages=messages)
-    assert messages[0].startswith("Waiting for another process")
-
-
 def test_too_little_disk_is_said_before_anything_is_installed(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,11 +223,6 @@ def fake_python(path: Path, version: str) -> Path:
     return path
 
 
-def test_python_of_this_process_is_taken_when_it_fits(tmp_path: Path) -> None:
-    assert provision.find_python() == Path(sys.executable)
-    assert provision.find_python(fake_python(tmp_path / "python", "3.12.9")) == tmp_path / "python"
-
-
 def test_wrong_python_is_named_with_a_way_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "none"))
@@ -320,18 +303,3 @@ def test_without_a_home_the_user_is_asked_for_a_folder(monkeypatch: pytest.Monke
         cache_root()
     monkeypatch.setenv("LABSCALE_CACHE", "/cache")
     assert public("/cache/worker") == "CACHE/worker"
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("~nobody-there/x", "there is no such user's home"),
-        ("/a\nb", r"which has '\\n', a control character. Set it to another path"),
-        (os.fsdecode(b"/\xff"), "a byte that is not UTF-8"),
-        ("/" + "a" * 256, "a name of 256 bytes"),
-    ],
-)
-def test_a_cache_that_is_no_path_is_said(value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LABSCALE_CACHE", value)
-    with pytest.raises(WorkerEnvironmentError, match=f"LABSCALE_CACHE is .*{said}"):
-        cache_root()

@@ -43,18 +43,6 @@ def test_an_unknown_task_lists_what_exists_and_guesses() -> None:
     assert message.endswith("Did you mean 'Isaac-Cartpole-Direct'?")
 
 
-def test_every_task_says_how_it_differs_and_renders_or_not() -> None:
-    catalog = load_catalog()
-    assert {task: entry.cameras for task, entry in catalog.tasks.items()} == {
-        "Isaac-Cartpole-Direct": False,
-        "Isaac-Ant": False,
-        HAND: True,
-    }
-    sentences = [sentence for entry in catalog.tasks.values() for sentence in entry.differences]
-    assert all(sentence.endswith(".") for sentence in sentences)
-    assert "skrl" not in catalog.tasks[HAND].agents
-
-
 def test_cameras_choose_the_renderer_of_a_stack_that_has_one() -> None:
     catalog = load_catalog()
     stack = catalog.stacks["isaacsim"]
@@ -110,9 +98,3 @@ def test_a_library_that_an_agent_needs_must_be_described(tmp_path: Path) -> None
     path.write_text(text[:begin] + text[end:], encoding="utf-8")
     with pytest.raises(MatrixError, match=r"agents\.skrl: there is no table \[libraries\.skrl\]"):
         load_catalog(path)
-
-
-def test_the_suites_own_catalog_is_read_once() -> None:
-    """Pages ask it of every case, which was two thirds of the time of a site's build."""
-    assert load_catalog() is load_catalog()
-    assert load_catalog(CATALOG_PATH) is not load_catalog()

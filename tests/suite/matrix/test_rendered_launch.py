@@ -14,7 +14,7 @@ from suite.matrix.plan import EMPTY_CACHE, plan, render_launch, shell_command
 from suite.matrix.resources import Cores, cores_of_gpus
 from suite.schema.record import ROUND_VARIABLE, Case, Launch
 from tasks.rank.case_file import round_of
-from tests.suite.matrix.test_plan import ANT, CARTPOLE, CATALOG, planned
+from tests.suite.matrix.test_plan import ANT, CATALOG, planned
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "plan"
 
@@ -74,15 +74,6 @@ def test_trainings_that_share_a_gpu_are_processes_of_one_launch_on_one_gpu() -> 
     on_cpu = planned(replace(case, device="cpu"), cpus=1).infeasible
     assert on_cpu is not None
     assert "needs 2 CPU cores, one per rank" in on_cpu
-
-
-@pytest.mark.parametrize("gpus", [1, 2])
-def test_a_pipeline_is_two_processes_of_which_one_simulates(gpus: int) -> None:
-    case = replace(CARTPOLE, workload="async_pipeline", nproc_per_node=gpus)
-    assert planned(case).infeasible is None
-    assert (case.num_processes, case.num_simulating, case.world_size) == (2, 1, gpus)
-    assert (case.global_minibatch_size, case.agent_library) == (case.minibatch_size, "torchrl")
-    assert planned(replace(case, device="cpu"), cpus=1).infeasible is not None
 
 
 def test_without_turns_nobody_starts_trainings_together() -> None:
@@ -169,10 +160,6 @@ def test_the_launch_is_as_reviewed(name: str, case: Case, asset_root: Path | Non
 def test_the_shell_command_is_one_line_that_quotes() -> None:
     expected = (GOLDEN / "shell_command.txt").read_text(encoding="utf-8")
     assert shell_command(launch_of(replace(ANT, device="cpu"))) + "\n" == expected
-
-
-def test_ranks_never_get_less_than_one_thread() -> None:
-    assert launch_of(replace(ANT, nproc_per_node=32)).env["OMP_NUM_THREADS"] == "1"
 
 
 def test_a_launch_of_several_nodes_is_for_each_of_them() -> None:

@@ -39,39 +39,6 @@ def test_the_matrices_load_with_unique_ids(name: str) -> None:
     assert len({case.case_id for case in cases}) == len(cases)
 
 
-@pytest.mark.parametrize("name", ["smoke", "short", "clock"])
-def test_the_other_matrices_have_a_fixed_number_of_rounds(name: str) -> None:
-    matrix = load_matrix(name, CATALOG)
-    assert (matrix.precision, matrix.max_rounds, matrix.a_a) == (None, None, False)
-
-
-def test_full_has_the_series_of_the_design() -> None:
-    matrix = load_matrix("full", CATALOG)
-    assert matrix.name == "full"
-    assert (matrix.rounds, matrix.precision, matrix.max_rounds, matrix.a_a) == (6, 0.01, 12, True)
-    points: dict[tuple[str, str, str], set[int]] = {}
-    for case in cases_of("full"):
-        points.setdefault((case.series, case.rl_library, case.minibatch_rule), set()).add(case.world_size)
-    assert points == {
-        ("cartpole-strong", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("cartpole-strong", "rl_games", "fixed_updates"): {1, 2, 4, 8, 16},
-        ("cartpole-strong", "rsl_rl", "fixed_updates"): {1, 2, 4, 8, 16},
-        ("cartpole-per-gpu", "rl_games", "fixed_minibatch"): {1, 2, 4, 8},
-        ("ant-weak", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("ant-weak", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("ant-weak-4096", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("ant-weak-4096", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("shadow-horizontal", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("shadow-vertical", "rsl_rl", "fixed_updates"): {1, 2, 4},
-        ("control-cartpole-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
-        ("control-ant-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
-        ("control-shadow-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
-        ("control-shadow-render", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
-        ("control-cartpole-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
-        ("control-shadow-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
-    }
-
-
 def test_every_case_of_full_is_decided_with_the_case_on_the_fewest_ranks_of_its_curve() -> None:
     cases = with_twins(cases_of("full"))
 
@@ -162,32 +129,6 @@ def test_rules_hold_over_world_sizes(name: str) -> None:
         assert all(case.num_envs * case.world_size == case.num_envs_global for case in cases)
 
 
-def test_the_environment_sweep_has_the_same_sizes_for_every_task_and_library() -> None:
-    sizes = [2**power for power in range(10, 17)]
-    found: dict[tuple[str, str], list[int]] = {}
-    for case in cases_of("env-sweep"):
-        found.setdefault((case.task, case.rl_library), []).append(case.num_envs)
-    assert found == {
-        (task, library): sizes for task in ("Isaac-Cartpole-Direct", "Isaac-Ant") for library in ("rl_games", "rsl_rl")
-    }
-
-
-def test_a_variant_of_the_open_division_is_told_apart_by_its_case_alone() -> None:
-    cases = cases_of("open")
-    ids = {case.case_id: case for case in cases}
-    closed = ids["cartpole-open/rl_games-kitless-n4096-1x1"]
-    assert (closed.division, closed.overrides, closed.cpu_threads, closed.pin_cpus) == ("closed", (), None, False)
-    graphs = ids["cartpole-open/rl_games-kitless-n4096-1x1-compile-reduce-overhead"]
-    assert (graphs.division, graphs.overrides) == ("open", ("agent.params.config.torch_compile=reduce-overhead",))
-    pinned = ids["cartpole-open/rsl_rl-kitless-n16384-1x4-pinned"]
-    assert (pinned.division, pinned.cpu_threads, pinned.pin_cpus) == ("open", 4, True)
-    wide = ids["cartpole-open/rl_games-kitless-n32768-1x1-wide"]
-    assert (wide.minibatch_size, wide.optimiser_steps) == (8 * closed.minibatch_size, closed.optimiser_steps)
-    for case in cases:
-        same = [other for other in cases if replace(other, case_id="") == replace(case, case_id="")]
-        assert same == [case], "two cases differ in their names only"
-
-
 @pytest.mark.parametrize(
     ("name", "device", "gpus", "cpus", "nnodes"),
     [
@@ -227,31 +168,6 @@ def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_c
     assert ways[0] != ways[1]
     asked = {work_of(replace(case, deterministic=True, division="open")) for case in cases if not case.deterministic}
     assert (len(asked), asked) == (2, ways[0])
-
-
-def test_shared_gpu_has_one_two_and_four_trainings_of_every_case() -> None:
-    numbers: dict[tuple[str, str], dict[int, Case]] = {}
-    for case in cases_of("shared-gpu"):
-        numbers.setdefault((case.task, case.rl_library), {})[case.trainings_per_gpu] = case
-    assert len(numbers) == 4
-    for cases in numbers.values():
-        assert [*cases] == [1, 2, 4]
-        assert {(case.num_envs, case.minibatch_size, case.world_size) for case in cases.values()} == {
-            (cases[1].num_envs, cases[1].minibatch_size, 1)
-        }
-        assert [case.num_envs_global // case.num_envs for case in cases.values()] == [1, 2, 4]
-
-
-def test_sb3_has_each_task_beside_rl_games_and_stepped_alone() -> None:
-    cases = cases_of("sb3")
-    sizes = {"Isaac-Cartpole-Direct": 4096, "Isaac-Ant": 1024}
-    assert {(case.task, case.num_envs, case.rl_library, case.workload) for case in cases} == {
-        (task, num_envs, *what)
-        for task, num_envs in sizes.items()
-        for what in (("rl_games", "train"), ("sb3", "train"), ("rsl_rl", "environment_step"))
-    }
-    assert {(case.topology, case.division) for case in cases} == {("1x1", "closed")}
-    assert load_matrix("sb3", CATALOG).rounds >= MIN_ROUNDS_FOR_INTERVAL
 
 
 def test_skrl_jax_has_both_frameworks_on_one_and_two_gpus_with_the_same_work() -> None:

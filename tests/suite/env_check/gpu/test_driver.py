@@ -92,11 +92,6 @@ def test_a_library_left_from_before_the_update(machine: Machine) -> None:
     assert "Recreate the container" in (judge_driver_versions(machine.facts(), GOOD_NVML).repair or "")
 
 
-def test_nvmls_own_word_for_a_mismatch(machine: Machine) -> None:
-    check = judge_driver_versions(machine.facts(), NvmlState(fault="version_mismatch", message="RM has detected"))
-    assert check.fault == "version_mismatch"
-
-
 def test_a_compat_libcuda_may_be_newer(machine: Machine) -> None:
     machine.write("compat/libcuda.so.590.44.01", "")
     (machine.root / "lib/libcuda.so.1").unlink()

@@ -46,17 +46,11 @@ def test_a_release_that_no_entry_names_gets_the_first() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('name = "ovphysx"', 'name = "ovfysx"', "should be 'kitless', 'ovphysx' or 'isaacsim'"),
-        ('version = "580.95.05", source = "isaac', 'version = "R580", source = "isaac', "should match pattern"),
-        ('below = "596"', 'below = "595"', "should have a 'from' older than 'below', 595"),
-        ('below = "611"\n', "", "required, but missing"),
-        ('what = "Isaac', 'why = ""\nwhat = "Isaac', "unknown key"),
-        ('release = "5.1"', 'release = "6"', "isaacsim 6 appears twice"),
-        ('source = "isaac-sim/IsaacSim #650"', 'source = ""', "should have at least 1 character"),
-        ("[[stack]]", "[[stack]", "not valid TOML"),
+        ('below = "596"', 'below = "595"', "'from'"),
+        ('release = "5.1"', 'release = "6"', "isaacsim 6"),
     ],
 )
-def test_every_error_of_the_table_is_named(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_an_error_that_only_this_table_can_have_is_named(old: str, new: str, message: str, tmp_path: Path) -> None:
     text = DRIVERS_PATH.read_text()
     assert old in text
     path = tmp_path / "drivers.toml"

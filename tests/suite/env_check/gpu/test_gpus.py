@@ -1,9 +1,8 @@
 """The GPUs' checks. States of GPUs are made up, as no GPU is here; deaths of the asking process are real ones."""
 
-import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,8 @@ from suite.env_check.gpu.driver_table import SourcedVersion
 from suite.env_check.gpu.each_gpu import FABRIC, SETTINGS, compute_capability, mig
 from suite.env_check.gpu.gpus import judge_gpus_alike, judge_gpus_present
 from suite.env_check.gpu.links import judge_gpu_links
-from suite.env_check.gpu.rt_cores import GPUS_PATH, judge_denoiser, judge_rt_cores, read_table
+from suite.env_check.gpu.rt_cores import judge_denoiser, judge_rt_cores, read_table
 from suite.env_check.host.container import Container
-from suite.env_check.probes.run import ProbeRun
-from suite.errors import MatrixError
 from suite.external.nvml.values import GpuState, NvmlState
 
 H200 = GpuState(
@@ -144,12 +141,6 @@ def test_what_nvml_does_not_tell_is_never_ok(name: str, field: str) -> None:
     assert check.evidence.gpus[1]["unanswered"] == {field: "Not Supported"}
 
 
-def test_a_fault_wins_over_what_is_unknown_of_another_gpu() -> None:
-    state = second(persistence=None)
-    state = replace(state, gpus=(replace(state.gpus[0], persistence=False), state.gpus[1]))
-    assert JUDGES["persistence"](state).fault == "persistence_off"
-
-
 def test_unknown_links_are_not_checked() -> None:
     check = judge_gpu_links(second(links=(None, "self")))
     assert check.verdict == "not_checked"
@@ -162,13 +153,6 @@ def test_unknown_links_are_not_checked() -> None:
     assert judge_gpu_links(replace(HEALTHY, gpus=refused)).found.endswith(
         "; no peer access by NVML: chipset_not_supported"
     )
-
-
-def test_found_says_each_value_once_with_its_gpus() -> None:
-    assert JUDGES["power_limit"](HEALTHY).found == "700 W of 700 W"
-    found = JUDGES["power_limit"](second(power_limit_w=500.0)).found
-    assert found == "700 W of 700 W (GPU 0); 500 W of 700 W (GPU 1)"
-    assert judge_gpus_present(HEALTHY, NO_DRIVER).found == "2 x NVIDIA H200 151 GB"
 
 
 def test_mig_on_a_single_gpu_is_a_warning() -> None:
@@ -269,25 +253,6 @@ def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
     assert judge_rt_cores(NONE, read_table()).verdict == "not_checked"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('compute_capability = "9.0"', "compute_capability = 9.0", "got 9.0; should be a valid string"),
-        ("rt_cores = false", 'rt_cores = "no"', "should be a valid boolean"),
-        ('words = ["CMP"]', "words = []", "should have at least one item"),
-        ("[[name]]", "[[names]]", "unknown key"),
-    ],
-)
-def test_every_error_of_the_table_is_named(old: str, new: str, message: str, tmp_path: Path) -> None:
-    text = GPUS_PATH.read_text()
-    assert old in text
-    path = tmp_path / "gpus.toml"
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(MatrixError) as caught:
-        read_table(path)
-    assert message in str(caught.value)
-
-
 def test_nvml_is_asked_on_this_machine() -> None:
     state = gpus.read(os.environ)
     if state.fault is None:
@@ -323,12 +288,6 @@ def test_a_broken_driver_does_not_break_the_check(body: str, fault: str, message
     state = gpus.read({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
     assert state.fault == fault
     assert message in (state.message or "")
-
-
-def test_the_state_survives_its_way_out_of_the_child() -> None:
-    answer = json.loads(json.dumps(asdict(HEALTHY)))
-    run = ProbeRun(end="answered", signal=None, exit_code=0, answer=answer, stderr="", wall_s=0.1)
-    assert gpus.state_of(run) == HEALTHY
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,6 @@ LAPTOP = HostFacts(
 )
 
 
-def test_a_healthy_laptop_has_nothing_wrong_with_what_it_needs() -> None:
-    found = (system.judge_nofile(LAPTOP), system.judge_cache_disk(LAPTOP, needed_gb=12.0), system.judge_libc(LAPTOP))
-    assert {check.verdict for check in found} == {"ok"}
-
-
 def test_this_machine_can_be_read(tmp_path: Path) -> None:
     facts = system.read(os.environ, cache_dir=tmp_path / "not" / "there")
     assert facts.cache_dir == str(tmp_path)
@@ -158,12 +153,6 @@ def test_a_core_that_is_switched_off_has_no_governor(tmp_path: Path) -> None:
                 (folder / name).mkdir()  # an OSError, as the kernel's EBUSY is
     check = system.judge_cpu_governor(system.read(os.environ, cache_dir=tmp_path, root=tmp_path))
     assert (check.verdict, check.found) == ("ok", "performance (intel_pstate)")
-
-
-def test_a_kernel_without_governors_is_not_checked(tmp_path: Path) -> None:
-    facts = system.read(os.environ, cache_dir=tmp_path, root=tmp_path)
-    assert system.judge_cpu_governor(facts).verdict == "not_checked"
-    assert system.judge_cpu_governor(replace(LAPTOP, governors=("performance",))).verdict == "ok"
 
 
 def test_runtime_dir(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from suite.launch.slurm import partition as slurm_place
 from suite.launch.slurm import run as launcher
 from suite.launch.slurm.run import judged
 from suite.launch.slurm.script import END, JOB, SlurmOptions
-from suite.matrix.resources import Resources
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch
 from tests.conftest import CaseMaker
@@ -43,11 +42,6 @@ def test_a_job(text: str, expected: Job, is_over: bool) -> None:
     assert expected.is_over == is_over
 
 
-def test_a_job_in_words() -> None:
-    assert str(parse_job("7", PENDING)) == "Slurm job 7: PENDING (Resources)"
-    assert str(parse_job("7", RUNNING)) == "Slurm job 7: RUNNING on n[1-2]"
-
-
 def test_nodes_of_a_partition() -> None:
     text = "4|64+|gpu:h200:8(S:0-1)\n2|32|(null)\n1|16|gpu:2,shard:8\n1|16|gpu:a100:1,gpu:h100:1,fpga:4\n"
     assert parse_node_groups(text) == (
@@ -56,12 +50,6 @@ def test_nodes_of_a_partition() -> None:
         NodeGroup(nnodes=1, num_cpus=16, num_gpus=2),
         NodeGroup(nnodes=1, num_cpus=16, num_gpus=2),
     )
-
-
-def test_the_resources_are_that_of_the_nodes_with_most_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    groups = parse_node_groups("4|64|gpu:8\n9|128|(null)\n1|32|gpu:8\n")
-    monkeypatch.setattr(slurm, "partition_nodes", lambda _: groups)
-    assert slurm_place.resources(SlurmOptions()) == Resources(nnodes=5, gpus_per_node=8, cpus_per_node=32)
 
 
 H100: Final = "nvidia_h100_80gb_hbm3"
@@ -236,12 +224,6 @@ def test_a_job_whose_reservation_has_ended_is_cancelled_not_lost(
         launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
     assert cancelled == ["7"]
     assert not launcher.is_submitted(tmp_path)
-
-
-def test_what_is_said_of_a_lost_job_does_not_name_its_nodes() -> None:
-    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
-    got, _ = judged(result, parse_job("7", NODE_FAIL), "7", script_ended=False)
-    assert got.why == "Slurm job 7: NODE_FAIL (NodeDown)"
 
 
 def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:

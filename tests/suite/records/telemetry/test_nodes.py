@@ -158,14 +158,6 @@ def test_power_of_a_node_that_does_not_see_its_gpus_is_not_taken_for_0(record: R
     assert [node.power_w and node.power_w.mean for node in seen.nodes] == [300.0, None]
 
 
-def test_readings_on_another_clock_lie_outside_of_the_window(record: RunRecord) -> None:
-    """This would happen without the clocks' offset."""
-    (clock,) = record.clocks or ()
-    seen = of(replace(record, clocks=(replace(clock, offset_s=0.0),)), readings(0), readings(1, ahead_s=AHEAD_S))
-    assert seen.missing_nodes == (1,)
-    assert seen.notes == (f"node 1: none of {COUNT} samples lies in the steady 4.5 s",)
-
-
 def test_no_node_at_all_is_no_summary(record: RunRecord) -> None:
     with pytest.raises(ValueError, match="node 0: not there; node 1: gone"):
         of(record, "not there", "gone")

@@ -72,32 +72,6 @@ def test_constant_power_is_power_times_time() -> None:
     assert seen.notes == ()
 
 
-def test_a_gpu_has_the_persistence_mode_that_was_read_at_the_start() -> None:
-    read = replace(content(both(constant(0), constant(1))), persistence=(False, None))
-    seen = summarise(read, WINDOW, frames=None, num_gpus=2)
-    assert [gpu.persistence for gpu in seen.gpus] == [False, None]
-    assert one_gpu(constant()).gpus[0].persistence is None  # a sampler of earlier versions
-
-
-def test_two_gpus_have_figures_of_their_own() -> None:
-    def gpu(index: int) -> GpuAt:
-        return lambda _: (
-            GpuReading(index=index, power_w=100.0 + 200 * index, sm_clock_mhz=1000.0 + 500 * index, memory_used_gb=1.5),
-        )
-
-    seen = summarise(content(both(gpu(0), gpu(1))), WINDOW, frames=6000, num_gpus=2)
-    assert [one.sm_clock_mhz for one in seen.gpus] == [Spread(min=mhz, mean=mhz, max=mhz) for mhz in (1000.0, 1500.0)]
-    assert [one.energy_integrated_j for one in seen.gpus] == [1000.0, 3000.0]
-    assert seen.energy_j == 4000.0
-
-
-def test_rising_power_is_the_area_under_it() -> None:
-    """100 W a second: its integral from a to b is 50 (b^2 - a^2), exact for trapezoids."""
-    power = [(number / 5, 100 * number / 5) for number in range(100)]
-    expected_j = 50 * (WINDOW.spans[-1].end_s ** 2 - WINDOW.start_s**2)
-    assert integrated_energy_j(power, WINDOW) == pytest.approx(expected_j, rel=1e-5)
-
-
 def test_the_ends_of_the_window_are_interpolated() -> None:
     points = [(0.0, 10.0), (1.0, 20.0), (2.0, 50.0)]
     within_one_interval = Window(spans=(Span(start_s=0.25, end_s=0.75),))
@@ -180,12 +154,6 @@ def test_counter_and_power_are_held_against_each_other(counter_w: float, agrees:
         assert seen.notes[0] == (
             f"GPU 0: its counter says {10 * counter_w:.4g} J, its power integrates to 3000 J; 5% apart is allowed"
         )
-
-
-def test_a_counter_that_stands_still_is_flagged() -> None:
-    seen = one_gpu(constant(counter_w=0.0))
-    assert seen.gpus[0].energy_disagreement == 1.0
-    assert (seen.energy_agrees, seen.frames_per_joule) == (False, None)
 
 
 def test_energy_of_all_gpus_is_by_one_method() -> None:
