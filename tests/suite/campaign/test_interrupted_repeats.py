@@ -27,8 +27,7 @@ def test_a_case_is_stored_with_the_reason_why_it_ended(finished_campaign: Stage)
     (result, _) = load_results(finished_campaign.bench.out)
     assert result.case.case_id == CASE
     assert [record.round for record in result.completed] == [0, 1]
-    assert result.ended_because is not None
-    assert result.ended_because.startswith("the budget of 2 rounds is spent: no interval of the median from 2 rounds")
+    assert "budget of 2 rounds" in (result.ended_because or "")
 
 
 def test_a_smaller_rule_runs_nothing_and_takes_nothing_away(finished_campaign: Stage, tmp_path: Path) -> None:

@@ -161,12 +161,6 @@ def test_a_mig_instance_is_one_where_nvml_tells_only_of_whole_gpus(monkeypatch: 
     assert [gpu.mig for gpu in read().gpus] == [True, True]
 
 
-def test_memory_of_a_process_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(monkeypatch, nvmlDeviceGetComputeRunningProcesses_v3=[SimpleNamespace(usedGpuMemory=None)])
-    gpu = read().gpus[0]
-    assert (gpu.compute_processes, gpu.compute_processes_memory_gb) == (1, None)
-
-
 @pytest.mark.parametrize(
     ("bits", "words"),
     [

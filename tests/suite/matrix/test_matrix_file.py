@@ -220,6 +220,6 @@ def test_selecting_nothing_lists_what_exists(smoke: Matrix, catalog: Catalog) ->
     with pytest.raises(MatrixError) as error:
         select(cases, series=["ant-weak"], gpus=[8])
     message = str(error.value)
-    assert message.startswith("no case matches series ant-weak; GPUs 8. Series: cartpole-strong, ant-weak, ")
-    assert "RL libraries: rsl_rl, skrl, sb3, rl_games. GPUs: 1, 2. Cases:" in message
+    assert "series ant-weak; GPUs 8" in message
+    assert "rsl_rl, skrl, sb3, rl_games" in message
     assert all(case.case_id in message for case in cases)

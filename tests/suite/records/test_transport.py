@@ -216,12 +216,6 @@ def test_an_address_of_no_known_interface_is_not_published(tmp_path: Path, monke
     assert network.bound_interfaces(3) == ["eth7", UNKNOWN_INTERFACE]
 
 
-def test_an_address_within_ipv6_is_ipv4() -> None:
-    assert network._address("0100007F") == "127.0.0.1"
-    assert network._address("0000000000000000FFFF00000B004D0A") == "10.77.0.11"
-    assert network._address("00000000000000000000000001000000") == "::1"
-
-
 def test_what_the_user_asked_of_nccl_is_kept(tmp_path: Path) -> None:
     assert network.nccl_log_variables(tmp_path, 3, {"NCCL_DEBUG": "WARN"}) == {}
     (tmp_path / "100%").mkdir()
@@ -229,13 +223,6 @@ def test_what_the_user_asked_of_nccl_is_kept(tmp_path: Path) -> None:
     assert asked["NCCL_DEBUG_FILE"].endswith("/100%%/logs/nccl-rank-3.log")
     assert network.nccl_log_path(tmp_path, 3) == nccl_log_path(tmp_path, 3)
     assert "COLL" not in asked["NCCL_DEBUG_SUBSYS"].split(","), "a line for every collective would cost time"
-
-
-@pytest.mark.skipif(not Path("/proc/sys/kernel/random/boot_id").exists(), reason="a kernel that says no boot id")
-def test_a_machine_has_one_word() -> None:
-    word = network.machine()
-    assert word is not None
-    assert (len(word), word) == (12, network.machine())
 
 
 def test_a_log_that_cannot_be_read_costs_no_round(rank_files: RankFiles) -> None:

@@ -9,7 +9,6 @@ import pytest
 from suite.schema.record import CheckResult, CheckVerdict, RunRecord
 from suite.schema.telemetry import Spread, TelemetrySummary
 from suite.statistics.round_flags import bimodal, drifting, flags, trend_p_value
-from suite.statistics.steady import SteadyWindow, why_unsteady
 from tests.fixtures.results.generated_results import make_case, make_record, make_result
 
 
@@ -55,11 +54,6 @@ def test_a_normal_series_is_seldom_called_bimodal(size: int) -> None:
     assert found < 30
 
 
-def test_too_few_rounds_say_nothing() -> None:
-    assert bimodal([1.0, 1.0, 2.0, 2.0]) is None
-    assert drifting([1.0, 2.0, 3.0, 4.0]) is None
-
-
 @pytest.mark.parametrize("size", [3, 4, 5, 6])
 def test_the_p_value_is_that_of_all_permutations(size: int) -> None:
     """Counted by hand: how many of all orders are at least as far from no trend, on either side."""
@@ -73,10 +67,6 @@ def test_the_p_value_is_that_of_all_permutations(size: int) -> None:
         extreme = min(inversions(order), pairs - inversions(order))
         as_far = sum(inversions(other) <= extreme for other in orders)
         assert trend_p_value(order) == pytest.approx(min(1.0, 2 * as_far / len(orders)))
-
-
-def test_equal_times_are_no_trend() -> None:
-    assert trend_p_value([1.0] * 7) == 1.0
 
 
 def test_a_drift_is_seen_in_either_direction() -> None:
@@ -132,11 +122,6 @@ def test_rounds_that_are_not_steady_are_named_with_the_range_of_their_changes(
 
     (flag,) = flags([changing(index, time_s) for index, time_s in enumerate(later_s)])
     assert flag.startswith(f"{rounds}: not steady: the later half of the last 4 iterations takes {change} than the")
-
-
-def test_steady_parts_that_differ_in_length_have_a_range_too() -> None:
-    windows = [SteadyWindow(start=start, stop=150, change=0.1, is_at_limit=False) for start in (2, 10, 5)]
-    assert why_unsteady(windows).startswith("not steady: the later half of the last 140 to 148 iterations takes 10.0%")
 
 
 def test_rounds_whose_machine_was_short_of_cpu_time_are_named() -> None:

@@ -85,11 +85,6 @@ def test_the_nsys_of_this_machine_is_not_in_a_container(fake_nsys: Path) -> None
         find_nsys(options_with(matrix="smoke", profile=(0,), launcher="container"))
 
 
-def test_ranks_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--profile", "0,-1"]) == 11
-    assert "allowed are numbers of ranks from 0 on" in capsys.readouterr().err
-
-
 def test_ranks_that_a_case_does_not_have_are_not_profiled(make_case: CaseMaker) -> None:
     assert ranks_of(make_case(nproc_per_node=4), (3, 0, 0, 7)) == (0, 3)
     assert ranks_of(make_case(nproc_per_node=1), (3,)) == ()

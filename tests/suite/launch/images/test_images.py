@@ -1,7 +1,6 @@
 """What an image is made of: the file that names it, and what follows from it."""
 
 import io
-import os
 import tarfile
 import tomllib
 from pathlib import Path
@@ -175,11 +174,6 @@ def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path
     assert arguments == {"BASE": f"localhost/busybox:1@{SHA}", "https_proxy": "http://proxy.example:3128"}
 
 
-def test_a_setting_travels_as_its_bytes() -> None:
-    (settings,) = host_files({"PIP_INDEX_URL": os.fsdecode(b"http://\xff")}).values()
-    assert settings == b"export PIP_INDEX_URL='http://\xff'\n"
-
-
 def test_a_file_that_an_image_is_made_of_and_that_is_not_there_is_named(project: Path) -> None:
     (project / "containers" / "tiny.Dockerfile").unlink()
     with pytest.raises(ContainerError, match=r"images.toml names .*tiny.Dockerfile, but there is no such file"):
@@ -190,13 +184,6 @@ def test_what_is_no_name_of_an_image_is_not_asked_for() -> None:
     engine = object.__new__(Engine)  # connected to nothing
     with pytest.raises(ContainerError, match=r"'\.\./containers' is no name of an image"):
         engine.find_image("../containers")
-
-
-@pytest.mark.parametrize("host", ["tcp://127.0.0.1:99999", "http://[::1"])
-def test_an_address_that_is_none_is_named(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", host)
-    with pytest.raises(ContainerError, match=r"connecting to a container engine: .* or set DOCKER_HOST"):
-        Engine.connect()
 
 
 def test_unreadable_certificates_are_named() -> None:

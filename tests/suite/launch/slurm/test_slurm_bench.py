@@ -251,8 +251,3 @@ def test_render_only_writes_the_scripts_and_submits_nothing(worker: Worker, tmp_
     ]
     assert "#SBATCH --partition=moon" in scripts[1].read_text()
     assert not list(tmp_path.rglob("job.json"))
-    refused = subprocess.run(
-        [sys.executable, "-m", "suite", *argv], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert refused.returncode == 11
-    assert "--render-only: only with --launcher slurm, got --launcher native" in refused.stderr

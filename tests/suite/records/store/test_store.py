@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -43,19 +42,6 @@ def test_a_record_comes_back_with_samples_of_nine_digits(make_record: RecordMake
     store.write_record(back, tmp_path / "again.json")
     assert store.read_record(tmp_path / "again.json") == back
     assert [path.name for path in (tmp_path / "r0").iterdir()] == ["record.json"]
-
-
-def test_any_mapping_is_stored_as_an_object(make_record: RecordMaker, tmp_path: Path) -> None:
-    record = make_record()
-    rank = replace(record.ranks[0], phases_s=MappingProxyType({"imports": 1.0}))
-    store.write_record(replace(record, ranks=(rank, *record.ranks[1:])), tmp_path / "record.json")
-    assert store.read_record(tmp_path / "record.json").ranks[0].phases_s == {"imports": 1.0}
-
-
-def test_a_column_of_samples_is_one_line(make_record: RecordMaker, tmp_path: Path) -> None:
-    store.write_record(make_record(), tmp_path / "record.json")
-    lines = (tmp_path / "record.json").read_text(encoding="utf-8").splitlines()
-    assert '"iteration_time_s": [1.0,0.1,3.14159265],' in [line.strip() for line in lines]
 
 
 @pytest.mark.parametrize(
