@@ -1,13 +1,18 @@
-"""Changes of JSON documents, TOML text and bytes: most inputs should be wrong in one place."""
+"""Changes of JSON documents, TOML text and bytes, most in one place, and what may come of such an input."""
 
 import copy
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from hypothesis import strategies as st
+
+from suite import errors
+from suite.errors import LabscaleError
 
 DEEP: Final = 20_000  # more nesting than Python's recursion takes
 LONG: Final = 5_000  # longer than a path, a file name or the digits of an int that Python reads
@@ -31,6 +36,18 @@ PIECES: Final = (b"", b"\n", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"[" * DEEP,
 texts = st.sampled_from(TEXTS) | st.text(max_size=12)
 numbers = st.sampled_from(NUMBERS)
 values = texts | numbers | st.sampled_from((None, True, [], {}, [None] * 300, [0, "a"], {"a": 1})).map(copy.deepcopy)
+
+
+@contextmanager
+def taken_or_refused() -> Iterator[Path]:
+    """Give an empty folder. The body ends, or raises a labscale error or an exit with the code of one."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LabscaleError)]
+    with TemporaryDirectory(prefix="labscale-fuzz-") as folder, suppress(LabscaleError):
+        try:
+            yield Path(folder)
+        except SystemExit as ended:
+            if ended.code not in {0, None, *(kind.exit_code for kind in kinds)}:
+                raise
 
 
 @st.composite

@@ -35,8 +35,7 @@ from suite.matrix.catalog import CATALOG_PATH, Catalog, load_catalog
 from suite.matrix.file import MATRICES_PATH, load_matrix
 from suite.matrix.plan import plan
 from suite.records.redaction import public
-from tests.fuzz.attempt import taken_or_refused
-from tests.fuzz.strategies import changed_bytes, changed_json, changed_toml, texts
+from tests.fuzz.strategies import changed_bytes, changed_json, changed_toml, taken_or_refused, texts
 
 FREEZE: Final = (
     b"-e git+https://example.org/a@01#egg=a\nisaaclab @ file:///opt/b\ntorch==2.11.0+cu128\nlegacy===2004d\n"
@@ -79,28 +78,40 @@ def test_matrix(data: st.DataObject, source: Path) -> None:
         plan_all(folder / "matrix.toml", load_catalog())
 
 
-@given(changed_toml(CATALOG_PATH.read_text(encoding="utf-8")))
-def test_catalog(content: bytes) -> None:
+def read_images_of(table: Path) -> None:
+    folder = table.parent / "copy"
+    (folder / IMAGES.parent).mkdir(parents=True)
+    for name in ("pins", "kitless.Dockerfile", "isaacsim.Dockerfile"):
+        (folder / IMAGES.parent / name).symlink_to(ROOT / IMAGES.parent / name)
+    table.rename(folder / IMAGES)
+    plan_build("kitless", project_root=folder, version="1", git_commit=None, git_dirty=None, environ={})
+
+
+FILES: Final[dict[str, tuple[st.SearchStrategy[bytes], Callable[[Path], object]]]] = {
+    "catalog.toml": (
+        changed_toml(CATALOG_PATH.read_text(encoding="utf-8")),
+        lambda path: plan_all("smoke", load_catalog(path)),
+    ),
+    "images.toml": (changed_toml((ROOT / IMAGES).read_text(encoding="utf-8")), read_images_of),
+    "freeze.txt": (
+        changed_bytes(FREEZE),
+        lambda path: select([Requirement("legacy<3"), Requirement("torch")], pool={}, target=read_freeze(path)),
+    ),
+    "icd.json": (
+        changed_json(DRIVER),
+        lambda path: icd_manifests._read_file("vulkan", Candidate(path=path, source="VK_DRIVER_FILES")),
+    ),
+    "manifest.json": (changed_json(MANIFEST), lambda path: assets.read(path.parent, is_own=True)),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@given(data=st.data())
+def test_file(name: str, data: st.DataObject) -> None:
+    content, read = FILES[name]
     with taken_or_refused() as folder:
-        (folder / "catalog.toml").write_bytes(content)
-        plan_all("smoke", load_catalog(folder / "catalog.toml"))
-
-
-@given(changed_toml((ROOT / IMAGES).read_text(encoding="utf-8")))
-def test_table_of_images(content: bytes) -> None:
-    with taken_or_refused() as folder:
-        (folder / IMAGES.parent).mkdir()
-        for name in ("pins", "kitless.Dockerfile", "isaacsim.Dockerfile"):
-            (folder / IMAGES.parent / name).symlink_to(ROOT / IMAGES.parent / name)
-        (folder / IMAGES).write_bytes(content)
-        plan_build("kitless", project_root=folder, version="1", git_commit=None, git_dirty=None, environ={})
-
-
-@given(changed_bytes(FREEZE))
-def test_packages_of_a_bundle_target(content: bytes) -> None:
-    with taken_or_refused() as folder:
-        (folder / "freeze.txt").write_bytes(content)
-        select([Requirement("legacy<3"), Requirement("torch")], pool={}, target=read_freeze(folder / "freeze.txt"))
+        (folder / name).write_bytes(data.draw(content))
+        read(folder / name)
 
 
 @given(changed_json(BUNDLE), changed_bytes(b"xyz"))
@@ -114,16 +125,6 @@ def test_bundle(index: bytes, part: bytes) -> None:
             install_bundle.unpack(parts, folder / "into")
         except install_bundle.InstallError as error:  # the installer travels alone, so it has an error of its own
             raise BundleError from error
-
-
-@given(changed_json(DRIVER), changed_json(MANIFEST))
-def test_manifests_of_drivers_and_assets(driver: bytes, manifest: bytes) -> None:
-    with taken_or_refused() as folder:
-        (folder / "icd.json").write_bytes(driver)
-        (folder / "manifest.json").write_bytes(manifest)
-        for kind in ("vulkan", "egl"):
-            icd_manifests._read_file(kind, Candidate(path=folder / "icd.json", source="VK_DRIVER_FILES"))
-        assets.read(folder, is_own=True)
 
 
 @given(st.sampled_from(sorted(READERS)), texts.filter(lambda text: "\0" not in text))

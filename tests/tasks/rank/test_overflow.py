@@ -51,9 +51,9 @@ def test_a_buffer_that_is_too_small_makes_the_run_invalid(
     record = trained(worker, environment, tmp_path, f"env.sim.physics.solver_cfg.{capacity}=1")
     check = of_buffers(record)
     assert record.outcome == "invalid"
-    assert record.reason == f"rank 0: {OVERFLOW_CHECK}: {check.found} (contacts_or_constraints_dropped)"
+    assert check.fault == "contacts_or_constraints_dropped"
     assert f"{flag} in 16 of 16 worlds" in check.found
-    assert f"dropped from iteration 0 on; increase {capacity} of the physics solver" in check.found
+    assert f"increase {capacity} of" in check.found
 
 
 FLAGS: Final = {1: "NEFC", 8: "NARROWPHASE", 256: "EPA_HORIZON", 512: "ITERATIONS", 1024: "LS_ITERATIONS"}
@@ -62,32 +62,24 @@ FLAGS: Final = {1: "NEFC", 8: "NARROWPHASE", 256: "EPA_HORIZON", 512: "ITERATION
 @pytest.mark.parametrize(
     ("iterations", "verdict", "fault", "found"),
     [
-        ([[0, 0], [0, 0]], "ok", None, "none was full in 2 worlds"),
+        ([[0, 0], [0, 0]], "ok", None, ("2 worlds",)),
         (
             [[512, 0], [1536, 0]],
             "warning",
             "iteration_limit_reached",
-            "ITERATIONS in 1 of 2 worlds, LS_ITERATIONS in 1 of 2 worlds",
+            ("ITERATIONS in 1 of 2", "LS_ITERATIONS in 1 of 2"),
         ),
         (  # a reset clears what a world noted
             [[512, 512], [9, 0], [0, 1], [0, 0]],
             "failure",
             "contacts_or_constraints_dropped",
-            (
-                "NEFC (njmax) in 2 of 2 worlds, NARROWPHASE (nconmax) in 1 of 2 worlds, ITERATIONS in 2 of 2 worlds; "
-                "dropped from iteration 1 on; increase njmax and nconmax of the physics solver"
-            ),
+            ("(njmax) in 2 of 2", "(nconmax) in 1 of 2", "iteration 1 on", "increase njmax and nconmax"),
         ),
-        (
-            [[0, 256]],
-            "failure",
-            "contacts_or_constraints_dropped",
-            "EPA_HORIZON in 1 of 2 worlds; dropped from iteration 0 on",
-        ),
+        ([[0, 256]], "failure", "contacts_or_constraints_dropped", ("EPA_HORIZON in 1 of 2", "iteration 0 on")),
     ],
 )
 def test_what_worlds_note_in_training_is_judged_after_it(
-    iterations: list[list[int]], verdict: str, fault: str | None, found: str
+    iterations: list[list[int]], verdict: str, fault: str | None, found: tuple[str, ...]
 ) -> None:
     words = np.array([0, 0])
     overflow = Overflow(words, FLAGS)
@@ -95,7 +87,8 @@ def test_what_worlds_note_in_training_is_judged_after_it(
         words[:] = noted
         overflow.collect()
     check = overflow.check()
-    assert (check.verdict, check.fault, check.found) == (verdict, fault, found)
+    assert (check.verdict, check.fault) == (verdict, fault)
+    assert all(part in check.found for part in found), check.found
 
 
 def test_physics_other_than_mujoco_warp_is_not_judged() -> None:

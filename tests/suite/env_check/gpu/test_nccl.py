@@ -49,7 +49,7 @@ def answering(folder: Path, answer: str, exit_code: int = 0) -> NcclFacts:
 def test_a_right_sum_over_all_gpus(tmp_path: Path) -> None:
     check = judge_nccl_all_reduce(answering(tmp_path, json.dumps(RESULT)), num_gpus=2)
     assert check.verdict == "ok"
-    assert check.found == "NCCL 2.28.9 over 2 GPU(s), bus bandwidth 255.7 GB/s at 256 MiB"
+    assert "255.7 GB/s" in check.found
 
 
 @pytest.mark.parametrize(
