@@ -101,15 +101,6 @@ def test_distribution_that_works_through_a_pth_file_is_refused(tmp_path: Path) -
         list(bundle_contents.files(hook, for_device="cpu"))
 
 
-@pytest.mark.parametrize(("content", "message"), [(None, "No such file"), (b"\xff\xfe\x00", "it is not text")])
-def test_freeze_that_cannot_be_read_is_said(tmp_path: Path, content: bytes | None, message: str) -> None:
-    freeze = tmp_path / "freeze.txt"
-    if content is not None:
-        freeze.write_bytes(content)
-    with pytest.raises(BundleError, match=rf"freeze.txt cannot be read: {message}.*pip freeze"):
-        bundle_contents.read_freeze(freeze)
-
-
 def test_versions_that_cannot_be_compared_are_not_known(tmp_path: Path) -> None:
     freeze = tmp_path / "freeze.txt"
     freeze.write_text(f"torch==2.11.0\nold===2004d\nany==1.*\nlong=={'9' * 5000}\n")

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from suite.schema.turns import FIRST_ITERATIONS, SOCKET
 from suite.statistics.reduce import counted_iterations, starts_of_turns
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
 from tests.fixtures.runs.simulated_campaign import records, run_all, said
-from tests.fixtures.runs.turning_ranks import AT, CASES, ITERATIONS, TurningHost, campaign_of
+from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, campaign_of
 
 A, B, C = (case.case_id for case in CASES)
 
@@ -32,10 +32,21 @@ def run(
     return {record.case.case_id: record for record in records(root)}
 
 
-def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often(
-    environment: Environment, tmp_path: Path
-) -> None:
-    found = run(environment, tmp_path)
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    root: Path
+    found: dict[str, RunRecord]
+
+
+@pytest.fixture(scope="module")
+def block(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Block:
+    """One block of three cases without faults."""
+    root = tmp_path_factory.mktemp("block")
+    return Block(root=root, found=run(environment, root))
+
+
+def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often(block: Block) -> None:
+    found = block.found
     assert {record.outcome for record in found.values()} == {"completed"}
     for case_id, record in found.items():
         assert record.turns is not None
@@ -46,13 +57,12 @@ def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often
         starts = starts_of_turns(record)
         assert len(starts) == record.turns.turns
         assert not set(starts) & set(counted_iterations(record))
-    assert not list(tmp_path.rglob(SOCKET))
+    assert not list(block.root.rglob(SOCKET))
 
 
-def test_iterations_of_different_rounds_never_overlap(environment: Environment, tmp_path: Path) -> None:
-    found = run(environment, tmp_path)
+def test_iterations_of_different_rounds_never_overlap(block: Block) -> None:
     spans = sorted(
-        span for case_id in found for span in in_turns(rank_path(tmp_path / "raw" / case_id / "r0", 0), case_id)
+        span for case_id in block.found for span in in_turns(rank_path(block.root / "raw" / case_id / "r0", 0), case_id)
     )
     assert all(end_s <= next_s for (_, end_s, _), (next_s, _, _) in pairwise(spans))
     changes = [later[2] for earlier, later in pairwise(spans) if earlier[2] != later[2]]
@@ -169,7 +179,3 @@ def test_a_killed_suite_leaves_no_process_and_goes_on_where_it_was(environment: 
     found = run(environment, tmp_path)
     assert {(record.outcome, record.turns is None) for record in found.values()} == {("completed", False)}
     assert len(list(tmp_path.glob("raw/*/*/r0.interrupted-1"))) == len(CASES)
-
-
-def test_a_fault_happens_in_a_turn() -> None:
-    assert FIRST_ITERATIONS + MIN_ITERATIONS < AT < ITERATIONS

@@ -127,10 +127,6 @@ def test_a_real_difference_stays_under_drift() -> None:
     assert upstream.bracketed_differences(pairs_of(*slower)) == pytest.approx([0.05] * 4)
 
 
-def test_one_pair_has_nothing_to_bracket() -> None:
-    assert upstream.bracketed_differences(pairs_of(1.0, 2.0)) == []
-
-
 def test_upstream_is_missing_only_beside_a_completed_round_it_can_run(run_dir: Path, make_case: CaseMaker) -> None:
     assert not upstream.is_missing(make_case(), run_dir)
     (run_dir / "upstream" / "upstream.json").unlink()

@@ -156,10 +156,6 @@ time.sleep(600)
     assert result.wall_time_s > 4.5
 
 
-def test_run_that_never_writes_is_hung(make_launch: MakeLaunch) -> None:
-    assert run(make_launch("time.sleep(600)", hang_timeout_s=0.8)).ended_by == "hung"
-
-
 def test_stacks_are_dumped_by_those_who_handle_the_signal_alone(make_launch: MakeLaunch) -> None:
     launch = make_launch(
         """
