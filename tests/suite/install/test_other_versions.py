@@ -47,26 +47,19 @@ def test_a_version_that_isaac_lab_does_not_ask_for_is_installed_over_a_copy_once
     assert python == versions_folder(base, packages) / "bin" / "python"
     assert (version_of(python, "newton"), version_of(python, "solver")) == ("2.0", "2.0")
     assert version_of(base / "bin" / "python", "newton") == "1.0"
-    assert [line.partition(" over ")[0] for line in said] == [
-        "Installing newton==2.0, solver==2.0",
-        "Set aside: isaaclab 3.0.0 needs newton[sim]==1.0 and finds 2.0",
-    ]
+    installing, aside = said
+    assert "newton==2.0, solver==2.0" in installing
+    assert "isaaclab 3.0.0 needs newton[sim]==1.0" in aside
     assert install_versions(base, packages[::-1], on_message=pytest.fail) == python
 
 
 @pytest.mark.parametrize(
     ("package", "said"),
     [
-        (
-            "newton==2.0",
-            r"newton==2\.0 cannot be combined .*: newton 2\.0 needs solver~=2\.0 and finds 1\.0\. Add ",
-        ),
-        ("solver==2.0", r"cannot be combined .*: newton 1\.0 needs solver~=1\.0 and finds 2\.0"),
-        ("newton==3.0", r"does not import with newton==3\.0: AssertionError: newton is too new\. Take other versions"),
-        (
-            "newton==9.0",
-            r"(?s)uv could not install newton==9\.0 .*newton==9\.0.*Check that the index has ",
-        ),
+        ("newton==2.0", r"newton 2\.0 needs solver~=2\.0"),
+        ("solver==2.0", r"newton 1\.0 needs solver~=1\.0"),
+        ("newton==3.0", "AssertionError: newton is too new"),
+        ("newton==9.0", r"(?s)uv .*newton==9\.0"),
     ],
 )
 def test_what_cannot_be_combined_is_said_and_leaves_nothing(base: Path, package: str, said: str) -> None:

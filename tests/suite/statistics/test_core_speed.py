@@ -1,4 +1,4 @@
-"""What is said of cores: on generated rounds of known iterations, and on those in git that the limit comes from."""
+"""What is said of cores: on generated rounds of known iterations."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,6 @@ from suite.statistics.core_speed import (
     slowed_cores,
 )
 from suite.statistics.reduce import counted_iterations, round_time_s
-from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import make_case, make_record
 
 CASE = make_case(device="cuda", iterations=41)
@@ -202,26 +201,3 @@ def test_without_probes_on_every_rank_nothing_is_known_of_full_speed() -> None:
     assert full(timed([1.0] * 40, [FAST_S] * 40, [None] * 40)) is None
     on_cpu = replace(timed([1.0] * 40, [FAST_S] * 40), case=replace(CASE, device="cpu", iterations=40))
     assert full(on_cpu) is None
-
-
-def test_the_limit_separates_the_probes_of_all_hosts_in_git() -> None:
-    records = [
-        record
-        for one in committed_version().sets
-        for result in (*one.campaign.results, *one.campaign.twins)
-        for record in result.completed
-    ]
-    fastest_s = fastest_rank_probes_s(records)
-    ratios, of_rounds = [], []
-    for record in records:
-        for rank in record.ranks:
-            place = host_of(record.environment), rank.rank
-            column = rank.samples.get("core_probe_time_s", ())
-            own = [probe_s / fastest_s[place] for probe_s in column if probe_s is not None and place in fastest_s]
-            if record.case.device == "cuda" and own:
-                ratios += own
-                of_rounds.append(min(own))
-    assert len({host for host, _ in fastest_s}) == 20
-    assert sum(ratio < SLOWED for ratio in ratios) / len(ratios) == pytest.approx(0.42, abs=0.01)
-    assert sum(SLOWED <= ratio < 1.6 for ratio in ratios) / len(ratios) == pytest.approx(0.09, abs=0.01)
-    assert sum(ratio < SLOWED for ratio in of_rounds) / len(of_rounds) > 0.9
