@@ -1,6 +1,5 @@
 """The matrices of ``tasks/matrices``: what is in them, and that it can run on the machines that they are for."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -90,16 +89,6 @@ def test_first_takes_about_five_minutes_at_most() -> None:
 def test_accept_has_cases_that_are_published_under_the_same_names() -> None:
     matrix = load_matrix("accept", CATALOG)
     assert (matrix.rounds, matrix.precision, matrix.a_a) == (MIN_ROUNDS_FOR_INTERVAL, None, False)
-    sizes: dict[tuple[str, str, str], list[int]] = {}
-    for case in cases_of("accept"):
-        sizes.setdefault((case.series, case.rl_library, case.workload), []).append(case.world_size)
-    assert sizes == {
-        ("cartpole-strong", "rsl_rl", "train"): [1, 2, 4, 8],
-        ("cartpole-per-gpu", "rsl_rl", "train"): [1],
-        ("ant-weak", "rl_games", "train"): [1, 2, 4, 8],
-        ("control-cartpole-step", "rsl_rl", "environment_step"): [1, 2, 4, 8],
-        ("control-cartpole-all-reduce", "rsl_rl", "all_reduce"): [2, 4, 8],
-    }
     of_full = {case.case_id: case for case in cases_of("full")}
     for case in cases_of("accept"):
         same = of_full.get(case.case_id, case)  # Cartpole per GPU with rsl_rl is not in full
@@ -172,53 +161,18 @@ def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_c
 
 def test_skrl_jax_has_both_frameworks_on_one_and_two_gpus_with_the_same_work() -> None:
     cases = cases_of("skrl-jax")
-    assert {(case.rl_library, case.topology) for case in cases} == {
-        (library, topology) for library in ("skrl", "skrl_jax") for topology in ("1x1", "1x2")
-    }
-    assert {(case.task, case.num_envs, case.division, case.overrides) for case in cases} == {
-        ("Isaac-Cartpole-Direct", 4096, "closed", ())
-    }
+    assert len({(case.rl_library, case.topology) for case in cases}) == len(cases) == 4
     assert len({(case.minibatch_size, case.optimiser_steps, case.num_steps_per_env) for case in cases}) == 1
-    assert load_matrix("skrl-jax", CATALOG).rounds >= MIN_ROUNDS_FOR_INTERVAL
 
 
-def test_torchrl_has_each_task_collected_and_stepped_alone_in_rollouts_of_one_length() -> None:
-    matrix = load_matrix("torchrl", WITH_CAMERA)
-    cases = expand(matrix, WITH_CAMERA, device="cuda", assets="offline")
-    alone = (("torchrl", "collection"), ("torchrl", "collection_ray"), ("rsl_rl", "environment_step"))
-    assert {(case.task, case.num_envs, case.rl_library, case.workload) for case in cases} == {
-        *(("Isaac-Cartpole-Direct", 4096, library, "train") for library in ("rl_games", "rsl_rl", "torchrl")),
-        *(("Isaac-Cartpole-Direct", 4096, *control) for control in (*alone, ("torchrl", "async_pipeline"))),
-        *((CAMERA_CARTPOLE, 512, *control) for control in alone),
-    }
-    on_two = [case for case in cases if case.topology == "1x2"]
-    assert [(case.workload, case.num_envs_global) for case in on_two] == [("async_pipeline", 4096)]
-    assert {(case.topology, case.division) for case in cases if case not in on_two} == {("1x1", "closed")}
-    assert {case.num_steps_per_env for case in cases if case.rl_library != "rl_games"} == {16}
-    assert matrix.rounds >= MIN_ROUNDS_FOR_INTERVAL
-    assert_feasible(cases)
-
-
-def test_lerobot_acts_in_few_and_many_environments_and_records_from_some() -> None:
-    matrix = load_matrix("lerobot", WITH_CAMERA)
-    cases = expand(matrix, WITH_CAMERA, device="cuda", assets="offline")
-    assert {(case.task, case.rl_library, case.topology, case.division) for case in cases} == {
-        (CAMERA_CARTPOLE, "lerobot", "1x1", "closed")
-    }
-    assert [(case.workload, case.num_envs, case.num_steps_per_env, case.iterations) for case in cases] == [
-        *(("policy_rollout", num_envs, 100, 20) for num_envs in (1, 8, 64, 512)),
-        *(("dataset_recording", num_envs, 50, 12) for num_envs in (1, 16)),
-    ]
-    assert matrix.rounds >= MIN_ROUNDS_FOR_INTERVAL
-    assert_feasible(cases)
-
-
-def assert_feasible(cases: Sequence[Case]) -> None:
-    """Plan cases of a catalog with the camera, for two GPUs."""
+@pytest.mark.parametrize("name", ["torchrl", "lerobot"])
+def test_matrices_with_cartpole_and_a_camera_are_feasible_on_two_gpus(name: str) -> None:
+    cases = expand(load_matrix(name, WITH_CAMERA), WITH_CAMERA, device="cuda", assets="offline")
     planned = plan(
         cases, gpus_available=2, cpus_available=16, device="cuda", available_stacks=["kitless"], rounds=1,
         catalog=WITH_CAMERA,
     )  # fmt: skip
+    assert CAMERA_CARTPOLE in {case.task for case in cases}
     assert [result.infeasible for result in planned] == [None] * len(cases)
 
 
@@ -251,11 +205,6 @@ def test_releases_has_every_case_with_every_version_and_nothing_else_changed() -
         ways.setdefault(case.with_packages, []).append(same)
     assert [*ways] == [(), ("newton==1.6.0",), ("warp-lang==1.18.0",), ("warp-lang==1.19.0",)]
     assert all(way == ways[()] for way in ways.values())
-    starts = [case for case in ways[()] if case.series.endswith("-start-up")]
-    assert {case.task for case in starts} == {"Isaac-Cartpole-Direct", "Isaac-Ant"}
-    assert [case.kernel_cache for case in starts] == ["empty", "kept"] * 2
-    trained = {(case.task, case.rl_library) for case in ways[()] if case not in starts}
-    assert len(trained) == 4
     # Versions follow each other, so that those of a case are measured in the same block of turns.
     training = [case for case in cases if not case.series.endswith("-start-up")]
     assert [len(case.with_packages) for case in training] == [0, 1, 1, 1] * 4
