@@ -25,10 +25,8 @@ def stored(iterations: int, *warm_ups: int) -> CaseResult:
 def test_a_warm_up_of_half_the_iterations_in_a_quarter_of_the_rounds_is_too_long() -> None:
     long = stored(60, 1, 1, 1, 12)
     (sentence,) = too_short([make_case(iterations=20)], [long])
-    assert sentence == (
-        "Isaac-Cartpole-Direct, rsl_rl, 128 environments a rank: 20 iterations are too few. In 1 of 4 stored rounds the"
-        " warm-up takes 10 iterations or more."
-    )
+    for said in ("Isaac-Cartpole-Direct", "128 environments", "20 iterations", "1 of 4", "10 iterations"):
+        assert said in sentence
     assert too_short([make_case(iterations=26)], [long]) == []  # half of them is 13
     assert too_short([make_case(iterations=20)], [stored(60, 1, 1, 1, 1, 12)]) == []
 

