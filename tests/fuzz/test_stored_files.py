@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,7 +37,7 @@ from suite.records import store
 from suite.records.collect import collect
 from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryStart, line_of, telemetry_path
 from suite.schema.record import Outcome
-from tests.fixtures.results.generated_results import GPU_HOST, make_case, make_record, make_result, write_results
+from tests.fixtures.results.generated_results import GPU_HOST, make_case, make_record, make_result
 from tests.fixtures.results.rank_events import end, head, iterations
 from tests.fixtures.runs.simulated_campaign import campaign_of
 from tests.fixtures.runs.simulated_host import SimulatedHost
@@ -58,7 +58,7 @@ ENDED: Final = LaunchResult(
 def write_version(folder: Path) -> None:
     """Write a set of two cases with repeats and a pair, between ``report.toml`` and what env_check found."""
     results = [make_result(ONE, 0.5, 0.51, 0.505), make_result(make_case(world_size=2, device="cuda"), 0.3)]
-    write_results(results, folder / "set")
+    store.write_cases({Folder(root=folder / "set").case_path(result.case): result for result in results})
     beside = upstream.Pair(case_id=ONE.case_id, round=0, ours_s=0.5, theirs_s=0.5, theirs_wall_s=60.0, library_s=None)
     upstream.write_pairs([beside], folder / "set" / "upstream.json")
     (folder / "report.toml").write_text(SETS, encoding="utf-8")
@@ -71,10 +71,8 @@ def write_campaign(folder: Path) -> None:
     for case in (make_case(device="cuda", rl_library="rl_games"), NODES, make_case("ant-weak", device="cuda")):
         for index in range(1 if case == NODES else 2):
             outcome: Outcome = "crashed" if index and case.series == "ant-weak" else "completed"
-            found = replace(make_record(case, index=index, outcome=outcome, reason="x"), neighbours=0)
             path = Folder(root=folder).record_path(case, index)
-            path.parent.mkdir(parents=True)
-            path.write_text(json.dumps(asdict(found)), encoding="utf-8")
+            store.write_record(make_record(case, index=index, outcome=outcome, reason="x"), path)
             (path.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
     (folder / "campaign.json").write_text(json.dumps(IDENTITY), encoding="utf-8")
     (folder / "capacity.json").write_text('{"min_rise": 0.05, "found": [{"first_case_id": "a/b", "trials": [{}]}]}')
