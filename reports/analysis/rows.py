@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reports.analysis.curves import comparison_key, interconnect_of, line_of, variant_of
+from reports.analysis.curves import comparison_key, interconnect_of, line_of
 from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
 from suite.statistics.intervals import Estimate, Interval, Rounds, median_interval, ratio_of
 from suite.statistics.reduce import counted_iterations, iteration_times_s, round_time_s, steady_part
@@ -44,7 +44,6 @@ class CaseRow:
     world_size: int
     num_envs: int
     num_envs_global: int
-    variant: str  # suffix of the case id; empty for the plain case
     curve: str  # which line of the series' charts it belongs to
     outcome_counts: Mapping[Outcome, int]
     rounds_completed: int
@@ -117,7 +116,6 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         world_size=case.world_size,
         num_envs=case.num_envs,
         num_envs_global=case.num_envs_global,
-        variant=variant_of(case),
         curve=curve,
         outcome_counts=Counter(record.outcome for record in result.rounds),
         rounds_completed=len(result.completed),

@@ -57,7 +57,6 @@ class Values:
 class Inside:
     """One case; every value that was not measured is None or missing from its mapping."""
 
-    case_id: str
     fps: Mapping[Kind, Values]  # environment steps per second of all ranks
     printed_fps: Mapping[Kind, float]  # what RL-Games printed on rank 0, median over iterations and rounds
     shares: Mapping[Part, float]  # of the iteration time, mean over ranks and rounds; they add up to 1
@@ -99,7 +98,6 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
 
     fps = {kind: _rates(_fps(record, column) for record in records) for kind, column in _kinds(result)}
     return Inside(
-        case_id=result.case.case_id,
         fps={kind: values for kind, values in fps.items() if values is not None},
         printed_fps=_printed_fps(records),
         shares=part_shares(records),

@@ -50,9 +50,8 @@ class Fit:
         return _estimate(form, self.points, lambda coefficients: form.fps(world_size, coefficients), scale="log")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NoFit:
-    law: Law
     reason: str
 
 
@@ -132,7 +131,7 @@ def fit(law: Law, group: ScalingGroup, *, check_points: int = 1) -> Fit | NoFit:
     form = _FORMS[law]
     reason = _unfit(form, group, needed=len(form.basis(1)) + check_points)
     if reason is not None:
-        return NoFit(law=law, reason=reason)
+        return NoFit(reason)
     points = group.measured
     world_sizes = tuple(point.world_size for point in points)
     coefficients = _solved(form, world_sizes, [point.total_fps for point in points])

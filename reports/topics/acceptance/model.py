@@ -11,9 +11,8 @@ from reports.sets.version import Version
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedSet:
-    """``name`` and ``title``: of the set."""
+    """``title``: of the set."""
 
-    name: str
     title: str
     judgement: Judgement
 
@@ -48,5 +47,5 @@ def judged_sets(version: Version) -> tuple[JudgedSet, ...]:
         (model,) = models
         judgement = judge(results, model, [machine for machine in others(machines, own) if machine.model == model])
         if judgement.with_word("slow", "within", "fast"):
-            found.append(JudgedSet(name=one.name, title=one.title, judgement=judgement))
+            found.append(JudgedSet(title=one.title, judgement=judgement))
     return tuple(found)

@@ -17,7 +17,6 @@ type _Rewards = tuple[tuple[float | None, ...], ...]  # of every rank, of every 
 class Repeats:
     """Completed runs of one case with one seed on one kind of GPU."""
 
-    seed: int
     runs: int
     outcomes: int  # how many different final parameters they have, bit for bit
     differ_from: int | None  # first iteration, from 0, whose stored rewards differ; None: no reward differs
@@ -32,7 +31,6 @@ class Pair:
     """A deterministic case and the same case without."""
 
     deterministic: CaseResult
-    shipped: CaseResult
     times_s: tuple[Estimate | None, Estimate | None]  # seconds per iteration: as shipped, deterministic
     longer: Estimate | None  # time of a deterministic iteration over that as shipped; None: one did not complete
     repeats: tuple[Repeats | None, Repeats | None]  # as shipped, deterministic; None: no two runs to compare
@@ -82,11 +80,10 @@ def repeats(result: CaseResult) -> Repeats | None:
             gpus = tuple(rank.settings.get("gpu_name") for rank in record.ranks)
             seed = result.case.seed_of(rank=0, round_index=record.round)
             groups.setdefault((seed, gpus), []).append(record)
-    (seed, _), records = max(groups.items(), key=lambda item: len(item[1]), default=((0, ()), []))
+    records = max(groups.values(), key=len, default=[])
     if len(records) < 2:  # noqa: PLR2004 - one run has nothing to be compared with
         return None
     return Repeats(
-        seed=seed,
         runs=len(records),
         outcomes=len({tuple(rank.parameters_sha256 for rank in record.ranks) for record in records}),
         differ_from=next(_differences([_rewards(record) for record in records]), None),
@@ -101,7 +98,6 @@ def _pair(deterministic: CaseResult, shipped: CaseResult) -> Pair:
     times_s, shipped_s = (case_times(one).times_s.values() for one in (deterministic, shipped))
     return Pair(
         deterministic=deterministic,
-        shipped=shipped,
         times_s=(median_of(shipped_s) if shipped_s else None, median_of(times_s) if times_s else None),
         longer=ratio_of(times_s, shipped_s) if times_s and shipped_s else None,
         repeats=(repeats(shipped), repeats(deterministic)),

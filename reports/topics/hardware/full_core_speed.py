@@ -40,7 +40,6 @@ class SharedCase:
     """A case that several machines with one kind of GPU measured, the quickest first."""
 
     case: Case  # of one of them: the others differ in nothing that changes an iteration
-    gpus: str
     machines: tuple[MachineSpeed, ...]
 
     @property
@@ -120,7 +119,6 @@ def _shared(results: Sequence[CaseResult], fastest_s: Mapping[RankOfHost, float]
     machines = (_machine(host, records, fastest_s) for host, records in by_host.items())
     return SharedCase(
         case=results[0].case,
-        gpus=_gpus(results[0]),
         machines=tuple(sorted(machines, key=lambda machine: machine.iteration_s)),
     )
 

@@ -27,7 +27,6 @@ class Measured:
     """The speed-up of a number of GPUs of one machine, in one version of the report."""
 
     version: str
-    set_name: str
     line: Line
     point: Point
     noise: float | None  # of its set, relative; None if nobody measured it
@@ -87,7 +86,7 @@ def measured(versions: Sequence[Version]) -> tuple[Measured, ...]:
     ]
     lines = [line for _, _, line in read]
     found = [
-        Measured(version=name, set_name=one.name, line=without_needless_rule(line, lines), point=point, noise=one.noise)
+        Measured(version=name, line=without_needless_rule(line, lines), point=point, noise=one.noise)
         for name, one, line in read
         for point in line.points[1:]
     ]

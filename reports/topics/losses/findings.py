@@ -143,7 +143,6 @@ class Places:
     """The same training in several places, as whoever measured labelled them."""
 
     case_id: str  # of one of the cases: series that share a training name it each in its own way
-    gpus: str
     fps: dict[str, float]  # by label, of all rounds there
     perhaps_shared: frozenset[str] = frozenset()  # labels of machines that others may have used too
 
@@ -177,7 +176,7 @@ def places_of_cases(results: Iterable[CaseResult], perhaps_shared: Collection[st
         label = records[0].environment.host_label
         if gpus and label:
             found.setdefault((_training(result.case), gpus), {}).setdefault(label, []).append(result)
-    places = (_places(by_label, gpus, perhaps_shared) for (_, gpus), by_label in found.items())
+    places = (_places(by_label, perhaps_shared) for by_label in found.values())
     return tuple(sorted((one for one in places if len(one.fps) > 1), key=lambda one: -one.ratio))
 
 
@@ -206,7 +205,7 @@ def _training(case: Case) -> Case:
     )
 
 
-def _places(by_label: Mapping[str, Sequence[CaseResult]], gpus: str, perhaps_shared: Collection[str]) -> Places:
+def _places(by_label: Mapping[str, Sequence[CaseResult]], perhaps_shared: Collection[str]) -> Places:
     case_id = next(result.case.case_id for those in by_label.values() for result in those)
 
     def order(one: CaseResult) -> tuple[int, bool]:
@@ -217,7 +216,7 @@ def _places(by_label: Mapping[str, Sequence[CaseResult]], gpus: str, perhaps_sha
     fps = {label: _fps(one) for label, one in chosen.items()}
     slowest = min((value for label, value in fps.items() if label not in perhaps_shared), default=math.inf)
     kept = {label: value for label, value in fps.items() if label not in perhaps_shared or value > slowest}
-    return Places(case_id=case_id, gpus=gpus, fps=kept, perhaps_shared=frozenset(perhaps_shared) & kept.keys())
+    return Places(case_id=case_id, fps=kept, perhaps_shared=frozenset(perhaps_shared) & kept.keys())
 
 
 def learned_in_strong_scaling(campaign: Campaign, of_seeds: Sequence[Seeds] = ()) -> tuple[tuple[Learned, ...], ...]:

@@ -51,7 +51,6 @@ def fewest_rounds(series: Campaign, row: CaseRow) -> int | None:
 class Tuned:
     """A case of the open division, with the frames per second of the settings as shipped on that host."""
 
-    case_id: str
     gpus: int
     variant: str
     rounds: int
@@ -77,7 +76,6 @@ def _tuned_cases(series: Campaign, rl_library: str | None) -> list[Tuned]:
     }
     return [
         Tuned(
-            case_id=row.case_id,
             gpus=row.world_size,
             variant=variant_of(cases[row.case_id]),
             rounds=row.rounds_completed,

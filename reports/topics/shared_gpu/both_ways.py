@@ -12,10 +12,9 @@ from suite.statistics.intervals import Estimate, ratio_of
 
 @dataclass(frozen=True, kw_only=True)
 class BothWays:
-    """One number of trainings, in the set ``name`` without MPS and in another through it."""
+    """One number of trainings, in one set without MPS and in another through it."""
 
     machine: Machine
-    name: str
     without: Shared
     through: Shared
 
@@ -36,7 +35,7 @@ def both_ways(version: Version) -> tuple[BothWays, ...]:
         (one, machine, group) for one, machine in _on_one_machine(version) for group in groups(one.campaign.results)
     ]
     return tuple(
-        BothWays(machine=machine, name=one.name, without=without, through=through)
+        BothWays(machine=machine, without=without, through=through)
         for (_, machine, theirs), (one, where, ours) in product(found, found)
         if theirs.mps is True and ours.mps is False and machine == where and theirs.key == ours.key
         for through, without in product(theirs.numbers, ours.numbers)

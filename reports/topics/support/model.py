@@ -54,7 +54,6 @@ class System:
     rl_library: RlLibrary
     library_versions: tuple[str, ...]
     stack: Stack
-    device: Device
     hardware: str
     way: Way | None
     ranks: tuple[int, ...]
@@ -155,7 +154,6 @@ def _system(trainings: Sequence[Training]) -> System:
         rl_library=first.rl_library,
         library_versions=versions_of(first.rl_library, trainings),
         stack=first.stack,
-        device=first.device,
         hardware=first.hardware,
         way=first.way,
         ranks=tuple(sorted({one.ranks for one in trainings})),

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reports.analysis.scaling.prediction import NoPrediction, Prediction, predict
+from reports.analysis.scaling.prediction import predict
 from reports.analysis.scaling.scaling_groups import ScalingGroup, scaling_groups
-from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit, karp_flatt
+from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, karp_flatt
 from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY, verdict
 from reports.display.html import MISSING, Html, count, html_table, paragraph, percent, rounds_text
 from suite.schema.record import CaseResult
@@ -96,28 +96,18 @@ def _name(group: ScalingGroup) -> str:
 
 
 def _prediction_row(group: ScalingGroup) -> list[str]:
-    law = law_of(group)
-    fitted, found = fit(law, group), prediction_of(group)
-    if isinstance(fitted, NoFit) or isinstance(found, NoPrediction):
-        reason = fitted.reason if isinstance(fitted, NoFit) else found.reason if isinstance(found, NoPrediction) else ""
-        return [_name(group), f"none: {reason}", MISSING, MISSING, MISSING, MISSING]
+    law: Law = "amdahl" if group.scaling == "strong" else "gustafson"
+    found = predict(law, group)
+    if isinstance(found, NoFit):
+        return [_name(group), f"none: {found.reason}", MISSING, MISSING, MISSING, MISSING]
     return [
         _name(group),
         LAW_NAMES[law],
-        _percent(fitted.parameters["serial_fraction"]),
+        _percent(found.fitted.parameters["serial_fraction"]),
         str(found.world_size),
         count(found.total_fps.value),
         f"{100 * found.held_out.relative_error:+.1f} % at {found.held_out.world_size}",
     ]
-
-
-def law_of(group: ScalingGroup) -> Law:
-    return "amdahl" if group.scaling == "strong" else "gustafson"
-
-
-def prediction_of(group: ScalingGroup) -> Prediction | NoPrediction:
-    """At twice the largest number of ranks."""
-    return predict(law_of(group), group, 2 * max((point.world_size for point in group.measured), default=1))
 
 
 def _rounds(group: ScalingGroup) -> str:

@@ -44,10 +44,6 @@ class TurnsCheck:
     least_cost: float | None  # that of turns whose starts and ends cost nothing; None: times are missing
 
     @property
-    def is_within_noise(self) -> bool | None:
-        return _contains_one(self.over_all)
-
-    @property
     def cost(self) -> float | None:
         """Cost of a process in turns over that of one alone."""
         if self.in_turns_minutes is None or not self.alone_minutes:

@@ -5,7 +5,7 @@ does not say how many, or where other rounds used the same cache, it is cold if 
 shortest of its case, and a single one is of no known kind.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,13 +13,6 @@ from reports.verification.finding import Json
 from reports.verification.samples.case_file import StoredCase
 
 COLD_FACTOR: Final = 1.75
-# Part of a start -> the phases of the worker that it consists of; what no phase has is the preparation.
-PHASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "imports": ("imports_torch", "imports"),
-    "settings": ("task_config",),
-    "simulator": ("simulation_launch",),
-    "scene": ("environment_creation",),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,16 +21,7 @@ class Start:
 
     is_cold: bool | None  # None: not known
     total_s: float
-    phases_s: Mapping[str, float]  # of the rank whose phases took longest
-    first_iteration_s: float  # of the slowest rank
     kernels: int | None
-
-    @property
-    def parts_s(self) -> dict[str, float]:
-        """Seconds by ``PARTS``."""
-        parts_s = {part: sum(self.phases_s.get(name, 0.0) for name in names) for part, names in PHASES.items()}
-        rest_s = self.total_s - sum(self.phases_s.values()) - self.first_iteration_s
-        return {**parts_s, "preparation": max(0.0, rest_s), "first_iteration": self.first_iteration_s}
 
 
 def starts_of(stored: StoredCase) -> list[Start]:
@@ -70,8 +54,6 @@ def _start(record: Json, own_s: float, shortest_s: float | None) -> Start:
     return Start(
         is_cold=True if empty else by_time if kernels is None else kernels > 0,
         total_s=own_s,
-        phases_s=max((rank["phases_s"] for rank in record["ranks"]), key=lambda phases_s: sum(phases_s.values())),
-        first_iteration_s=_first_iteration_s(record),
         kernels=kernels,
     )
 
