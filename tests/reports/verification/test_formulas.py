@@ -20,7 +20,7 @@ from reports.verification.samples.rank_samples import FIRST_MARKED, MARKED_EVERY
 from reports.verification.samples.telemetry import AGREEMENT, HELD_BACK, MAX_GAP_S
 from suite.files.paths import ROOT
 from suite.records.telemetry import summary as telemetry_summary
-from suite.statistics import aa_noise, core_speed, reduce, steady
+from suite.statistics import core_speed, reduce, steady
 
 SPREAD = [0.10, 0.12, 0.11]
 OTHER = [0.055, 0.061, 0.052, 0.058]
@@ -42,15 +42,6 @@ def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
         assert ours.pop("data") == data
         assert [str(one) for one in differing("x", "stats", ours, expected)] == [], data
         assert ours["median"] == statistics.median(data)
-
-
-def test_the_steady_part_is_the_same_by_both_programs() -> None:
-    generator = random.Random(1)  # noqa: S311 - data, not secrets
-    for count in range(2, 80):
-        warm_up = generator.randrange(count)
-        times_s = [1 + generator.random() / 10 + (index < warm_up) for index in range(count)]
-        for found in (times_s, [round(time_s, 1) for time_s in times_s], [1.0] * count):
-            assert formulas.steady_start(found) == steady.steady_window(found).start
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 2.7, 3, 4.5, 9, 30, 400])
@@ -87,14 +78,6 @@ def test_an_interval_is_extended_to_a_median_outside_it() -> None:
     low_high = formulas.interval(far)
     assert low_high is not None
     assert low_high[0] == 1.0  # without the median it would begin near 10
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 3, 5, 8])
-def test_noise_is_the_same_by_both_programs(rounds: int) -> None:
-    generator = random.Random(rounds)  # noqa: S311 - data, not secrets
-    times_s, twin_s = ([generator.uniform(1, 2) for _ in range(rounds)] for _ in range(2))
-    pair = aa_noise.TwinPair(case_id="a", times_s=tuple(times_s), twin_times_s=tuple(twin_s))
-    assert formulas.noise(times_s, twin_s) == pytest.approx(pair.noise, rel=1e-12)
 
 
 def test_what_is_written_twice_is_the_same() -> None:

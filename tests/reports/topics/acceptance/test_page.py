@@ -19,10 +19,8 @@ def test_the_slowest_host_is_slow_and_its_page_says_why() -> None:
     assert "1 x H200, 22 Nov 2026: PhysX beside Newton. Slow: " in said
     assert "The slow part is likely the CPU core" in said or "The slow part is the CPU core" in said
     answers = [one.answer for one in found.values()]
-    assert page.answer(judged).text == (
-        f"Of {len(found)} sets with a case that another machine with the same GPUs ran, {answers.count('accepted')}"
-        f" would be accepted and {answers.count('slow')} are slow."
-    )
+    said = page.answer(judged).text
+    assert f"{answers.count('accepted')} would be accepted and {answers.count('slow')} are slow" in said
 
 
 def test_machines_of_older_versions_are_among_the_others() -> None:

@@ -84,13 +84,10 @@ def test_the_fastest_probe_of_a_machine_is_that_of_all_its_cases() -> None:
 
 def test_the_sentence_says_whether_machines_come_closer() -> None:
     closer = how_far_apart(shared(NOISY, QUIET))
-    assert closer == (
-        "1 case ran on several machines with one kind of GPU. The slowest machine takes up to 2.00 times as long as the"
-        f" quickest ({CASE.case_id}). Two machines or more have figures at full core speed for 1 case. Between these"
-        " machines the slowest takes 2.00 times as long as measured and 1.10 times at full core speed (medians of"
-        " cases); they come closer in 1 of 1. So many come closer by chance with a probability of 50%: that shows"
-        " nothing."
-    )
+    assert CASE.case_id in closer
+    assert "2.00 times as long as measured and 1.10 times at full core speed" in closer
+    assert "closer in 1 of 1" in closer
+    assert "a probability of 50%" in closer
     often = how_far_apart([*shared(NOISY, QUIET)] * 5)
     assert often.endswith("they come closer in 5 of 5. So full core speed brings machines closer.")
     odd = measured("odd", *[(8, 3.0, FAST_S), (16, 1.0, SLOW_S)] * 4)

@@ -17,8 +17,7 @@ from reports.topics.losses.controls import parts_alone
 from reports.topics.losses.losses import Loss, losses
 from suite.campaign.runs.rounds import figures
 from suite.schema.record import Case, CaseResult, RlLibrary, Workload
-from suite.statistics.aa_noise import noise_budget, twin_pairs
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (
     failed_result,
     make_case,
@@ -241,38 +240,6 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
     assert "Rendering: Isaac-Reorient-Cube-Shadow-Camera-Direct, kitless, 512 environments a rank" in alone
     name = committed.machine_names["H200 host L"]
     assert f"control-cartpole-all-reduce/rsl_rl-kitless-n256-1x4\talone\t{name}\t4\t67.1\tn/a" in alone
-
-
-def test_what_the_notes_say_of_what_scaling_loses_holds(committed: Version) -> None:
-    campaign = next(one.campaign for one in committed.sets if one.name == "h200-x4-rsl")
-    said = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
-    noise = noise_budget(twin_pairs((*campaign.results, *campaign.twins)))
-    assert noise is not None
-    assert f"whose noise is up to {100 * noise:.1f} %; its cores were shared or slowed too, 208 of 329" in said
-    assert "after 208 of 329 marked iterations" in str(campaign.slowed_cores)
-    ant, cartpole = (loss for loss in losses(campaign) if loss.world_size == 4)
-    parts = {part: f"{100 * share:.0f} %" for part, share in ant.parts.items()}
-    assert (
-        f"four GPUs lose {100 * ant.lost:.0f} % on Ant: {parts['waiting']} waiting for the slowest rank,"
-        f" {parts['all-reduce']} all-reduce, {parts['rest of steps']} slower steps,"
-        f" {parts['learning']} slower learning."
-    ) in said
-    assert max(ant.parts.values()) == ant.parts["waiting"]
-    cases = (cartpole.baseline_id, cartpole.case_id)
-    fps = {row.world_size: row.total_fps for row in campaign.rows if row.case_id in cases and row.total_fps is not None}
-    assert f"they lose {100 * cartpole.lost:.0f} %, and may be slower than one" in said
-    assert fps[4] < fps[1]
-    shares = {row.world_size: campaign.inside[row.case_id].shares for row in campaign.rows if row.case_id in cases}
-    for part in ("rest of steps", "learning"):
-        assert shares[4][part] / fps[4] > 0.95 * shares[1][part] / fps[1]  # an iteration has as many frames
-    found = parts_alone([one.campaign.results for one in committed.scaling])
-    (reduced,) = (part for part in found if part.unit == "optimiser step")
-    alone_us, training_us = (1e6 * each.time_s for each in reduced.timed if each.case.world_size == 4)
-    assert f"takes {alone_us:.0f} µs between four GPUs" in said
-    assert f"those of an optimiser step take {training_us:.0f} µs, for the rank that waits least" in said
-    (drawn,) = (part for part in found if part.workload == "rendering")
-    one_ms, four_ms = (1e3 * each.time_s for each in drawn.timed if each.is_alone)
-    assert f"({four_ms:.2f} and {one_ms:.2f} ms a step)" in said
 
 
 def test_no_part_is_blamed_where_nothing_may_be_lost(tmp_path: Path) -> None:

@@ -65,68 +65,49 @@ def line(*speedups: float, mode: Mode = "own", runs: int = 3, gpu: str = "H200",
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "words"),
     [
         (
             [line(1.9, 3.6), line(1.8, 2.8), line(1.2)],
-            (
-                "Give every GPU its own environments, and four H200s process 2.8 to 3.6 times the frames per second of"
-                " one (least: Ant, rsl_rl, 1,024 on each GPU: 2.80, 2.70 to 2.90; most: Ant, rsl_rl, 1,024 on each"
-                " GPU: 3.60, 3.50 to 3.70)."
-            ),
+            ("four H200s", "2.8 to 3.6 times", "2.80, 2.70 to 2.90", "3.60, 3.50 to 3.70"),
         ),
         (
             [line(1.9, gpu="H100", runs=1)],
-            (
-                "Give every GPU its own environments, and two H100s process 1.9 times the frames per second of one"
-                " (Ant, rsl_rl, 1,024 on each GPU: 1.90, too few runs for an interval)."
-            ),
+            ("two H100s", "1.9 times", "too few runs"),
         ),
         (
             [line(0.8, mode="split"), line(1.7, mode="split", gpu="H100")],
-            (
-                "Split a fixed number of environments between two GPUs, and they process 0.8 to 1.7 times the frames"
-                " of one (least: Ant, rsl_rl, 1,024 in all: 0.80, 0.70 to 0.90; most: Ant, rsl_rl, 1,024 in all: 1.70,"
-                " 1.60 to 1.80)."
-            ),
+            ("between two GPUs", "0.8 to 1.7 times", "0.80, 0.70 to 0.90", "1.70, 1.60 to 1.80"),
         ),
-        ([], "Nothing here ran on one GPU and on several, so nothing is known of how training scales."),
+        ([], ("nothing is known",)),
     ],
 )
-def test_the_answer_names_whose_the_least_and_the_most_over_the_most_gpus_are(given: list[Line], said: str) -> None:
-    assert answer(given) == said
+def test_the_answer_names_whose_the_least_and_the_most_over_the_most_gpus_are(
+    given: list[Line], words: tuple[str, ...]
+) -> None:
+    said = answer(given)
+    assert [word for word in words if word not in said] == []
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "words"),
     [
-        ([line(1.9, 3.8)], "4 GPUs process 3.8 times the frames per second of one, for 5 % more GPU-hours per frame."),
-        (
-            [line(4.1 / 2, 4.1)],
-            "4 GPUs process 4.1 times the frames per second of one, for no more GPU-hours per frame.",
-        ),
-        (
-            [line(1.5, 2.0), line(1.6, 2.5)],
-            "4 GPUs process 2.0 to 2.5 times the frames per second of one, for 60 to 100 % more GPU-hours per frame.",
-        ),
-        (
-            [line(0.8, runs=1)],
-            (
-                "Use one GPU: 2 GPUs process 0.8 times the frames per second of one, for 150 % more GPU-hours per"
-                " frame. That is of too few runs to be sure."
-            ),
-        ),
+        ([line(1.9, 3.8)], ("4 GPUs", "3.8 times", " 5 % more GPU-hours")),
+        ([line(4.1 / 2, 4.1)], ("4.1 times", "no more GPU-hours")),
+        ([line(1.5, 2.0), line(1.6, 2.5)], ("2.0 to 2.5 times", "60 to 100 % more GPU-hours")),
+        ([line(0.8, runs=1)], ("Use one GPU", "0.8 times", "150 % more GPU-hours", "too few runs")),
     ],
 )
-def test_the_advice_weighs_frames_per_second_against_gpu_hours(given: list[Line], said: str) -> None:
-    assert advice(given) == said
+def test_the_advice_weighs_frames_per_second_against_gpu_hours(given: list[Line], words: tuple[str, ...]) -> None:
+    said = advice(given)
+    assert [word for word in words if word not in said] == []
 
 
 def test_the_cost_in_short_counts_who_is_cheapest_and_who_has_most_frames_per_second() -> None:
-    assert cost_answer([line(1.9, 3.6), line(2.1), line(0.8, mode="split")]) == (
-        "3 trainings ran on one GPU and on several: 2 of them take the fewest GPU-hours for a number of frames on one"
-        " GPU, and 2 process the most frames per second on the most GPUs that ran it."
-    )
+    said = cost_answer([line(1.9, 3.6), line(2.1), line(0.8, mode="split")])
+    assert said.startswith("3 trainings ran")
+    assert "2 of them take the fewest GPU-hours" in said
+    assert "2 process the most frames" in said
     assert "1 of them takes the fewest GPU-hours" in cost_answer([line(1.9)])
     assert "and 1 processes the most" in cost_answer([line(1.9)])
 

@@ -48,10 +48,9 @@ def test_no_page_of_it_compares_ranks_or_speaks_of_speed(version: Version) -> No
 
 
 def test_it_opens_with_what_failed_and_gives_the_reason(version: Version) -> None:
-    assert worked.opening(version).text == (
-        "Not everything works on Generated Processor (2 CPUs) [generated data, not measured]: 1 of 8 runs did not"
-        " complete. One after another they took 8 minutes and 0 seconds."
-    )
+    said = worked.opening(version).text
+    assert "1 of 8 runs did not complete" in said
+    assert "8 minutes and 0 seconds" in said
     lines = worked.marks(version).text.splitlines()
     assert "Isaac-Ant, rsl_rl\t1, 2\t?\t?\t✓\t✓" in lines
     assert "Isaac-Reorient-Cube-Shadow-Camera-Direct, rsl_rl\t1\t?\t?\t✗\t?" in lines

@@ -74,10 +74,9 @@ def test_the_total_is_the_sum_over_trainings_of_their_own_pace() -> None:
 def test_the_page_opens_with_what_they_make_together(tmp_path: Path) -> None:
     version = version_of([alone(), result([0.8, 0.8], [0.8, 0.8], [0.8, 0.8], mps=True)], tmp_path)
     assert "shared-gpu" in page_sources(version)
-    assert page.answer(version).text == (
-        "On one GPU 2 trainings together process 1.25 times the frames of one."
-        " Compared with one alone, each of 2 runs at 62.5 % of its speed."
-    )
+    said = page.answer(version).text
+    assert "2 trainings together process 1.25 times the frames of one" in said
+    assert "62.5 %" in said
     *_, one, two = (line.split("\t") for line in page.sets(version).text.splitlines())
     assert (one[1], one[3], one[7]) == ("1", "1", "no")
     assert two[1:] == [

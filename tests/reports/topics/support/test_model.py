@@ -178,10 +178,8 @@ def test_the_answer_counts_what_ran_and_names_what_did_not() -> None:
     assert said.startswith(
         "rl_games and rsl_rl ran with Newton, on up to 4 x H200 and 1 CPU process. 2 trainings completed"
     )
-    assert said.endswith(
-        "with PhysX, with PhysX and RTX in Isaac Sim, in a container image, on simulated nodes of one machine or on"
-        " several machines."
-    )
+    for missing in ("with PhysX,", "RTX in Isaac Sim", "in a container image", "on several machines"):
+        assert missing in said
 
 
 def test_the_block_of_the_readme_says_what_never_ran() -> None:

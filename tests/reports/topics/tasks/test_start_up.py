@@ -81,12 +81,11 @@ def test_parts_add_up_to_the_whole_start() -> None:
 def test_the_sentence_has_both_with_their_intervals_what_differs_and_what_was_compiled() -> None:
     low_s, high_s = median_of([36.0, 38.0, 40.0]).interval or (0, 0)
     warm_low_s, warm_high_s = median_of([10.0, 11.0, 12.0]).interval or (0, 0)
-    assert start_up_answer(results_of(), where="8 x Accelerator") == (
-        f"A cold start takes 38.0 s ({low_s:.1f} to {high_s:.1f}) and a warm one 11.0 s"
-        f" ({warm_low_s:#.3g} to {warm_high_s:.1f}), with rsl_rl and 64 environments, on 8 x Accelerator; most of the"
-        " difference is in the first iteration (19.0 of 27.0 s); 54 kernels are compiled, and Warp's compiler takes"
-        " 22.0 s."
-    )
+    said = start_up_answer(results_of(), where="8 x Accelerator")
+    assert f"38.0 s ({low_s:.1f} to {high_s:.1f})" in said
+    assert f"11.0 s ({warm_low_s:#.3g} to {warm_high_s:.1f})" in said
+    for part in ("first iteration (19.0 of 27.0 s)", "54 kernels", "22.0 s", "8 x Accelerator"):
+        assert part in said
     (both,) = cold_and_warm(results_of())
     ratio = ratio_of([36.0, 38.0, 40.0], [10.0, 11.0, 12.0])
     assert parts_title(both).startswith(f"A cold start takes {ratio.value:.2f} (")

@@ -8,10 +8,9 @@ import pytest
 
 from reports.topics.tuning.learned_beside import MIN_ITERATIONS, several_beside_one, stacks_beside_newton
 from suite.schema.record import CaseResult
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import failed_result, held_to_a_reference, make_case, make_result
 
-NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 ONE = make_case("ant-weak", iterations=MIN_ITERATIONS)
 TWO = replace(ONE, case_id="ant-weak/two", nproc_per_node=2, num_envs_global=ONE.num_envs_global)
 
@@ -120,16 +119,7 @@ def test_another_stack_is_held_against_newton_on_as_many_ranks() -> None:
     assert stacks_beside_newton(runs(ALONE) + runs(ALONE, stack="ovphysx", assets="official")) == ()
 
 
-def test_what_the_notes_say_ran_at_a_time_did() -> None:
-    """The notes once said this about all five seeds, two of which ran alone."""
-    version = committed_version()
-    shared = {one.name for one in version.sets if one.shared_machine == "yes"}
-    beside = [seed for seed in range(1, 6) if f"h200-physx-learning-{seed}" in shared]
-    assert beside == list(range(beside[0], beside[-1] + 1))
-    assert f"seeds {beside[0]} to {beside[-1]} ran at a time" in NOTES
-
-
-def test_what_the_notes_say_is_learned_on_physx_holds() -> None:
+def test_what_is_learned_on_physx_in_git() -> None:
     version = committed_version()
     pairs = stacks_beside_newton(result for one in version.sets for result in one.campaign.results)
     verdicts = {(pair.size.task, pair.size.rl_library): pair.verdict for pair in pairs}
@@ -139,16 +129,3 @@ def test_what_the_notes_say_is_learned_on_physx_holds() -> None:
         ("Isaac-Cartpole-Direct", "rl_games"): "no sure difference",
         ("Isaac-Cartpole-Direct", "rsl_rl"): "no sure difference",
     }
-    (ant,) = (pair for pair in pairs if pair.verdict == "more")
-    assert ant.difference is not None
-    assert ant.difference.interval is not None
-    low, high = ant.difference.interval
-    newton, physx = (
-        f"{min(rewards.values()):.1f} to {max(rewards.values()):.1f}"
-        for rewards in (ant.base_rewards, ant.other_rewards)
-    )
-    said = (
-        f"after {ant.iterations} iterations {ant.difference.value:.1f} more in the median of {len(ant.differences)}"
-        f" seeds ({low:.1f} to {high:.1f}), {physx} where Newton has {newton}."
-    )
-    assert said in NOTES
