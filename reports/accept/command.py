@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from reports.accept.judgement import Judgement, judge
-from reports.accept.placing import Placed
+from reports.accept.parts import Placed
 from reports.accept.published import Machine, others, read_published
 from reports.accept.verdict import verdict
 from reports.sets.file_errors import told_when_unreadable

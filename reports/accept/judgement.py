@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reports.accept.parts import PARTS, Part
-from reports.accept.placing import Placed, Word, placed
+from reports.accept.parts import PARTS, Part, Placed, Word, placed
 from reports.accept.published import Machine, other_versions
 from reports.analysis.curves import measured_for_speed
 from reports.analysis.rows import iteration_s

@@ -5,15 +5,81 @@ its part throughout. More is slower, except for power, which is no fault either 
 """
 
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, Literal
 
 from reports.analysis.time_split import core_probe_us, samples_at
 from suite.schema.record import RankRecord, RunRecord, Workload
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, median_of
 from suite.statistics.reduce import marked_iterations, round_time_s
 from suite.statistics.start_up import start_up
+
+type Word = Literal["slow", "within", "fast", "open"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """A value of this machine, the median over its runs, and the medians of other machines by their names."""
+
+    value: Estimate | None  # None without a run that has the value
+    runs: int
+    others: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def quickest(self) -> float | None:
+        return min(self.others.values(), default=None)
+
+    @property
+    def middle(self) -> float | None:
+        """The median over the other machines."""
+        return statistics.median(self.others.values()) if self.others else None
+
+    @property
+    def slowest(self) -> float | None:
+        return max(self.others.values(), default=None)
+
+    @property
+    def over_slowest(self) -> float | None:
+        """How many times the slowest machine's value it is; None if there is none, or that is 0."""
+        return self.value.value / self.slowest if self.value and self.slowest else None
+
+    @property
+    def added(self) -> float | None:
+        """What it is more than the median machine's; None if either is missing."""
+        return self.value.value - self.middle if self.value and self.middle is not None else None
+
+    @property
+    def word(self) -> Word:
+        interval = self.value and self.value.interval
+        if not interval or self.quickest is None or self.slowest is None:
+            return "open"
+        if interval[0] > self.slowest:
+            return "slow"
+        return "fast" if interval[1] < self.quickest else "within"
+
+
+def placed(values: Sequence[float], others: Mapping[str, Sequence[float]]) -> Placed:
+    """Place this machine's ``values``, one of each run, among those of ``others``, by the names of machines.
+
+    Values are 0 or more. Where one is 0, as a share may be, nothing has a logarithm, and the interval is their range.
+    """
+    return Placed(
+        value=_estimate(values),
+        runs=len(values),
+        others={name: statistics.median(theirs) for name, theirs in others.items() if theirs},
+    )
+
+
+def _estimate(values: Sequence[float]) -> Estimate | None:
+    if not values:
+        return None
+    if min(values) > 0:
+        return median_of(values)
+    interval = (min(values), max(values)) if len(values) >= MIN_ROUNDS_FOR_INTERVAL else None
+    return Estimate(value=statistics.median(values), interval=interval)
+
 
 type Kind = Literal["cause", "time", "start", "sign"]
 IMPORTS: Final = ("imports_torch", "imports")

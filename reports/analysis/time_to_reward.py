@@ -31,9 +31,7 @@ class TimeToReward:
     So it is None where half of them or more did not, and ``interval_s`` where any did not or there are too few.
     """
 
-    case_id: str
     reward: float
-    smoothing_window: int
     round_times_s: Mapping[int, float | None]  # None: the round ended before
     round_iterations: Mapping[int, int | None]  # iterations needed, from 1
     time_s: float | None
@@ -56,9 +54,7 @@ def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int =
     reached = [time_s for time_s in times_s.values() if time_s is not None]
     censored = statistics.median([math.inf if time_s is None else time_s for time_s in times_s.values()] or [math.inf])
     return TimeToReward(
-        case_id=result.case.case_id,
         reward=reward,
-        smoothing_window=smoothing_window,
         round_times_s=times_s,
         round_iterations=iterations,
         time_s=censored if math.isfinite(censored) else None,

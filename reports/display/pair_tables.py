@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.pairs_of_cases import CasePair
 from reports.analysis.rows import CaseRow, rounds_settled
-from reports.analysis.stack_parts import StackPair
+from reports.analysis.stack_parts import StackPair, stack_pairs
 from reports.analysis.time_split import GPU_MEMORY, PARTS
 from reports.display.html import (
     MISSING,
@@ -14,12 +15,15 @@ from reports.display.html import (
     estimated,
     html_table,
     link,
+    paragraph,
     percent,
     percent_interval,
     rounds_text,
     seconds,
+    together,
 )
 from reports.display.series_tables import STACK_NAMES
+from reports.sets.version import ResultSet, Version
 from suite.statistics.intervals import Estimate
 
 
@@ -164,3 +168,28 @@ def _against(pair: CasePair, rows: Mapping[str, CaseRow], shown: Callable[[CaseR
 def _rounds(pair: CasePair) -> str:
     sides = pair.case, pair.base
     return rounds_text([len(side.completed) for side in sides], [rounds_settled(side) for side in sides])
+
+
+def stacks_in_words(version: Version) -> Html:
+    """A sentence for each case on another stack, and the way to their page."""
+    campaigns = (one.campaign for one in version.scaling)
+    series = (campaign.series(name) for campaign in campaigns for name in campaign.series_names)
+    said = cases_in_words(pair for one in series for pair in stack_pairs(one))
+    if not said:
+        return paragraph("No case ran on two stacks.")
+    return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])])
+
+
+def stacks_of_set(one: ResultSet) -> Html:
+    """The table of a set on the first page: every series in one."""
+    found = [pair for name in one.campaign.series_names for pair in stack_pairs(one.campaign.series(name))]
+    rows = {row.case_id: row for row in one.campaign.rows}
+    words = "The same case on one number of GPUs, on another stack: frames per second, learning included."
+    table = stacks(found, rows, label=f"Stacks {one.title}".strip())
+    return together([paragraph(words), table, bullets([link("Stacks side by side", "stacks.html")])])
+
+
+def stacks_of(parts: Sequence[Campaign]) -> Html:
+    """The sentences of one series; nothing where it ran on one stack."""
+    said = cases_in_words(pair for part in parts for pair in stack_pairs(part))
+    return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])] if said else [])

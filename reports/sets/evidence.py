@@ -15,11 +15,6 @@ EVIDENCE: Final[Mapping[str, Callable[[RunRecord], bool]]] = {
 }
 
 
-def has_fingerprints(results: Iterable[CaseResult]) -> bool:
-    """Whether every completed round stores the fingerprint of its work."""
-    return all(record.workload for result in results for record in result.completed)
-
-
 def lacking(results: Iterable[CaseResult]) -> Counter[str]:
     """Return how many completed rounds do not store each kind of evidence."""
     records = [record for result in results for record in result.completed]

@@ -27,8 +27,7 @@ from reports.sets.file_errors import told_when_unwritable
 from reports.sets.version import Version
 from reports.site import guide
 from reports.site.cells import run_cells, run_together
-from reports.site.links import keep_links_to
-from reports.site.pages import contents, page_sources
+from reports.site.pages import contents, keep_links_to, page_sources
 from reports.site.replacing import check_replaceable, replace_folder
 from suite.errors import ReportError
 

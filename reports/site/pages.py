@@ -1,8 +1,9 @@
 """The pages of a version and their order, from what the topics give."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reports.display.card import cards
 from reports.display.html import Html, heading, together
@@ -10,6 +11,24 @@ from reports.display.topic import Page
 from reports.sets.version import Version
 from reports.site import guide
 from reports.site.topics import topics
+
+MARKDOWN: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[\w-]+)\.ipynb(?:#[^)]*)?\)")
+HTML: Final = re.compile(r'<a href="(?P<page>[\w-]+)\.html(?:#[^"]*)?"[^>]*>(?P<text>.*?)</a>', re.DOTALL)
+
+
+def keep_links_to(pages: Collection[str], notebook: Any) -> None:
+    """Replace every link to another page in the texts and outputs of an executed notebook. ``pages``: their names."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _kept(MARKDOWN, cell.source, pages)
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "text/html" in data:
+                data["text/html"] = _kept(HTML, data["text/html"], pages)
+
+
+def _kept(links: re.Pattern[str], text: str, pages: Collection[str]) -> str:
+    return links.sub(lambda link: link[0] if link["page"] in pages else link["text"], text)
 
 
 def pages() -> tuple[Page, ...]:

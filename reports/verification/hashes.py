@@ -8,8 +8,8 @@ from typing import Final
 from reports.verification.finding import Finding, differing
 from reports.verification.regular_file import read_bytes
 from reports.verification.samples.set_folder import PLAN, case_paths
-from reports.verification.samples.stored_version import MANIFEST
 
+MANIFEST: Final = "report.toml"  # a folder with it is a version
 SUMS: Final = "SHA256SUMS"
 SIGNATURE: Final = "SHA256SUMS.sig"
 VIDEOS: Final = "videos"

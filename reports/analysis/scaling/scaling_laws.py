@@ -85,8 +85,8 @@ def _serial_fraction(coefficients: Coefficients) -> float:
     return coefficients[0] / sum(coefficients)
 
 
-def _over_first(index: int) -> Callable[[Coefficients], float]:
-    return lambda coefficients: coefficients[index] / coefficients[0] if coefficients[0] else math.inf
+def _kappa(coefficients: Coefficients) -> float:
+    return coefficients[2] / coefficients[0] if coefficients[0] else math.inf
 
 
 def _peak_world_size(coefficients: Coefficients) -> float:
@@ -117,7 +117,7 @@ _FORMS: Final[Mapping[Law, _Form]] = {
         scaling=None,
         target=lambda n, value: n / value,
         basis=lambda n: (1.0, n - 1, n * (n - 1)),
-        parameters={"sigma": _over_first(1), "kappa": _over_first(2), "peak_world_size": _peak_world_size},
+        parameters={"kappa": _kappa, "peak_world_size": _peak_world_size},
     ),
 }
 

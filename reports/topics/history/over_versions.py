@@ -12,10 +12,29 @@ from typing import Final
 from reports.analysis.environments import PACKAGE_OF
 from reports.analysis.same_work import work_of
 from reports.analysis.scaling.lines import Line, Point, without_needless_rule
-from reports.sets.version import Version
-from reports.topics.history.comparison import DEFAULT_THRESHOLD, Sign, direction
+from reports.sets.version import ResultSet, Version
+from reports.topics.history.comparison import DEFAULT_THRESHOLD, Comparison, Sign, compare, direction
 from suite.files.wording import are, counted, joined
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate
+
+
+def matched_sets(version: Version) -> tuple[tuple[ResultSet, ResultSet], ...]:
+    """Return each shown campaign that the version before has too: that of the version before, and it."""
+    known = {one.name: one for one in version.older[0].sets}
+    return tuple((known[one.name], one) for one in version.scaling if one.name in known)
+
+
+def compared_sets(old: ResultSet, new: ResultSet) -> Comparison | None:
+    """Return None if they are of different people."""
+    if _whose(old) != _whose(new):
+        return None
+    noises = [noise for noise in (old.noise, new.noise) if noise is not None]
+    return compare(old.campaign.results, new.campaign.results, noise=max(noises, default=None))
+
+
+def _whose(one: ResultSet) -> str | None:
+    return one.contributor.name if one.contributor else None
+
 
 AXIS_PACKAGES: Final = {"Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch"}
 TOO_FEW: Final = f"of fewer than {MIN_ROUNDS_FOR_INTERVAL} runs"

@@ -24,8 +24,15 @@ from reports.sets.version import ResultSet, Version
 from reports.topics.history.chart import over_versions
 from reports.topics.history.comparison import DEFAULT_THRESHOLD, CaseComparison
 from reports.topics.history.conditions import RELEASES, Condition, measurement, software, software_answer
-from reports.topics.history.matched_sets import compared_sets, matched_sets
-from reports.topics.history.over_versions import Change, again, answer, changes_since_last, measured
+from reports.topics.history.over_versions import (
+    Change,
+    again,
+    answer,
+    changes_since_last,
+    compared_sets,
+    matched_sets,
+    measured,
+)
 from suite.files.wording import are, counted
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
 

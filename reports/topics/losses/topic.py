@@ -8,9 +8,8 @@ from reports.display.html import Html, paragraph
 from reports.display.topic import Page, SeriesPart, Topic, speeds_and
 from reports.sets.version import Version
 from reports.topics.losses import losses_page
-from reports.topics.losses.card import card
 from reports.topics.losses.controls import is_part
-from reports.topics.losses.findings_page import has_findings
+from reports.topics.losses.findings_page import card, has_findings
 
 BESIDE: Final = (
     "The same part in training, with as many environments on each rank; a gradient has the same size with any number of"

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Final
 
 from reports.accept.judgement import JudgedCase, judge
-from reports.accept.placing import Word
+from reports.accept.parts import Word
 from reports.accept.published import Machine, machines_of, others, versions_below
 from reports.analysis.curves import as_shipped, task_name
 from reports.analysis.environments import gpu_name, places, where_it_ran

@@ -19,15 +19,16 @@ from reports.display.html import (
 )
 from reports.display.per_set import failures_in_words
 from reports.sets.version import ResultSet, Version
-from reports.topics.shared_gpu.both_ways import both_ways, ranges_over_without
 from reports.topics.shared_gpu.chart import drawn
 from reports.topics.shared_gpu.model import (
     Group,
     Range,
     Shared,
+    both_ways,
     groups,
     range_of_gains,
     range_of_speeds,
+    ranges_over_without,
     without_mps,
 )
 

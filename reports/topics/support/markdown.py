@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from reports.analysis.curves import task_name
 from reports.topics.support import tables
-from reports.topics.support.impossible import Impossible
-from reports.topics.support.model import Training, grouped
+from reports.topics.support.model import Impossible, Training, grouped
 from suite.matrix.catalog import Catalog
 
 

@@ -7,11 +7,42 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from pathlib import Path
 from typing import Final, Literal
 
 from reports.analysis.environments import PACKAGE_OF, gpu_name
 from reports.sets.version import Version
+from suite.files.toml_file import NonEmptyTuple, TomlTable, read_toml
 from suite.schema.record import Case, Device, RlLibrary, RunRecord, Stack
+
+PATH: Final = Path(__file__).with_name("impossible.toml")
+
+
+class Refusal(TomlTable):
+    """What labscale answers to whoever asks for it."""
+
+    by: str  # the command
+    says: str  # fault or message
+
+
+class Impossible(TomlTable):
+    """One thing that cannot run."""
+
+    what: str  # Markdown's backquotes around names of code
+    reason: str  # in sentences
+    sources: NonEmptyTuple[str]  # addresses, or a package with a file in it
+    looked_up: date
+    refusal: Refusal | None = None  # None where nobody can ask labscale for it
+
+
+class ImpossibleTable(TomlTable):
+    impossible: NonEmptyTuple[Impossible]
+
+
+def read_impossible(path: Path = PATH) -> tuple[Impossible, ...]:
+    """Read the file. Raises MatrixError with every problem in it."""
+    return read_toml(path).validate(ImpossibleTable).impossible
+
 
 # What a record tells of the way it was started: not which launcher, but where its processes were.
 Way = Literal["one machine", "image", "simulated nodes", "several machines"]

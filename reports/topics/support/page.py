@@ -8,8 +8,7 @@ from typing import Final
 from reports.display.html import Html, answer_of_page, bullets, html_table, link, paragraph
 from reports.sets.version import Version
 from reports.topics.support import tables
-from reports.topics.support.impossible import Impossible, Refusal, read_impossible
-from reports.topics.support.model import Training, most, newest, trainings
+from reports.topics.support.model import Impossible, Refusal, Training, most, newest, read_impossible, trainings
 from suite.files.wording import counted
 from suite.matrix.catalog import load_catalog
 

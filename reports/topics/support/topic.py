@@ -4,9 +4,8 @@ from typing import Final
 
 from reports.display.topic import Page, Topic, has_speeds
 from reports.sets.version import Version
-from reports.topics.support.impossible import read_impossible
 from reports.topics.support.markdown import markdown
-from reports.topics.support.model import trainings
+from reports.topics.support.model import read_impossible, trainings
 from suite.matrix.catalog import load_catalog
 
 

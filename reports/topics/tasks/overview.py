@@ -1,6 +1,11 @@
 """The top of a task's page: how it scales, what it costs, how many environments it takes, and its series."""
 
+import base64
+import html
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from reports.analysis.analysed_set import Campaign, shared_kind
 from reports.analysis.curves import as_shipped, task_name
@@ -15,9 +20,35 @@ from reports.display.html import Displayed, Html, answer_of_page, count, heading
 from reports.display.series_tables import ranks_text, series_title
 from reports.sets.version import Version
 from reports.topics.tasks.page import SWEEPS
-from reports.topics.tasks.picture import picture
+from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
+
+FOLDER: Final = ROOT / "book" / "pictures"
+
+
+def picture(task: str, *, folder: Path = FOLDER) -> Html:
+    """Show the picture of a task, by its plain name, with how it was drawn; nothing if there is none."""
+    name = page_of_task(task).removeprefix("task-")
+    known: dict[str, Any] = json.loads((folder / "pictures.json").read_text(encoding="utf-8"))
+    if name not in known:
+        return Html(markup="", text="")
+    drawn = known[name]
+    view, versions = drawn["view"], drawn["versions"]
+    caption = (
+        f"{task} after {view['steps']} steps of random actions, drawn by Newton's renderer on the CPU (Newton"
+        f" {versions['newton']}, Isaac Lab {versions['isaaclab']}, offline assets, {drawn['drawn']}). SHA-256"
+        f" {drawn['sha256'][:12]}."
+    )
+    data = base64.b64encode((folder / f"{name}.png").read_bytes()).decode()
+    return Html(
+        markup=(
+            f'<figure class="task-picture"><img src="data:image/png;base64,{data}" width="{view["width_px"]}"'
+            f' height="{view["height_px"]}" alt="The simulation of {html.escape(task)}, one environment">'
+            f"<figcaption>{html.escape(caption)}</figcaption></figure>"
+        ),
+        text=caption,
+    )
 
 
 def tasks(version: Version) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Final
 from reports.analysis.analysed_set import Campaign, has_one_size, shared_kind
 from reports.display.addresses import anchor_of_series
 from reports.display.html import Displayed, Html, bullets, fold, heading, link, paragraph, together
-from reports.display.stacks import stacks_of
+from reports.display.pair_tables import stacks_of
 from reports.display.topic import SeriesPart
 from reports.sets.version import Version
 from reports.topics.tasks import page as series

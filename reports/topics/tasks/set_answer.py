@@ -28,8 +28,8 @@ from reports.display.html import (
     seconds,
     together,
 )
+from reports.display.pair_tables import stacks_of_set
 from reports.display.series_tables import series_title
-from reports.display.stacks import stacks_of_set
 from reports.sets.version import ResultSet
 from suite.files.wording import counted
 from suite.schema.record import Scaling

@@ -1,6 +1,7 @@
 """``figures.json`` of a version and ``cases.csv`` of its pages, against the figures computed again."""
 
 import csv
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -8,13 +9,12 @@ from typing import Final
 
 from reports.verification.figures.published import VERDICTS, compared_with, figures_of
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing, not_compared
-from reports.verification.hashes import is_version
+from reports.verification.hashes import MANIFEST, is_version
 from reports.verification.regular_file import read_bytes
 from reports.verification.samples.case_file import StoredCase
 from reports.verification.samples.round_facts import world_size
 from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.shape import read_json
-from reports.verification.samples.stored_version import contributors_of
 
 FIGURES: Final = "figures.json"
 CSV: Final = "cases.csv"
@@ -81,7 +81,7 @@ def _check_csv(path: Path, where: str, expected: Expected, sets: Sequence[Stored
     rows = {(line["set"], line["case_id"]): line for line in lines}
     cases = {(_name(one, path.parent), stored.case_id): (one, stored) for one in sets for stored in one.of_report}
     yield from differing(where, "the list of its cases", sorted(rows), sorted(cases), next_step=_BUILD_AGAIN)
-    whose = contributors_of(path.parent) if is_version(path.parent) else None
+    whose = _contributors_of(path.parent) if is_version(path.parent) else None
     for place in sorted(rows.keys() & cases.keys()):
         (name, case_id), (one, stored) = place, cases[place]
         wanted = _line(stored, one.of_report, expected()[name]["cases"][case_id])
@@ -89,6 +89,12 @@ def _check_csv(path: Path, where: str, expected: Expected, sets: Sequence[Stored
         wanted |= {"contributed_by": whose.get(name)} if whose is not None else {}
         found = {column: _read(text, wanted.get(column)) for column, text in rows[place].items()}
         yield from differing(where, f"{name}: {case_id}", found, wanted, next_step=_BUILD_AGAIN)
+
+
+def _contributors_of(version: Path) -> dict[str, str]:
+    """Return who measured a set, of those that ``report.toml`` calls contributed."""
+    entries = tomllib.loads(read_bytes(version / MANIFEST).decode()).get("set", [])
+    return {entry["folder"]: entry["contributed_by"] for entry in entries if "contributed_by" in entry}
 
 
 def _line(stored: StoredCase, cases: Sequence[StoredCase], figures: Json) -> Json:

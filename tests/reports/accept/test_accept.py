@@ -10,8 +10,7 @@ import pytest
 
 from reports.accept.command import main
 from reports.accept.judgement import JudgedPart
-from reports.accept.parts import PARTS
-from reports.accept.placing import placed
+from reports.accept.parts import PARTS, placed
 from suite.errors import StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult, RunRecord

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reports.accept.placing import Word, placed
+from reports.accept.parts import Word, placed
 
 OTHERS = {"a": (1.0, 1.1, 5.0), "b": (1.5,), "c": (2.0, 1.9)}  # medians 1.1, 1.5, 1.95
 

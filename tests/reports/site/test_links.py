@@ -7,8 +7,7 @@ import pytest
 
 from reports.display.topic import TOPICS_FOLDER
 from reports.site import guide
-from reports.site.links import keep_links_to
-from reports.site.pages import pages
+from reports.site.pages import keep_links_to, pages
 from suite.files.paths import ROOT
 
 MARKDOWN = (

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from reports.display.stacks import stacks_in_words
+from reports.display.pair_tables import stacks_in_words
 from reports.sets.version import Version, read_version
 from reports.site import pages
 from reports.topics.cost import page as choosing
 from reports.topics.others import clock_page as clock
 from reports.topics.others import pairs_page as side_by_side
-from reports.topics.results.caution import caution
+from reports.topics.results.page import caution
 from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import overview
 from reports.topics.tasks import page as series

@@ -11,7 +11,7 @@ from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
 from reports.topics.explore.model import points
 from reports.topics.lerobot import page
-from reports.topics.lerobot.model import acting, recordings
+from reports.topics.lerobot.page import acting, recordings
 from reports.topics.lerobot.topic import TOPIC as LEROBOT
 from reports.topics.losses.topic import TOPIC as LOSSES
 from reports.topics.results import what_worked

@@ -14,7 +14,7 @@ from reports.sets.version import Version, read_version
 from reports.site import pages
 from reports.topics.losses import findings
 from reports.topics.losses import findings_page as page
-from reports.topics.results.caution import caution
+from reports.topics.results.page import caution
 from suite.schema.record import CaseResult
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (

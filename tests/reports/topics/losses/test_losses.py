@@ -12,8 +12,8 @@ from reports.display.charts.scaling import throughput
 from reports.display.html import Html
 from reports.sets.version import Version, read_version
 from reports.topics.losses import losses_page as page
-from reports.topics.losses.card import card, opening
 from reports.topics.losses.controls import parts_alone
+from reports.topics.losses.findings_page import card, opening
 from reports.topics.losses.losses import Loss, losses
 from suite.campaign.runs.rounds import figures
 from suite.schema.record import Case, CaseResult, RlLibrary, Workload

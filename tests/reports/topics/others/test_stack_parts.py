@@ -10,8 +10,7 @@ from reports.analysis.stack_parts import StackPair, stack_pairs
 from reports.display import series_tables
 from reports.display.charts.scaling import throughput
 from reports.display.figure import Figure
-from reports.display.pair_tables import cases_in_words, parts_of_stacks, stack_in_words
-from reports.display.stacks import stacks_of
+from reports.display.pair_tables import cases_in_words, parts_of_stacks, stack_in_words, stacks_of
 from reports.sets.version import read_version
 from reports.site.topics import series_parts
 from reports.topics.cost import page as choosing

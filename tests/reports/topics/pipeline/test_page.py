@@ -8,7 +8,7 @@ import pytest
 from reports.sets.version import read_version
 from reports.site.pages import page_sources
 from reports.topics.pipeline import page
-from reports.topics.pipeline.model import pipelines
+from reports.topics.pipeline.page import pipelines
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import (
     GPU_HOST,

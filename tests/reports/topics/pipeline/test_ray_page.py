@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 
 from reports.topics.pipeline import ray_page
-from reports.topics.pipeline.ray_model import over_ray
+from reports.topics.pipeline.ray_page import over_ray
 from suite.statistics.reduce import round_time_s
 from tests.fixtures.results.version_2026_12 import ends, set_of, version
 

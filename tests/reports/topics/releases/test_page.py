@@ -8,7 +8,7 @@ from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
 from reports.topics.history.conditions import software
 from reports.topics.releases import page
-from reports.topics.releases.model import releases
+from reports.topics.releases.page import releases
 from reports.topics.results import page as results
 from suite.schema.record import Case, CaseResult
 from tests.fixtures.results import version_2026_12

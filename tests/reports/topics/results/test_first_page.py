@@ -118,9 +118,7 @@ def with_rewards(given: Line, *seconds: float) -> Line:
         replace(
             point,
             to_reward=TimeToReward(
-                case_id="",
                 reward=5.0,
-                smoothing_window=5,
                 round_times_s={index: value * (1 + 0.01 * index) for index in range(3)},
                 round_iterations={},
                 time_s=value,

@@ -8,7 +8,7 @@ import pytest
 
 from reports.sets.version import Version, read_version
 from reports.topics.shared_gpu import page
-from reports.topics.shared_gpu.both_ways import both_ways
+from reports.topics.shared_gpu.model import both_ways
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import failed_result, write_results
 from tests.reports.topics.shared_gpu.test_page import TWO, alone, result

@@ -13,8 +13,7 @@ from reports.sets.version import Version
 from reports.site.pages import page_sources
 from reports.site.publish import read_versions
 from reports.topics.support import page, tables
-from reports.topics.support.impossible import PATH, read_impossible
-from reports.topics.support.model import systems, trainings
+from reports.topics.support.model import PATH, read_impossible, systems, trainings
 from suite.env_check.gpu.rt_cores import judge_rt_cores, read_table
 from suite.errors import MatrixError
 from suite.launch.registry import LAUNCHERS, MANIFESTS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from reports.display.addresses import page_of_task
 from reports.topics.tasks import overview
-from reports.topics.tasks.picture import FOLDER, picture
+from reports.topics.tasks.overview import FOLDER, picture
 from suite.install.pins import sha256
 from suite.install.task_pictures import LIST, VIEWS
 from tests.fixtures.results import version_2026_12

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reports.display import all_curves as at_a_glance
-from reports.sets.evidence import has_fingerprints, missing
+from reports.sets.evidence import missing
 from reports.sets.version import read_version
 from reports.site.pages import page_sources
 from reports.topics.trust import archive_page as archive
@@ -12,10 +12,12 @@ from reports.topics.trust import limits_page as limits
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import full_results, make_case, make_result, write_results
 
+WITHOUT = "a fingerprint of the work"
+
 
 def test_no_set_of_the_first_page_lacks_fingerprints() -> None:
     version = committed_version()
-    assert [one.name for one in version.scaling if not has_fingerprints(one.campaign.results)] == []
+    assert [one.name for one in version.scaling if WITHOUT in missing(one.campaign.results)] == []
     assert "the first campaign" not in at_a_glance.curves(version).text
 
 
@@ -32,8 +34,8 @@ def test_the_archive_says_of_each_set_what_is_missing_and_shows_its_curves() -> 
 
 def test_limits_name_every_set_without_a_fingerprint() -> None:
     version = committed_version()
-    (line,) = (line for line in limits.uncertain(version).text.splitlines() if "a fingerprint of the work" in line)
-    without = [one.title for one in version.sets if not has_fingerprints(one.campaign.results)]
+    (line,) = (line for line in limits.uncertain(version).text.splitlines() if WITHOUT in line)
+    without = [one.title for one in version.sets if WITHOUT in missing(one.campaign.results)]
     assert line.endswith(f"none of {'; '.join(without)}.")
 
 
@@ -53,7 +55,6 @@ def test_evidence_that_every_round_has_is_not_missing() -> None:
     result = make_result(make_case(device="cuda"), 1.0, 1.0)
     (first, second) = result.rounds
     with_it = replace(first, workload={"task": "Isaac-Ant"})
-    assert has_fingerprints([replace(result, rounds=(with_it,))])
+    assert WITHOUT not in missing([replace(result, rounds=(with_it,))])
     mixed = replace(result, rounds=(with_it, replace(second, workload=None)))
-    assert not has_fingerprints([mixed])
     assert "1 of 2 rounds did not store a fingerprint of the work" in missing([mixed])

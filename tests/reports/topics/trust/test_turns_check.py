@@ -10,7 +10,7 @@ import pytest
 
 from reports.sets.version import read_version
 from reports.topics.trust import turns_page as turns
-from reports.topics.trust.turns_check import TurnsCheck, mean_ratio, pooled, turns_check
+from reports.topics.trust.turns_page import TurnsCheck, mean_ratio, pooled, turns_check
 from suite.records.folders import ALONE
 from suite.schema.case_suffixes import ALONE_SUFFIX
 from suite.schema.record import CaseResult, RunRecord

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from reports.topics.trust.turns_check import turns_check
+from reports.topics.trust.turns_page import turns_check
 from suite.__main__ import main
 from suite.campaign.state import Campaign
 from suite.install.worker import Worker
