@@ -36,30 +36,6 @@ class Pair:
     repeats: tuple[Repeats | None, Repeats | None]  # as shipped, deterministic; None: no two runs to compare
 
 
-@dataclass(frozen=True, kw_only=True)
-class Equal:
-    """In how many cases all runs of one seed are equal, of those that have runs to compare."""
-
-    cases: int
-    equal: int
-
-
-def equal_cases(found: Sequence[Pair]) -> tuple[Equal, Equal]:
-    """Return the counts as shipped, and deterministic."""
-    as_shipped, deterministic = ([each for pair in found if (each := pair.repeats[way])] for way in (0, 1))
-    return _equal(as_shipped), _equal(deterministic)
-
-
-def _equal(found: Sequence[Repeats]) -> Equal:
-    return Equal(cases=len(found), equal=sum(each.are_equal for each in found))
-
-
-def range_of_longer(found: Sequence[Pair]) -> tuple[float, float] | None:
-    """Return the least and the most times as long as shipped; None where no pair completed."""
-    longer = [pair.longer.value for pair in found if pair.longer]
-    return (min(longer), max(longer)) if longer else None
-
-
 def pairs(results: Sequence[CaseResult]) -> tuple[Pair, ...]:
     """Return every deterministic case that has the same case without beside it, in the order of ``results``."""
     shipped = {_key(one.case): one for one in results if not one.case.deterministic and not is_twin(one.case)}

@@ -19,7 +19,7 @@ from reports.display.html import (
 )
 from reports.sets.version import ResultSet, Version
 from reports.topics.determinism.chart import drawn
-from reports.topics.determinism.model import Equal, Pair, Repeats, equal_cases, pairs, range_of_longer
+from reports.topics.determinism.model import Pair, Repeats, pairs
 from suite.files.wording import counted, listed
 
 HEADINGS = (
@@ -104,26 +104,28 @@ def _said(found: Repeats | None) -> str:
 
 
 def _cost(found: Sequence[Pair]) -> str:
-    longer, found_range = [pair.longer for pair in found if pair.longer], range_of_longer(found)
-    if found_range is None:
+    longer = sorted((pair.longer for pair in found if pair.longer), key=lambda each: each.value)
+    if not longer:
         return "No case completed both with deterministic settings and as shipped, so their cost is unknown."
     if len(longer) == 1:
         return f"With deterministic settings an iteration takes {estimated(longer[0])} times as long as without."
-    low, high = found_range
-    return f"With deterministic settings an iteration takes {ratio(low)} to {ratio(high)} times as long as without."
+    low, high = ratio(longer[0].value), ratio(longer[-1].value)
+    return f"With deterministic settings an iteration takes {low} to {high} times as long as without."
 
 
 def _equality(found: Sequence[Pair]) -> str:
-    shipped, deterministic = equal_cases(found)
-    if not deterministic.cases:
+    shipped, deterministic = ([each for pair in found if (each := pair.repeats[way])] for way in (0, 1))
+    if not deterministic:
         return "Whether runs of one seed are then equal is unknown: no case has two completed runs of one seed."
-    if shipped.cases and _equal(shipped) == _equal(deterministic):
+    if shipped and _equal(shipped) == _equal(deterministic):
         return f"With them and as shipped, runs of one seed {_equal(deterministic)}."
-    without = f"; as shipped they {_equal(shipped)}" if shipped.cases else ""
+    without = f"; as shipped they {_equal(shipped)}" if shipped else ""
     return f"With them, runs of one seed {_equal(deterministic)}{without}."
 
 
-def _equal(found: Equal) -> str:
-    if found.equal in (0, found.cases):
-        return "are equal bit for bit" if found.equal else "are not equal bit for bit"
-    return f"are equal bit for bit in {found.equal} of {found.cases} cases"
+def _equal(found: Sequence[Repeats]) -> str:
+    """``found``: of each case that has runs to compare."""
+    equal = sum(each.are_equal for each in found)
+    if equal in (0, len(found)):
+        return "are equal bit for bit" if equal else "are not equal bit for bit"
+    return f"are equal bit for bit in {equal} of {len(found)} cases"

@@ -52,32 +52,12 @@ def of_model(version: Version, model: str) -> Version:
 
 def opening(version: Version, model: str) -> Html:
     """How many machines, when, and how much ran on them. ``version``: the part of this model."""
-    found = counts_of(version, model)
-    up_to = f", with up to {counted(found.most_gpus, 'GPU')}" if found.most_gpus else ""
-    ran = f"{counted(found.runs, 'run')} in {counted(found.sets, 'set')}"
-    kind = "without GPUs" if model == CPUS else f"with {model}"
-    return answer_of_page(f"{counted(found.machines, 'machine')} {kind}{up_to}: {ran}.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """Machines of one GPU model, and what ran on them."""
-
-    machines: int
-    most_gpus: int  # of one machine
-    runs: int
-    sets: int
-
-
-def counts_of(version: Version, model: str) -> Counts:
-    """``version``: the part of this model."""
     found = machines_of(version, model)
-    return Counts(
-        machines=len(found),
-        most_gpus=max((len(machine.environment.gpus) for machine in found), default=0),
-        runs=sum(map(runs_on, found)),
-        sets=len(version.sets),
-    )
+    most = max((len(machine.environment.gpus) for machine in found), default=0)
+    up_to = f", with up to {counted(most, 'GPU')}" if most else ""
+    ran = f"{counted(sum(map(runs_on, found)), 'run')} in {counted(len(version.sets), 'set')}"
+    kind = "without GPUs" if model == CPUS else f"with {model}"
+    return answer_of_page(f"{counted(len(found), 'machine')} {kind}{up_to}: {ran}.")
 
 
 def machines_of(version: Version, model: str) -> tuple[Machine, ...]:

@@ -51,16 +51,6 @@ class Condition:
         return None if NOT_RECORDED in {self.before, self.now} else self.before != self.now
 
 
-@dataclass(frozen=True, kw_only=True)
-class Runs:
-    """How many completed runs there are, and of how many commits of labscale; least and most of a case."""
-
-    number: int
-    in_turns: int
-    of_a_case: tuple[int, ...]
-    commits: frozenset[str]
-
-
 def software(before: Version, now: Version) -> tuple[Condition, ...]:
     """Compare the versions of packages and of the driver. A package that neither side recorded is left out.
 
@@ -106,26 +96,15 @@ def _software(results: Sequence[CaseResult]) -> dict[str, str]:
 
 def _measurement(results: Sequence[CaseResult]) -> dict[str, str]:
     records = [record for result in results for record in result.completed]
-    runs = runs_of(results)
-    commits = runs.commits
+    in_turns = sum(record.turns is not None for record in records)
+    numbers = sorted({len(result.completed) for result in results})
+    commits = {commit for record in records if (commit := commit_of(record.environment))}
     return {
         "labscale": _distinct([record.environment.suite_version for record in records]),
         "Commits of labscale": _distinct(commits) if len(commits) <= MAX_COMMITS else counted(len(commits), "commit"),
-        "Runs of a configuration": " to ".join(map(str, dict.fromkeys(runs.of_a_case))) or NOT_RECORDED,
-        "Runs measured in turns with others": f"{runs.in_turns} of {runs.number}",
+        "Runs of a configuration": " to ".join(map(str, dict.fromkeys([*numbers[:1], *numbers[-1:]]))) or NOT_RECORDED,
+        "Runs measured in turns with others": f"{in_turns} of {len(records)}",
     }
-
-
-def runs_of(results: Sequence[CaseResult]) -> Runs:
-    """Count the completed runs of some results."""
-    records = [record for result in results for record in result.completed]
-    numbers = [len(result.completed) for result in results]
-    return Runs(
-        number=len(records),
-        in_turns=sum(record.turns is not None for record in records),
-        of_a_case=(min(numbers), max(numbers)) if numbers else (),
-        commits=frozenset(commit for record in records if (commit := commit_of(record.environment))),
-    )
 
 
 def _distinct(values: Iterable[object]) -> str:

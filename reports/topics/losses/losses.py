@@ -8,7 +8,6 @@ the rollout.
 
 import math
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -50,26 +49,7 @@ class Loss:
         return max(self.parts, key=self.parts.__getitem__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lost:
-    """What several curves lose at their most GPUs."""
-
-    curves: int
-    much: int  # of them: over ``MUCH``, and surely something where there is an interval
-    causes: Mapping[Part, int]  # of those, by their largest part, most curves first
-
-    @classmethod
-    def of(cls, found: Sequence[Sequence[Loss]]) -> "Lost":
-        """``found``: of each set as ``losses`` has it."""
-        largest = [loss for those in found for loss in _largest(those)]
-        much = [
-            loss for loss in largest if loss.lost > MUCH and (loss.lost_interval is None or loss.lost_interval[0] > 0)
-        ]
-        causes = Counter(loss.largest_part for loss in much).most_common()
-        return cls(curves=len(largest), much=len(much), causes=dict(causes))
-
-
-def _largest(found: Sequence[Loss]) -> list[Loss]:
+def at_most_gpus(found: Sequence[Loss]) -> list[Loss]:
     """Of each curve the loss with the most GPUs."""
     return list({loss.baseline_id: loss for loss in sorted(found, key=lambda loss: loss.world_size)}.values())
 

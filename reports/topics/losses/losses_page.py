@@ -1,5 +1,6 @@
 """What scaling loses and to what, and what the parts of an iteration take alone: sections of the page *Findings*."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -20,7 +21,7 @@ from reports.display.html import (
 )
 from reports.sets.version import Version
 from reports.topics.losses.controls import PartAlone, Timed, parts_alone
-from reports.topics.losses.losses import MUCH, Loss, Lost, losses
+from reports.topics.losses.losses import MUCH, Loss, at_most_gpus, losses
 from suite.files.wording import counted
 from suite.schema.record import Workload
 
@@ -39,7 +40,7 @@ def lost(version: Version) -> Html:
     found = [(one, losses(one.campaign)) for one in version.scaling]
     if not any(those for _, those in found):
         return paragraph("No case on several GPUs says what its iterations go to beside one on fewer.")
-    parts: list[Displayed] = [paragraph(_in_words(Lost.of([those for _, those in found])))]
+    parts: list[Displayed] = [paragraph(_in_words([loss for _, those in found for loss in at_most_gpus(those)]))]
     for one, those in found:
         if those:
             parts += [heading(one.title)] if version.must_name_sets else []
@@ -47,10 +48,12 @@ def lost(version: Version) -> Html:
     return together(parts)
 
 
-def _in_words(found: Lost) -> str:
+def _in_words(found: Sequence[Loss]) -> str:
     """A curve counts where its interval, if it has one, leaves no doubt that something is lost."""
-    said = f"Over {percent(MUCH)} of ideal is lost at the most GPUs of {found.much} of {counted(found.curves, 'curve')}"
-    named = ", ".join(f"{part} in {number}" for part, number in found.causes.items())
+    much = [one for one in found if one.lost > MUCH and (one.lost_interval is None or one.lost_interval[0] > 0)]
+    said = f"Over {percent(MUCH)} of ideal is lost at the most GPUs of {len(much)} of {counted(len(found), 'curve')}"
+    causes = Counter(one.largest_part for one in much).most_common()
+    named = ", ".join(f"{part} in {number}" for part, number in causes)
     return f"{said}; the largest part of it is {named}." if named else f"{said}."
 
 

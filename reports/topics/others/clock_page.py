@@ -34,51 +34,12 @@ class CasePairs:
     to_library: float | None  # difference to the library's clock in the same process; None if it has none
 
 
-@dataclass(frozen=True, kw_only=True)
-class SetPairs:
-    """All pairs of a set."""
-
-    pairs: int
-    difference: float  # median
-    least: float
-    most: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllPairs:
-    """All pairs of a version. The differences to the library's clock are without their signs."""
-
-    pairs: int
-    difference: float  # median
-    to_library: float | None  # median; None if no library has a clock
-    most_to_library: float | None
-
-
 def by_case(pairs: Sequence[Pair]) -> Mapping[str, CasePairs]:
     """Return case id -> what its pairs say, in the order of ``pairs``."""
     found: dict[str, list[Pair]] = {}
     for pair in pairs:
         found.setdefault(pair.case_id, []).append(pair)
     return {case_id: _of_case(those) for case_id, those in found.items()}
-
-
-def of_set(pairs: Sequence[Pair]) -> SetPairs:
-    """Raises ValueError without a pair."""
-    differences = [pair.difference for pair in pairs]
-    return SetPairs(
-        pairs=len(pairs), difference=statistics.median(differences), least=min(differences), most=max(differences)
-    )
-
-
-def of_all(pairs: Sequence[Pair]) -> AllPairs:
-    """Raises ValueError without a pair."""
-    clocks = [abs(pair.clock_difference) for pair in pairs if pair.clock_difference is not None]
-    return AllPairs(
-        pairs=len(pairs),
-        difference=statistics.median(pair.difference for pair in pairs),
-        to_library=statistics.median(clocks) if clocks else None,
-        most_to_library=max(clocks, default=None),
-    )
 
 
 def _of_case(found: Sequence[Pair]) -> CasePairs:
@@ -98,16 +59,17 @@ def _of_case(found: Sequence[Pair]) -> CasePairs:
 
 def answer(version: Version) -> Html:
     """Say how far labscale's times are from upstream's, and from the library's in the same process."""
-    found = of_all(version.pairs)
+    clocks = [abs(pair.clock_difference) for pair in version.pairs if pair.clock_difference is not None]
+    difference = statistics.median(pair.difference for pair in version.pairs)
     said = (
-        f"In {counted(found.pairs, 'pair')} of processes our iteration time differs from that of Isaac Lab's own"
-        f" benchmark by {found.difference:+.1%}, in the median."
+        f"In {counted(len(version.pairs), 'pair')} of processes our iteration time differs from that of Isaac Lab's own"
+        f" benchmark by {difference:+.1%}, in the median."
     )
-    if found.to_library is None or found.most_to_library is None:
+    if not clocks:
         return answer_of_page(said)
     return answer_of_page(
-        f"{said} In the same process our clock and the library's differ by at most {found.most_to_library:.2%}, and by"
-        f" {found.to_library:.2%} in the median."
+        f"{said} In the same process our clock and the library's differ by at most {max(clocks):.2%}, and by"
+        f" {statistics.median(clocks):.2%} in the median."
     )
 
 
@@ -117,13 +79,13 @@ def pairs(version: Version) -> Html:
 
 
 def _set(one: ResultSet) -> list[Displayed]:
-    found = of_set(one.pairs)
+    differences = [pair.difference for pair in one.pairs]
     rows = ([case_id, str(those.pairs), *_case(those)] for case_id, those in by_case(one.pairs).items())
     return [
         heading(one.title or "This campaign"),
         paragraph(
-            f"{counted(found.pairs, 'pair')} on {one.campaign.where}. Our iteration time against upstream's: median"
-            f" {found.difference:+.1%}, from {found.least:+.1%} to {found.most:+.1%}. In the"
+            f"{counted(len(one.pairs), 'pair')} on {one.campaign.where}. Our iteration time against upstream's: median"
+            f" {statistics.median(differences):+.1%}, from {min(differences):+.1%} to {max(differences):+.1%}. In the"
             " table a difference is the median of those of the pairs, and not that of the medians beside it."
             f" {missing(one.campaign.results)}".rstrip()
         ),

@@ -6,7 +6,7 @@ only what is above 1 in all of it is surely more than ideal.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -139,21 +139,3 @@ def implied(table: Table) -> list[tuple[float, Interval]]:
 def most_frames(table: Table) -> tuple[int, float] | None:
     """Return the most GPUs of a table and their total frames per second; None for a table of hours."""
     return max(((row.gpus, row.total.value) for row in table.rows if row.total), default=None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Implied:
-    """How many efficiencies some tables imply, and how many of them cannot be."""
-
-    efficiencies: int
-    above_as_printed: int
-    above_surely: int  # even after the worst rounding
-
-
-def implied_by(tables: Iterable[Table]) -> Implied:
-    found = [one for table in tables for one in implied(table)]
-    return Implied(
-        efficiencies=len(found),
-        above_as_printed=sum(value > 1 for value, _ in found),
-        above_surely=sum(low > 1 for _, (low, _) in found),
-    )

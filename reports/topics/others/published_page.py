@@ -33,10 +33,11 @@ EXACT: Final = 0.005  # of an efficiency: rounding that leaves less open is not 
 def answer() -> Html:
     """How many efficiencies the sources imply, and how many of them cannot be."""
     published = read_published()
-    found = figures.implied_by(published.table)
+    found = [one for table in published.table for one in figures.implied(table)]
+    surely = sum(low > 1 for _, (low, _) in found)
     return answer_of_page(
-        f"{counted(len(published.source), 'source')} imply {found.efficiencies} efficiencies of several GPUs;"
-        f" {found.above_surely} of them exceed 100 % even after the worst rounding."
+        f"{counted(len(published.source), 'source')} imply {len(found)} efficiencies of several GPUs;"
+        f" {surely} of them exceed 100 % even after the worst rounding."
     )
 
 
@@ -72,11 +73,13 @@ def above_ideal() -> Html:
     published = read_published()
     sentences = []
     for source in published.source:
-        found = figures.implied_by(table for table in published.table if table.source == source.name)
-        number = f"{found.efficiencies} implied {'efficiency' if found.efficiencies == 1 else 'efficiencies'}"
+        tables = (table for table in published.table if table.source == source.name)
+        found = [one for table in tables for one in figures.implied(table)]
+        number = f"{len(found)} implied {'efficiency' if len(found) == 1 else 'efficiencies'}"
+        as_printed, surely = sum(value > 1 for value, _ in found), sum(low > 1 for _, (low, _) in found)
         sentences.append(
-            f"{source.author}: {number}, of which {found.above_as_printed} above"
-            f" 100 % as printed, {found.above_surely} even after the worst rounding."
+            f"{source.author}: {number}, of which {as_printed} above 100 % as printed, {surely} even after the worst"
+            " rounding."
         )
     return bullets(sentences)
 

@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
 
@@ -13,7 +12,7 @@ from reports.display.charts.speedups import panels
 from reports.display.html import Html, answer_of_page, aside, link, paragraph, together
 from reports.sets.version import Version
 from reports.topics.results import one_size
-from reports.topics.results.measured_before import Measured, asked_of_all_versions, completed, measured_before
+from reports.topics.results.measured_before import Measured, completed, measured_before, measured_by_none
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
@@ -100,7 +99,7 @@ def sureness(version: Version) -> Html:
         "What was measured": _measured(records, version.totals.runs),
         "How sure is it": _sure(version, version.lines),
         "What is not known": _unknown(version),
-        "Can I check it": "Every sample of every run can be downloaded, and one command computes each figure again.",
+        "Can I check it": "Every sample can be downloaded, and one command computes the figures of every case again.",
     }
     more = {
         "How sure is it": link("Why, and all limits", "limits.html"),
@@ -127,34 +126,14 @@ def _measured(records: Sequence[RunRecord], runs: int) -> str:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sureness:
-    """How many speed-ups there are, with an interval and in all, and how many of their runs settled."""
-
-    speedups: int
-    with_interval: int
-    runs: int
-    settled: int
-
-
-def how_sure(found: Sequence[Line]) -> Sureness:
-    speedups = [point.speedup for line in found for point in line.points[1:]]
-    points = [point for line in found for point in line.points]
-    return Sureness(
-        speedups=len(speedups),
-        with_interval=sum(speedup.interval is not None for speedup in speedups),
-        runs=sum(point.runs for point in points),
-        settled=sum(point.settled for point in points),
-    )
-
-
 def _sure(version: Version, found: Sequence[Line]) -> str:
-    sure, said = how_sure(found), []
-    if sure.speedups:
-        said.append(
-            f"{sure.with_interval} of {counted(sure.speedups, 'speed-up')} have an interval;"
-            f" {sure.settled} of {counted(sure.runs, 'run')} settled."
-        )
+    said = []
+    points = [point for line in found for point in line.points]
+    if speedups := [point.speedup for line in found for point in line.points[1:]]:
+        known = sum(speedup.interval is not None for speedup in speedups)
+        settled, runs = sum(point.settled for point in points), sum(point.runs for point in points)
+        said.append(f"{known} of {counted(len(speedups), 'speed-up')} have an interval;")
+        said.append(f"{settled} of {counted(runs, 'run')} settled.")
     machines = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
     if len(machines) > 1:
         said.append("Speed-ups compare within a machine. Frames per second of two machines do not compare.")
@@ -163,7 +142,7 @@ def _sure(version: Version, found: Sequence[Line]) -> str:
 
 def _unknown(version: Version) -> str:
     """What nobody measured of what people ask first."""
-    text = f"{', '.join(asked_of_all_versions(version).unknown)}."
+    text = f"{', '.join(measured_by_none(version))}."
     return text[0].upper() + text[1:]
 
 
