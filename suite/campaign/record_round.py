@@ -20,6 +20,7 @@ from suite.campaign.folder import Folder
 from suite.errors import LabscaleError, StoreError
 from suite.external.machine import capture
 from suite.files.input_file import read_input
+from suite.files.json_file import explained
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
 from suite.launch.manifests.image_digest import digest_of
@@ -90,7 +91,8 @@ def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
         case = TypeAdapter(Case).validate_json(read_input(run_dir / "case.json"))
         round_index = int(run_dir.name.removeprefix("r"))
     except (OSError, ValueError, ValidationError) as error:
-        raise StoreError(f"{run_dir} is not the directory of a round: {error}") from error
+        why = explained(error) if isinstance(error, ValidationError) else error
+        raise StoreError(f"{run_dir} is not the directory of a round: {why}") from error
     if not 1 <= case.num_processes <= MOST_RANKS:
         raise StoreError(f"{run_dir} has a case with {case.num_processes} ranks, allowed are 1 to {MOST_RANKS}.")
     below_root = Folder(root=Path()).run_dir(case, round_index).parts

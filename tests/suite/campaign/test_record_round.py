@@ -28,11 +28,11 @@ def test_a_folder_that_is_not_of_its_case_gets_no_record(case_id: str, folder: s
     assert written(run_dir) == {"case.json"}
 
 
-@pytest.mark.parametrize("nnodes", [0, 10**10])
-def test_a_case_that_no_machine_runs_gets_no_record(nnodes: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("nnodes", "why"), [(0, "nnodes: "), (10**10, f"has a case with {2 * 10**10} ranks")])
+def test_a_case_that_no_machine_runs_gets_no_record(nnodes: int, why: str, tmp_path: Path) -> None:
     """Looking for each of its ranks took all memory."""
     run_dir = tmp_path / "raw" / NODES.case.case_id / "r0"
     run_dir.mkdir(parents=True)
     (run_dir / "case.json").write_text(json.dumps(asdict(replace(NODES.case, nnodes=nnodes))), encoding="utf-8")
-    with pytest.raises(StoreError, match=rf"has a case with {2 * nnodes} ranks, allowed are 1 to 1000000\."):
+    with pytest.raises(StoreError, match=why):
         record(run_dir, Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
