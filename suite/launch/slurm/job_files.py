@@ -28,8 +28,8 @@ class Ended:
     exit_code: int
     started_unix_s: float
     ended_unix_s: float
-    nodes: str | None = None  # compressed; scripts of earlier versions do not say it
-    told_to_stop: bool = False  # by SIGTERM, as Slurm ends jobs; scripts of earlier versions do not say it
+    nodes: str  # compressed
+    told_to_stop: bool  # by SIGTERM, as Slurm ends jobs
 
 
 _SUBMITTED: Final = TypeAdapter(Submitted)
