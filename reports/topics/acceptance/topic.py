@@ -3,7 +3,7 @@
 from typing import Final
 
 from reports.display.topic import MEASURING, Page, Topic, speeds_and
-from reports.topics.acceptance.model import has_shared_work
+from reports.topics.acceptance.page import has_shared_work
 
 TOPIC: Final = Topic(
     pages=(Page(text="acceptance", part=MEASURING, is_shown=speeds_and(has_shared_work)),),

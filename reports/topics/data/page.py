@@ -5,8 +5,7 @@ import hashlib
 from reports.display.contributors import listing as listing_of_contributors
 from reports.display.html import MISSING, Cell, Displayed, Html, answer_of_page, heading, html_table, link, together
 from reports.sets.version import Version
-from reports.topics.data.downloads import DATA_FOLDER, files
-from reports.topics.data.stored_files import counts, stored_files, with_env_checks
+from reports.topics.data.downloads import DATA_FOLDER, counts, files, stored_files, with_env_checks
 from suite.files.wording import counted
 
 

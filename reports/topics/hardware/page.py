@@ -7,7 +7,6 @@ from reports.analysis.environments import gpu_name
 from reports.analysis.machines import Machine
 from reports.display.addresses import address_of_machine
 from reports.display.contributors import byline
-from reports.display.core_speed_table import slowed_cores_table
 from reports.display.html import (
     Cell,
     Displayed,
@@ -22,13 +21,14 @@ from reports.display.html import (
     ratio,
     together,
 )
+from reports.display.resource_tables import slowed_cores_table
 from reports.display.topic import has_speeds
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
-from reports.topics.hardware.cost_table import cost_table
 from reports.topics.hardware.env_check import alike_hosts, looked_at, what_checks_said
 from reports.topics.hardware.full_core_speed import Closer, SharedCase, come_closer, shared_cases_of
 from reports.topics.hardware.gpu_page import CPUS
+from reports.topics.hardware.tables import cost_table
 from suite.files.wording import counted
 from suite.statistics.aa_noise import NOISE_LEVEL
 from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED

@@ -73,35 +73,6 @@ class Filling:
     power_w: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class OnOneGpu:
-    """Where iterations go in all cases on one GPU."""
-
-    cases: int
-    least_learning: float
-    most_learning: float
-    learn_more_than_half: int  # of the cases
-    least_busy_percent: float | None  # None where no sampler looked
-    most_busy_percent: float | None
-
-
-def on_one_gpu(found: Iterable[Split]) -> OnOneGpu | None:
-    """None without a case on one GPU."""
-    alone = [split for split in found if split.between_ranks is None]
-    if not alone:
-        return None
-    learning = [split.learning for split in alone]
-    busy = [split.busy_percent for split in alone if split.busy_percent is not None]
-    return OnOneGpu(
-        cases=len(alone),
-        least_learning=min(learning),
-        most_learning=max(learning),
-        learn_more_than_half=sum(share > HALF for share in learning),
-        least_busy_percent=min(busy, default=None),
-        most_busy_percent=max(busy, default=None),
-    )
-
-
 def fillings(sweep: Campaign) -> tuple[tuple[Filling, ...], ...]:
     """Of a series that varies environments alone: by library and stack, fewest environments first."""
     groups: dict[tuple[str, str], list[CaseResult]] = {}

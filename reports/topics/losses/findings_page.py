@@ -12,7 +12,6 @@ from reports.analysis.time_split import Part
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW
 from reports.display.addresses import address_of_series
 from reports.display.card import Card
-from reports.display.core_speed_table import slowed_cores_table
 from reports.display.html import (
     MISSING,
     Displayed,
@@ -28,6 +27,7 @@ from reports.display.html import (
     ratio,
     together,
 )
+from reports.display.resource_tables import slowed_cores_table
 from reports.sets.version import ResultSet, Version
 from reports.topics.losses import findings
 from reports.topics.losses.findings import Filling, Places, Split
@@ -113,18 +113,19 @@ def has_findings(version: Version) -> bool:
 def iterations(version: Version) -> Html:
     """Where an iteration goes, at the fewest and the most GPUs of every series."""
     found = [(one, findings.splits(one.campaign)) for one in version.scaling]
-    alone = findings.on_one_gpu(split for _, those in found for split in those)
-    if alone is None:
+    alone = [split for _, those in found for split in those if split.between_ranks is None]
+    if not alone:
         return paragraph("No case on one GPU says what its iterations go to.")
+    learning = [split.learning for split in alone]
     said = (
-        f"In series that vary GPUs or stacks, on one GPU, learning takes {percent(alone.least_learning)} to"
-        f" {percent(alone.most_learning)} of an iteration, and more than half in {alone.learn_more_than_half} of"
-        f" {counted(alone.cases, 'case')}."
+        f"In series that vary GPUs or stacks, on one GPU, learning takes {percent(min(learning))} to"
+        f" {percent(max(learning))} of an iteration, and more than half in"
+        f" {sum(share > findings.HALF for share in learning)} of {counted(len(alone), 'case')}."
     )
-    if alone.least_busy_percent is not None:
+    if busy := [split.busy_percent for split in alone if split.busy_percent is not None]:
         said += (
-            f" Any kernel at all runs in {alone.least_busy_percent:.0f} to {alone.most_busy_percent:.0f} % of the time"
-            " there, where a sampler looked: in the rest the GPU has nothing to do."
+            f" Any kernel at all runs in {min(busy):.0f} to {max(busy):.0f} % of the time there, where a sampler"
+            " looked: in the rest the GPU has nothing to do."
         )
     return together([paragraph(said), _by_set(version, found, _splits)])
 

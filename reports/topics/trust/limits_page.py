@@ -1,13 +1,14 @@
 """What these numbers cannot say: rounds that failed, cases that were never run, intervals that are missing."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from reports.analysis.curves import is_emulated
 from reports.display import series_tables
 from reports.display.html import Html, answer_of_page, bullets, html_table, paragraph, together
 from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
-from reports.topics.trust.limits_counts import limits, of_matrix
 from reports.verification.weaknesses import Weakness, read_weaknesses
 from suite.files.wording import are, counted
 from suite.schema.record import OVERFLOW_CHECK, Case
@@ -22,13 +23,20 @@ _DRIFT: Final = (
 
 def answer(version: Version) -> Html:
     """Say how many cases have no interval, and how many runs have not settled or did not complete."""
-    known = limits(version)
-    without, unsettled, failed = known.without_interval, known.unsettled, known.failed
+    known, unsettled = version.totals, version.totals.unsettled
+    without = known.cases - _with_interval(version)
+    failed = sum(len(one.campaign.failures) for one in version.sets)
     return answer_of_page(
         f"{without or 'None'} of {counted(known.cases, 'case')} {are(without or 1)} without an interval,"
         f" {unsettled or 'none'} of {counted(known.runs, 'completed run')} {'has' if unsettled <= 1 else 'have'} not"
         f" settled, and {counted(failed, 'run') if failed else 'none'} did not complete."
     )
+
+
+def _with_interval(version: Version) -> int:
+    """Return how many cases with a completed run have an interval."""
+    rows = (row for one in version.sets for row in one.campaign.rows if row.rounds_completed)
+    return sum(row.iteration_time_interval_s is not None for row in rows)
 
 
 def failures(version: Version) -> Html:
@@ -62,41 +70,57 @@ def _where(weakness: Weakness) -> str:
 
 def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:
     """Cases of ``matrix`` that no set of the version has, by series."""
-    found = of_matrix(version, planned)
-    emulated = f", {found.emulated} of them{_EMULATED} alone" if found.emulated else ""
+    results = [result for one in version.sets for result in one.campaign.results if result.completed]
+    measured = {result.case.case_id for result in results}
+    on_nodes = {result.case.case_id for result in results if not is_emulated(result)}
+    missing: dict[str, list[Case]] = {}
+    for case in (case for case in planned if case.case_id not in measured):
+        missing.setdefault(case.series, []).append(case)
+    number = sum(map(len, missing.values()))
+    of_them = sum(case.case_id in measured - on_nodes for case in planned)
+    emulated = f", {of_them} of them{_EMULATED} alone" if of_them else ""
     sentence = (
-        f"Of the {found.cases} cases of the matrix {matrix} of this labscale {found.completed} have a"
-        f" completed round here{emulated}; {found.cases - found.completed} were not measured."
+        f"Of the {len(planned)} cases of the matrix {matrix} of this labscale {len(planned) - number} have a"
+        f" completed round here{emulated}; {number} were not measured."
     )
-    rows = ([name, *_missing(cases)] for name, cases in found.missing.items())
+    rows = ([name, *_missing(cases)] for name, cases in missing.items())
     table = html_table(
         ["Series", "Not measured", "Topologies (nodes x ranks)", "Libraries"],
         rows,
         label=f"Cases of {matrix} that were not measured",
         num_text_columns=4,
     )
-    return together([paragraph(sentence), *([table] if found.missing else [])])
+    return together([paragraph(sentence), *([table] if missing else [])])
 
 
 def uncertain(version: Version) -> Html:
     """How many cases have an interval, telemetry, and checks of the machine: what every number lacks."""
-    known = limits(version)
-    by_rounds = ", ".join(f"{number} with {count}" for count, number in known.cases_by_runs.items())
+    known = version.totals
+    records = [record for one in version.sets for record in one.campaign.completed]
+    counts = Counter(row.rounds_completed for one in version.sets for row in one.campaign.rows if row.rounds_completed)
+    by_rounds = ", ".join(f"{number} with {count}" for count, number in sorted(counts.items()))
+    emulated = [record for record in records if record.transport and record.transport.emulated]
 
-    def share(number: int, text: str) -> str:
-        return f"{number} of {counted(known.runs, 'round')} {text}."
+    def share(of_them: Iterable[object], text: str) -> str:
+        return f"{sum(map(bool, of_them))} of {counted(known.runs, 'round')} {text}."
 
     fewest = f"An interval needs {MIN_ROUNDS_FOR_INTERVAL}, and is narrow only with more."
     return bullets(
         [
             f"Completed rounds a case: {by_rounds}. {fewest}",
-            f"{known.with_interval} of {counted(known.cases, 'case')} with an interval.",
-            share(known.unsettled, f"have not shown that they are steady: {_DRIFT}"),
-            share(known.with_fingerprint, f"stored a fingerprint of the work{_without_any(version)}"),
-            share(known.with_telemetry, "have power and memory sampled beside them"),
-            share(known.with_checks, "have what env_check said of their machine"),
-            share(known.with_official_assets, "used NVIDIA's own assets; the others used stand-ins"),
-            share(known.on_several_nodes, f"ran on more than one node{_emulated(known.emulated)}"),
+            f"{_with_interval(version)} of {counted(known.cases, 'case')} with an interval.",
+            f"{known.unsettled} of {counted(known.runs, 'round')} have not shown that they are steady: {_DRIFT}.",
+            share((record.workload for record in records), f"stored a fingerprint of the work{_without_any(version)}"),
+            share((record.telemetry is not None for record in records), "have power and memory sampled beside them"),
+            share((record.environment.checks for record in records), "have what env_check said of their machine"),
+            share(
+                (record.case.assets == "official" for record in records),
+                "used NVIDIA's own assets; the others used stand-ins",
+            ),
+            share(
+                (record.case.nnodes > 1 for record in records),
+                f"ran on more than one node{_emulated(len(emulated))}",
+            ),
             _overflow(version),
             *_not_compared(version),
         ]

@@ -9,7 +9,7 @@ import pytest
 
 from reports.analysis.cost import Price, cost, union_s
 from reports.sets.version import read_version
-from reports.topics.hardware.cost_table import cost_table
+from reports.topics.hardware.tables import cost_table
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.schema.transport import Transport
 from tests.fixtures.results.committed_results import RESULTS

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from reports.topics.acceptance import page
-from reports.topics.acceptance.model import has_shared_work, judged_sets
+from reports.topics.acceptance.page import has_shared_work, judged_sets
 from tests.fixtures.results import version_2026_12
 from tests.fixtures.results.committed_results import committed_version
 

@@ -8,9 +8,8 @@ import pytest
 from reports.sets import figures_file
 from reports.sets.figures_file import FILE
 from reports.sets.version import Version, read_version
-from reports.topics.data.downloads import files
+from reports.topics.data.downloads import files, stored_files
 from reports.topics.data.page import answer, listing
-from reports.topics.data.stored_files import stored_files
 from reports.verification.hashes import SUMS, write_hashes
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 

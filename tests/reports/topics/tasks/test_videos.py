@@ -4,7 +4,7 @@ from pathlib import Path
 
 from reports.sets.version import Version, read_version
 from reports.topics.data.downloads import write
-from reports.topics.tasks.videos import videos
+from reports.topics.tasks.page import videos
 from suite.records.videos import video_path
 from tests.fixtures.results.films import store_film
 from tests.fixtures.results.generated_results import full_results, write_results
