@@ -46,7 +46,8 @@ def test_a_cold_start_compiles_everything_in_a_cache_of_its_own_and_a_warm_one_n
     assert not new & {path.name for path in own}, "the cold run used the cache that is kept"
     assert cold.kernels_compiled == len(own)
     assert cold.warp_modules_compiled == len(own)  # on a CPU there is no other compiler
-    assert (warm.kernels_compiled, warm.warp_modules_compiled, warm.warp_compile_time_s) == (0, 0, 0.0)
+    # Kernels are counted in the cache, where another test may have put some meanwhile; modules are the process's own.
+    assert (warm.warp_modules_compiled, warm.warp_compile_time_s) == (0, 0.0)
 
     (both,) = cold_and_warm(results)
     assert cold.warp_compile_time_s is not None
