@@ -42,12 +42,6 @@ def test_what_an_iteration_is_comes_from_the_agents(own_tasks: OwnTasks) -> None
     )  # fmt: skip
 
 
-def test_pictures_are_checked_as_those_of_every_task(own_tasks: OwnTasks) -> None:
-    (record,) = own_tasks.results[CAMERA].rounds
-    assert {check.verdict for check in record.ranks[0].validity if check.feature == "cameras"} == {"ok"}
-    assert record.ranks[0].samples["render_time_s"] != ()
-
-
 def test_a_record_names_the_package_with_version_and_commit(own_tasks: OwnTasks) -> None:
     for result in own_tasks.results.values():
         (record,) = result.rounds
@@ -64,11 +58,6 @@ def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> Non
     minutes, seconds = divmod(round(record.wall_time_s or 0), 60)
     said = own_tasks.said_after.partition(MANAGER)[2].partition(" a round")[0]
     assert said.endswith(f"about {minutes}:{seconds:02}")
-
-
-def test_the_copy_of_the_worker_is_made_once(own_tasks: OwnTasks) -> None:
-    """`plan` makes the copy, unless an earlier run of the tests did."""
-    assert "to a copy of" not in own_tasks.said + own_tasks.said_after
 
 
 def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:

@@ -38,22 +38,6 @@ def test_a_folder_belongs_to_one_campaign(tmp_path: Path) -> None:
         pass
 
 
-def test_a_campaign_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "campaign.json"
-    path.mkdir()
-    with pytest.raises(CampaignError, match=str(path)), opened(tmp_path, IDENTITY):
-        pass
-    path.rmdir()
-    path.write_text("{}", encoding="utf-8")
-    monkeypatch.setattr("suite.campaign.identity.read_input", denied)
-    with pytest.raises(CampaignError, match=str(path)), opened(tmp_path, IDENTITY):
-        pass
-
-
-def denied(path: Path) -> bytes:
-    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-
-
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
     with (
         opened(tmp_path, IDENTITY),
@@ -133,12 +117,6 @@ def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path
     assert Folder(root=tmp_path).case_path(case).exists()
     with opened(tmp_path, IDENTITY) as folder:
         assert json.loads((folder.root / "campaign.json").read_text()) == IDENTITY
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CampaignError, match=r"cannot be written.*--out"), opened(tmp_path / "file" / "out", IDENTITY):
-        pass
 
 
 def test_what_is_set_aside_is_kept_and_is_no_result(tmp_path: Path, make_case: CaseMaker) -> None:

@@ -56,22 +56,6 @@ def said_of(root: Path, whose: dict[str, object]) -> list[str]:
     return [line.strip() for line in str(refused.value).splitlines() if line.startswith("  ")]
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [({"seed": 7}, "seed: there 42, now 7"), ({"a_a": True}, "a_a: there False, now True")],
-    ids=["seed", "a_a"],
-)
-def test_an_option_that_makes_other_cases_is_named(
-    tmp_path: Path, environment: Environment, options: dict[str, object], said: str
-) -> None:
-    smoke = identity_of(environment, SMOKE)
-    with opened(tmp_path, smoke):
-        pass
-    assert said_of(tmp_path, identity_of(environment, SMOKE, **options)) == [said]
-    with opened(tmp_path, identity_of(environment, SMOKE, seed=42, a_a=False)):  # what the matrix says by itself
-        pass
-
-
 def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, environment: Environment) -> None:
     matrix, out = tmp_path / "own.toml", tmp_path / "out"
     text = SMOKE.read_text(encoding="utf-8")

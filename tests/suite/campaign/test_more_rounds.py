@@ -12,8 +12,7 @@ from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.commands.store import store_finished
 from suite.errors import StoreError
-from suite.files.set_aside import set_aside
-from suite.schema.record import Environment, Outcome
+from suite.schema.record import Environment
 from suite.statistics.stopping_rule import CUT_OFF, Rule
 from tests.suite.campaign.test_schedule import ADAPTIVE, CASES, FIXED, LOUD, QUIET, campaign_of, run, stored
 
@@ -76,13 +75,6 @@ def test_interrupted_before_any_round_it_goes_on_to_the_same_end(
         assert stored(campaign, root) == stored(campaign, tmp_path / "whole")
 
 
-def test_until_its_new_rounds_are_there_a_case_stays_as_it_was(tmp_path: Path, environment: Environment) -> None:
-    root, campaign = begun(environment, tmp_path, FIXED), campaign_of(environment, MORE)
-    before = stored(campaign, root)
-    assert len(go_on(campaign, root, kill_after=3)) == 3
-    assert stored(campaign, root) == before
-
-
 def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path, environment: Environment) -> None:
     (tmp_path / "campaign.json").write_text('{"rounds": 3}', encoding="utf-8")
     assert len(go_on(campaign_of(environment, FIXED), tmp_path, kill_after=4)) == 4
@@ -120,15 +112,6 @@ def test_what_one_case_has_more_of_is_kept_by_a_smaller_rule(tmp_path: Path, env
         assert go_on(campaign_of(environment, rule), root) == []
         assert stored(campaign_of(environment, FIXED), root) == before
     assert len(before[LOUD.case_id].rounds) == 5
-
-
-def test_a_case_whose_time_was_spent_goes_on_in_the_next_command(tmp_path: Path, environment: Environment) -> None:
-    late = replace(campaign_of(environment, replace(ADAPTIVE, budget_s=60.0)), started_s=-1e6)
-    run(late, tmp_path)
-    campaign = campaign_of(environment, ADAPTIVE)
-    assert {len(result.rounds) for result in stored(campaign, tmp_path).values()} == {2}
-    assert go_on(late, tmp_path) == []
-    assert len(go_on(campaign, tmp_path)) == 13
 
 
 def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: Environment) -> None:
@@ -178,19 +161,3 @@ def test_rounds_of_a_case_that_cannot_go_on_here_are_stored_and_added_to_where_i
     assert go_on(campaign, tmp_path) == [(QUIET.case_id, 1), (QUIET.case_id, 2)]
     (result,) = stored(campaign, tmp_path).values()
     assert len(result.completed) == FIXED.rounds
-
-
-@pytest.mark.parametrize("failing", [{}, {(QUIET.case_id, 1): "crashed"}])
-def test_where_a_case_cannot_run_no_measurement_makes_room_for_saying_so(
-    tmp_path: Path, environment: Environment, failing: dict[tuple[str, int], Outcome]
-) -> None:
-    campaign = campaign_of(environment, FIXED, (QUIET,))
-    run(campaign, tmp_path, failing=failing)
-    before = stored(campaign, tmp_path)
-    nowhere, folder = without_room(campaign), Folder(root=tmp_path)
-    for _ in range(2):
-        cases.set_failures_aside(nowhere, folder)
-        cases.store_if_complete(nowhere, folder, nowhere.planned[0])
-        assert stored(campaign, tmp_path) == before
-        set_aside(folder.case_path(QUIET), "superseded")  # as a kill before it was stored would leave it
-        cases.store_if_complete(nowhere, folder, nowhere.planned[0])

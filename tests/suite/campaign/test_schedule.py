@@ -150,14 +150,6 @@ def test_killed_between_a_record_and_its_case_nothing_runs_again(tmp_path: Path,
     assert known_rounds(campaign, folder) == []
 
 
-def test_what_is_known_to_run_is_said_before(tmp_path: Path, environment: Environment) -> None:
-    campaign = campaign_of(environment, ADAPTIVE)
-    folder = Folder(root=tmp_path)
-    assert len(known_rounds(campaign, folder)) == 6
-    run(campaign, tmp_path, kill_after=4)
-    assert [(item.case, index) for item, index in known_rounds(campaign, folder)] == [(FIRST, 1), (QUIET, 1)]
-
-
 def test_when_time_is_over_the_rounds_of_the_matrix_still_run(tmp_path: Path, environment: Environment) -> None:
     over = replace(campaign_of(environment, replace(ADAPTIVE, budget_s=60.0)), started_s=-1e9)
     assert len(run(over, tmp_path)) == 6

@@ -46,12 +46,6 @@ def test_one_worker_runs_both_physics_engines_in_one_campaign(environment: Envir
     assert presets == {"kitless": (), "ovphysx": ("presets=ovphysx",)}
 
 
-def test_narrowing_does_not_change_the_worker_of_a_campaign(environment: Environment) -> None:
-    campaign = planned(environment, case_globs=("*kitless*",))
-    assert campaign.stack == "ovphysx"
-    assert {item.case.stack for item in campaign.planned} == {"kitless"}
-
-
 @pytest.mark.parametrize(("chosen", "stacks"), [("kitless", {"kitless"}), ("ovphysx", {"ovphysx"})])
 def test_a_chosen_stack_is_the_only_one(environment: Environment, chosen: str, stacks: set[str]) -> None:
     campaign = planned(environment, stack=chosen)

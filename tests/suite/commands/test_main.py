@@ -8,18 +8,10 @@ from pathlib import Path
 import pytest
 
 from suite import __main__
-from suite.__main__ import main, parse
-from suite.commands.campaign_options import options_of
+from suite.__main__ import main
 from suite.matrix.file import matrix_names
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def test_options_reach_the_campaign() -> None:
-    words = "bench --matrix full --series ant-weak --case *1x2 --gpus 1,2 --rl-library rsl_rl"
-    chosen = options_of(parse(words.split())).selection
-    assert (chosen.matrix, chosen.series, chosen.case_globs) == ("full", ("ant-weak",), ("*1x2",))
-    assert (chosen.gpus, chosen.rl_libraries) == ((1, 2), ("rsl_rl",))
 
 
 @pytest.mark.parametrize(
@@ -118,15 +110,6 @@ def test_a_plan_for_a_python_that_is_not_there_is_refused(tmp_path: Path, capsys
     assert main(["plan", "--worker-python", "/bin/false"]) == 0  # bench says what is wrong with one that is there
 
 
-def test_a_folder_that_no_script_can_name_has_no_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a\nb").mkdir()
-    monkeypatch.chdir(tmp_path / "a\nb")
-    assert main(["plan", "--out", "results"]) == 11
-    assert "a\\nb/results" in capsys.readouterr().err
-
-
 def test_bytes_that_are_not_utf_8_are_printed_as_escapes() -> None:
     environ = {**os.environ, "PYTHONPATH": os.fsdecode(b"/\xff"), "PYTHONIOENCODING": "utf-8:strict"}
     command = [sys.executable, "-m", "suite", "plan", "--series", "ant-weak", "--device", "cpu"]
@@ -134,21 +117,11 @@ def test_bytes_that_are_not_utf_8_are_printed_as_escapes() -> None:
     assert (done.returncode, "/\\udcff" in done.stdout) == (0, True), done.stderr
 
 
-def test_an_empty_selection_is_an_error_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--series", "bat-strong"]) == 10
-    assert "cartpole-strong" in capsys.readouterr().err
-
-
 def test_help_names_every_matrix(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["plan", "--help"])
     said = "".join(capsys.readouterr().out.split())  # a line may end within a name
     assert f"{','.join(matrix_names())},orthepathofaTOMLfile" in said
-
-
-def test_one_round_is_no_rounds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--device", "cpu"]) == 0
-    assert "4 iterations, 1 round\n" in capsys.readouterr().out
 
 
 def test_signals_of_one_stop_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:

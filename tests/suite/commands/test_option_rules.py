@@ -5,11 +5,7 @@ import pytest
 from suite.__main__ import main, parse
 from suite.commands.campaign_options import options_of
 from suite.errors import UsageError
-from suite.launch.registry import resources
-from suite.matrix.resources import UNBOUNDED
-from suite.options.types import sbatch_option, slurm_time
-from suite.schema.record import Environment
-from tests.fixtures.runs.asked_options import options_with
+from suite.options.types import slurm_time
 
 
 def check(command: str) -> None:
@@ -75,10 +71,6 @@ def test_what_makes_sense_together_is_not(command: str) -> None:
     check(command)
 
 
-def test_scripts_may_be_for_any_cluster(environment: Environment) -> None:
-    assert resources(options_with(launcher="slurm", render_only=True), environment) == UNBOUNDED
-
-
 @pytest.mark.parametrize("nodes", [(), ("--nodes",)])
 def test_settings_of_ssh_without_hosts(nodes: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["env_check", "--ssh-config", "/dev/null", *nodes]) == 11
@@ -88,11 +80,6 @@ def test_settings_of_ssh_without_hosts(nodes: tuple[str, ...], capsys: pytest.Ca
 @pytest.mark.parametrize("text", ["5", "5:30", "1:00:00", "2-0", "2-00:30", "2-00:30:00", "0", "UNLIMITED", "infinite"])
 def test_every_form_of_time_that_slurm_takes(text: str) -> None:
     assert slurm_time(text) == text
-
-
-@pytest.mark.parametrize("text", ["oversubscribe", "constraint=h200&ib", "comment=a = b", "nodelist=n2,n3", "x11="])
-def test_options_of_sbatch_are_left_as_they_are(text: str) -> None:
-    assert sbatch_option(text) == text
 
 
 @pytest.mark.parametrize("command", ["bench", "env_check"])

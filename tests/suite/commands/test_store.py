@@ -3,10 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +14,7 @@ from suite.campaign.folder import Folder, locked
 from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
-from suite.replay.session import Draft, replay
-from suite.schema.record import Case, CaseResult
+from suite.schema.record import Case
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.stored_rounds import stored_round
 from tests.fixtures.runs.bench_runs import CASE, Bench, Stage
@@ -70,24 +67,6 @@ def test_what_was_stored_stays_and_later_rounds_are_added(tmp_path: Path) -> Non
     assert path.with_name(f"{path.name}.superseded-1").read_bytes() == first
 
 
-def test_rounds_that_another_replaced_are_no_rounds(tmp_path: Path) -> None:
-    write_round(tmp_path, ANT, 0)
-    write_identity(tmp_path)
-    run_dir = Folder(root=tmp_path).run_dir(ANT, 0)
-    shutil.copytree(run_dir, run_dir.with_name("r0.failed-1"))
-    (result,) = store_finished(tmp_path)
-    assert len(result.rounds) == 1
-
-
-def test_a_round_of_what_could_not_run_before_is_stored(tmp_path: Path) -> None:
-    write_identity(tmp_path)
-    skipped = stored_round(0, "skipped", case=ANT, ranks=())
-    store.write_case(CaseResult(case=ANT, rounds=(skipped,)), Folder(root=tmp_path).case_path(ANT))
-    write_round(tmp_path, ANT, 0)
-    (result,) = store_finished(tmp_path)
-    assert [record.outcome for record in result.rounds] == ["completed"]
-
-
 def test_a_record_in_another_rounds_place_is_named(tmp_path: Path) -> None:
     path = write_round(tmp_path, ANT, 0)
     write_identity(tmp_path)
@@ -132,14 +111,6 @@ def test_stored_rounds_are_never_taken_away(tmp_path: Path) -> None:
     assert path.read_bytes() == first
 
 
-def test_nothing_to_store_is_said(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="has no folder raw"):
-        store_finished(tmp_path)
-    (tmp_path / "raw").mkdir()
-    with pytest.raises(StoreError, match=r"No round below .* has ended"):
-        store_finished(tmp_path)
-
-
 def test_rounds_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unreadable rounds were once skipped, as if they had not ended."""
     path = write_round(tmp_path, ANT, 0)
@@ -150,12 +121,6 @@ def test_rounds_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pyte
             with pytest.raises(StoreError, match=re.escape(f"{folder} cannot be read: Permission denied")):
                 store_finished(tmp_path)
     assert len(store_finished(tmp_path)) == 1
-
-
-def test_a_folder_of_nobody_is_refused(tmp_path: Path) -> None:
-    write_round(tmp_path, ANT, 0)
-    with pytest.raises(CampaignError, match=r"but no campaign\.json"):
-        store_finished(tmp_path)
 
 
 def test_a_campaign_that_runs_is_left_alone(tmp_path: Path) -> None:
@@ -185,25 +150,6 @@ def test_a_killed_campaign_is_stored_elsewhere(cut_off: Bench, capsys: pytest.Ca
     assert [record.round for record in before.completed] == [0]
     assert before.ended_because is not None
     assert before.ended_because.startswith(f"{CUT_OFF}: no interval of the median from 1 round (")
-
-
-def test_all_cases_are_stored_by_one_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pytest session takes half a second to start, which was most of the time of many cases."""
-    sessions: list[int] = []
-
-    def counted_replay(drafts: Sequence[Draft]) -> list[dict[str, Any]]:
-        sessions.append(len(drafts))
-        return replay(drafts)
-
-    monkeypatch.setattr(store, "replay", counted_replay)
-    for number in range(20):
-        write_round(tmp_path, replace(ANT, case_id=f"ant/rsl_rl-kitless-n{number}-1x1"), 0)
-    write_identity(tmp_path)
-    store_finished(tmp_path)
-    assert sessions == [20]
-    for path in (tmp_path / "cases").rglob("*.json"):
-        (benchmark,) = json.loads(path.read_bytes())["benchmarks"]
-        assert benchmark["extra_info"]["configuration_id"] == store.read_case(path).case.case_id
 
 
 def test_the_advice_for_a_damaged_record_of_a_stored_case_works(tmp_path: Path) -> None:

@@ -60,10 +60,3 @@ def test_every_such_file_of_a_campaign_is_written_so(tmp_path: Path) -> None:
         for other, content in others.items():
             other.write_bytes(content)
     assert contents(tmp_path) == before
-
-
-def test_a_campaign_that_cannot_begin_says_so(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"campaign\.json cannot be written"), no_room(), opened(tmp_path, {}):
-        raise AssertionError("it began")
-    with opened(tmp_path, {}) as folder:
-        assert (folder.root / "campaign.json").exists()

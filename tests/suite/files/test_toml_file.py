@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import MatrixError
-from suite.files.toml_file import NonEmptyTuple, Problem, TomlTable, read_toml
+from suite.files.toml_file import NonEmptyTuple, TomlTable, read_toml
 
 
 class Leaf(TomlTable):
@@ -108,13 +108,3 @@ def test_a_missing_file_and_one_that_is_not_text_are_matrix_errors(tmp_path: Pat
 def test_what_no_table_needs_is_refused(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(MatrixError, match=said):
         read_toml(write(tmp_path, text))
-
-
-def test_lines_after_a_very_long_statement_are_not_looked_for(tmp_path: Path) -> None:
-    def line_of_b(elements: int) -> str:
-        numbers = "1,\n" * elements
-        file = read_toml(write(tmp_path, f"a = [\n{numbers}]\nb = 1\n"))
-        return str(file.error([Problem(location=("b",), message="wrong.")]))
-
-    assert "line 13: b: wrong." in line_of_b(10)
-    assert "line 1: b: wrong." in line_of_b(10_000)

@@ -48,18 +48,6 @@ def test_a_machine_has_room_for_a_part_of_its_memory(environment: Environment) -
     assert Room.of(replace(machine, gpus=())) == Room(gpu_gb=None, host_gb=USABLE * 128.0, ranks=16)
 
 
-def test_the_catalog_says_how_much_memory_a_case_takes(make_case: Callable[..., Case]) -> None:
-    catalog = load_catalog()
-    case = make_case(task="Isaac-Ant", device="cuda", num_envs=1000, nproc_per_node=2)
-    (entry,) = (entry for entry in catalog.tasks["Isaac-Ant"].gpu_memory if entry.stack == case.stack)
-    need = Need.planned(case, catalog)
-    assert need is not None
-    assert need.gpu_gb == pytest.approx(entry.start_gb + entry.per_1000_envs_gb)
-    assert need.ranks == 2
-    assert Need.planned(replace(case, task="Isaac-Somebodys-Task"), catalog) is None
-    assert Need.planned(replace(case, task="Isaac-Somebodys-Task", device="cpu"), catalog) is not None
-
-
 def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[..., Case]) -> None:
     def planned(start_s: float | None, round_s: float | None, gpus: int) -> PlannedCase:
         return PlannedCase(

@@ -43,14 +43,6 @@ def test_an_unknown_task_lists_what_exists_and_guesses() -> None:
     assert message.endswith("Did you mean 'Isaac-Cartpole-Direct'?")
 
 
-def test_cameras_choose_the_renderer_of_a_stack_that_has_one() -> None:
-    catalog = load_catalog()
-    stack = catalog.stacks["isaacsim"]
-    assert stack.presets_for(catalog.tasks["Isaac-Ant"]) == ("presets=isaacsim_physx",)
-    assert stack.presets_for(catalog.tasks[HAND]) == ("presets=isaacsim_physx,isaacsim_rtx",)
-    assert catalog.stacks["kitless"].presets_for(catalog.tasks[HAND]) == ()
-
-
 def test_an_agent_has_a_size_or_a_count_of_minibatches(tmp_path: Path) -> None:
     path = edited(tmp_path, ("minibatch_size = 32768", "minibatch_size = 32768\nnum_minibatches = 2"))
     with pytest.raises(MatrixError, match=r"Isaac-Ant\.agents\.rl_games: .*either minibatch_size or num_minibatches"):
@@ -89,12 +81,3 @@ def test_contradictions_are_reported_together(tmp_path: Path) -> None:
     assert "tasks.Isaac-Ant.aliases: got 'Isaac-Cartpole-Direct', which already names the task itself" in message
     assert "stacks.ovphysx.tasks: got Isaac-Ants; should be ids of [tasks.…]" in message
     assert "libraries.rl_games.num_steps_override: got 'agent.params.config.horizon_length={num_steps}'" in message
-
-
-def test_a_library_that_an_agent_needs_must_be_described(tmp_path: Path) -> None:
-    text = CATALOG_PATH.read_text(encoding="utf-8")
-    begin, end = text.index("[libraries.skrl]"), text.index("# A stack is")
-    path = tmp_path / "catalog.toml"
-    path.write_text(text[:begin] + text[end:], encoding="utf-8")
-    with pytest.raises(MatrixError, match=r"agents\.skrl: there is no table \[libraries\.skrl\]"):
-        load_catalog(path)

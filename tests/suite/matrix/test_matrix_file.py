@@ -89,12 +89,6 @@ def test_a_case_holds_what_matrix_and_catalog_say(tmp_path: Path, catalog: Catal
     assert {case.seed for case in expand(matrix, catalog, device="cpu", assets="official")} == {7}
 
 
-def test_the_defaults_of_an_agent_need_no_override(tmp_path: Path, catalog: Catalog) -> None:
-    for library in ("rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3"):
-        path = edited(tmp_path, ('"rl_games"', f'"{library}"'), ('"1x1", "1x2", "2x4"', '"1x1"'))
-        assert cases_of(path, catalog)[0].overrides == ()
-
-
 @pytest.mark.parametrize(
     ("library", "tokens"),
     [
@@ -125,17 +119,6 @@ def test_torchrl_is_told_likewise_of_a_task_that_it_has(tmp_path: Path, catalog:
         load_matrix(edited(tmp_path, library), catalog)
 
 
-def test_a_control_of_torchrl_has_the_sizes_of_rsl_rls_agent(tmp_path: Path, catalog: Catalog) -> None:
-    control = ("iterations = 5", 'iterations = 5\nworkload = "collection"')
-    [case, *_] = cases_of(edited(tmp_path, ('"rl_games"', '"torchrl"'), control), catalog)
-    agent = catalog.tasks["Isaac-Ant"].agents["rsl_rl"]
-    assert (case.rl_library, case.agent_library, case.num_steps_per_env) == (
-        "torchrl",
-        "rsl_rl",
-        agent.num_steps_per_env,
-    )
-
-
 def test_the_critic_of_the_hand_follows_the_minibatch(tmp_path: Path, catalog: Catalog) -> None:
     hand = ("Isaac-Ant-v0", "Isaac-Reorient-Cube-Shadow-Camera-Direct")
     path = edited(tmp_path, hand, ("iterations = 5", "iterations = 5\nminibatch_size = 16384"))
@@ -156,17 +139,6 @@ def test_a_chosen_stack_replaces_those_of_the_series(tmp_path: Path, catalog: Ca
         "one/rl_games-ovphysx-n4096-2x4",
     ]
     assert {case.presets for case in cases} == {("presets=ovphysx",)}
-
-
-def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: Catalog) -> None:
-    path = edited(tmp_path, ('"1x2"', '"1x3"'))
-    case = cases_of(path, catalog)[1]
-    assert (case.num_envs, case.num_envs_global) == (1365, 4096)
-
-
-def test_a_file_may_have_any_name(tmp_path: Path, catalog: Catalog) -> None:
-    path = write(tmp_path, MATRIX).rename(tmp_path / "mine")
-    assert load_matrix(str(path), catalog).name == "mine"
 
 
 def test_each_version_follows_the_case_that_it_is_compared_with(tmp_path: Path, catalog: Catalog) -> None:

@@ -32,22 +32,6 @@ def test_two_ranks_share_a_batch(
     assert minibatch == Minibatch(size=size, count=count)
 
 
-@pytest.mark.parametrize("rule", ["fixed_minibatch", "fixed_updates"])
-@pytest.mark.parametrize("agent", [BY_SIZE, BY_COUNT])
-def test_the_rules_agree_where_nothing_is_shared(agent: AgentEntry, rule: MinibatchRule) -> None:
-    minibatch = minibatch_per_rank(
-        agent, rule=rule, single_rank_batch=1600, batch=1600, ranks_sharing=1, minibatch_size=None
-    )
-    assert minibatch == Minibatch(size=400, count=4)
-
-
-def test_too_many_ranks_leave_no_minibatch_instead_of_failing() -> None:
-    minibatch = minibatch_per_rank(
-        BY_SIZE, rule="fixed_updates", single_rank_batch=1600, batch=0, ranks_sharing=1000, minibatch_size=None
-    )
-    assert minibatch == Minibatch(size=0, count=0)
-
-
 @pytest.mark.parametrize(
     ("batch", "size", "divisors"),
     [(10**18, 3, [2, 4]), (16384, 32768, [16384]), (100, 30, [25, 50]), (100, 0, [1]), (7, 7, [1]), (36, 5, [4, 6])],

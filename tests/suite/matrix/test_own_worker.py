@@ -32,18 +32,6 @@ def refused(case: Case, *, one_worker: str | None = None, brings_python: bool = 
 
 
 @pytest.mark.parametrize(
-    ("text", "package"),
-    [
-        ("newton==1.8.0", "newton==1.8.0"),
-        ("Warp_Lang == 1.19", "warp-lang==1.19"),
-        ("torch==2.11.0+cu128", "torch==2.11.0+cu128"),
-    ],
-)
-def test_a_package_is_a_name_and_one_version(text: str, package: str) -> None:
-    assert exact_package(text) == package
-
-
-@pytest.mark.parametrize(
     "text",
     ["", "newton", "newton>=1", "newton==1.*", "newton===1", "newton==1,<2", "newton[sim]==1.8.0", "==1",
      "newton @ https://example.org/newton.whl", "newton==1 ; python_version > '3'", "newton==one",
@@ -52,11 +40,6 @@ def test_a_package_is_a_name_and_one_version(text: str, package: str) -> None:
 def test_anything_else_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(ValueError, match=r"should be name==version, such as newton==1\.8\.0"):
         exact_package(text)
-
-
-def test_a_case_as_shipped_has_the_worker_of_its_stack(make_case: CaseMaker) -> None:
-    assert own_worker_of(make_case()) is None
-    assert own_worker_of(make_case(with_packages=NEWTON)) == OwnWorker(packages=NEWTON)
 
 
 @pytest.mark.usefixtures("fake_library")
@@ -107,15 +90,6 @@ def test_with_every_case_has_the_versions_under_a_variant_that_names_them() -> N
     assert same == [replace(case, case_id="") for case in shipped]
 
 
-def test_with_is_over_the_versions_and_beside_the_variant_of_a_table() -> None:
-    matrix = load_matrix("smoke", CATALOG)
-    own = {"division": "open", "variant": "old", "with_packages": ("newton==1.6.0", "skrl==2.0")}
-    table = matrix.series[0].model_copy(update=own)
-    changed = with_packages(matrix.model_copy(update={"series": (table,)}), NEWTON).series[0]
-    assert (changed.variant, changed.with_packages) == ("old-newton-1-8-0", ("newton==1.8.0", "skrl==2.0"))
-    assert with_packages(matrix, ()) is matrix
-
-
 def test_with_names_a_package_once() -> None:
     with pytest.raises(UsageError, match=r"--with names newton twice; a package has one version\."):
         with_packages(load_matrix("smoke", CATALOG), ["newton==1.6.0", *NEWTON])
@@ -128,8 +102,3 @@ def test_a_version_of_one_case_is_over_its_own_and_named_as_with_names_it() -> N
     assert with_version(shipped, *NEWTON) == changed
     again = with_version(replace(changed, with_packages=("newton==1.6.0", "skrl==2.0")), "newton==1.7.0")
     assert again.with_packages == ("newton==1.7.0", "skrl==2.0")
-
-
-def test_a_version_of_a_cold_case_keeps_the_end_of_its_id(make_case: CaseMaker) -> None:
-    cold = make_case(case_id="a/b-n1-1x1-cold", kernel_cache="empty")
-    assert with_version(cold, *NEWTON).case_id == "a/b-n1-1x1-newton-1-8-0-cold"

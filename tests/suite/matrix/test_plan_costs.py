@@ -1,14 +1,13 @@
 """What a plan says that a case takes, held to the results in git and to the arithmetic."""
 
 import statistics
-from typing import get_args
 
 import pytest
 
 from reports.analysis.rows import case_times
 from suite.matrix.catalog import CostEntry, load_catalog
 from suite.records.store import load_results
-from suite.schema.record import Case, CaseResult, Stack
+from suite.schema.record import Case, CaseResult
 from tests.fixtures.results.committed_results import RESULTS
 
 MEASURED = (
@@ -115,13 +114,3 @@ def test_the_nearest_measurement_has_no_more_environments_if_there_is_one() -> N
     assert [found(n) for n in (10, 1000, 7999, 8000, 9000)] == [FEW, FEW, FEW, many, many]
     assert task.cost(rl_library="skrl", device="cuda", stack="kitless", num_envs=5) == other
     assert task.cost(rl_library="rl_games", device="cpu", stack="kitless", num_envs=5) is None
-
-
-def test_a_stack_has_measurements_of_its_own_or_else_those_of_newton() -> None:
-    physx = FEW.model_copy(update={"stack": "ovphysx", "iteration_s": 9.0})
-    task = load_catalog().resolve("Isaac-Ant")
-    task = task.model_copy(update={"costs": (physx, FEW, FEW.model_copy(update={"num_envs": 8000}))})
-    found = {
-        stack: task.cost(rl_library="rsl_rl", device="cuda", stack=stack, num_envs=2000) for stack in get_args(Stack)
-    }
-    assert found == {"kitless": FEW, "ovphysx": physx, "isaacsim": FEW}

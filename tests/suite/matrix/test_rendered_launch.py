@@ -10,11 +10,11 @@ import pytest
 
 from suite.errors import UsageError
 from suite.files.paths import ROOT
-from suite.matrix.plan import EMPTY_CACHE, plan, render_launch, shell_command
+from suite.matrix.plan import EMPTY_CACHE, render_launch, shell_command
 from suite.matrix.resources import Cores, cores_of_gpus
 from suite.schema.record import ROUND_VARIABLE, Case, Launch
 from tasks.rank.case_file import round_of
-from tests.suite.matrix.test_plan import ANT, CATALOG, planned
+from tests.suite.matrix.test_plan import ANT, planned
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "plan"
 
@@ -76,15 +76,6 @@ def test_trainings_that_share_a_gpu_are_processes_of_one_launch_on_one_gpu() -> 
     assert "needs 2 CPU cores, one per rank" in on_cpu
 
 
-def test_without_turns_nobody_starts_trainings_together() -> None:
-    case = replace(ANT, nproc_per_node=1, trainings_per_gpu=2, division="open")
-    (found,) = plan(
-        [case], gpus_available=1, cpus_available=16, device="cuda", available_stacks=["kitless"], takes_turns=False,
-        rounds=1, catalog=CATALOG,
-    )  # fmt: skip
-    assert found.infeasible == "needs turns, in which its trainings run together; this campaign takes none"
-
-
 @pytest.mark.parametrize(
     ("visible", "expected"),
     [(None, "0,1"), ("4,5,6,7", "4,5"), ("GPU-a, GPU-b,GPU-c, GPU-d", "GPU-a,GPU-b"), ("3", "3")],
@@ -105,22 +96,6 @@ def test_the_cores_of_a_host_are_shared_out_evenly() -> None:
     assert cores_of_gpus(num_gpus=2, cores=range(8), num_cpus=4) == ((0, 1), (2, 3))  # a quota
     assert cores_of_gpus(num_gpus=1, cores=range(16), num_cpus=16) == ()
     assert cores_of_gpus(num_gpus=4, cores=range(3), num_cpus=3) == ()
-
-
-def test_the_callers_own_packages_stay_on_the_python_path() -> None:
-    """An air-gapped host keeps the worker's packages there; the project comes first."""
-    launch = render_launch(
-        ANT,
-        round_index=0,
-        worker_python=Path("python"),
-        project_root=Path("/project"),
-        run_dir=Path("/out"),
-        asset_root=Path("/assets"),
-        cache_dir=Path("/cache"),
-        cpus=1,
-        python_path="/site:/more",
-    )
-    assert launch.env["PYTHONPATH"] == "/project:/site:/more"
 
 
 @pytest.mark.parametrize("is_safe", [True, False])

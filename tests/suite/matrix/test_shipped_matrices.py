@@ -159,12 +159,6 @@ def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_c
     assert (len(asked), asked) == (2, ways[0])
 
 
-def test_skrl_jax_has_both_frameworks_on_one_and_two_gpus_with_the_same_work() -> None:
-    cases = cases_of("skrl-jax")
-    assert len({(case.rl_library, case.topology) for case in cases}) == len(cases) == 4
-    assert len({(case.minibatch_size, case.optimiser_steps, case.num_steps_per_env) for case in cases}) == 1
-
-
 @pytest.mark.parametrize("name", ["torchrl", "lerobot"])
 def test_matrices_with_cartpole_and_a_camera_are_feasible_on_two_gpus(name: str) -> None:
     cases = expand(load_matrix(name, WITH_CAMERA), WITH_CAMERA, device="cuda", assets="offline")
@@ -174,16 +168,6 @@ def test_matrices_with_cartpole_and_a_camera_are_feasible_on_two_gpus(name: str)
     )  # fmt: skip
     assert CAMERA_CARTPOLE in {case.task for case in cases}
     assert [result.infeasible for result in planned] == [None] * len(cases)
-
-
-def test_tuned_has_seeds_enough_and_the_longest_runs_of_both_tasks() -> None:
-    matrix, cases = load_matrix("tuned", CATALOG), cases_of("tuned")
-    assert matrix.rounds >= 5
-    seeds = {case.seed_of(rank=0, round_index=number) for case in cases for number in range(matrix.rounds)}
-    assert len(seeds) == matrix.rounds
-    assert {(case.task, case.division) for case in cases} == {
-        (task, division) for task in ("Isaac-Cartpole-Direct", "Isaac-Ant") for division in ("closed", "open")
-    }
 
 
 def test_start_up_has_every_task_cold_and_warm_one_after_the_other() -> None:

@@ -98,13 +98,6 @@ def test_offsets_of_start_and_end_become_the_clock_of_a_node(two_nodes: RankFile
         clock_of(2, record.clocks, reference=1, needed_s=0.1)
 
 
-def test_one_node_has_one_clock(rank_files: RankFiles) -> None:
-    for rank in (0, 1):
-        rank_files.rank(rank, of_node(rank, 0, zero_s=7.0) + end())
-    record = rank_files.collect()
-    assert (record.outcome, record.clocks) == ("completed", None)
-
-
 @pytest.mark.parametrize(("offset_s", "outcome"), [(50.0, "completed"), (52.0, "invalid")])
 def test_iterations_of_one_number_must_share_a_window(two_nodes: RankFiles, offset_s: float, outcome: str) -> None:
     """The same two files: whether they fit is known by the offset alone."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from suite.matrix.catalog import LearningReference, load_catalog
+from suite.matrix.catalog import LearningReference
 from suite.records.learning_check import check_learning, mean_over_ranks, only_learned_less
 from suite.schema.record import CheckResult
 from tests.conftest import CaseMaker
@@ -97,11 +97,6 @@ def test_where_ranks_learn_something_alone_other_ranks_are_not_held_to_it(make_c
     size = f"{case.frames_per_iteration} frames and {case.optimiser_steps} optimiser steps in an iteration"
     missing = f"the catalog has no reference for {size} on {case.world_size} ranks"
     assert (result.verdict, result.found) == ("not_checked", missing)
-
-
-def test_an_unknown_task_has_no_reference() -> None:
-    assert load_catalog().learning_references("Isaac-Nothing", "skrl") == ()
-    assert load_catalog().why_ranks_learn_alone("Isaac-Nothing") is None  # pages ask it of every task that ran
 
 
 def test_only_a_round_that_did_nothing_else_wrong_only_learned_less() -> None:

@@ -51,10 +51,6 @@ def test_a_task_without_a_camera_draws_nothing_and_one_rank_exchanges_nothing() 
     assert parts_of(checked(make_record(ONE), check("physics"))) == states("works", "none", "works", "none")
 
 
-def test_a_round_that_was_never_checked_says_nothing_of_physics_and_rendering() -> None:
-    assert parts_of(make_record(ONE)) == states("unknown", "unknown", "works", "none")
-
-
 @pytest.mark.parametrize(
     ("checks", "part"),
     [
@@ -82,11 +78,6 @@ def test_what_did_not_complete_never_has_good_marks_only(outcome: Outcome) -> No
     (worked,) = what_worked([result])
     assert worked.parts["trains"] == "failed"
     assert (worked.ranks, worked.failed) == ((), result.rounds)
-
-
-def test_a_rank_that_stopped_early_shared_no_parameters() -> None:
-    early = replace(with_last_rank(make_record(TWO), parameters_sha256=None), outcome="crashed", reason="x")
-    assert parts_of(early) == states("unknown", "unknown", "failed", "unknown")
 
 
 def test_controls_and_what_was_never_tried_have_no_row() -> None:

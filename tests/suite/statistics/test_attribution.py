@@ -68,11 +68,6 @@ def test_waiting_is_what_exceeds_the_least_of_the_same_iteration(make_case: Case
     assert [whole(shares) for shares in found] == pytest.approx([1.0, 1.0])
 
 
-def test_the_late_rank_waits_for_nobody(make_case: CaseMaker) -> None:
-    found = attribution(record_of(make_case, rank_of(0, all_reduce_time_s=0.5), rank_of(1)))
-    assert [shares.waiting for shares in found] == pytest.approx([0.0, 0.1])
-
-
 def test_a_part_without_a_time_is_missing_and_its_time_stays_in_the_whole(make_case: CaseMaker) -> None:
     """Older stored results lack these parts."""
     old = rank_of(0, simulate_time_s=None, render_time_s=None, inference_time_s=None, all_reduce_time_s=None)
@@ -94,8 +89,3 @@ def test_the_steady_iterations_that_were_marked_count_or_those_given(make_case: 
 def test_iterations_that_are_not_there_are_refused(iterations: range, make_case: CaseMaker) -> None:
     with pytest.raises(ValueError, match="has no samples of iterations"):
         attribution(record_of(make_case, rank_of(0)), iterations)
-
-
-def test_a_time_that_every_rank_measures_may_not_be_missing(make_case: CaseMaker) -> None:
-    with pytest.raises(ValueError, match="rank 0 has no learning_time_s in iterations 1"):
-        attribution(record_of(make_case, rank_of(0, learning_time_s=None)))

@@ -5,18 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from suite.schema.record import CaseResult, RankRecord, RunRecord
+from suite.schema.record import RankRecord, RunRecord
 from suite.statistics.core_speed import (
     MIN_AT_FULL_SPEED,
-    MIN_LOOKS,
     SLOWED,
     FullSpeed,
     at_full_speed,
     core_speed,
     fastest_probes_s,
     fastest_rank_probes_s,
-    host_of,
-    slowed_cores,
 )
 from suite.statistics.reduce import counted_iterations, round_time_s
 from tests.fixtures.results.generated_results import make_case, make_record
@@ -71,46 +68,12 @@ def test_a_case_that_never_had_a_fast_core_is_told_by_the_others_of_its_host() -
     assert found.slower_by is None
 
 
-def test_hosts_have_cores_of_their_own() -> None:
-    here, there = a_round(*[SLOW_S] * 12), a_round(*[FAST_S] * 12)
-    there = replace(there, environment=replace(there.environment, host_label="another"))
-    fastest_s = fastest_probes_s([here, there])
-    assert fastest_s == {host_of(here.environment): SLOW_S, host_of(there.environment): FAST_S}
-    found = core_speed([here], fastest_s)
-    assert found is not None
-    assert found.slowed == 0
-
-
-def test_the_slowest_rank_decides() -> None:
-    case = replace(CASE, nproc_per_node=2, num_envs=64, iterations=24)
-    record = probed(make_record(case, iteration_time_s=[1.0, 1.0]), column(*[FAST_S] * 12), column(*[SLOW_S] * 12))
-    assert fastest_probes_s([record]) == {host_of(record.environment): FAST_S}
-    found = core_speed([record], fastest_probes_s([record]))
-    assert found is not None
-    assert found.slowed == found.looks > 0
-
-
-def test_too_few_looks_of_a_kind_compare_nothing() -> None:
-    record = a_round(*[FAST_S] * 12, *[SLOW_S] * (MIN_LOOKS - 1))
-    found = core_speed([record], fastest_probes_s([record]))
-    assert found is not None
-    assert found.slowed == MIN_LOOKS - 1
-    assert (found.slowed_iteration_s, found.slower_by) == (None, None)
-    assert found.unslowed_iteration_s == 1.0
-
-
 def test_rounds_without_probes_and_cpu_ranks_say_nothing() -> None:
     older = make_record(CASE, iteration_time_s=[1.0])
     on_cpu = replace(a_round(*[SLOW_S] * 12), case=replace(CASE, device="cpu", iterations=24))
     for record in (older, on_cpu):
         assert fastest_probes_s([record]) == {}
         assert core_speed([record], {}) is None
-
-
-def test_on_quiet_cores_nothing_is_said() -> None:
-    result = CaseResult(case=replace(CASE, iterations=48), rounds=(a_round(*[FAST_S] * 24),))
-    assert slowed_cores([result], fastest_probes_s(result.rounds)) is None
-    assert slowed_cores([], {}) is None
 
 
 def timed(times_s: Sequence[float], *probes_s: Sequence[float | None]) -> RunRecord:
@@ -186,18 +149,3 @@ def test_too_few_iterations_at_full_speed_have_no_figure_but_a_count(fast: int, 
     assert found is not None
     assert found.iterations == iterations
     assert found.iteration_s == (1.0 if iterations == MIN_AT_FULL_SPEED else None)
-
-
-def test_rounds_of_a_case_share_one_figure() -> None:
-    """A round that never had a fast core adds to the count of iterations, not to the figure."""
-    fast, slow = timed([1.0] * 40, [FAST_S] * 40), timed([1.4] * 40, [SLOW_S] * 40)
-    alone, both = full(fast), full(fast, slow)
-    assert alone is not None
-    assert both == replace(alone, counted=alone.counted + len(counted_iterations(slow)))
-
-
-def test_without_probes_on_every_rank_nothing_is_known_of_full_speed() -> None:
-    assert full(timed([1.0] * 40, [None] * 40)) is None
-    assert full(timed([1.0] * 40, [FAST_S] * 40, [None] * 40)) is None
-    on_cpu = replace(timed([1.0] * 40, [FAST_S] * 40), case=replace(CASE, device="cpu", iterations=40))
-    assert full(on_cpu) is None

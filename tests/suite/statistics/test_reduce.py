@@ -14,13 +14,6 @@ def record_of(case: Case, *columns: tuple[float | None, ...]) -> RunRecord:
     return plain_round(case, *(plain_rank(rank, iteration_time_s=column) for rank, column in enumerate(columns)))
 
 
-def test_the_slowest_rank_makes_the_iteration_and_the_first_is_not_steady(make_case: Callable[..., Case]) -> None:
-    record = record_of(make_case(), (9.0, 1.0, 5.0, 2.0), (8.0, 3.0, 4.0, 1.0))
-    assert reduce.iteration_times_s(record) == (9.0, 3.0, 5.0, 2.0)
-    assert reduce.steady_iteration_times_s(record) == (3.0, 5.0, 2.0)
-    assert reduce.round_time_s(record) == 3.0
-
-
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -51,8 +44,3 @@ def test_the_statistic_is_the_median_of_what_the_slowest_rank_took_once_it_was_s
     assert reduce.steady_iteration_times_s(record) == (2.0,) * 9
     assert reduce.round_time_s(record) == 2.0
     assert window.of(early) == (1.0,) * 9
-
-
-def test_the_statistic_says_its_rule() -> None:
-    assert "MSER" in reduce.ROUND_STATISTIC
-    assert "slowest rank's iteration_time_s" in reduce.ROUND_STATISTIC

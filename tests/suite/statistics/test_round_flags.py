@@ -33,12 +33,6 @@ def test_two_groups_are_told_apart() -> None:
     assert "+10.1%" in (bimodal([1.0, 1.101, 1.001, 1.1, 0.999, 1.102]) or "")
 
 
-def test_one_round_in_twelve_is_a_group() -> None:
-    generator = random.Random(3)  # noqa: S311  (the same numbers every time)
-    times_s = [1 + 0.002 * generator.gauss(0, 1) for _ in range(11)]
-    assert "11 rounds" in (bimodal([*times_s[:4], 1.3, *times_s[4:]]) or "")
-
-
 def test_gaps_that_do_not_matter_are_no_groups() -> None:
     assert bimodal([1.0, 1.0, 1.0, 1.009, 1.009, 1.009]) is None
     assert bimodal([1.0] * 6) is None
@@ -76,16 +70,6 @@ def test_a_drift_is_seen_in_either_direction() -> None:
 def test_a_trend_that_does_not_matter_and_a_change_without_order_are_no_drift() -> None:
     assert drifting([1.0, 1.001, 1.002, 1.003, 1.004]) is None
     assert drifting([1.0, 1.1, 1.0, 1.1, 1.0, 1.1]) is None
-
-
-def test_the_order_is_that_of_starting() -> None:
-    """Rounds set aside and repeated start later than those after them."""
-    case = make_case()
-    times_s = {0: 1.05, 1: 1.01, 2: 1.02, 3: 1.03, 4: 1.04}
-    records = [make_record(case, index=index, iteration_time_s=time_s) for index, time_s in times_s.items()]
-    assert flags(records) == ()
-    repeated = make_record(case, index=5, iteration_time_s=1.05)
-    assert flags([*records[1:], repeated]) == (drifting([1.01, 1.02, 1.03, 1.04, 1.05]),)
 
 
 def test_rounds_without_a_steady_part_are_named() -> None:
@@ -152,8 +136,3 @@ def test_rounds_beside_other_work_are_named() -> None:
     assert flag.startswith("rounds 1, 3: ")
     assert "49%" in flag
     assert flags(watched[:1]) == ()
-
-
-def test_a_usual_case_has_no_flag() -> None:
-    assert flags(make_result(make_case(), 1.0, 1.003, 0.998, 1.001, 0.999, 1.002).rounds) == ()
-    assert flags([make_record(make_case(), outcome="crashed", reason="x")]) == ()

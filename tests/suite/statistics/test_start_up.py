@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from suite.statistics.start_up import COLD_FACTOR, StartUp, classify, start_up
-from tests.fixtures.results.generated_results import make_case, make_rank, make_record
+from tests.fixtures.results.generated_results import make_case, make_record
 
 
 def start(total_s: float, kernels_compiled: int | None = None) -> StartUp:
@@ -38,15 +38,6 @@ def test_what_lies_between_the_phases_belongs_to_the_start() -> None:
     assert found.first_iteration_s == pytest.approx(4.0)
 
 
-def test_a_round_without_an_iteration_has_no_start() -> None:
-    case = make_case(iterations=1)
-    record = make_record(case)
-    assert start_up(record).first_iteration_s == pytest.approx(5.0)
-    with pytest.raises(ValueError, match="samples of 0 of 1 ranks"):
-        start_up(make_record(case, outcome="crashed", reason="x"))
-    assert make_rank(case, rank=0, iteration_time_s=0.5).num_iterations == 1
-
-
 def test_cold_is_what_takes_much_longer_than_the_shortest() -> None:
     assert classify([start(69.0), start(12.3), start(12.0)]) == ("cold", "warm", "warm")
     assert classify([start(12.3), start(12.0)]) == ("warm", "warm")
@@ -75,8 +66,3 @@ def test_kernels_are_those_that_the_first_rank_of_a_node_counted(
         replace(rank, kernels_compiled=count) for rank, count in zip(record.ranks, counts, strict=True)
     )  # fmt: skip
     assert start_up(replace(record, ranks=ranks)).kernels_compiled == expected
-
-
-def test_of_one_start_nothing_is_said() -> None:
-    assert classify([start(69.0)]) == (None,)
-    assert classify([]) == ()

@@ -20,41 +20,6 @@ def test_a_step_down_is_found_where_it_is(slow: int) -> None:
     assert slow <= steady_window(noisy(1, *[3.0] * slow, *[1.0] * (30 - slow))).start <= 15
 
 
-def test_kernels_compiled_late_are_warm_up_with_all_that_comes_before() -> None:
-    """rl_games' Ant on an H200 compiles again in its fourth and fifth iteration, then slows down less and less."""
-    settling = [1.0 + 0.4 * 0.7**index for index in range(35)]
-    window = steady_window([150.0, 0.95, 0.95, 7.0, 6.0, *noisy(2, *settling)])
-    assert window.start > 5
-    assert window.flag is None
-    assert window.start <= 20
-
-
-def test_equal_times_lose_only_the_first() -> None:
-    assert steady_window([0.1] * 41).start == 1
-
-
-@pytest.mark.parametrize(("slower", "start"), [(0.16, 1), (0.18, 5)])
-def test_a_slow_beginning_goes_where_the_mean_is_known_better_without_it(slower: float, start: int) -> None:
-    """Computed by hand: 4 iterations of 1 + d, then 16 of mean 1 and variance 0.01, unchanged by medians of three.
-
-    The mean's squared error is (0.8 * 0.01 + 0.16 * d**2) / 20 with the four and 0.01 / 16 without: equal at d = 0.168.
-    """
-    assert steady_window([9.0, *[1 + slower] * 4, *[0.9, 0.9, 1.1, 1.1] * 4]).start == start
-
-
-def test_dropping_from_a_level_series_does_not_move_its_median() -> None:
-    for seed in range(20):
-        times_s = noisy(seed, *[1.0] * 40)
-        window = steady_window(times_s)
-        assert statistics.median(window.of(times_s)) == pytest.approx(1.0, abs=0.01), seed
-        assert 1 <= window.start <= 20, seed
-
-
-def test_the_last_few_that_are_alike_by_chance_do_not_win() -> None:
-    window = steady_window([1.0, *noisy(4, *[1.0] * 15), 1.0, 1.0, 1.0, 1.0])
-    assert window.start <= 10
-
-
 @pytest.mark.parametrize(("count", "latest"), [(2, 1), (3, 1), (4, 1), (5, 1), (6, 2), (7, 3), (8, 4), (20, 10)])
 def test_short_rounds_keep_what_they_can(count: int, latest: int) -> None:
     """The later an iteration the faster it is, so that the rule drops all it may."""

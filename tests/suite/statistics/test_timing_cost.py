@@ -1,14 +1,11 @@
 """What marks cost, on iteration times whose cost is known."""
 
-import io
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
-from suite.campaign.display.tables import print_timing_cost
-from suite.schema.record import CaseResult, RunRecord
+from suite.schema.record import RunRecord
 from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s
 from suite.statistics.timing_cost import iteration_costs, timing_cost
 from tests.fixtures.results.generated_results import make_case, make_record
@@ -30,12 +27,6 @@ def test_the_cost_is_what_an_iteration_takes_longer_with_marks() -> None:
     assert cost.iterations == 3 * 10  # 2, 6 ... 38
     assert cost.median == pytest.approx(0.02)
     assert cost.interval == pytest.approx((0.02, 0.02))
-
-
-def test_a_steady_drift_costs_nothing() -> None:
-    costs = iteration_costs(round_of(lambda index, _: 0.5 + 0.0001 * index))
-    assert costs == pytest.approx([0.0] * len(costs), abs=1e-12)
-    assert costs
 
 
 def test_a_rounds_number_is_free_of_what_marks_cost() -> None:
@@ -64,13 +55,3 @@ def test_nothing_is_known_of_fewer_than_eight_marked_iterations() -> None:
     assert cost.iterations == 8
     assert timing_cost([make_record(make_case())]) is None
     assert timing_cost([]) is None
-
-
-def test_the_cost_of_all_training_is_printed_in_one_line() -> None:
-    record = round_of(lambda _, mark: 0.5 + 0.01 * mark)
-    control = replace(record, case=make_case(workload="environment_step"))
-    output = io.StringIO()
-    measured = [CaseResult(case=one.case, rounds=(one,)) for one in (record, control)]
-    print_timing_cost(Console(file=output, width=200), measured)
-    (line,) = output.getvalue().splitlines()
-    assert "+2.0% (10 iterations" in line

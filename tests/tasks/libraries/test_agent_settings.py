@@ -46,24 +46,12 @@ def test_a_batch_that_does_not_divide_is_cut_as_the_library_does(make_case: Case
     check(case, SETTINGS["rsl_rl"] | {"num_steps_per_env": 2})
 
 
-def test_settings_that_are_not_there_are_named(make_case: CaseMaker) -> None:
-    with pytest.raises(ValueError, match="None"):
-        check(make_case(), {"num_steps_per_env": 16, "algorithm": {}})
-
-
 @pytest.mark.parametrize(("name", "value"), [("normalize_input", True), ("normalize_value", True), ("target_kl", 0.01)])
 def test_what_the_adapter_of_sb3_does_not_run_is_named(name: str, value: float, make_case: CaseMaker) -> None:
     case = make_case(rl_library="sb3")
     with pytest.raises(ValueError, match=f"agent.{name} is {value}, which labscale does not run with sb3"):
         check(case, SETTINGS["sb3"] | {name: value})
     check(case, SETTINGS["sb3"] | {name: None})
-
-
-def test_a_library_with_other_defaults_does_not_train(make_case: CaseMaker) -> None:
-    """Frames a second would be those of the catalog's rollout, half of what was collected."""
-    with pytest.raises(ValueError, match=r"agent\.num_steps_per_env is 32, and the case has 16"):
-        check(make_case(), SETTINGS["rsl_rl"] | {"num_steps_per_env": 32})
-    check(make_case(workload="environment_step"), {})
 
 
 def test_every_stored_round_was_trained_as_its_case_says() -> None:

@@ -4,17 +4,13 @@ The third, ``all_reduce``, runs on two hosts in ``tests.suite.launch.ssh.test_ss
 """
 
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from suite.campaign.runs.upstream import can_run
 from suite.install.worker import Worker
 from suite.matrix.catalog import load_catalog
 from suite.matrix.plan import plan
-from suite.schema.record import Case, Environment, RankRecord, RunRecord, Workload
+from suite.schema.record import Case, Environment, RankRecord, RunRecord
 from tests.conftest import CaseMaker
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
@@ -89,20 +85,3 @@ def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
 def test_a_task_without_a_camera_has_nothing_to_draw(make_case: CaseMaker) -> None:
     case = make_case(workload="rendering")
     assert refusal(case) == "has nothing to draw, because Isaac-Cartpole-Direct has no camera; needs a task with one"
-
-
-def test_controls_have_one_agent(make_case: CaseMaker) -> None:
-    case = make_case(workload="environment_step", rl_library="skrl")
-    assert "is the control environment_step, which is not run with skrl; needs rsl_rl" in str(refusal(case))
-
-
-def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
-    assert can_run(make_case())
-    assert not can_run(replace(make_case(), workload="environment_step"))
-
-
-def test_every_control_runs_for_real(tmp_path: Path) -> None:
-    """Here, one on two hosts, and four in environments of their own (``test_torchrl``, ``test_lerobot``)."""
-    here = {case.workload for case in cases_of(MATRIX, tmp_path)}
-    elsewhere = {"all_reduce", "collection", "collection_ray", "policy_rollout", "dataset_recording"}
-    assert here | elsewhere == set(get_args(Workload)) - {"train", "async_pipeline"}

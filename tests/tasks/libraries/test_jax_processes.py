@@ -33,11 +33,6 @@ def test_a_rank_on_a_second_node_has_its_own_gpu_and_the_address_of_rank_0() -> 
     assert found.keys() >= JOINING
 
 
-def test_one_rank_has_no_processes_to_join() -> None:
-    assert not JOINING & of().keys()
-    assert of()["JAX_CUDA_VISIBLE_DEVICES"] == "0"
-
-
 @pytest.mark.parametrize("world_size", [1, 8])
 def test_jax_shares_the_gpu_and_the_cores(world_size: int) -> None:
     found = of(world_size=world_size)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign.runs.upstream import can_run
 from suite.install.worker import Worker
 from suite.matrix.plan import render_launch
 from suite.schema.record import Environment
@@ -81,12 +80,6 @@ def test_a_quota_of_cores_holds_for_torch_too(make_case: CaseMaker, monkeypatch:
     monkeypatch.setenv("OMP_NUM_THREADS", launch.env["OMP_NUM_THREADS"])
     assert threads_of(case) == 1
     assert threads_of(make_case(nproc_per_node=2, cpu_threads=3)) == 3
-
-
-def test_upstreams_benchmark_neither_pins_nor_makes_torch_deterministic(make_case: CaseMaker) -> None:
-    assert can_run(make_case(division="open", cpu_threads=1))
-    assert not can_run(make_case(division="open", pin_cpus=True))
-    assert not can_run(make_case(division="open", deterministic=True))
 
 
 @pytest.mark.slow

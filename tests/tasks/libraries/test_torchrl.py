@@ -5,11 +5,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from suite.install.worker import Worker
 from suite.schema.record import Environment, RunRecord
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, pid_of, train
 from tests.fixtures.runs.trained_runs import WorkerOf
-from tests.fixtures.runs.worker_probes import probe
 
 pytestmark = pytest.mark.worker
 
@@ -39,16 +37,6 @@ def test_collecting_alone_learns_nothing_and_steps_the_environments_within(colle
     assert collection_s / iteration_s == pytest.approx(1, abs=0.01)
     assert marked["inference_time_s"] is None
     assert marked["all_reduce_calls"] == 0
-
-
-def test_its_environment_is_open_for_the_checks_after_the_last_rollout(collected: RunRecord) -> None:
-    assert {check.verdict for rank in collected.ranks for check in rank.validity if check.feature == "physics"} == {
-        "ok"
-    }
-
-
-def test_episodes_are_added_up_over_rollouts(worker: Worker) -> None:
-    assert probe(worker, "episodes") == {"none": [None, None], "one": [3.0, 2.0], "both": [16.5, 3.5]}
 
 
 @pytest.fixture(scope="module")
@@ -153,8 +141,3 @@ def test_a_rollout_is_collected_while_the_last_one_is_learned(piped: RunRecord) 
         assert overlap_s is not None
         assert whole_s is not None
         assert 0 <= overlap_s <= whole_s
-
-
-def test_ages_of_rollouts_count_updates_and_overlap(worker: Worker) -> None:
-    """Columns: staleness, rollouts with the same weights, collection [s], the part of it within an update [s]."""
-    assert probe(worker, "ages")["rollouts"] == [[0, 1, 4.0, 0.0], [1, 2, 4.0, 3.0], [1, 1, 1.5, 1.0]]

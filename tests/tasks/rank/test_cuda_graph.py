@@ -51,14 +51,6 @@ def test_no_graph_for_a_reason_is_no_fault(*, asked: bool, manager: dict[str, An
     assert words in check.found
 
 
-def test_physics_without_graphs_is_not_asked() -> None:
-    sim = SimpleNamespace(physics_manager=SimpleNamespace())
-    for physics_cfg in (SimpleNamespace(), None):
-        state = cuda_graph.read(sim, physics_cfg)
-        assert (state.is_asked, state.is_captured) == (None, None)
-        assert cuda_graph.check(state, POOL_OFF) is None
-
-
 def test_warp_is_asked_of_the_ranks_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = SimpleNamespace(
         get_cuda_driver_version=lambda: (13, 0),

@@ -48,14 +48,3 @@ def test_warps_modules_are_counted_and_timed_where_it_says_that_it_compiled() ->
     assert compilation.modules == 2
     assert compilation.time_s is not None
     assert compilation.time_s > 0
-
-
-def test_of_another_warp_nothing_is_known() -> None:
-    compilation = WarpCompilation()
-    compilation.watch(object)  # without the method
-    assert (compilation.modules, compilation.time_s) == (None, None)
-    module = module_of([True, None, True])  # with one that does not say what it did
-    compilation.watch(module)
-    for _ in range(3):
-        module()._compile("cpu", options=3)
-    assert (compilation.modules, compilation.time_s) == (None, None)

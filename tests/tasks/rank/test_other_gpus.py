@@ -36,11 +36,6 @@ def test_a_context_on_another_gpu_warns_with_its_memory(tmp_path: Path) -> None:
     assert check.found == "it is on GPU 0 with 0.52 GB"
 
 
-def test_a_context_of_another_kind_is_seen_by_nvml_alone(tmp_path: Path) -> None:
-    check = found(tmp_path, "-DCONTEXT_ON=2", "-DON=3", "-DNO_MEMORY")
-    assert (check.verdict, check.found) == ("warning", "it is on GPU 0")
-
-
 @pytest.mark.parametrize("option", ["-DON=0", "-DREFUSES"])
 def test_where_nvml_knows_it_by_no_process_id_memory_is_not_known_and_said_so(option: str, tmp_path: Path) -> None:
     check = found(tmp_path, "-DCONTEXT_ON=3", option)
@@ -64,12 +59,6 @@ def test_without_nvml_the_cuda_driver_still_says_it(tmp_path: Path) -> None:
     seen = other_gpus.read(str(libcuda), str(tmp_path / "gone.so"))
     assert [(gpu.has_context, gpu.is_listed, gpu.memory_gb) for gpu in seen] == [(True, None, None)] * 2
     assert other_gpus.check(OWN, seen).verdict == "warning"
-
-
-def test_a_rank_that_sees_one_gpu_has_no_other_to_be_on(tmp_path: Path) -> None:
-    libcuda = build(tmp_path / "libcuda.so", "cuda_driver.c", "-DGPUS=1", "-DCONTEXT_ON=1")
-    check = other_gpus.check(0, other_gpus.read(str(libcuda), str(build(tmp_path / "libnvml.so", "nvml.c"))))
-    assert (check.verdict, check.found) == ("not_checked", "it sees no GPU but its own")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Final
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from suite.install.worker import Worker
 from suite.schema.record import OVERFLOW_CHECK, CheckResult, Environment, RunRecord
-from tasks.rank.overflow import Overflow, watch
+from tasks.rank.overflow import Overflow
 from tests.fixtures.runs.real_runs import cases_of, launch_of, matrix_of, train
 
 ANT: Final = """
@@ -89,8 +88,3 @@ def test_what_worlds_note_in_training_is_judged_after_it(
     check = overflow.check()
     assert (check.verdict, check.fault) == (verdict, fault)
     assert all(part in check.found for part in found), check.found
-
-
-def test_physics_other_than_mujoco_warp_is_not_judged() -> None:
-    physx = SimpleNamespace(physics_manager=SimpleNamespace())
-    assert watch(physx, SimpleNamespace()) is None

@@ -47,12 +47,6 @@ def test_the_environment_at_fault_is_named(judged: dict[str, dict[str, Any]]) ->
         assert where in judged[fault][FORM][2]
 
 
-def test_what_is_wanted_is_said_with_what_was_got(judged: dict[str, dict[str, Any]]) -> None:
-    assert "(4, 120, 120, 3)" in judged["wrong_height"][FORM][2]
-    assert "(4, 60, 120, 3)" in judged["wrong_height"][FORM][2]
-    assert "normals" in judged["missing_type"][FORM][2]
-
-
 def test_a_body_that_is_nowhere_is_found(judged: dict[str, dict[str, Any]]) -> None:
     verdict, word, found = judged["nan_position"][END]
     assert (verdict, word) == ("failure", "physics_not_finite")

@@ -117,11 +117,3 @@ def test_without_a_difference_a_pair_is_seldom_named() -> None:
     answers = [Processes(dict.fromkeys(RELEASES, 1.0), seed).answer() for seed in range(SEARCHES)]
     wrong = [one for one in answers if one.verdict != "not slower"]
     assert len(wrong) <= 0.05 * SEARCHES
-
-
-def test_a_difference_well_above_the_noise_is_found_and_rarely_at_another_pair() -> None:
-    times_s = {one: 1.0 if place < 6 else 1.25 for place, one in enumerate(RELEASES)}
-    answers = [Processes(times_s, seed).answer() for seed in range(SEARCHES)]
-    named = [(one.change.older, one.change.newer) for one in answers if one.verdict == "found" and one.change]
-    assert len(named) >= 0.95 * SEARCHES
-    assert sum(pair != ("1.5.0", "1.6.0") for pair in named) <= 0.05 * SEARCHES

@@ -183,16 +183,6 @@ def test_the_same_command_again_runs_nothing_and_more_runs_are_added(
         searched(tmp_path, environment, small_worker, "solver==1.0,2.0")
 
 
-def test_without_a_slower_end_the_search_ends(
-    tmp_path: Path, environment: Environment, small_worker: Worker, ran: list[str]
-) -> None:
-    campaign = searched(tmp_path, environment, small_worker, "newton==1.4.0..1.5.0", repeats=3)
-    assert "newton 1.5.0 than with 1.4.0: 1.000" in said(campaign)
-    assert {one.partition(" ")[0] for one in ran if "warm-up" not in one} == {
-        "-newton-1-4-0", "-newton-1-4-0-aa", "-newton-1-5-0",
-    }  # fmt: skip
-
-
 def test_fewer_than_two_that_run_are_an_error_with_each_fault(
     tmp_path: Path, environment: Environment, small_worker: Worker, ran: list[str]
 ) -> None:
@@ -256,18 +246,6 @@ def test_several_cases_and_those_that_cannot_run_are_refused(tmp_path: Path, env
     (item,) = campaign.planned
     with pytest.raises(UsageError, match=f"{CASE} cannot run here: needs a GPU"):
         require_one_case(replace(campaign, planned=(replace(item, infeasible="needs a GPU"),)))
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("newton", Releases(package="newton")),
-        ("Warp_Lang==1.17..1.19", Releases(package="warp-lang", ends=("1.17", "1.19"))),
-        ("newton==1.10,1.9", Releases(package="newton", listed=("1.9", "1.10"))),
-    ],
-)
-def test_releases_are_read(text: str, found: Releases) -> None:
-    assert Releases.read(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "newton==", "newton==1.6", "newton==1,1", "newton==2..1", "newton==1..", "a>=1"])

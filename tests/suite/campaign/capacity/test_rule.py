@@ -64,11 +64,6 @@ def test_throughput_that_saturates_ends_the_search_where_it_is_good_enough() -> 
     assert answer.beyond < exact <= answer.num_envs <= exact * (1 + RESOLUTION)
 
 
-def test_throughput_that_never_rises_is_there_at_once() -> None:
-    answer, tried = search(gpu(lambda _: 5e5), start=64)
-    assert (answer.num_envs, answer.beyond, answer.bound, tried) == (64, None, "throughput", [64, 128])
-
-
 def test_throughput_that_falls_keeps_the_peak() -> None:
     peaked = {64: 1.0, 128: 2.0, 256: 3.0, 512: 1.0}
     answer, tried = search(gpu(lambda num_envs: peaked.get(num_envs, 2.0)), start=64)
@@ -104,11 +99,3 @@ def test_another_failure_ends_the_search_and_is_not_taken_for_memory(fails_at: i
 def test_too_little_memory_for_the_first_number_has_no_answer() -> None:
     answer, tried = search(gpu(float, memory=10), start=64)
     assert (answer.num_envs, answer.fps, answer.bound, answer.beyond, tried) == (None, None, "memory", 64, [64])
-
-
-def test_a_search_goes_on_from_what_is_known() -> None:
-    known = [Trial(num_envs=64, outcome="completed", fps=1.0), Trial(num_envs=128, outcome="oom", fps=None)]
-    assert next_step(known, start=64) == 96
-    assert next_step(known, start=64, granularity=64) == Capacity(
-        num_envs=64, fps=1.0, bound="memory", beyond=128, reason="64 fit in memory, 128 do not"
-    )

@@ -11,14 +11,13 @@ from rich.console import Console
 
 from suite.__main__ import main
 from suite.campaign import steps
-from suite.campaign.capacity.search import first_points, granularity, of_capacity
+from suite.campaign.capacity.search import of_capacity
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.runs import rounds
 from suite.campaign.runs.training import Run
 from suite.campaign.state import Campaign
 from suite.errors import RunsFailed, StoreError, UsageError
 from suite.install.worker import Worker
-from suite.matrix.catalog import load_catalog
 from suite.matrix.resources import Resources
 from suite.records.store import load_results, write_record
 from suite.schema.record import Environment, Gpu, Outcome, RunRecord
@@ -171,17 +170,6 @@ def test_a_crash_ends_the_search_and_the_command_with_an_error(
         steps.judge(campaign)
 
 
-def test_points_begin_at_the_fewest_and_hold_whole_minibatches(matrix: Path, environment: Environment) -> None:
-    cases = [item.case for item in planned(matrix, environment).planned]
-    assert [(case.rl_library, case.num_envs) for case in cases] == [
-        ("rsl_rl", 512), ("rsl_rl", 1024), ("rl_games", 512), ("rl_games", 1024),
-    ]  # fmt: skip
-    first = first_points(cases)
-    assert [case.num_envs for case in first] == [512, 512]
-    catalog = load_catalog()
-    assert [granularity(case, catalog) for case in first] == [16, 16384 // 32]
-
-
 def test_options_of_other_campaigns_are_refused(matrix: Path, environment: Environment) -> None:
     with pytest.raises(UsageError, match="--capacity tiny does not use --gpus, --upstream"):
         of_capacity(options_with(matrix="smoke", capacity="tiny", gpus=(2,), upstream=True))
@@ -199,11 +187,6 @@ def test_scripts_alone_are_refused_before_anything_is_submitted(
     assert main(argv) == 11
     assert "--render-only cannot write the scripts of --capacity tiny" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_a_limit_without_a_search_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--most-envs", "64"]) == 11
-    assert "add --capacity SERIES" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -79,9 +79,3 @@ def test_rounds_that_failed_are_said_beside_a_page_that_could_not_be_built(campa
     without_page = replace(campaign, results=(failed,), report_fault="no page")
     with pytest.raises(RunsFailed, match=r"(?s)1 run did not complete.*--retry-failed\.\nno page$"):
         steps.judge(without_page)
-
-
-def test_without_the_packages_of_the_page(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    steps.build_report(campaign)
-    assert f"  nox -s report -- '{campaign.out}'" in said(campaign)

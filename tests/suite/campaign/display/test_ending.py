@@ -148,9 +148,3 @@ def test_gpus_on_which_nothing_settled_end_with_marks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("extra", [make_result(make_case("cartpole-strong", device="cuda"), 0.5), ant(1, 0.4)])
 def test_several_curves_are_left_to_the_page(extra: CaseResult) -> None:
     assert sureness([*FOUR, extra]) is None
-
-
-def test_an_interval_takes_three_rounds_of_both_numbers_of_gpus() -> None:
-    found = sureness([ant(1, 0.5, 0.5, 0.5), ant(4, 0.5, 0.5)])
-    assert found is not None
-    assert (found.efficiency, found.efficiency_interval) == (1.0, None)

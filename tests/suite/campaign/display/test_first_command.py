@@ -12,15 +12,11 @@ from suite.campaign import steps
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError
-from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
-from suite.matrix.file import load_matrix
-from suite.matrix.resources import UNBOUNDED
 from suite.options.options import Options
 from suite.schema.record import Environment
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST
 from tests.fixtures.runs.asked_options import changed, options_with
-from tests.fixtures.runs.simulated_host import SimulatedHost
 
 CATALOG = load_catalog()
 Machine = Callable[[int], None]
@@ -79,33 +75,3 @@ def test_scripts_for_nodes_that_nobody_has_seen_need_numbers(machine: Machine) -
     assert planned(scripts).options.selection.matrix == "smoke"
     with pytest.raises(MatrixError, match=r"the matrix first asks for all GPUs of a node.* such as --matrix short"):
         planned(changed(scripts, matrix="first"))
-
-
-def test_all_is_one_where_no_gpu_is_seen_and_never_a_second_time() -> None:
-    matrix = load_matrix("first", CATALOG)
-    for gpus in (0, 1):
-        (case,) = expand(on_nodes_of(matrix, gpus), CATALOG, device="cuda", assets="offline")
-        assert case.topology == "1x1"
-    numbers = load_matrix("full", CATALOG)
-    assert on_nodes_of(numbers, UNBOUNDED.gpus_per_node) == numbers
-
-
-@pytest.mark.usefixtures("plain_case_files")
-def test_a_simulated_machine_of_four_gpus_ends_with_how_sure_it_is(machine: Machine, tmp_path: Path) -> None:
-    machine(4)
-    campaign = planned(options_with(out=tmp_path / "out", with_report=False))
-    host = SimulatedHost(wall_s=0.0, reward=10.0)  # as much as the catalog knows of Ant after 60 iterations
-    runtime = host.runtime()
-    worker = replace(runtime.worker, cache_dir=tmp_path / "cache")
-    campaign = replace(campaign, runtime=replace(runtime, worker=worker))
-    for step in (steps.run_all, steps.summarise, steps.build_report, steps.judge):
-        campaign = step(campaign)
-    one, four = (item.case.case_id for item in campaign.planned)
-    ran = [(each.case.case_id, each.round) for each in host.ran]
-    assert ran[:2] == [(item.case.case_id, 0) for item in campaign.warm_ups]
-    assert sorted(ran[2:]) == [(case_id, index) for case_id in sorted((one, four)) for index in range(3)]
-    assert isinstance(campaign.console.file, io.StringIO)
-    text = campaign.console.file.getvalue()
-    assert "1 GPU: 32,768 frames/s (32,768 to 32,768), 3 rounds, all settled." in text
-    assert "Efficiency on 4 GPUs: 100.0% (100.0% to 100.0%)." in text
-    assert f"--matrix first --out {tmp_path / 'out'} --repeats 6" in text

@@ -17,17 +17,6 @@ def planned(make_case: CaseMaker, name: str, estimate_s: float | None) -> Planne
     )
 
 
-def test_the_rest_is_corrected_by_what_the_runs_so_far_took(make_case: CaseMaker) -> None:
-    items = [planned(make_case, name, 10.0) for name in ("a/1", "a/2", "a/3")]
-    cases = [item.case for item in items]
-    rest = Rest(items)
-    assert rest.of(cases) == 30.0
-    rest.add(cases[0], 10.0)
-    assert rest.of(cases[1:]) == 20.0
-    rest.add(cases[1], 15.0)
-    assert rest.of(cases[1:]) == pytest.approx(30.0)
-
-
 def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_each_other_task(
     make_case: CaseMaker,
 ) -> None:
@@ -41,14 +30,6 @@ def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_ea
     assert rest.of(waiting) == 34 + 40 + 40 + 70
     rest.add(hand.case, 40.0)
     assert rest.of([cart.case, hand.case]) == 34 + 40
-
-
-def test_nothing_known_is_none_and_never_zero(make_case: CaseMaker) -> None:
-    items = [planned(make_case, name, None) for name in ("a/1", "a/2")]
-    rest = Rest(items)
-    assert rest.of([item.case for item in items]) is None
-    rest.add(items[0].case, 20.0)
-    assert rest.of([items[1].case]) == 20.0
 
 
 def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker) -> None:

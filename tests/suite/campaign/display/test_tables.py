@@ -5,19 +5,13 @@ from rich.console import Console
 
 from suite.campaign.display.tables import (
     print_agreement,
-    print_noise,
     print_plan,
-    print_rounds,
-    print_rule,
     print_summary,
 )
 from suite.campaign.runs.upstream import Pair
 from suite.schema.record import CaseResult, Environment, PlannedCase, RunRecord
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
-from suite.statistics.aa_noise import TwinPair
-from suite.statistics.stopping_rule import Rule
 from tests.conftest import CaseMaker
-from tests.fixtures.results.generated_results import make_case, make_result
 from tests.fixtures.results.stored_rounds import plain_rank, plain_round
 
 
@@ -92,35 +86,3 @@ def test_the_agreement_shows_direct_and_bracketed_differences() -> None:
     rows = {line.split()[0]: line.split()[1:] for line in output.getvalue().splitlines() if "/1" in line}
     assert rows["a/1"] == ["2", "+1.89%", "+0.00%", "+0.00%", "+0.00%", "+0.000%"]
     assert rows["b/1"] == ["1", "+0.00%", "-", "+0.00%", "+0.00%", "-"]
-
-
-def printed_rounds(*results: CaseResult) -> list[str]:
-    target, output = console()
-    print_rounds(target, results)
-    return [line.strip() for line in output.getvalue().splitlines()]
-
-
-def test_each_case_says_why_it_ended_and_how_well_its_median_is_known() -> None:
-    result = make_result(make_case(), 1.0, 1.002, 1.004, 0.999, 1.001, 1.003)
-    name, why, median, start = printed_rounds(replace(result, ended_because="precise enough: x"))
-    assert name == result.case.case_id
-    assert "precise enough: x" in why
-    assert "0.9995 and 1.003" in median
-    assert "20.0 s (6 of 6 rounds)" in start
-
-
-def test_the_rule_is_printed_only_where_it_is_one() -> None:
-    target, output = console()
-    print_rule(target, Rule(rounds=3))
-    assert output.getvalue() == ""
-    print_rule(target, Rule(rounds=3, precision=0.01, max_rounds=10, budget_s=90.0))
-    for said in ("3 rounds", "1 %", "10 rounds", "1.5 minutes"):
-        assert said in output.getvalue()
-
-
-def test_the_noise_budget_is_printed() -> None:
-    target, output = console()
-    pair = TwinPair(case_id="a/1", times_s=(1.0, 1.02, 0.99), twin_times_s=(0.98, 0.97, 1.01))
-    print_noise(target, [pair])
-    for said in ("a/1: 1 and 0.98 s/iteration", "-2.00%", "3.06%"):
-        assert said in output.getvalue()

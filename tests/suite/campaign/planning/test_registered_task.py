@@ -3,18 +3,14 @@
 import json
 import re
 import shlex
-import sys
 import textwrap
-import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from suite.__main__ import main, parse
-from suite.campaign.planning.plan import worker_stack
 from suite.campaign.planning.registered_task import Answer, ask, measured_costs, with_answers
 from suite.commands.campaign_options import options_of
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
@@ -29,8 +25,6 @@ from suite.schema.marked_answer import answer_line
 from suite.schema.record import Case, PlannedCase
 from tests.conftest import CaseMaker
 from tests.fixtures.results.stored_rounds import make_rank, stored_round
-from tests.fixtures.runs.asked_options import options_with
-from tests.fixtures.runs.own_task_runs import EXTENSION
 from tests.fixtures.runs.real_runs import cartpole, matrix_of
 
 CATALOG = load_catalog()
@@ -87,16 +81,6 @@ def test_a_task_that_needs_isaac_sim_is_planned_with_that_reason(tmp_path: Path)
     assert str(planned(cases_of(tmp_path, nowhere), nowhere)[0].infeasible).endswith("; no other stack does either")
 
 
-def test_stacks_that_list_their_tasks_run_others_that_allow_it(tmp_path: Path) -> None:
-    catalog = catalog_with(tmp_path, answer())
-    case = replace(cases_of(tmp_path, catalog)[0], stack="ovphysx", device="cuda")
-    (item,) = plan(
-        [case], gpus_available=1, cpus_available=2, device="cuda", available_stacks=list(CATALOG.stacks), rounds=1,
-        catalog=catalog,
-    )  # fmt: skip
-    assert item.infeasible is None
-
-
 def test_an_extension_that_cannot_be_loaded_without_isaac_sim(tmp_path: Path) -> None:
     with pytest.raises(MatrixError, match=r"needs Isaac Sim \(No module named 'omni'\).*--worker-python"):
         catalog_with(tmp_path, answer(cannot_load="No module named 'omni'"))
@@ -108,12 +92,6 @@ def test_an_extension_that_cannot_be_loaded_without_isaac_sim(tmp_path: Path) ->
 def test_a_library_that_the_task_has_no_agent_for(tmp_path: Path, agents: dict[str, Any], said: str) -> None:
     with pytest.raises(MatrixError, match=f"got skrl; Small-Swing-Up has agents for {said}"):
         cases_of(tmp_path, catalog_with(tmp_path, answer(agents=agents)), library="skrl")
-
-
-def test_the_worker_that_is_asked_is_the_one_that_will_run() -> None:
-    options = options_with(matrix="mine.toml")
-    assert worker_stack(options, ("kitless", "ovphysx"), "cuda", CATALOG) == "ovphysx"
-    assert worker_stack(options, ("kitless", "ovphysx"), "cpu", CATALOG) == "kitless"
 
 
 def test_a_python_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,12 +113,6 @@ def test_the_matrix_of_the_page_is_a_whole_one(tmp_path: Path) -> None:
     catalog = catalog_with(tmp_path, answer(task="Isaac-Cartpole"))
     cases = expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
     assert [(case.task, case.topology) for case in cases] == [("Isaac-Cartpole", "1x1"), ("Isaac-Cartpole", "1x2")]
-
-
-def test_the_entry_point_of_the_page_is_that_of_the_extension() -> None:
-    (group,) = tomllib.loads(BLOCKS[1])["project"]["entry-points"]
-    own = tomllib.loads((EXTENSION / "pyproject.toml").read_text(encoding="utf-8"))
-    assert own["project"]["entry-points"].keys() == {group}
 
 
 def test_the_commands_of_the_page_are_understood() -> None:
@@ -175,13 +147,6 @@ def test_a_cost_is_unknown_until_a_round_has_completed(tmp_path: Path) -> None:
     end_a_round(tmp_path, cases[1], 0, wall_time_s=100.0)
     estimates = [item.estimated_wall_s for item in planned(cases, catalog_with(tmp_path, answer()))]
     assert estimates == [pytest.approx(61.5), pytest.approx(100.0)]
-
-
-def test_rounds_of_other_tasks_and_controls_say_nothing(tmp_path: Path, make_case: CaseMaker) -> None:
-    end_a_round(tmp_path, make_case(), 0)
-    end_a_round(tmp_path, make_case(task="Small-Swing-Up", workload="environment_step", case_id="a/b"), 0)
-    assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
-    assert len(list(measured_costs(tmp_path, "Isaac-Cartpole-Direct"))) == 1
 
 
 def test_a_damaged_round_is_named(tmp_path: Path, make_case: CaseMaker) -> None:
@@ -227,24 +192,10 @@ def test_an_answer_is_kept_in_the_worker(tmp_path: Path) -> None:
     assert times_asked(tmp_path) == 2
 
 
-def test_of_a_python_of_the_users_nothing_is_kept(tmp_path: Path) -> None:
-    for _ in range(2):
-        ask_for(tmp_path, [SWING], "Small-Swing-Up", keep=False)
-    assert times_asked(tmp_path) == 2
-
-
 def test_an_unknown_id_is_asked_for_again(tmp_path: Path) -> None:
     """A package that is installed meanwhile may register the id."""
     for _ in range(2):
         ask_for(tmp_path, [{"task": "Small-Swing-Up", "registered": ["A"]}], "Small-Swing-Up")
-    assert times_asked(tmp_path) == 2
-
-
-def test_a_damaged_answer_is_asked_for_again(tmp_path: Path) -> None:
-    ask_for(tmp_path, [SWING], "Small-Swing-Up")
-    (kept,) = (tmp_path / "worker" / "tasks").iterdir()
-    kept.write_text('{"task": ', encoding="utf-8")
-    assert ask_for(tmp_path, [SWING], "Small-Swing-Up") == (answer(),)
     assert times_asked(tmp_path) == 2
 
 
@@ -257,10 +208,3 @@ def test_a_worker_that_fails_is_quoted(tmp_path: Path) -> None:
 def test_an_answer_of_another_form_is_named(tmp_path: Path) -> None:
     with pytest.raises(WorkerEnvironmentError, match=r"answers.0.cameras.*got 'perhaps'"):
         ask_for(tmp_path, [{**SWING, "cameras": "perhaps"}], "Small-Swing-Up")
-
-
-def test_the_real_program_says_nothing_else(tmp_path: Path) -> None:
-    """The program cannot register anything without Isaac Lab."""
-    assert tmp_path.is_dir()
-    with pytest.raises(WorkerEnvironmentError, match=r"No module named 'gymnasium'"):
-        ask(["Small-Swing-Up"], python=Path(sys.executable), project_root=ROOT, catalog=CATALOG, keep=False)

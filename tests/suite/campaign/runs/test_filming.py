@@ -10,15 +10,12 @@ import pytest
 
 from suite.__main__ import main
 from suite.campaign.folder import Folder
-from suite.campaign.runs import filming
-from suite.campaign.runs.filming import film_cases, filmed_launch, require_camera, why_not
+from suite.campaign.runs.filming import film_cases, require_camera, why_not
 from suite.errors import UsageError
 from suite.install.worker import Worker
-from suite.matrix.plan import render_launch
 from suite.records.store import load_results
 from suite.records.videos import LIST, intact_videos, poster_path, read_videos, video_path
 from suite.schema.record import Launch
-from tasks.film import filming as in_the_worker
 from tests.conftest import CaseMaker
 from tests.fixtures.results.films import FILM, facts_of_film, store_film
 from tests.fixtures.runs.asked_options import changed, options_with
@@ -64,23 +61,6 @@ def test_a_launcher_that_was_never_tried_is_refused_before_anything_runs() -> No
 def test_what_cannot_be_filmed(make_case: CaseMaker, changes: dict[str, Any], why: str) -> None:
     assert why_not(make_case()) is None
     assert why in (why_not(make_case(**changes)) or "")
-
-
-def test_a_known_task_has_the_view_of_its_picture(make_case: CaseMaker, tmp_path: Path) -> None:
-    def asked(task: str) -> Any:
-        plain = render_launch(
-            make_case(task=task), round_index=0, worker_python=Path("python"), project_root=tmp_path, run_dir=tmp_path,
-            asset_root=tmp_path, cache_dir=tmp_path, cpus=2,
-        )  # fmt: skip
-        launch = filmed_launch(plain)
-        assert (launch.argv, launch.case.hang_timeout_s) == (plain.argv, plain.case.timeout_s)
-        assert in_the_worker.FILM_VARIABLE not in plain.env
-        return json.loads(launch.env[in_the_worker.FILM_VARIABLE])
-
-    assert asked("Isaac-Cartpole-Direct")["eye"] == [4.2, 0.9, 2.7]
-    assert asked("My-Own-Task") == {}
-    for name in ("FILM_VARIABLE", "VIDEO_FILE", "POSTER_FILE", "FACTS_FILE"):
-        assert getattr(filming, name) == getattr(in_the_worker, name)
 
 
 def test_a_video_is_stored_with_its_hashes_and_kept(tmp_path: Path) -> None:

@@ -83,19 +83,6 @@ def in_turns(path: Path, case_id: str) -> list[tuple[float, float, str]]:
     ]
 
 
-def test_without_turns_every_round_runs_alone(environment: Environment, tmp_path: Path) -> None:
-    found = run(environment, tmp_path, turns=False)
-    assert {record.turns for record in found.values()} == {None}
-    assert "turn" not in found[A].ranks[0].samples
-
-
-def test_a_record_names_the_image_that_labscale_was_told(environment: Environment, tmp_path: Path) -> None:
-    campaign = campaign_of(TurningHost(), environment, cases=CASES[:1])
-    assert campaign.runtime is not None
-    run_all(replace(campaign, runtime=replace(campaign.runtime, image_digest="sha256:ab")), tmp_path)
-    assert [record.image_digest for record in records(tmp_path)] == ["sha256:ab"]
-
-
 @pytest.mark.parametrize(
     ("fault", "outcome"),
     [("killed", "crashed"), ("hung", "hung"), ("crash at start", "crashed"), ("ends early", "invalid")],
@@ -106,14 +93,6 @@ def test_a_fault_ends_its_own_case_only(environment: Environment, tmp_path: Path
     assert found[B].reason is not None
     assert {found[A].outcome, found[C].outcome} == {"completed"}
     assert {len(found[name].ranks[0].samples["iteration_time_s"]) for name in (A, C)} == {ITERATIONS}
-
-
-def test_a_round_that_failed_is_shown_before_its_block_has_ended(environment: Environment, tmp_path: Path) -> None:
-    campaign = campaign_of(TurningHost(faults={(B, 0): "killed"}), environment)
-    run_all(campaign, tmp_path)
-    lines = said(campaign).splitlines()
-    first = next(number for number, line in enumerate(lines) if line.startswith(f"{B} round 0: crashed"))
-    assert first < next(number for number, line in enumerate(lines) if f"{A} round 0: completed" in line)
 
 
 def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(environment: Environment, tmp_path: Path) -> None:

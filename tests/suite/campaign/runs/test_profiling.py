@@ -11,17 +11,13 @@ import pytest
 
 from suite.__main__ import main
 from suite.campaign.folder import Folder
-from suite.campaign.runs import profiling
-from suite.campaign.runs.profiling import find_nsys, profile_cases, profiled_launch, ranks_of
+from suite.campaign.runs.profiling import find_nsys, profile_cases
 from suite.errors import UsageError
 from suite.install.worker import Worker
-from suite.matrix.plan import render_launch
 from suite.records.store import load_results, read_record
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.round_flags import flags
 from suite.statistics.stopping_rule import completed_times_s
-from tasks.rank.profiling import NSYS_VARIABLE, RANKS_VARIABLE, nsys_command
-from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.results.generated_results import make_record
 from tests.fixtures.runs.asked_options import changed, options_with
@@ -85,32 +81,6 @@ def test_the_nsys_of_this_machine_is_not_in_a_container(fake_nsys: Path) -> None
         find_nsys(options_with(matrix="smoke", profile=(0,), launcher="container"))
 
 
-def test_ranks_that_a_case_does_not_have_are_not_profiled(make_case: CaseMaker) -> None:
-    assert ranks_of(make_case(nproc_per_node=4), (3, 0, 0, 7)) == (0, 3)
-    assert ranks_of(make_case(nproc_per_node=1), (3,)) == ()
-
-
-def test_the_launch_tells_the_ranks_and_waits_for_the_report(make_case: CaseMaker, tmp_path: Path) -> None:
-    plain = render_launch(
-        make_case(), round_index=0, worker_python=Path("python"), project_root=tmp_path, run_dir=tmp_path,
-        asset_root=tmp_path, cache_dir=tmp_path, cpus=2,
-    )  # fmt: skip
-    launch = profiled_launch(plain, ranks=(1, 0), nsys="/opt/nsys")
-    assert launch.argv == plain.argv
-    assert (launch.env[RANKS_VARIABLE], launch.env[NSYS_VARIABLE]) == ("0,1", "/opt/nsys")
-    assert (profiling.RANKS_VARIABLE, profiling.NSYS_VARIABLE) == (RANKS_VARIABLE, NSYS_VARIABLE)
-    assert launch.case.hang_timeout_s == plain.case.timeout_s
-    assert not any(RANKS_VARIABLE in name for name in plain.env)
-
-
-def test_the_command_traces_cuda_and_ranges(tmp_path: Path) -> None:
-    command = nsys_command("/opt/nsys", 3, tmp_path, ["python", "-m", "tasks.worker"])
-    assert command[:3] == ["/opt/nsys", "profile", "--trace=cuda,nvtx"]
-    assert f"--output={tmp_path / 'profile-rank-3'}" in command
-    assert command[-3:] == ["python", "-m", "tasks.worker"]
-    assert profiling.report_path(tmp_path, 3) == tmp_path / "profile-rank-3.nsys-rep"
-
-
 def test_no_statistic_counts_a_profiled_round() -> None:
     case = generated_case()
     plain, slow = make_record(case, index=0), make_record(case, index=1, iteration_time_s=9.0)
@@ -135,14 +105,6 @@ def test_other_ranks_are_profiled_anew(tmp_path: Path) -> None:
         assert len(host.ran) == runs  # the case of one rank has its own once and for all
     kept = sorted(path.parent.name for path in (tmp_path / "profiles").rglob("record.json"))
     assert [name.rpartition(".")[2] for name in kept if ".earlier" in name] == ["earlier-1", "earlier-2"]
-
-
-def test_a_profiled_round_that_failed_is_tried_again_when_that_is_asked_for(tmp_path: Path) -> None:
-    host = SimulatedHost(fails=lambda _: True)
-    assert [record.outcome for record in profiled(tmp_path, host, (0,))] == ["crashed", "crashed"]
-    host.fails = lambda _: False
-    assert [record.outcome for record in profiled(tmp_path, host, (0,))] == ["crashed", "crashed"]
-    assert [record.outcome for record in profiled(tmp_path, host, (0,), retry_failed=True)] == ["completed"] * 2
 
 
 @pytest.mark.worker

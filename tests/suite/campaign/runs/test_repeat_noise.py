@@ -1,8 +1,6 @@
 """Twins: which cases get one, where their results go, and the noise budget."""
 
 import io
-import json
-import math
 import random
 import statistics
 from dataclasses import replace
@@ -20,15 +18,13 @@ from suite.matrix.resources import Resources
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import (
     TwinPair,
-    apart,
     is_twin,
     is_within,
     noise_budget,
     twin_pairs,
     with_twins,
-    write_noise,
 )
-from tests.fixtures.results.generated_results import GPU_HOST, failed_result, make_case, make_result
+from tests.fixtures.results.generated_results import GPU_HOST, make_case, make_result
 from tests.fixtures.runs.asked_options import options_with
 
 
@@ -108,23 +104,6 @@ def test_noise_is_not_the_luck_of_one_draw() -> None:
     assert replace(pair, times_s=twin_s, twin_times_s=times_s).noise == pytest.approx(pair.noise)
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 3, 8])
-def test_noise_is_no_less_than_what_ran(rounds: int) -> None:
-    fast, slow = ([level + 0.001 * index for index in range(rounds)] for level in (1.0, 1.5))
-    pair = TwinPair(case_id="a", times_s=tuple(fast), twin_times_s=tuple(slow))
-    assert pair.noise == pytest.approx(statistics.median(slow) / statistics.median(fast) - 1)
-
-
-def test_noise_holds_a_further_difference_as_often_as_it_says() -> None:
-    generator = random.Random(1)  # noqa: S311
-    rounds = [math.exp(generator.gauss(0, 0.1)) for _ in range(12)]
-    pair = TwinPair(case_id="a", times_s=tuple(rounds[:6]), twin_times_s=tuple(rounds[6:]))
-    dealt = [generator.sample(rounds, 12) for _ in range(2000)]
-    noise = pair.noise
-    within = [apart(statistics.median(way[:6]) / statistics.median(way[6:]) - 1) <= noise for way in dealt]
-    assert 0.94 <= statistics.mean(within) < 1
-
-
 @pytest.mark.parametrize(("rounds", "one_of"), [(2, 4), (3, 4), (4, 7), (5, 7)])
 def test_how_often_no_difference_lies_beyond_the_noise_is_what_pages_say(rounds: int, one_of: int) -> None:
     assert "in one of four cases with two or three rounds each, and in one of seven with four or five" in NOISE_RULE
@@ -138,22 +117,3 @@ def test_how_often_no_difference_lies_beyond_the_noise_is_what_pages_say(rounds:
         return not is_within(statistics.median(times_s()) / pair.median_s - 1, pair.noise)
 
     assert sum(is_beyond() for _ in range(1000)) / 1000 == pytest.approx(1 / one_of, abs=0.03)
-
-
-def test_without_a_completed_pair_there_is_no_budget() -> None:
-    result = make_result(make_case(), 1.0)
-    _, twin = with_twins([result.case])
-    assert twin_pairs([result]) == ()
-    assert twin_pairs([result, failed_result(twin, outcome="crashed", reason="x")]) == ()
-    assert noise_budget(()) is None
-
-
-def test_the_file_says_budget_and_pairs(tmp_path: Path) -> None:
-    result = make_result(make_case(), 1.0)
-    write_noise(twin_pairs([result, twin_of(result, 1.1)]), tmp_path / "noise.json")
-    stored = json.loads((tmp_path / "noise.json").read_text())
-    assert stored["noise_budget"] == pytest.approx(0.1)
-    assert stored["pairs"][0]["configuration_id"] == result.case.case_id
-    assert stored["pairs"][0]["difference"] == pytest.approx(0.1)
-    assert stored["pairs"][0]["noise"] == pytest.approx(0.1)
-    assert [stored["pairs"][0][name] for name in ("times_s", "twin_times_s")] == [[1.0], [1.1]]

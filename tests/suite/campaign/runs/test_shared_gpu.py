@@ -1,18 +1,17 @@
 """Real trainings that share a device, on the CPU: they run at the same time, and none knows of the others."""
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from reports.topics.determinism.model import Repeats, repeats
 from reports.verification.samples.case_file import read_case
 from suite.__main__ import main
 from suite.install.worker import Worker
 from suite.records.rank_file import rank_path, read_rank_file
 from suite.records.store import load_results
-from suite.schema.record import CaseResult, RankRecord, RunRecord
+from suite.schema.record import RunRecord
 from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import NUM_CPUS, cartpole, matrix_of
 
@@ -65,17 +64,6 @@ def test_two_trainings_run_at_the_same_time_and_each_learns_what_it_learns_alone
     assert record.case.frames_per_iteration == 2 * alone.case.frames_per_iteration
     for path in sorted((shared.out / "cases").rglob("*.json")):
         assert read_case(path, str(path.relative_to(shared.out)))[1] == []
-
-
-def test_two_runs_of_one_seed_are_equal_and_one_of_another_seed_is_not(shared: Shared) -> None:
-    def beside(rank: RankRecord) -> Repeats | None:
-        again = replace(shared.alone, round=1, ranks=(replace(rank, rank=0),))
-        return repeats(CaseResult(case=shared.alone.case, rounds=(shared.alone, again)))
-
-    of_the_seed, of_another = map(beside, shared.together.ranks)
-    assert of_the_seed == Repeats(runs=2, outcomes=1, differ_from=None)
-    assert of_another is not None
-    assert (of_another.outcomes, of_another.are_equal) == (2, False)
 
 
 def spans_of(run_dir: Path, training: int) -> list[tuple[float, float]]:

@@ -14,9 +14,6 @@ from suite.campaign.runs import warm_up, warm_up_runs
 from suite.campaign.runs.warm_up import warm_ups
 from suite.campaign.state import Campaign
 from suite.install import damaged_kernels
-from suite.matrix.cases import expand
-from suite.matrix.catalog import load_catalog
-from suite.matrix.file import load_matrix
 from suite.records import store
 from suite.schema.record import Case, Launch, PlannedCase
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
@@ -25,26 +22,9 @@ from tests.fixtures.runs.simulated_campaign import campaign_of, records, run_all
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 pytestmark = pytest.mark.usefixtures("plain_case_files")
-CATALOG = load_catalog()
 ANT = [make_case("ant-weak", world_size=ranks, scaling="weak", num_envs_global=32 * ranks) for ranks in (1, 2)]
 HAND = [make_case("shadow-horizontal", world_size=2, scaling="weak", num_envs_global=4)]
 STRONG = [make_case("ant-strong", world_size=ranks, num_envs_global=64) for ranks in (1, 2)]
-
-
-def test_smoke_needs_one_warm_up_a_task_and_size_of_one_rank_and_two_iterations() -> None:
-    cases = expand(load_matrix("smoke", CATALOG), CATALOG, device="cpu", assets="offline")
-    found = warm_ups(cases)
-    assert {case.task for case in found} == set(CATALOG.tasks)
-    sizes = {(case.task, case.num_envs) for case in cases}
-    assert sorted((case.task, case.num_envs) for case in found) == sorted(sizes)
-    assert {(case.world_size, case.iterations, case.num_envs_global - case.num_envs) for case in found} == {(1, 2, 0)}
-    assert len({case.case_id for case in found}) == len(found)
-
-
-def test_the_size_of_a_rank_is_that_of_the_case() -> None:
-    (found,) = warm_ups(HAND)
-    assert (found.num_envs, found.minibatch_size) == (HAND[0].num_envs, HAND[0].minibatch_size)
-    assert found.case_id == "shadow-horizontal/rsl_rl-kitless-cpu-n2-1x1-warm-up"
 
 
 def test_sizes_of_a_rank_have_one_each_and_libraries_share_it() -> None:
@@ -65,14 +45,6 @@ def test_other_versions_compile_kernels_of_their_own() -> None:
     said = [warm_up.in_words(one) for one in found]
     assert said == [said[0], f"{said[0]}, newton==1", f"{said[0]}, newton==2"]
     assert [warm_up.is_of(one, others[0]) for one in found] == [False, True, False]
-
-
-def test_a_case_that_starts_cold_has_no_warm_up_and_does_not_fail_with_one() -> None:
-    cold = [replace(case, case_id=f"{case.case_id}-cold", kernel_cache="empty") for case in ANT]
-    assert warm_ups(cold) == []
-    (of_warm,) = warm_ups([*cold, *ANT])
-    assert of_warm.kernel_cache == "kept"
-    assert [warm_up.is_of(of_warm, case) for case in (*ANT, *cold)] == [True, True, False, False]
 
 
 def test_on_gpus_what_compiles_its_network_has_its_own_and_serves_the_others() -> None:

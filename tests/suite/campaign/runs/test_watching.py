@@ -14,42 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from suite.campaign.runs import watching
-from suite.campaign.runs.watching import HOST, ITERATIONS, PORT, free_port, watch, watched_launch
+from suite.campaign.runs.watching import HOST, PORT, free_port, watch
 from suite.errors import Interrupted, UsageError
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.matrix.plan import render_launch
-from tasks.film import watching as in_the_worker
-from tests.conftest import CaseMaker
 from tests.fixtures.runs.real_runs import MARK, marked_processes
 from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of
 from tests.fixtures.runs.simulated_host import SimulatedHost
-from tests.fixtures.runs.worker_probes import run_in_worker
-
-SERVED: dict[str, object] = {"port": 8123, "bind_address": HOST, "display_address": HOST, "share": False}
-PROBE = """
-from types import SimpleNamespace as Some
-from tasks.film.watching import serve_if_asked
-for rank in (0, 1):
-    cfg = Some(sim=Some(visualizer_cfgs=None))
-    serve_if_asked(cfg, rank=rank)
-    found = cfg.sim.visualizer_cfgs
-    print(found and [{name: getattr(one, name) for name in ("port", "bind_address", "display_address", "share")}
-        for one in found])
-"""
-
-
-def test_the_launch_goes_on_and_names_the_port(make_case: CaseMaker, tmp_path: Path) -> None:
-    plain = render_launch(
-        make_case(), round_index=0, worker_python=Path("python"), project_root=tmp_path, run_dir=tmp_path,
-        asset_root=tmp_path, cache_dir=tmp_path, cpus=2,
-    )  # fmt: skip
-    launch = watched_launch(plain, port=8123)
-    assert (launch.case.iterations, launch.env[in_the_worker.WATCH_VARIABLE]) == (ITERATIONS, "8123")
-    assert launch.case.hang_timeout_s > 24 * 3600
-    assert (watching.WATCH_VARIABLE, watching.HOST) == (in_the_worker.WATCH_VARIABLE, in_the_worker.HOST)
-    assert HOST == "127.0.0.1"
 
 
 def test_a_port_that_is_taken_is_left_alone() -> None:
@@ -67,12 +38,6 @@ def test_what_cannot_be_watched_is_said_before_anything_is_installed() -> None:
     case = replace(NARROW[0], workload="environment_step")
     with pytest.raises(UsageError, match=rf"{case.case_id}: it is a single-part test(.|\n)*nox -s plan"):
         watch(campaign_of(SimulatedHost(), [case]))
-
-
-@pytest.mark.worker
-def test_isaac_lab_is_told_to_serve_this_machine_alone(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(in_the_worker.WATCH_VARIABLE, "8123")
-    assert run_in_worker(worker, "-c", PROBE).splitlines()[-2:] == [str([SERVED]), "None"]
 
 
 @pytest.fixture

@@ -76,14 +76,6 @@ def test_interrupted_run_has_no_record(rank_files: RankFiles) -> None:
         rank_files.collect(exit_code=-15, ended_by="interrupted")
 
 
-def test_missing_rewards_and_digests_are_no_fault(rank_files: RankFiles) -> None:
-    for rank in (0, 1):
-        rank_files.rank(rank, head(rank) + iterations(3, reward_mean=None) + end(None))
-    record = rank_files.collect()
-    assert record.outcome == "completed"
-    assert record.ranks[0].parameters_sha256 is None
-
-
 def test_vanished_run_directory_is_reported(rank_files: RankFiles) -> None:
     rank_files.run_dir = rank_files.run_dir / "gone"
     with pytest.raises(StoreError, match="gone"):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations, whole
+from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations
 
 GLOO_PEER = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:58085"
 CUDA_OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB."
@@ -14,14 +14,6 @@ WARP_OOM = (
     "Graph launch error: Warp CUDA error 2: out of memory"
     " (in function wp_cuda_graph_launch, /builds/omniverse/warp/warp/native/warp.cu:4544)"
 )
-
-
-def test_hang_after_an_error_tells_the_error(rank_files: RankFiles) -> None:
-    rank_files.rank(0, head(0) + iterations(2))
-    rank_files.rank(1, head(1) + error("the cube fell"))
-    reason = rank_files.collect(exit_code=1, ended_by="hung").reason
-    assert reason
-    assert "rank 1: RuntimeError: the cube fell" in reason
 
 
 def test_a_run_beyond_its_time_keeps_what_it_measured(rank_files: RankFiles) -> None:
@@ -223,12 +215,6 @@ def test_rank_without_events_speaks_through_its_stderr(rank_files: RankFiles) ->
     assert record.reason.count("\n") == 5
 
 
-def test_out_of_memory_in_stderr_is_evidence(rank_files: RankFiles) -> None:
-    rank_files.torchrun_log((0, -6))
-    rank_files.log("none_x/attempt_0/0/stderr.log", f"torch.OutOfMemoryError: {CUDA_OOM}\n")
-    assert rank_files.collect(exit_code=1).outcome == "oom"
-
-
 def test_torchrun_that_fails_alone_speaks_through_its_log(rank_files: RankFiles) -> None:
     rank_files.log("torchrun.log", "python: No module named torch\n")
     record = rank_files.collect(exit_code=1)
@@ -239,15 +225,3 @@ def test_torchrun_that_fails_alone_speaks_through_its_log(rank_files: RankFiles)
     reason = rank_files.collect(exit_code=-9).reason
     assert reason
     assert reason.startswith("torchrun was killed by signal 9 (Killed)")
-
-
-def test_bad_exit_after_whole_files_is_a_crash(rank_files: RankFiles) -> None:
-    rank_files.rank(0, whole(0))
-    rank_files.rank(1, whole(1))
-    assert rank_files.collect(exit_code=1).outcome == "crashed"
-
-
-def test_error_in_a_run_that_exits_well_is_a_crash(rank_files: RankFiles) -> None:
-    rank_files.rank(0, whole(0))
-    rank_files.rank(1, whole(1) + error("at the very end"))
-    assert rank_files.collect().outcome == "crashed"

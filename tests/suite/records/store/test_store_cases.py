@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pytest
 
@@ -117,29 +116,6 @@ def test_a_failing_session_is_reported_with_its_output(
         store.write_case(mixed, tmp_path / "a.json")
     assert "Nothing was stored, and the rounds are kept" in str(caught.value)
     assert not (tmp_path / "a.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("benchmarks", "message"),
-    [
-        ([], r"stored \[\], expected"),
-        ([{"fullname": "suite/replay/bench_case.py::test_case[a]", "stats": {"data": [0.3]}}], r"stored \[0.3\] for"),
-    ],
-)
-def test_a_session_that_stores_other_numbers_is_refused(benchmarks: list[dict[str, Any]], message: str) -> None:
-    draft = session.Draft(
-        case_id="a", series="s", samples_s=[0.1 + 0.2], extra_info={}, machine_info={}, commit_info={}, labscale={}
-    )
-    with pytest.raises(StoreError, match=message):
-        session._check(benchmarks, [draft])
-
-
-def test_an_all_reduce_alone_has_no_frames(make_record: RecordMaker, make_case: CaseMaker, tmp_path: Path) -> None:
-    record = make_record(case=make_case(workload="all_reduce"))
-    document = written(CaseResult(case=record.case, rounds=(record,)), tmp_path / "a.json")
-    extra = document["benchmarks"][0]["extra_info"]
-    assert (extra["frames_per_iteration"], extra["total_fps"]) == (None, None)
-    assert extra["runs"] == [0]
 
 
 def test_rounds_that_do_not_belong_together_are_refused(

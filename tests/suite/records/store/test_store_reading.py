@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from reports.site import build
-from reports.topics.data import export
-from reports.topics.history import command as compare_command
 from suite.errors import StoreError
 from suite.records import store
 from suite.schema.record import CheckResult
@@ -132,18 +129,3 @@ def test_a_campaign_without_a_stored_case_is_told_to_go_on_or_store(tmp_path: Pa
     for folder in (root, root.parent):
         with pytest.raises(StoreError, match=said):
             store.load_results(folder)
-
-
-def test_every_command_says_so_of_a_campaign_without_a_stored_case(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    campaign_without_cases(tmp_path)
-    (tmp_path / "cases").rmdir()
-    folder = str(tmp_path)
-    for main, arguments in (
-        (build.main, [folder]),
-        (export.main, [folder, "--format", "csv"]),
-        (compare_command.main, [folder, folder]),
-    ):
-        assert main(arguments) == StoreError.exit_code
-        assert f"`nox -s store -- {folder}`" in capsys.readouterr().err

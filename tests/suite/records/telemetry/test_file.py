@@ -43,10 +43,6 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert content.corrupt is None
 
 
-def test_no_file_is_no_content(tmp_path: Path) -> None:
-    assert read_telemetry(tmp_path / "telemetry.jsonl") is None
-
-
 @pytest.mark.parametrize("length", [1, 40, len(LINES[2]) - 2])
 def test_a_torn_last_line_is_ignored(length: int, tmp_path: Path) -> None:
     path = tmp_path / "telemetry.jsonl"

@@ -156,8 +156,3 @@ def test_power_of_a_node_that_does_not_see_its_gpus_is_not_taken_for_0(record: R
     assert (seen.missing_nodes, seen.notes) == ((), ("node 1: GPUs: no driver",))
     assert (seen.power_w, seen.energy_j, seen.energy_agrees, seen.frames_per_joule) == (None, None, None, None)
     assert [node.power_w and node.power_w.mean for node in seen.nodes] == [300.0, None]
-
-
-def test_no_node_at_all_is_no_summary(record: RunRecord) -> None:
-    with pytest.raises(ValueError, match="node 0: not there; node 1: gone"):
-        of(record, "not there", "gone")

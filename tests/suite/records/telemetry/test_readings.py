@@ -73,18 +73,6 @@ def test_one_reading_a_second_from_before_the_first_iteration_to_after_the_last(
     assert {len(column) for column in columns.values()} == {32}
 
 
-def test_the_reasons_of_a_slowdown_are_joined(record: RunRecord) -> None:
-    early = replace(record.ranks[0], samples={**record.ranks[0].samples, "start_s": tuple(range(-10, 20))})
-    columns = kept(content(), replace(record, ranks=(early,))).columns
-    assert columns["gpu0.slowdowns"][:2] == ("idle+power_cap", "")
-
-
-def test_without_a_counter_the_readings_are_a_second_apart(record: RunRecord) -> None:
-    columns = kept(content(counter=False), record).columns
-    assert columns["time_s"] == tuple(range(2, 34))
-    assert "gpu0.energy_j" not in columns
-
-
 def test_energy_utilisation_and_memory_can_be_computed_again(record: RunRecord) -> None:
     window, _ = window_of(record, RANK_0)
     summary = summarise(content(), window, frames=None, num_gpus=1)
@@ -114,11 +102,6 @@ def test_readings_lie_on_the_clock_of_rank_0s_node(record: RunRecord) -> None:
     ahead = [replace(one, monotonic_s=one.monotonic_s + 70_000.0) for one in content().samples]
     found = kept_readings(replace(content(), samples=ahead), record, RANK_0, node=1, offset_s=70_000.0)
     assert found == replace(kept(content(), record), node=1)
-
-
-def test_no_samples_and_no_clock_leave_no_readings(record: RunRecord) -> None:
-    assert kept_readings(TelemetryContent(), record, RANK_0) is None
-    assert kept_readings(content(), record, replace(RANK_0, clock=None)) is None
 
 
 def test_columns_of_unequal_length_are_a_fault(record: RunRecord) -> None:

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from suite.external.nvml.values import GpuReading
 from suite.records.rank_file import Clock, RankFile
-from suite.records.store import read_record, write_record
 from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
 from suite.records.telemetry.summary import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
 from suite.schema.record import RunRecord
@@ -119,11 +117,6 @@ def test_the_mean_power_is_the_energy_over_time_though_readings_are_missing() ->
     assert seen.gpus[0].power_w == seen.power_w == Spread(min=100.0, mean=202.6, max=300.0)
 
 
-def test_the_mean_power_is_unknown_with_the_energy() -> None:
-    seen = one_gpu(with_gap(6.1, 8.5))
-    assert (seen.energy_j, seen.power_w, seen.gpus[0].power_w) == (None, None, None)
-
-
 def test_counter_that_starts_anew_is_unknown_and_power_takes_its_place() -> None:
     def reloaded(time_s: float) -> tuple[GpuReading, ...]:
         return (GpuReading(index=0, power_w=300.0, energy_j=300 * (time_s if time_s < 6 else time_s - 6)),)
@@ -132,14 +125,6 @@ def test_counter_that_starts_anew_is_unknown_and_power_takes_its_place() -> None
     assert seen.gpus[0].energy_counter_j is None
     assert seen.gpus[0].energy_disagreement is None
     assert (seen.energy_j, seen.energy_agrees) == (3000.0, None)
-
-
-def test_nothing_given_is_nothing_known() -> None:
-    seen = one_gpu(lambda _: (GpuReading(index=0),))
-    (gpu,) = seen.gpus
-    assert (gpu.energy_counter_j, gpu.energy_integrated_j, gpu.energy_disagreement) == (None, None, None)
-    assert (gpu.power_w, gpu.temperature_c, gpu.throttled_share, gpu.slowdown_shares) == (None, None, None, None)
-    assert (seen.energy_j, seen.energy_agrees, seen.frames_per_joule, seen.power_w) == (None, None, None, None)
 
 
 @pytest.mark.parametrize(("counter_w", "agrees"), [(286.0, True), (314.0, True), (284.0, False), (316.0, False)])
@@ -220,30 +205,6 @@ def test_shares_of_slowdowns() -> None:
     assert gpu.slowdown_shares == {"idle": 10 / 40, "power_cap": 15 / 40, "thermal_software": 10 / 40}
 
 
-def test_a_setting_is_no_throttling() -> None:
-    (gpu,) = one_gpu(lambda _: (GpuReading(index=0, slowdowns=("clocks_setting",)),)).gpus
-    assert (gpu.throttled_share, gpu.slowdown_shares) == (0.0, {"clocks_setting": 1.0})
-
-
-def test_spreads_hold_the_window_alone() -> None:
-    def gpus_at(time_s: float) -> tuple[GpuReading, ...]:
-        inside = 1.03 <= time_s <= 11.03
-        return (
-            GpuReading(index=0, sm_clock_mhz=1980.0 if inside else 345.0, temperature_c=time_s if inside else 99.0),
-        )
-
-    (gpu,) = one_gpu(gpus_at).gpus
-    assert gpu.sm_clock_mhz == Spread(min=1980.0, mean=1980.0, max=1980.0)
-    assert gpu.temperature_c == Spread(min=1.2, mean=6.1, max=11.0)
-
-
-def test_the_sampler_says_what_it_costs() -> None:
-    seen = one_gpu(constant())
-    assert seen.sampler_cpu_share == pytest.approx(0.004)
-    assert (seen.sample_time_mean_s, seen.sample_time_max_s) == (0.001, 0.001)
-    assert (seen.rate_hz, seen.window_s, seen.window_start_unix_s) == (5.0, 10.0, UNIX_S + 1.03)
-
-
 def test_unusable_content_is_refused() -> None:
     with pytest.raises(ValueError, match="none of 66 samples lies in the steady 5 s"):
         summarise(content(), Window(spans=(Span(start_s=100.0, end_s=105.0),)), frames=1, num_gpus=0)
@@ -276,26 +237,6 @@ def test_the_window_is_rank_0s_steady_part(record: RunRecord) -> None:
     assert frames == 9 * record.case.frames_per_iteration
 
 
-def test_an_all_reduce_alone_has_no_frames_for_its_energy(record: RunRecord) -> None:
-    alone = replace(record, case=replace(record.case, workload="all_reduce"))
-    _, frames = window_of(alone, RankFile(rank=0, clock=Clock(event="clock", zero_monotonic_s=1000.0)))
-    seen = summarise(content(constant()), WINDOW, frames=frames, num_gpus=1)
-    assert (frames, seen.energy_j, seen.frames_per_joule) == (None, 3000.0, None)
-
-
 def test_no_window_without_the_ranks_clock(record: RunRecord) -> None:
     with pytest.raises(ValueError, match="clock"):
         window_of(record, RankFile(rank=0))
-
-
-def test_no_window_without_iterations_that_begin(record: RunRecord) -> None:
-    rank_0 = RankFile(rank=0, clock=Clock(event="clock", zero_monotonic_s=1000.0))
-    ranks = tuple(replace(rank, samples={**rank.samples, "start_s": (None,) * 10}) for rank in record.ranks)
-    with pytest.raises(ValueError, match="began"):
-        window_of(replace(record, ranks=ranks), rank_0)
-
-
-def test_a_summary_is_stored_with_its_round(record: RunRecord, tmp_path: Path) -> None:
-    seen = one_gpu(constant(counter_w=200.0))
-    write_record(replace(record, telemetry=seen), tmp_path / "record.json")
-    assert read_record(tmp_path / "record.json").telemetry == seen
