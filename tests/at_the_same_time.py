@@ -35,7 +35,6 @@ SHARED: Final = {
     ),
     "interrupted_campaign": (
         "suite/campaign/test_interrupted_campaign",
-        "suite/campaign/test_interrupted_repeats",
         "suite/commands/test_store",
     ),
     "hand": ("tasks/assets/test_assets", "tasks/rank/test_cuda_graph", "tasks/rank/test_validity"),

@@ -1,17 +1,19 @@
-"""Documents name what is there: paths that exist, every folder, a current picture of imports."""
+"""Documents name what is there: paths that exist, every folder, the order of packages, every exit code."""
 
+import inspect
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.architecture import imports_picture
-from tests.architecture.test_layering import ROOT
+from suite import errors
+from tests.architecture.test_layering import FLOORS, ROOT
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 TOPS = "book|containers|reports|suite|tasks|tests"
+EXIT_CODE = re.compile(r"^\| (\d+) \| (.+) \|$", flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -35,16 +37,15 @@ def test_every_package_has_a_line_in_the_table() -> None:
     assert folders() - set(re.findall(r"^\| `((?:suite|tasks)/\w+)/` \|", ARCHITECTURE, re.MULTILINE)) == set()
 
 
-def test_every_package_has_a_box() -> None:
-    drawn = {name.replace(".", "/") for name in imports_picture.ORDER}
-    assert {name for name in folders() if (ROOT / name / "__init__.py").is_file()} - drawn == set()
+def test_the_order_of_packages_is_that_which_is_checked() -> None:
+    listed = ARCHITECTURE.partition("in this list: ")[2].partition("\n\n")[0]
+    assert tuple(re.findall(r"`(\w+)`", listed)) == FLOORS
 
 
-def test_the_picture_of_imports_is_current() -> None:
-    """If not: ``python -m tests.architecture.imports_picture``."""
-    assert imports_picture.PATH.read_text(encoding="utf-8") == imports_picture.drawn()
-
-
-def test_an_arrow_that_a_longer_way_implies_is_left_out() -> None:
-    one, two, three = "suite.matrix", "suite.records", "suite.campaign"
-    assert imports_picture.without_implied({(three, two), (two, one), (three, one)}) == {(three, two), (two, one)}
+def test_the_page_of_commands_alone_has_every_exit_code_and_its_meaning() -> None:
+    kinds = [kind for kind in errors.LabscaleError.__subclasses__() if kind.__module__ == errors.__name__]
+    page = ROOT / "book" / "run" / "commands.md"
+    said = {int(code): meaning for code, meaning in EXIT_CODE.findall(page.read_text(encoding="utf-8"))}
+    assert said == {kind.exit_code: (inspect.getdoc(kind) or "").splitlines()[0] for kind in kinds}
+    others = {*ROOT.glob("*.md"), *(ROOT / "book").rglob("*.md")} - {page}
+    assert [path.name for path in others if EXIT_CODE.search(path.read_text(encoding="utf-8"))] == []

@@ -200,13 +200,6 @@ def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
     assert launcher_names_compared('if options.launcher in ("slurm", "x"): ...') == {"slurm"}
 
 
-def test_the_rule_sees_a_forbidden_import(tmp_path: Path) -> None:
-    path = tmp_path / "plan.py"
-    path.write_text("from torch import cuda\nimport suite.schema.record\n")
-    assert imported_modules(path) == {"torch.cuda", "suite.schema.record"}
-    assert forbidden_imports("suite/matrix/plan.py", imported_modules(path)) == {"torch.cuda"}
-
-
 def test_files_of_campaigns_and_results_are_read_by_the_two_readers_of_regular_files() -> None:
     """``suite.files.input_file`` and ``reports.verification.regular_file``: any other read may hang at a pipe."""
     raw = re.compile(r"\.read_(?:bytes|text)\(|\.open\(\"r")

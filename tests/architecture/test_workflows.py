@@ -7,7 +7,7 @@ import sysconfig
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from check_jsonschema import main as check_jsonschema
@@ -18,7 +18,6 @@ from reports.topics.history.command import parser as compare_parser
 from reports.verification.hashes import SUMS, read_hashes
 from suite import __version__
 from suite.__main__ import parse
-from suite.schema.record import Stack
 from tests.architecture.workflow_rules import faults, nox_commands, triggers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,17 +120,6 @@ def test_comments_follow_the_comparison() -> None:
         for steps in (made["jobs"]["compare"]["steps"], posted["jobs"]["comment"]["steps"])
     )
     assert uploaded == downloaded
-
-
-def test_bench_runs_by_hand_and_by_schedule() -> None:
-    workflow = load(BENCH)
-    assert triggers(workflow) == {"workflow_dispatch", "schedule"}
-    assert workflow["on"]["schedule"][0]["cron"]
-    inputs = workflow["on"]["workflow_dispatch"]["inputs"]
-    assert set(inputs) == {"matrix", "stack", "ref"}
-    assert set(inputs["stack"]["options"]) == set(get_args(Stack))
-    assert set(inputs["matrix"]["options"]) <= {path.stem for path in (ROOT / "tasks" / "matrices").glob("*.toml")}
-    assert [command[0] for command in nox_commands(workflow)] == ["env_check", "bench", "verify"]
 
 
 def test_bench_uploads_what_the_hashes_of_any_set_list() -> None:

@@ -204,21 +204,6 @@ def dies_after(renames: int) -> Callable[[Path, str], object]:
     return until_then
 
 
-@pytest.mark.parametrize("failed", [1, 3, 4])
-def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(
-    tmp_path: Path, environment: Environment, failed: int
-) -> None:
-    """Five rounds of one case, three by the rule of all, which is that of the command that tries again."""
-    few, whole = campaign_of(environment, Rule(rounds=5), (LOUD,)), campaign_of(environment, FIXED, retry_failed=True)
-    run(few, tmp_path, failing={(LOUD.case_id, failed): "crashed"})
-    set_failures_aside(whole, Folder(root=tmp_path))
-    again = [failed] if failed < 4 else []  # after the last that is left, the rule asks for no other
-    assert [index for case_id, index in run(whole, tmp_path) if case_id == LOUD.case_id] == again
-    kept = stored(whole, tmp_path)[LOUD.case_id].rounds
-    assert [record.round for record in kept] == [*range(4), *([4] if again else [])]
-    assert all(record.outcome == "completed" for record in kept)
-
-
 def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: Path, environment: Environment) -> None:
     run(campaign_of(environment, FIXED), tmp_path)
     folder = Folder(root=tmp_path)

@@ -108,17 +108,6 @@ def test_each_library_is_told_in_its_own_words(
     assert case.overrides == tokens
 
 
-def test_torchrl_is_told_likewise_of_a_task_that_it_has(tmp_path: Path, catalog: Catalog) -> None:
-    sizes = ("iterations = 5", "iterations = 5\nnum_steps_per_env = 8\nminibatch_size = 2048")
-    library, task = ('"rl_games"', '"torchrl"'), ("Isaac-Ant-v0", "Isaac-Cartpole-Direct")
-    path = edited(tmp_path, library, task, ('"1x1", "1x2", "2x4"', '"1x1"'), sizes)
-    assert cases_of(path, catalog)[0].overrides == ("agent.num_steps_per_env=8", "agent.num_mini_batches=16")
-    with pytest.raises(
-        MatrixError, match=r"got torchrl; Isaac-Ant has agents for rl_games, rsl_rl, skrl, skrl_jax, sb3\."
-    ):
-        load_matrix(edited(tmp_path, library), catalog)
-
-
 def test_the_critic_of_the_hand_follows_the_minibatch(tmp_path: Path, catalog: Catalog) -> None:
     hand = ("Isaac-Ant-v0", "Isaac-Reorient-Cube-Shadow-Camera-Direct")
     path = edited(tmp_path, hand, ("iterations = 5", "iterations = 5\nminibatch_size = 16384"))
@@ -126,19 +115,6 @@ def test_the_critic_of_the_hand_follows_the_minibatch(tmp_path: Path, catalog: C
         "agent.params.config.minibatch_size=16384",
         "agent.params.config.central_value_config.minibatch_size=16384",
     )
-
-
-def test_a_chosen_stack_replaces_those_of_the_series(tmp_path: Path, catalog: Catalog) -> None:
-    path = edited(tmp_path, ("iterations = 5", 'iterations = 5\nstacks = ["kitless", "ovphysx"]'))
-    matrix = load_matrix(path, catalog)
-    assert len(expand(matrix, catalog, device="cuda", assets="offline")) == 6
-    cases = expand(matrix, catalog, device="cuda", stack="ovphysx", assets="offline")
-    assert [case.case_id for case in cases] == [
-        "one/rl_games-ovphysx-n4096-1x1",
-        "one/rl_games-ovphysx-n4096-1x2",
-        "one/rl_games-ovphysx-n4096-2x4",
-    ]
-    assert {case.presets for case in cases} == {("presets=ovphysx",)}
 
 
 def test_each_version_follows_the_case_that_it_is_compared_with(tmp_path: Path, catalog: Catalog) -> None:

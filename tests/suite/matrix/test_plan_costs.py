@@ -100,17 +100,3 @@ def test_optimiser_steps_cost_by_their_number_and_the_rest_by_environments_and_s
     unknown = FEW.model_copy(update={"optimiser_steps": None, "optimiser_step_s": None})
     assert unknown.wall_s(num_envs=2000, num_steps_per_env=10, iterations=1, optimiser_steps=99) == pytest.approx(26.0)
     assert unknown.wall_s(num_envs=10, num_steps_per_env=20, iterations=2, optimiser_steps=99) == pytest.approx(32.0)
-
-
-def test_the_nearest_measurement_has_no_more_environments_if_there_is_one() -> None:
-    task = load_catalog().resolve("Isaac-Cartpole-Direct")
-    many = FEW.model_copy(update={"num_envs": 8000})
-    other = FEW.model_copy(update={"rl_library": "rsl_rl", "num_envs": 1})
-    task = task.model_copy(update={"costs": (other, many, FEW)})
-
-    def found(num_envs: int) -> CostEntry | None:
-        return task.cost(rl_library="rl_games", device="cuda", stack="kitless", num_envs=num_envs)
-
-    assert [found(n) for n in (10, 1000, 7999, 8000, 9000)] == [FEW, FEW, FEW, many, many]
-    assert task.cost(rl_library="skrl", device="cuda", stack="kitless", num_envs=5) == other
-    assert task.cost(rl_library="rl_games", device="cpu", stack="kitless", num_envs=5) is None

@@ -137,13 +137,6 @@ def test_the_shell_command_is_one_line_that_quotes() -> None:
     assert shell_command(launch_of(replace(ANT, device="cpu"))) + "\n" == expected
 
 
-def test_a_launch_of_several_nodes_is_for_each_of_them() -> None:
-    argv = launch_of(replace(ANT, nnodes=2)).argv
-    assert argv[1:4] == ("-m", "suite.launch.nodes.node", f"{argv[-1]}/logs")
-    assert argv[4:6] == ("--nnodes=2", "--nproc-per-node=2")
-    assert not [part for part in argv if part.startswith(("--rdzv", "--log-dir"))], "these differ from node to node"
-
-
 def test_a_launch_needs_an_asset_root_for_offline_assets() -> None:
     with pytest.raises(UsageError, match="offline assets, but no asset root"):
         launch_of(ANT, asset_root=None)

@@ -17,7 +17,7 @@ from suite.records import store
 from suite.records.validation import fault_of, stored_case
 from suite.schema.record import CaseResult, RunRecord
 from tests.fixtures.results.generated_results import make_case, make_record, make_result, write_results
-from tests.fixtures.results.rank_events import RankFiles, end, head, iterations, whole
+from tests.fixtures.results.rank_events import RankFiles, whole
 
 SOUND = make_record(make_case(world_size=2))
 
@@ -43,36 +43,24 @@ UNSOUND = [
     (with_case(minibatch_size=0), "its minibatch_size is 0, allowed is 1 or more"),
     (with_case(iterations=1), "configuration.iterations: Input should be greater than or equal to 2"),
     (with_case(case_id="../../elsewhere"), "configuration.configuration_id: String should match"),
-    (with_case(case_id=""), "configuration.configuration_id: String should match"),
-    (with_case(series="a/b"), "configuration.series: String should match"),
-    (with_case(seed=10**30), "configuration.seed: Input should be less than or equal to 1000000000000000000"),
-    (replace(SOUND, round=-1), "run: Input should be greater than or equal to 0 (got -1)"),
     (
         replace(SOUND, started_utc="2026-13-21T10:00:00Z"),
         "its started_utc is '2026-13-21T10:00:00Z', allowed is a date",
     ),
-    (replace(SOUND, started_utc="2026-11-21T10:00:00"), "allowed is a date and time with its offset"),
     (replace(SOUND, started_utc=None), "its wall_time_s is 60 without a started_utc"),
-    (replace(SOUND, ranks=()), "it has samples of 0 of 2 ranks"),
     (replace(SOUND, ranks=SOUND.ranks[::-1]), "its ranks are [1, 0], allowed is each once, in their order"),
     (with_samples(marked=(0.0,) * 11), "rank 1 has 12 samples of success_rate and 11 of marked"),
-    (cut(SOUND, 1), "its ranks have times of 1 iteration, needed are 2"),
     (
         replace(SOUND, ranks=(SOUND.ranks[0], cut(SOUND, 11).ranks[1])),
         "its ranks have times of 12, 11 iterations, allowed is one number",
     ),
     (with_samples(iteration_time_s=(0.5,) * 11 + (0.0,)), "rank 1, iteration 11: iteration_time_s is 0.0"),
-    (with_samples(iteration_time_s=(0.5,) * 11 + (None,)), "rank 1, iteration 11: iteration_time_s is None"),
     *(
         (with_samples(**{name: (None,) * 11 + (value,)}), f"rank 1, iteration 11: {name} is {value:g} in an iteration")
         for name, value in (
             ("rl_games.update_time_s", -172_800.0),
-            ("rl_games.update_time_s", 172_800.0),
             ("rsl_rl.collection_time_s", 3.0),
-            ("rsl_rl.learning_time_s", -0.1),
             ("rl_games.total_fps", -10.0),
-            ("rl_games.step_fps", 0.01),
-            ("torchrl.total_fps", 0.0),
         )
     ),
     (with_samples(reward_mean=(1e300,) * 12), "ranks.1.samples.reward_mean.0: Input should be less than or equal to 1"),
@@ -154,14 +142,3 @@ def test_what_no_rank_measures_makes_a_round_invalid(rank_files: RankFiles, chan
     path = rank_files.run_dir / "record.json"
     store.write_record(record, path)
     assert store.read_record(path).outcome == "invalid"
-
-
-def test_a_round_that_is_too_short_is_invalid(rank_files: RankFiles) -> None:
-    rank_files.case = replace(rank_files.case, iterations=1)
-    for rank in range(2):
-        rank_files.rank(rank, head(rank) + iterations(1) + end())
-    record = rank_files.collect()
-    assert (record.outcome, record.reason) == (
-        "invalid",
-        "configuration.iterations: Input should be greater than or equal to 2 (got 1)",
-    )

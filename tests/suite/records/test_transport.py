@@ -42,15 +42,11 @@ gpu7:52:60 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("Channel 03/0 : 0[0] -> 1[1] via P2P/CUMEM", "P2P/CUMEM"),
         ("Channel 03/0 : 0[0] -> 1[1] via P2P/MNNVL/read", "P2P/MNNVL/read"),
         ("Channel 03/1 : 0[2a000] -> 1[51000] via P2P/IPC/read", "P2P/IPC/read"),
-        ("Channel 03 : 0[87000] -> 1[8d000] via P2P/direct pointer", "P2P/direct pointer"),
         ("Channel 03/0 : 0[0] -> 1[1] via SHM/direct/direct", "SHM/direct/direct"),
-        ("Channel 03 : 0[2000] -> 1[3000] via direct shared memory", "direct shared memory"),
         ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/IB/3/GDRDMA", "NET/IB/GDRDMA"),
         ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/IB/3(5)/GDRDMA", "NET/IB/GDRDMA"),
-        ("Channel 03/0 : 0[0] -> 1[0] [receive] via NET/IBext_v8/0", "NET/IBext_v8"),
         ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/AWS Libfabric/2/GDRDMA", "NET/AWS Libfabric/GDRDMA"),
         ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/Socket/0 comm 0x55 nRanks 02", "NET/Socket"),
     ],
@@ -116,7 +112,7 @@ def test_one_node_over_nvlink(rank_files: RankFiles) -> None:
     assert found.interconnect == "nvlink"
 
 
-@pytest.mark.parametrize(("path", "word"), [("NVL", "nvlink"), ("PHB", "pcie"), ("SYS", "pcie")])
+@pytest.mark.parametrize(("path", "word"), [("NVL", "nvlink"), ("SYS", "pcie")])
 def test_peer_access_crosses_what_the_graph_says(rank_files: RankFiles, path: str, word: str) -> None:
     found = transport(rank_files, {0: NVLINK_LOG.replace("type NVL", f"type {path}"), 1: ""})
     assert found.within_node == (word,)
@@ -159,12 +155,6 @@ def test_a_log_that_grows_in_steady_iterations_is_flagged(
     found = rank_files.collect().transport
     assert found is not None
     assert found.logged_while_steady is late
-
-
-def test_gloo_names_the_interfaces_it_bound(rank_files: RankFiles) -> None:
-    said: list[dict[str, Any]] = [{"event": "network", "interfaces": ["eth0"]}]
-    found = transport(rank_files, machines="ab", nnodes=2, more=said)
-    assert found == Transport(library="gloo", interfaces=("eth0",), between_nodes=("ethernet",), emulated=False)
 
 
 # ---- the rank's part ----

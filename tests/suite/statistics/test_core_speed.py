@@ -68,14 +68,6 @@ def test_a_case_that_never_had_a_fast_core_is_told_by_the_others_of_its_host() -
     assert found.slower_by is None
 
 
-def test_rounds_without_probes_and_cpu_ranks_say_nothing() -> None:
-    older = make_record(CASE, iteration_time_s=[1.0])
-    on_cpu = replace(a_round(*[SLOW_S] * 12), case=replace(CASE, device="cpu", iterations=24))
-    for record in (older, on_cpu):
-        assert fastest_probes_s([record]) == {}
-        assert core_speed([record], {}) is None
-
-
 def timed(times_s: Sequence[float], *probes_s: Sequence[float | None]) -> RunRecord:
     """A round in which every fourth iteration is marked, with these probes of each rank."""
     case = replace(CASE, nproc_per_node=len(probes_s), num_envs=128 // len(probes_s), iterations=len(times_s))
@@ -116,19 +108,6 @@ def test_the_iteration_in_which_a_core_changes_its_speed_is_left_out() -> None:
     again = full(timed([1.0] * 40, spoilt))
     assert again is not None
     assert again.iterations == again.counted - 2  # 24 and 25
-
-
-def test_results_with_a_probe_after_every_fourth_iteration_use_the_nearest_ones() -> None:
-    def sparse(*probes_s: float) -> list[float | None]:
-        return [probes_s[index // 4] if index % 4 == 2 else None for index in range(4 * len(probes_s))]
-
-    record = timed([1.0] * 40, sparse(*[FAST_S] * 5, SLOW_S, *[FAST_S] * 4))
-    counted = counted_iterations(record)
-    found = full(record)
-    assert found is not None
-    between = [index for index in counted if 3 <= index <= 17 or 27 <= index <= 37]
-    assert found == FullSpeed(counted=len(counted), iterations=len(between), iteration_s=1.0)
-    assert 0 < len(between) < len(counted)
 
 
 def test_every_rank_must_have_had_a_fast_core_by_its_own_fastest_probe() -> None:

@@ -3,6 +3,7 @@
 import itertools
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,33 @@ def test_rounds_without_a_steady_part_are_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "percents", "named"),
+    [
+        ("host_stolen_percent", (0.1, 0.5, None, 3.0), "15.0%"),  # of the 20 % that was wanted
+        ("host_others_percent", (0.7, 49.4, None, 5.1), "49%"),
+    ],
+)
+def test_rounds_whose_machine_was_short_of_cpu_time_are_named(
+    column: str, percents: tuple[float | None, ...], named: str
+) -> None:
+    def seen(percent: float | None) -> TelemetrySummary:
+        stolen = percent is not None and column == "host_stolen_percent"
+        found: Any = Spread(min=0.0, mean=percent or 0.0, max=50.0) if stolen else percent
+        summary = TelemetrySummary(
+            window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50,
+            host_cpu_percent=Spread(min=10.0, mean=20.0, max=50.0),
+        )  # fmt: skip
+        return replace(summary, **{column: found})
+
+    records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
+    watched = [replace(record, telemetry=seen(value)) for record, value in zip(records, percents, strict=True)]
+    (flag,) = flags(watched)
+    assert flag.startswith("rounds 1, 3: ")
+    assert named in flag
+    assert flags(watched[:1]) == flags(watched[2:3]) == flags(records) == ()
+
+
+@pytest.mark.parametrize(
     ("later_s", "rounds", "change"),
     [
         ((0.941, 1.0, 0.949), "rounds 0, 2", "5.1% to 5.9% less"),
@@ -101,38 +129,3 @@ def test_rounds_that_are_not_steady_are_named_with_the_range_of_their_changes(
     (flag,) = flags([changing(index, time_s) for index, time_s in enumerate(later_s)])
     assert flag.startswith(f"{rounds}: ")
     assert change in flag
-
-
-def test_rounds_whose_machine_was_short_of_cpu_time_are_named() -> None:
-    def seen(stolen_percent: float | None) -> TelemetrySummary:
-        stolen = None if stolen_percent is None else Spread(min=0.0, mean=stolen_percent, max=50.0)
-        wanted = Spread(min=10.0, mean=20.0, max=50.0)
-        return TelemetrySummary(
-            window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50,
-            host_cpu_percent=wanted, host_stolen_percent=stolen,
-        )  # fmt: skip
-
-    records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
-    watched = [
-        replace(record, telemetry=seen(value)) for record, value in zip(records, (0.1, 0.5, None, 3.0), strict=True)
-    ]
-    (flag,) = flags(watched)
-    assert flag.startswith("rounds 1, 3: ")
-    assert "15.0%" in flag
-    assert flags(watched[:1]) == flags(watched[2:3]) == flags(records) == ()
-
-
-def test_rounds_beside_other_work_are_named() -> None:
-    def seen(others_percent: float | None) -> TelemetrySummary:
-        return TelemetrySummary(
-            window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50, host_others_percent=others_percent
-        )  # fmt: skip
-
-    records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
-    watched = [
-        replace(record, telemetry=seen(value)) for record, value in zip(records, (0.7, 49.4, None, 5.1), strict=True)
-    ]
-    (flag,) = flags(watched)
-    assert flag.startswith("rounds 1, 3: ")
-    assert "49%" in flag
-    assert flags(watched[:1]) == ()

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tasks.film.schedule import schedule, side_of
+from tasks.film.schedule import schedule
 
 
 def filmed(*, steps: int, step_s: float) -> list[int]:
@@ -27,7 +27,3 @@ def test_a_short_training_is_filmed_from_its_first_step() -> None:
 def test_a_step_that_lasts_longer_than_a_frame_is_one_frame() -> None:
     assert filmed(steps=400, step_s=0.1) == list(range(350, 400))
     assert filmed(steps=3, step_s=20.0) == [2]
-
-
-def test_four_environments_are_shown_or_one() -> None:
-    assert [side_of(num_envs) for num_envs in (1, 3, 4, 4096)] == [1, 1, 2, 2]

@@ -8,10 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from suite.install.worker import Worker
-from suite.matrix.catalog import load_catalog
-from suite.matrix.plan import plan
-from suite.schema.record import Case, Environment, RankRecord, RunRecord
-from tests.conftest import CaseMaker
+from suite.schema.record import Environment, RankRecord, RunRecord
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
 MATRIX = matrix_of(
@@ -44,14 +41,6 @@ def marked(rank: RankRecord, column: str) -> float:
     return value
 
 
-def refusal(case: Case) -> str | None:
-    (planned,) = plan(
-        [case], gpus_available=0, cpus_available=4, device="cpu", available_stacks=["kitless"], rounds=1,
-        catalog=load_catalog(),
-    )  # fmt: skip
-    return planned.infeasible
-
-
 @pytest.mark.worker
 def test_stepping_alone_learns_nothing_and_spends_its_time_in_the_environment(run: Run) -> None:
     record = run("step")
@@ -74,14 +63,3 @@ def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(run
     render_s, iteration_s = marked(rank, "render_time_s"), marked(rank, "iteration_time_s")
     assert 0.5 < render_s / iteration_s <= 1
     assert {check.verdict for check in rank.validity if check.feature == "cameras"} == {"ok"}
-
-
-def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
-    alone = make_case(workload="all_reduce", nproc_per_node=1, num_envs_global=32)
-    assert refusal(alone) == "has no other rank to reduce gradients with; needs 2 ranks or more"
-    assert refusal(make_case(workload="all_reduce")) is None
-
-
-def test_a_task_without_a_camera_has_nothing_to_draw(make_case: CaseMaker) -> None:
-    case = make_case(workload="rendering")
-    assert refusal(case) == "has nothing to draw, because Isaac-Cartpole-Direct has no camera; needs a task with one"

@@ -43,16 +43,6 @@ def test_a_rank_on_a_gpu_writes_and_judges(
     assert settings == {"cuda_graph": graph is not None}
 
 
-@pytest.mark.usefixtures("warp")
-def test_a_driver_that_does_not_answer_fails_no_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
-        raise other_gpus.DriverError("cuInit returns 100")
-
-    monkeypatch.setattr(other_gpus, "read", refuse)
-    found, _ = look(tmp_path, "cuda:0", object())
-    assert found == {"cuda_graph": "ok", "memory_on_other_gpus": "not_checked"}
-
-
 def test_on_a_cpu_there_is_nothing_to_look_at(tmp_path: Path) -> None:
     assert look(tmp_path, "cpu", None) == ({}, {"cuda_graph": None})
     (line,) = rank_path(tmp_path, 0).read_text(encoding="utf-8").splitlines()

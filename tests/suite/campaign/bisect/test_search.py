@@ -18,7 +18,6 @@ from suite.campaign.runs.training import Run
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError, RunsFailed, StoreError, UsageError
 from suite.install import other_versions
-from suite.install.bundled_versions import VARIABLE
 from suite.install.other_versions import install_versions
 from suite.install.worker import Worker
 from suite.launch.native.run import run
@@ -229,14 +228,6 @@ def test_a_package_that_the_worker_lacks_is_refused(
 def test_options_that_a_search_cannot_use_are_refused(options: dict[str, object], fault: str) -> None:
     with pytest.raises(UsageError, match=fault):
         of_bisect(options_with(bisect=Releases(package="newton"), **options))
-
-
-def test_a_bundle_has_no_index_to_ask_for_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
-    with pytest.raises(UsageError, match="--bisect newton==VERSION,VERSION"):
-        of_bisect(options_with(bisect=Releases(package="newton"), worker_python=tmp_path))
-    listed = Releases(package="newton", listed=("1.6.0", "1.6.1"))
-    assert of_bisect(options_with(bisect=listed, worker_python=tmp_path)).search.bisect == listed
 
 
 def test_several_cases_and_those_that_cannot_run_are_refused(tmp_path: Path, environment: Environment) -> None:

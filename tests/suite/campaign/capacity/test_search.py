@@ -179,16 +179,6 @@ def test_options_of_other_campaigns_are_refused(matrix: Path, environment: Envir
         steps.find_capacity(replace(campaign, planned=refused))
 
 
-def test_scripts_alone_are_refused_before_anything_is_submitted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("suite.commands.bench.execute", lambda *_: pytest.fail("a campaign began"))
-    argv = ["bench", "--capacity", "tiny", "--launcher", "slurm", "--render-only", "--out", str(tmp_path / "out")]
-    assert main(argv) == 11
-    assert "--render-only cannot write the scripts of --capacity tiny" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 @pytest.mark.worker
 def test_a_real_search_on_the_cpu(worker: Worker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.display.progress import clock
-from suite.campaign.display.sureness import sureness
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
 from suite.options.command_line import LAUNCHER_VARIABLE
@@ -143,8 +142,3 @@ def test_gpus_on_which_nothing_settled_end_with_marks(tmp_path: Path) -> None:
     lines = ended([ant(1, 0.5, iterations=3)], tmp_path)
     assert marks(lines) == {"Isaac-Ant, rsl_rl": ["1", "?", "?", "✓", "-"]}
     assert "How certain this is" not in lines
-
-
-@pytest.mark.parametrize("extra", [make_result(make_case("cartpole-strong", device="cuda"), 0.5), ant(1, 0.4)])
-def test_several_curves_are_left_to_the_page(extra: CaseResult) -> None:
-    assert sureness([*FOUR, extra]) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign.runs.keeper import MIN_ITERATIONS, Keeper, Seat, iterations_of_turn
+from suite.campaign.runs.keeper import Keeper, Seat
 from suite.errors import CampaignError
 from suite.schema.record import Case
 from suite.schema.turns import FIRST_ITERATIONS, SOCKET
@@ -169,22 +169,6 @@ def test_without_a_keeper_a_rank_that_waits_ends_with_a_reason(seats: list[Seat]
     assert [str(error) for error in rank.errors] == [
         "the process that gives turns has ended; run the same command again"
     ]
-
-
-@pytest.mark.parametrize(
-    ("left", "pace_s", "iterations"),
-    [
-        (100, None, MIN_ITERATIONS),
-        (100, 0.1, 25),
-        (100, 10.0, MIN_ITERATIONS),  # the clock of a turn is shorter than an iteration
-        (28, 0.1, 28),  # what is left would be too short for a turn
-        (30, 0.1, 25),
-        (3, None, 3),
-        (0, 0.1, 1),
-    ],
-)
-def test_iterations_of_a_turn(left: int, pace_s: float | None, iterations: int) -> None:
-    assert iterations_of_turn(left, pace_s, 2.5) == iterations
 
 
 def test_a_folder_with_a_long_name_has_turns_too(tmp_path: Path, seats: list[Seat]) -> None:

@@ -74,18 +74,6 @@ def test_a_pair_keeps_every_iteration_of_upstream(run_dir: Path, make_case: Case
     assert upstream.read_pairs(tmp_path / "pairs.json") == (replace(pair, theirs_iterations_s=None),)
 
 
-def test_all_clocks_are_read_over_the_iterations_that_are_steady_in_ours(make_case: CaseMaker) -> None:
-    """The library reported nothing in the first iteration, so its column must not be shifted against ours."""
-    times_s = (9.0, 7.0, 6.0, *[2.0] * 9)
-    samples = {"iteration_time_s": times_s, "rl_games.total_fps": (None, 2.0, 2.0, *[1024 / 1.9] * 9)}
-    case = make_case(rl_library="rl_games")
-    record = plain_round(case, *(plain_rank(rank, **samples) for rank in range(2)))
-    assert case.frames_per_iteration == 1024
-    ours_s, library_s = upstream.medians_of_rank_0(record)
-    assert ours_s == 2.0
-    assert library_s == pytest.approx(1.9)
-
-
 def test_a_missing_side_is_none_and_a_corrupt_one_an_error(run_dir: Path, make_case: CaseMaker) -> None:
     theirs = run_dir / "upstream" / "upstream.json"
     theirs.write_text("{")

@@ -34,19 +34,6 @@ def test_sizes_of_a_rank_have_one_each_and_libraries_share_it() -> None:
     assert warm_ups([replace(ANT[0], workload="environment_step")]) == []
 
 
-def test_other_versions_compile_kernels_of_their_own() -> None:
-    case = ANT[0]
-    others = [
-        replace(case, case_id=f"{case.case_id}-{number}", with_packages=(f"newton=={number}",)) for number in (1, 2)
-    ]
-    found = warm_ups([case, *others, replace(others[0], rl_library="skrl")])
-    assert [one.with_packages for one in found] == [(), ("newton==1",), ("newton==2",)]
-    assert len({one.case_id for one in found}) == 3
-    said = [warm_up.in_words(one) for one in found]
-    assert said == [said[0], f"{said[0]}, newton==1", f"{said[0]}, newton==2"]
-    assert [warm_up.is_of(one, others[0]) for one in found] == [False, True, False]
-
-
 def test_on_gpus_what_compiles_its_network_has_its_own_and_serves_the_others() -> None:
     both = [make_case("ant-weak", rl_library=library, device="cuda") for library in ("rsl_rl", "rl_games")]
     assert [case.rl_library for case in warm_ups(both)] == ["rl_games"]

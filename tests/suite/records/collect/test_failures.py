@@ -35,13 +35,9 @@ def test_a_run_beyond_its_time_keeps_what_it_measured(rank_files: RankFiles) -> 
         error("no room", oom=True, time_unix_s=11.0),
         error(CUDA_OOM, kind="OutOfMemoryError", time_unix_s=11.0),
         error(WARP_OOM, time_unix_s=11.0),
-        error("Failed to allocate 4096 bytes on device 'cuda:0'", time_unix_s=11.0),
         error("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4831838208 bytes.", kind="XlaRuntimeError"),
-        error("RESOURCE_EXHAUSTED: Failed to allocate request for 1.33GiB (1428160512B) on device ordinal 0"),
-        error("failed to allocate 2.00GiB from device: CUDA_ERROR_OUT_OF_MEMORY"),
         error("VkResult: ERROR_OUT_OF_DEVICE_MEMORY"),
         error("[Errno 12] Cannot allocate memory", kind="OSError"),
-        error("out of memory. This may be the fault of fragmentation"),
     ],
 )
 def test_out_of_memory_is_its_own_outcome(failed: Events, rank_files: RankFiles) -> None:
@@ -67,10 +63,7 @@ def test_a_memory_pool_that_is_off_is_no_lack_of_memory(rank_files: RankFiles) -
 @pytest.mark.parametrize(
     "said",
     [
-        "A GPU crash occurred. Reasons for the failure: a device lost, out of memory, or an unexpected bug.",
         "VK_ERROR_DEVICE_LOST; possible reasons:\n - driver reset\n - out of memory\n - hung shader",
-        "device lost or out of memory",
-        "The GPU was lost, e.g. out of memory",
         "Allocator ran out of memory trying to allocate 1.33GiB. The caller indicates that this is not a failure",
     ],
 )
@@ -103,7 +96,6 @@ FRAMES = "".join(f'  File "/lib/torch/module_{line}.py", line {line} in forward\
     ("cause", "outcome"),
     [
         ("CUDA error: an illegal memory access was encountered", "crashed"),
-        ("CUDA error: device-side assert triggered", "crashed"),
         ("CUDA error: out of memory", "oom"),
     ],
 )

@@ -48,8 +48,6 @@ def test_a_record_comes_back_with_samples_of_nine_digits(make_record: RecordMake
     ("change", "message"),
     [
         ({"wall_time_s": math.nan}, "wall_time_s"),
-        ({"wall_time_s": "61.5"}, "wall_time_s"),
-        ({"outcome": "fine"}, "outcome"),
         ({"argv": (b"torchrun",)}, "bytes"),
         ({"ranks": (make_rank(0, (1.0, math.inf)),)}, "ranks.0.samples.iteration_time_s.1"),
     ],
@@ -70,13 +68,9 @@ def set_nan(document: dict[str, Any]) -> None:
     ("edit", "message"),
     [
         (lambda document: document.update(colour="red"), "colour"),
-        (lambda document: document["ranks"][1].update(speed=3), "ranks.1.speed"),
-        (lambda document: document["configuration"].update(seed="42"), "configuration.seed"),
         (lambda document: document["configuration"].pop("seed"), "configuration.seed"),
-        (lambda document: document.update(run=True), "run"),
         (set_nan, "ranks.1.samples.reward_mean.2"),
         (lambda document: document.update(schema_version=99), "schema_version is 99"),
-        (lambda document: document.pop("schema_version"), "schema_version is None"),
     ],
 )
 def test_an_edited_record_is_refused_with_the_place_named(

@@ -44,18 +44,10 @@ def golden_copy(path: Path, edit: Callable[[dict[str, Any]], object] = lambda _:
     return path
 
 
-def rename_case(document: dict[str, Any], case_id: str) -> None:
-    document["labscale"]["configuration"]["configuration_id"] = case_id
-
-
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
         (lambda document: document.pop("labscale"), "not a case stored by labscale"),
-        (
-            lambda document: document["labscale"].update(schema_version=7),
-            "schema_version is 7; this labscale reads 6. Use a newer labscale.",
-        ),
         (
             lambda document: document["labscale"].update(schema_version=5),
             "schema_version is 5; this labscale reads 6. Read it with the labscale of commit a230a9f6",
@@ -70,14 +62,6 @@ def test_an_edited_case_is_refused(tmp_path: Path, edit: Callable[[dict[str, Any
     with pytest.raises(StoreError, match=message) as caught:
         store.load_results(tmp_path)
     assert str(path) in str(caught.value)
-
-
-def test_results_are_sorted_by_case_id_and_read_below_cases_only(tmp_path: Path) -> None:
-    golden_copy(tmp_path / "cases" / "s" / "1.json", lambda document: rename_case(document, "s/b"))
-    golden_copy(tmp_path / "cases" / "s" / "2.json", lambda document: rename_case(document, "s/a"))
-    (tmp_path / "campaign.json").write_text("{}", encoding="utf-8")
-    assert [result.case.case_id for result in store.load_results(tmp_path)] == ["s/a", "s/b"]
-    assert [result.case.case_id for result in store.load_results(tmp_path / "cases")] == ["s/a", "s/b"]
 
 
 def test_a_folder_that_cannot_be_told_is_refused(tmp_path: Path) -> None:

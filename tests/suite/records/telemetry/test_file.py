@@ -57,11 +57,8 @@ def test_a_torn_last_line_is_ignored(length: int, tmp_path: Path) -> None:
     [
         LINES[2][:40],
         b"\x00" * 10,
-        b"[]",
         b'{"event":"unheard"}',
         LINES[2].replace(b"512.5", b"NaN").strip(),
-        LINES[2].replace(b"512.5", b'"much"').strip(),
-        LINES[2].replace(b"7.5", b"Infinity").strip(),
     ],
 )
 def test_a_damaged_line_is_named_and_the_rest_kept(line: bytes, tmp_path: Path) -> None:
