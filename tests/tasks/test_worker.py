@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +12,6 @@ from suite.external.core_probe import LONG_ENOUGH_S
 from suite.install.damaged_kernels import damaged_modules, modules
 from suite.install.worker import Worker
 from suite.schema.record import OVERFLOW_CHECK, SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
-from suite.statistics.attribution import attribution
 from tasks.rank.cuda_graph import WARP_SETTINGS
 from tasks.rank.numa import nodes_of_cores
 from tasks.upstream.names import upstreams_name
@@ -177,15 +175,6 @@ def test_settings_say_what_it_ran_with(trained: Trained) -> None:
         assert (settings["versions.isaaclab"], settings["versions.ovphysx"]) == ("3.0.0", None)
         for name in ("torch", "newton", "warp-lang", "rl-games", "rsl-rl-lib", "skrl", "stable-baselines3", "python"):
             assert settings[f"versions.{name}"], name
-
-
-def test_every_iteration_is_attributed_whole(trained: Trained) -> None:
-    for shares in attribution(trained.record):
-        values = asdict(shares)
-        parts = [share for name, share in values.items() if name != "rank" and share is not None]
-        assert sum(parts) == pytest.approx(1.0)
-        assert all(share >= -1e-6 for share in parts)
-        assert (values["waiting"] is None) == (trained.case.world_size == 1)
 
 
 def test_the_workload_is_written_and_the_ranks_agree(trained: Trained) -> None:

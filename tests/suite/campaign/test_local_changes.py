@@ -19,7 +19,6 @@ from tests.suite.campaign.test_schedule import CASES, FIXED, campaign_of
     [
         ("cuda", "a" * 40, True, CANNOT_SUBMIT),
         ("cuda", "a" * 40, False, None),
-        ("cuda", "a" * 40, None, NO_COMMIT),
         ("cuda", None, None, NO_COMMIT),
         ("cpu", None, True, None),
     ],

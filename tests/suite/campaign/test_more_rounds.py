@@ -8,13 +8,12 @@ import pytest
 
 from suite.campaign import cases
 from suite.campaign.folder import Folder
-from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.commands.store import store_finished
 from suite.errors import StoreError
 from suite.schema.record import Environment
 from suite.statistics.stopping_rule import CUT_OFF, Rule
-from tests.suite.campaign.test_schedule import ADAPTIVE, CASES, FIXED, LOUD, QUIET, campaign_of, run, stored
+from tests.suite.campaign.test_schedule import ADAPTIVE, FIXED, LOUD, QUIET, campaign_of, run, stored
 
 pytestmark = pytest.mark.usefixtures("plain_case_files")
 MORE = Rule(rounds=5)
@@ -94,15 +93,6 @@ def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path, en
         assert path.with_name(f"{path.name}.superseded-1").exists()
 
 
-def test_some_cases_can_have_more_and_the_others_later(tmp_path: Path, environment: Environment) -> None:
-    root = begun(environment, tmp_path, FIXED)
-    for chosen, ran in ((CASES[:1], {(QUIET.case_id, 3), (QUIET.case_id, 4)}), (CASES, None)):
-        campaign = campaign_of(environment, MORE, chosen)
-        todo = known_rounds(campaign, Folder(root=root))
-        assert ran is None or {(item.case.case_id, index) for item, index in todo} == ran
-        assert len(go_on(campaign, root)) == (2 if ran else 4)
-
-
 def test_what_one_case_has_more_of_is_kept_by_a_smaller_rule(tmp_path: Path, environment: Environment) -> None:
     """A command that asks for fewer rounds runs none, and takes none away."""
     root = begun(environment, tmp_path, FIXED)
@@ -128,20 +118,6 @@ def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: E
 def without_room(campaign: Campaign) -> Campaign:
     """The same where no case can run."""
     return replace(campaign, planned=tuple(replace(item, infeasible="needs 2 nodes") for item in campaign.planned))
-
-
-@pytest.mark.parametrize("rule", [Rule(rounds=1), FIXED, ADAPTIVE])
-def test_what_could_not_run_runs_where_it_can(tmp_path: Path, environment: Environment, rule: Rule) -> None:
-    """Cases of two nodes run once the same command names nodes."""
-    campaign, root = campaign_of(environment, rule), tmp_path / "grown"
-    assert go_on(without_room(campaign), root) == []
-    assert {result.rounds[0].outcome for result in stored(campaign, root).values()} == {"skipped"}
-    ran = go_on(campaign, root)
-    assert ran == run(campaign, tmp_path / "at once")
-    for result in stored(campaign, root).values():
-        assert {record.outcome for record in result.rounds} == {"completed"}
-    assert go_on(without_room(campaign), root) == []
-    assert {result.rounds[0].outcome for result in stored(campaign, root).values()} == {"completed"}
 
 
 @pytest.mark.parametrize("was_skipped_at_first", [False, True])

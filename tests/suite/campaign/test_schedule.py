@@ -204,23 +204,6 @@ def dies_after(renames: int) -> Callable[[Path, str], object]:
     return until_then
 
 
-def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: Path, environment: Environment) -> None:
-    run(campaign_of(environment, FIXED), tmp_path)
-    folder = Folder(root=tmp_path)
-    beside = campaign_of(environment, FIXED, upstream=True)
-    assert len(known_rounds(beside, folder)) == 9
-    for case in CASES[:2]:
-        for index in range(3):
-            theirs = folder.run_dir(case, index) / "upstream" / "upstream.json"
-            theirs.parent.mkdir()
-            theirs.touch()
-    assert [(item.case, index) for item, index in chain.from_iterable(blocks_to_run(beside, folder))] == [
-        (FIRST, 0),
-        (FIRST, 1),
-        (FIRST, 2),
-    ]
-
-
 def rule_of(matrix: str, **options: object) -> Rule:
     return rule_of_options(
         options_with(matrix=matrix, **options),

@@ -9,7 +9,6 @@ import pytest
 
 from suite import __main__
 from suite.__main__ import main
-from suite.matrix.file import matrix_names
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -94,13 +93,6 @@ def test_bytes_that_are_not_utf_8_are_printed_as_escapes() -> None:
     command = [sys.executable, "-m", "suite", "plan", "--series", "ant-weak", "--device", "cpu"]
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, "/\\udcff" in done.stdout) == (0, True), done.stderr
-
-
-def test_help_names_every_matrix(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["plan", "--help"])
-    said = "".join(capsys.readouterr().out.split())  # a line may end within a name
-    assert f"{','.join(matrix_names())},orthepathofaTOMLfile" in said
 
 
 def test_signals_of_one_stop_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:

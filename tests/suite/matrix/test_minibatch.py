@@ -3,7 +3,7 @@
 import pytest
 
 from suite.matrix.catalog import AgentEntry
-from suite.matrix.minibatch import Minibatch, minibatch_per_rank, nearest_divisors
+from suite.matrix.minibatch import Minibatch, minibatch_per_rank
 from suite.schema.record import MinibatchRule
 
 BY_SIZE = AgentEntry(num_steps_per_env=10, minibatch_size=400, learning_epochs=2)
@@ -30,11 +30,3 @@ def test_two_ranks_share_a_batch(
         agent, rule=rule, single_rank_batch=1600, batch=800, ranks_sharing=2, minibatch_size=minibatch_size
     )
     assert minibatch == Minibatch(size=size, count=count)
-
-
-@pytest.mark.parametrize(
-    ("batch", "size", "divisors"),
-    [(10**18, 3, [2, 4]), (16384, 32768, [16384]), (100, 30, [25, 50]), (100, 0, [1]), (7, 7, [1]), (36, 5, [4, 6])],
-)
-def test_nearest_divisors(batch: int, size: int, divisors: list[int]) -> None:
-    assert nearest_divisors(batch, size) == divisors

@@ -168,27 +168,3 @@ def test_matrices_with_cartpole_and_a_camera_are_feasible_on_two_gpus(name: str)
     )  # fmt: skip
     assert CAMERA_CARTPOLE in {case.task for case in cases}
     assert [result.infeasible for result in planned] == [None] * len(cases)
-
-
-def test_start_up_has_every_task_cold_and_warm_one_after_the_other() -> None:
-    matrix, cases = load_matrix("start-up", CATALOG), cases_of("start-up")
-    assert (matrix.rounds, matrix.precision, matrix.a_a, matrix.warm_up) == (6, None, False, True)
-    assert [case.kernel_cache for case in cases] == ["empty", "kept"] * (len(cases) // 2)
-    for cold, warm in zip(cases[::2], cases[1::2], strict=True):
-        assert replace(cold, case_id=warm.case_id, kernel_cache="kept") == warm
-    assert {case.task for case in cases} == set(CATALOG.tasks)
-    assert {(case.world_size, case.iterations) for case in cases} == {(1, 5)}
-
-
-def test_releases_has_every_case_with_every_version_and_nothing_else_changed() -> None:
-    matrix, cases = load_matrix("releases", CATALOG), cases_of("releases")
-    assert (matrix.rounds, matrix.warm_up) == (6, True)
-    ways: dict[tuple[str, ...], list[Case]] = {}
-    for case in cases:
-        same = replace(case, case_id="", division="closed", with_packages=())
-        ways.setdefault(case.with_packages, []).append(same)
-    assert [*ways] == [(), ("newton==1.6.0",), ("warp-lang==1.18.0",), ("warp-lang==1.19.0",)]
-    assert all(way == ways[()] for way in ways.values())
-    # Versions follow each other, so that those of a case are measured in the same block of turns.
-    training = [case for case in cases if not case.series.endswith("-start-up")]
-    assert [len(case.with_packages) for case in training] == [0, 1, 1, 1] * 4

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from suite.matrix.catalog import LearningReference
-from suite.records.learning_check import check_learning, mean_over_ranks, only_learned_less
+from suite.records.learning_check import check_learning, only_learned_less
 from suite.schema.record import CheckResult
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import held_to_a_reference, make_result
@@ -15,13 +15,6 @@ from tests.fixtures.results.generated_results import make_case as generated_case
 REFERENCE = LearningReference(
     stack="kitless", frames_per_iteration=1024, optimiser_steps=20, iterations=10, reward_at_least=4.0, source="a test"
 )
-
-
-def test_the_reward_of_several_ranks_is_the_mean_of_those_that_keep_one() -> None:
-    assert mean_over_ranks([[None, 1.0, 2.0], [None, None, 4.0]]) == [None, 1.0, 3.0]
-    assert mean_over_ranks([[1.0, 2.0], [None, None]]) == [1.0, 2.0]
-    assert mean_over_ranks([[1.0, 2.0], []]) == [1.0, 2.0]  # a rank without the column
-    assert mean_over_ranks([[], []]) == []
 
 
 @pytest.mark.parametrize(
@@ -76,7 +69,6 @@ def test_the_latest_iteration_that_was_reached_counts(
             "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl on the stack ovphysx",
         ),
         ({"workload": "environment_step"}, [REFERENCE], "nothing learns in a control"),
-        ({"workload": "all_reduce"}, [REFERENCE], "nothing learns in a control"),
         ({"assets": "official"}, [REFERENCE], "references are of offline assets, and these are official"),
         ({}, [], "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl on the stack kitless"),
     ],

@@ -9,14 +9,11 @@ from typing import Any
 
 import pytest
 
-from reports.site import build
-from reports.topics.data import export
-from reports.topics.history import command as compare_command
 from suite.errors import StoreError
 from suite.records import store
 from suite.records.validation import fault_of, stored_case
 from suite.schema.record import CaseResult, RunRecord
-from tests.fixtures.results.generated_results import make_case, make_record, make_result, write_results
+from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.results.rank_events import RankFiles, whole
 
 SOUND = make_record(make_case(world_size=2))
@@ -97,22 +94,6 @@ def test_a_skipped_round_may_have_a_batch_that_is_too_small_to_learn_from(tmp_pa
     skipped = replace(with_case(minibatch_size=0, optimiser_steps=0), outcome="skipped", ranks=())
     assert fault_of(skipped) is None
     assert store.read_case(write_unchecked(skipped, tmp_path)).rounds[0].outcome == "skipped"
-
-
-def test_every_command_refuses_it_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """These were once tracebacks, whose exit code 1 means a regression to ``compare``."""
-    sound = str(write_results([make_result(SOUND.case, 0.5)], tmp_path / "sound"))
-    path = write_unchecked(replace(SOUND, ranks=()), tmp_path / "unsound")
-    unsound = str(tmp_path / "unsound")
-    for main, arguments in (
-        (export.main, [unsound, "--format", "csv"]),
-        (export.main, [unsound, "--format", "github"]),
-        (build.main, [unsound]),
-        (compare_command.main, [sound, unsound]),
-        (compare_command.main, [unsound, sound]),
-    ):
-        assert main(arguments) == StoreError.exit_code
-        assert capsys.readouterr().err.startswith(f"{path} is not valid: of run 0, ")
 
 
 type Change = Callable[[list[dict[str, Any]]], object]

@@ -58,16 +58,6 @@ def test_every_known_shape_of_a_channel(said: str, kind: str) -> None:
     assert (connection, log.unread_lines) == (Connection(source=0, target=1, channel=channel, kind=kind), 0)
 
 
-def test_lines_of_other_things_are_passed_over_and_strange_channels_counted() -> None:
-    log = read_log(
-        "host:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via CARRIER PIGEON\n"
-        "host:1:2 [0] NCCL INFO Channel 00/0 : from 0 to 1 via P2P/CUMEM\n"
-        "host:1:2 [0] NCCL INFO Channel 00/16 : 0 1\n\x00\x7f half a li"
-    )
-    assert (log.connections, log.unread_lines) == (frozenset(), 2)
-    assert read_log("") == read_log("nothing of NCCL\n")
-
-
 def started(rank: int, *, node: int | None = None, machine: str | None = "a" * 12, local_rank: int = 0) -> Events:
     first, *others = head(rank)
     return [{**first, "node": node, "machine": machine, "local_rank": local_rank}, *others]

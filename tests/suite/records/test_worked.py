@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from suite.records.worked import Part, State, has_speeds, what_worked
+from suite.records.worked import Part, State, what_worked
 from suite.schema.record import CaseResult, CheckResult, CheckVerdict, Outcome, RankRecord, RunRecord
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result
 
@@ -84,13 +84,3 @@ def test_controls_and_what_was_never_tried_have_no_row() -> None:
     control = make_result(replace(ONE, workload="environment_step"), 0.5)
     skipped = failed_result(make_case("ant-weak", world_size=4), outcome="skipped", reason="needs 4 cores")
     assert what_worked([control, skipped]) == ()
-
-
-def test_speeds_mean_something_on_a_gpu_that_settled() -> None:
-    gpu = make_case(device="cuda")
-    assert not has_speeds([make_result(make_case(), 0.5)])
-    assert has_speeds([make_result(make_case(), 0.5), make_result(gpu, 0.5)])
-    too_short = make_result(replace(gpu, iterations=3), 0.5)
-    assert not has_speeds([too_short])
-    assert not has_speeds([failed_result(gpu, outcome="crashed", reason="x")])
-    assert not has_speeds([])

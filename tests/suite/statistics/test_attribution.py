@@ -83,9 +83,3 @@ def test_the_steady_iterations_that_were_marked_count_or_those_given(make_case: 
     assert attribution(record)[0].learn == pytest.approx(0.35)
     assert attribution(record, range(1, 3))[0].learn == pytest.approx(0.30)
     assert attribution(record, range(3))[0].learn == pytest.approx(0.20)
-
-
-@pytest.mark.parametrize("iterations", [range(0), range(3), range(2, 2)])
-def test_iterations_that_are_not_there_are_refused(iterations: range, make_case: CaseMaker) -> None:
-    with pytest.raises(ValueError, match="has no samples of iterations"):
-        attribution(record_of(make_case, rank_of(0)), iterations)

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from suite.statistics.intervals import estimate, median_interval, median_of, ratio_of, sum_of_means
+from suite.statistics.student_t import t_quantile, two_sided_tail
 
 ONE_S, MANY_S = [1.00, 1.10, 1.21], [0.50, 0.52, 0.60, 0.55]
 
@@ -65,3 +66,9 @@ def test_a_sum_of_means_is_estimated_from_numbers_of_any_sign() -> None:
 def test_a_time_that_is_not_above_zero_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match=r"math domain|positive"):
         median_of([1.0, 1.0, value])
+
+
+@pytest.mark.parametrize("degrees", [0.5, 1.3, 2.001, 3.7, 7.25, 11.9, 40.5, 1e3, 1e5])
+def test_degrees_of_freedom_need_not_be_whole(degrees: float) -> None:
+    assert t_quantile(0.95, degrees) == pytest.approx(float(stats.t.ppf(0.975, degrees)), rel=1e-8)
+    assert two_sided_tail(0.1, degrees) == pytest.approx(float(2 * stats.t.sf(0.1, degrees)), rel=1e-9)

@@ -1,7 +1,5 @@
 """The variables by which JAX and skrl know their processes. Real processes are in ``tests/tasks/test_worker.py``."""
 
-import pytest
-
 from tasks.libraries.jax_processes import variables
 
 JOINING = {
@@ -31,12 +29,6 @@ def test_a_rank_on_a_second_node_has_its_own_gpu_and_the_address_of_rank_0() -> 
     assert found["no_grpc_proxy"] == "node-0"
     assert found["JAX_CUDA_VISIBLE_DEVICES"] == "1"
     assert found.keys() >= JOINING
-
-
-@pytest.mark.parametrize("world_size", [1, 8])
-def test_jax_shares_the_gpu_and_the_cores(world_size: int) -> None:
-    found = of(world_size=world_size)
-    assert (found["XLA_PYTHON_CLIENT_PREALLOCATE"], found["NPROC"]) == ("false", "6")
 
 
 def test_jax_does_not_train_on_the_cpu_where_a_gpu_is_asked_for() -> None:

@@ -54,19 +54,6 @@ def test_pinned_ranks_have_neighbouring_cores_of_their_own(make_case: CaseMaker)
     assert own_cpus(replace(two, cpu_threads=16), 1, range(2)) == (0, 1)
 
 
-def test_a_launch_gives_every_thread_pool_what_the_case_says(make_case: CaseMaker, tmp_path: Path) -> None:
-    def pools(cpu_threads: int | None) -> set[str]:
-        launch = render_launch(
-            make_case(cpu_threads=cpu_threads, nproc_per_node=2), round_index=0, worker_python=Path("python"),
-            project_root=tmp_path, run_dir=tmp_path, asset_root=tmp_path, cache_dir=tmp_path, cpus=16,
-        )  # fmt: skip
-        return {value for name, value in launch.env.items() if "THREAD" in name and name != "PXR_WORK_THREAD_LIMIT"}
-
-    assert pools(None) == {"8"}
-    assert pools(3) == {"3"}
-    assert threads_of(make_case(cpu_threads=3)) == 3
-
-
 def test_a_quota_of_cores_holds_for_torch_too(make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod that may use 2 of the node's 64 cores sees all of them: torch had 32 threads, and the other pools 1."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))

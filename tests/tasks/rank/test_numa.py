@@ -24,11 +24,6 @@ def two_nodes(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("cores", "nodes"), [((0, 5), "0"), ((10,), "1"), ((1, 2), "0,1"), ((99,), None), ((), None)])
-def test_the_nodes_of_cores(two_nodes: Path, cores: tuple[int, ...], nodes: str | None) -> None:
-    assert numa.nodes_of_cores(cores, two_nodes) == nodes
-
-
 def test_the_node_of_a_gpu(two_nodes: Path) -> None:
     assert numa.node_of_gpu(GPU, two_nodes) == 1
     (two_nodes / "bus/pci/devices/0000:1b:00.0/numa_node").write_text("-1\n")  # as in most virtual machines

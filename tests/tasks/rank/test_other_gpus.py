@@ -1,4 +1,4 @@
-"""What a rank has on other ranks' GPUs, by stub libraries of the CUDA driver and NVML, as no GPU is here.
+"""What a rank has on other ranks' GPUs, and whether it uses MPS, by stub libraries of the CUDA driver and NVML.
 
 Not seen on real GPUs: whether Isaac Lab, torch, NCCL or Warp leave a context there, and which process ids NVML gives in
 containers.
@@ -12,6 +12,7 @@ import pytest
 
 from suite.schema.record import CheckResult
 from tasks.checks import other_gpus
+from tasks.rank import mps
 from tests.fixtures.stand_ins.stub_drivers.build import build
 
 OWN = 1  # the GPU of local rank 1
@@ -79,3 +80,15 @@ def test_a_process_has_the_form_that_nvml_gives_it() -> None:
     assert ctypes.sizeof(ours) == ctypes.sizeof(theirs)
     for name, *_ in ours._fields_:
         assert getattr(ours, name).offset == getattr(theirs, name).offset
+
+
+def test_the_driver_says_whether_this_process_is_a_client_of_mps(tmp_path: Path) -> None:
+    for option, answer in (("-DMPS=1", True), ("-DMPS=0", False), ("-DNO_DEVICE", None)):
+        (tmp_path / option).mkdir()
+        library = build(tmp_path / option / "libcuda.so", "cuda_driver.c", option)
+        assert mps.is_used(0, str(library)) is answer
+    assert mps.is_used(7, str(build(tmp_path / "libcuda.so", "cuda_driver.c"))) is None
+
+
+def test_without_a_driver_nothing_is_known(tmp_path: Path) -> None:
+    assert mps.is_used(0, str(tmp_path / "none.so")) is None

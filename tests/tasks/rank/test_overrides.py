@@ -50,13 +50,8 @@ def test_overrides_set_values() -> None:
     ("override", "fault"),
     [
         ("env.solver.iteration=8", "no field 'iteration'; there are iterations, tolerance"),
-        ("env.scene.x=8", "no field 'scene'; there are solver"),
-        ("env.solver.iterations.real=8", "no field 'real'; there are none"),
-        ("agent.param.x=8", "no field 'param'; there are params"),
         ("env.solver=8", "of the type Solver"),
-        ("agent.params=8", "of the type dict"),
         ("env.solver.class_type=8", "of the type builtin_function_or_method"),
-        ("env.solver.iterations=8.5", "of the type int"),
         ("env.solver.iterations=true", "of the type int"),
         ("env.solver.is_graph=1", "of the type bool"),
         ("env.solver.cone=1", "of the type str"),

@@ -64,14 +64,3 @@ def test_a_run_that_has_a_pace_says_itself_when_it_ends(make_case: CaseMaker, mo
         now_s += 6  # not heard of the ninth yet: 12 of 10 s are left but 6 s
         said.append(line.text())
     assert [line.rpartition("about ")[2] for line in said] == ["16:30 left)", "15:30 left)", "2:24 left)"]
-
-
-def test_a_terminal_shows_a_line_while_a_run_goes_on(make_case: CaseMaker) -> None:
-    items = [planned(make_case, name, None) for name in ("a/1", "a/2")]
-    output = io.StringIO()
-    reporter = Reporter(Console(file=output, force_terminal=True, width=160), items, [item.case for item in items])
-    for item in items:
-        with reporter.block([(item.case, 0)]) as (line,):
-            line.update(2)
-        assert f"{item.case.case_id} round 0" in output.getvalue()
-    assert output.getvalue().count("\x1b[?25l") == output.getvalue().count("\x1b[?25h") == 2  # shown, hidden, shown

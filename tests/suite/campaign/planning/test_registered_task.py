@@ -3,14 +3,13 @@
 import json
 import re
 import shlex
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from suite.__main__ import main, parse
+from suite.__main__ import parse
 from suite.campaign.planning.registered_task import Answer, ask, measured_costs, with_answers
 from suite.commands.campaign_options import options_of
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
@@ -94,29 +93,12 @@ def test_a_library_that_the_task_has_no_agent_for(tmp_path: Path, agents: dict[s
         cases_of(tmp_path, catalog_with(tmp_path, answer(agents=agents)), library="skrl")
 
 
-def test_a_python_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(matrix_of(cartpole("rsl_rl", task="Small-Swing-Up")), encoding="utf-8")
-    assert main(["plan", "--matrix", str(path), "--worker-python", str(tmp_path / "nowhere")]) == 12
-    assert "does not exist" in capsys.readouterr().err
-
-
 # ---- the page that a person follows ----
-
-PAGE = (ROOT / "OWN_TASK.md").read_text(encoding="utf-8")
-BLOCKS = [textwrap.dedent(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
-
-
-def test_the_matrix_of_the_page_is_a_whole_one(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(BLOCKS[0], encoding="utf-8")
-    catalog = catalog_with(tmp_path, answer(task="Isaac-Cartpole"))
-    cases = expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
-    assert [(case.task, case.topology) for case in cases] == [("Isaac-Cartpole", "1x1"), ("Isaac-Cartpole", "1x2")]
 
 
 def test_the_commands_of_the_page_are_understood() -> None:
-    commands = re.findall(r"`python3 -m nox -s (plan|bench) -- ([^`]*)`", PAGE)
+    page = (ROOT / "OWN_TASK.md").read_text(encoding="utf-8")
+    commands = re.findall(r"`python3 -m nox -s (plan|bench) -- ([^`]*)`", page)
     assert [name for name, _ in commands] == ["plan", "bench"]
     for name, arguments in commands:
         options = options_of(parse([name, *shlex.split(arguments), "--worker-package", "../my-extension"]))

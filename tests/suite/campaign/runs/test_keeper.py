@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from suite.campaign.runs.keeper import Keeper, Seat
-from suite.errors import CampaignError
 from suite.schema.record import Case
 from suite.schema.turns import FIRST_ITERATIONS, SOCKET
 from tasks.rank.turns import KeeperGone, Turns
@@ -175,12 +174,3 @@ def test_a_folder_with_a_long_name_has_turns_too(tmp_path: Path, seats: list[Sea
     deep = replace(seats[0], run_dir=tmp_path / ("x" * 120) / "r0")
     with Keeper([deep]):
         assert (deep.run_dir / SOCKET).is_socket()
-
-
-def test_a_file_system_without_sockets_is_named(seats: list[Seat], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(socket.socket, "bind", refuse)
-    with pytest.raises(CampaignError, match=r"Operation not supported\. Run with --no-turns"), Keeper(seats):
-        pass
