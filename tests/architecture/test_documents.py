@@ -1,4 +1,4 @@
-"""Documents name what is there: paths that exist, every folder, the order of packages, every exit code."""
+"""Documents name what is there: paths, every folder, the order of packages, every exit code; results name no GPU."""
 
 import inspect
 import re
@@ -13,6 +13,7 @@ from tests.architecture.test_layering import FLOORS, ROOT
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 TOPS = "book|containers|reports|suite|tasks|tests"
+GPU_UUID = re.compile(r"GPU-(?!0000000)[0-9a-f]{8}-[0-9a-f-]{27}")
 EXIT_CODE = re.compile(r"^\| (\d+) \| (.+) \|$", flags=re.MULTILINE)
 
 
@@ -49,3 +50,11 @@ def test_the_page_of_commands_alone_has_every_exit_code_and_its_meaning() -> Non
     assert said == {kind.exit_code: (inspect.getdoc(kind) or "").splitlines()[0] for kind in kinds}
     others = {*ROOT.glob("*.md"), *(ROOT / "book").rglob("*.md")} - {page}
     assert [path.name for path in others if EXIT_CODE.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_stored_results_name_no_gpu_by_its_own_number() -> None:
+    """That no file names a user's folder is a rule of ``test_layering``."""
+    files = [path for path in (ROOT / "reports" / "results").glob("*/*/**/*") if path.is_file()]
+    assert files
+    found = {str(path): GPU_UUID.findall(path.read_text(encoding="utf-8")) for path in files}
+    assert {path: uuids for path, uuids in found.items() if uuids} == {}

@@ -12,7 +12,7 @@ from suite.campaign import record_round as by_hand
 from suite.campaign import steps
 from suite.campaign.folder import Folder, require_identity
 from suite.campaign.identity import opened
-from suite.errors import CampaignError, WorkerEnvironmentError
+from suite.errors import CampaignError, StoreError, WorkerEnvironmentError
 from suite.files.cache import locked
 from suite.files.set_aside import set_aside
 from suite.records import store
@@ -22,6 +22,7 @@ from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import changed
 from tests.suite.campaign.test_schedule import campaign_of
+from tests.suite.launch.manifests.test_manifests import NODES
 
 IDENTITY = {"matrix": "smoke", "gpus": ["H200"], "rounds": 3, "precision": None, "max_rounds": None}
 
@@ -139,3 +140,24 @@ def test_too_little_space_is_said_before_a_round(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(folder_module, "MIN_FREE_GB", 1e9)
     with pytest.raises(CampaignError, match="GB free; a round needs"):
         Folder(root=tmp_path).require_space()
+
+
+@pytest.mark.parametrize(
+    ("changes", "folder"),
+    [
+        ({"case_id": "/".join(["a"] * 5000)}, "r0"),
+        ({}, "r00"),
+        ({}, "other"),
+        ({"nnodes": 0}, "r0"),
+        ({"nnodes": 10**10}, "r0"),  # looking for each of its ranks took all memory
+    ],
+)
+def test_a_folder_that_is_not_of_its_case_gets_no_record(
+    changes: dict[str, object], folder: str, tmp_path: Path
+) -> None:
+    run_dir = tmp_path / "raw" / NODES.case.case_id / folder
+    run_dir.mkdir(parents=True)
+    (run_dir / "case.json").write_text(json.dumps(asdict(NODES.case) | changes), encoding="utf-8")
+    with pytest.raises(StoreError):
+        by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
+    assert [path.name for path in run_dir.rglob("*")] == ["case.json"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from suite.campaign.identity import FORMAT, identity, opened, read, refuse_other_options, rule_of
+from suite.campaign.identity import FORMAT, identity, opened, read, rule_of
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.sources import Sources
 from suite.campaign.state import Campaign
@@ -131,16 +131,6 @@ def test_other_options_are_refused_before_anything_is_installed(
     other = planned(environment, SMOKE, **{"repeats": 3, "out": tmp_path, **options})
     with pytest.raises(CampaignError, match=re.escape(said)):
         provision(other)
-
-
-def test_what_only_a_worker_tells_is_left_until_there_is_one(tmp_path: Path, environment: Environment) -> None:
-    """A login node has another processor than the nodes, and does not know the assets' hash yet."""
-    began = replace(environment, cpu_model="of the node", asset_sha256="f" * 64)
-    with opened(tmp_path, identity_of(began, SMOKE)):
-        pass
-    again = planned(environment, SMOKE, out=tmp_path)
-    refuse_other_options(again)
-    assert "cpu_model: there 'of the node'" in " ".join(said_of(tmp_path, identity(again)))
 
 
 @pytest.mark.parametrize("there", [(), ("mine 1.0 (commit abc)",)])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from suite.install.worker import Worker
-from suite.records.store import load_results, read_case, read_record
+from suite.records.store import read_case, read_record
 from tests.fixtures.runs.bench_runs import CASE, MATRIX, WIDE, Bench, Stage
 
 pytestmark = pytest.mark.worker
@@ -108,24 +108,6 @@ def test_a_damaged_record_is_named_and_nothing_is_touched(finished_campaign: Sta
     assert str(path) in bench.said()
     assert bench.snapshot() == before
     assert json.loads((bench.out / "campaign.json").read_text(encoding="utf-8"))["device"] == "cpu"
-
-
-def test_what_was_finished_when_it_was_stopped_is_kept(
-    interrupted_campaign: Stage, killed_campaign: Stage, finished_campaign: Stage
-) -> None:
-    assert "1 run to do, " in interrupted_campaign.said
-    assert f"[2/2] {CASE} round 1 starting" in interrupted_campaign.said
-    for later in (killed_campaign, finished_campaign):
-        assert "0 runs to do, 1 finished earlier and kept" in later.said
-        assert f"[1/1] {CASE} round 1 starting" in later.said
-    assert f"[1/1] {CASE} round 1: completed" in finished_campaign.said
-
-
-def test_a_case_is_stored_with_the_reason_why_it_ended(finished_campaign: Stage) -> None:
-    (result, _) = load_results(finished_campaign.bench.out)
-    assert result.case.case_id == CASE
-    assert [record.round for record in result.completed] == [0, 1]
-    assert "budget of 2 rounds" in (result.ended_because or "")
 
 
 def test_a_smaller_rule_runs_nothing_and_takes_nothing_away(finished_campaign: Stage, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import rule_of as rule_of_options
 from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
-from suite.errors import UsageError
 from suite.files.set_aside import set_aside
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
@@ -218,19 +217,6 @@ def test_the_rule_is_what_options_and_matrix_say() -> None:
     assert rule_of("full", target_precision=0.02, max_rounds=20).max_rounds == 20
     assert rule_of("smoke", repeats=2, target_precision=0.02) == Rule(rounds=2, precision=0.02)
     assert rule_of("full", budget_minutes=2.0).budget_s == 120.0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_rounds": 5}, "every case has exactly 1 round. Add --target-precision"),
-        ({"budget_minutes": 5.0}, "every case has exactly 1 round. Add --target-precision"),
-        ({"repeats": 4, "target_precision": 0.1, "max_rounds": 3}, "--max-rounds is 3, allowed is 4 or more"),
-    ],
-)
-def test_limits_without_a_target_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        rule_of("smoke", **options)
 
 
 def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path, environment: Environment) -> None:

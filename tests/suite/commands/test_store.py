@@ -10,9 +10,9 @@ import pytest
 
 from suite.__main__ import main
 from suite.campaign.cases import ended_records
-from suite.campaign.folder import Folder, locked
+from suite.campaign.folder import Folder
 from suite.commands.store import store_finished
-from suite.errors import CampaignError, StoreError
+from suite.errors import StoreError
 from suite.records import store
 from suite.schema.record import Case
 from suite.statistics.stopping_rule import CUT_OFF
@@ -121,13 +121,6 @@ def test_rounds_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pyte
             with pytest.raises(StoreError, match=re.escape(f"{folder} cannot be read: Permission denied")):
                 store_finished(tmp_path)
     assert len(store_finished(tmp_path)) == 1
-
-
-def test_a_campaign_that_runs_is_left_alone(tmp_path: Path) -> None:
-    write_round(tmp_path, ANT, 0)
-    write_identity(tmp_path)
-    with locked(tmp_path), pytest.raises(CampaignError, match="Another labscale process is using"):
-        store_finished(tmp_path)
 
 
 @pytest.fixture

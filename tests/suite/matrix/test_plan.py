@@ -116,13 +116,6 @@ def test_all_reasons_are_given_and_gpus_count_per_node() -> None:
     assert "4 GPUs" in reasons
 
 
-def test_a_remainder_is_no_reason_where_the_library_takes_it() -> None:
-    # 1023 x 32 samples in 4 minibatches: rsl_rl leaves some out, skrl makes them unequal; neither refuses.
-    case = replace(RSL, num_envs=1023, num_envs_global=2046, num_steps_per_env=33, minibatch_size=1023 * 33 // 4)
-    assert (case.num_envs * case.num_steps_per_env) % 4 != 0
-    assert planned(case).infeasible is None
-
-
 def test_an_estimate_is_start_up_plus_iterations_for_every_round_and_gpu() -> None:
     cost = CATALOG.tasks["Isaac-Ant"].costs[0]
     result = planned(ANT)

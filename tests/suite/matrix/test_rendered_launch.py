@@ -10,7 +10,7 @@ import pytest
 
 from suite.errors import UsageError
 from suite.files.paths import ROOT
-from suite.matrix.plan import EMPTY_CACHE, render_launch, shell_command
+from suite.matrix.plan import render_launch, shell_command
 from suite.matrix.resources import Cores, cores_of_gpus
 from suite.schema.record import ROUND_VARIABLE, Case, Launch
 from tasks.rank.case_file import round_of
@@ -34,19 +34,6 @@ def launch_of(
         cores=cores,
         visible_gpus=visible_gpus,
     )
-
-
-def test_a_cold_case_has_its_caches_in_the_folder_of_its_run_and_all_else_is_alike() -> None:
-    warm, cold = launch_of(ANT).env, launch_of(replace(ANT, kernel_cache="empty")).env
-    differing = {name: cold[name] for name in cold if cold[name] != warm[name]}
-    kernels = Path(launch_of(ANT).run_dir) / EMPTY_CACHE
-    assert differing == {
-        "WARP_CACHE_PATH": f"{kernels}/warp",
-        "TORCHINDUCTOR_CACHE_DIR": f"{kernels}/torchinductor",
-        "TRITON_CACHE_DIR": f"{kernels}/triton",
-        "CUDA_CACHE_PATH": f"{kernels}/cuda",
-    }
-    assert cold.keys() == warm.keys()
 
 
 def test_ranks_of_all_rounds_have_seeds_of_their_own_only_if_the_matrix_asks() -> None:

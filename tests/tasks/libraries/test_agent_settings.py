@@ -40,12 +40,6 @@ def test_what_differs_from_the_case_is_named(
     assert all("agent." in one for one in found)
 
 
-def test_a_batch_that_does_not_divide_is_cut_as_the_library_does(make_case: CaseMaker) -> None:
-    """10 samples in 4 minibatches are 2 each; 5 of these would fit."""
-    case = make_case(num_envs=5, num_steps_per_env=2, minibatch_size=2)
-    check(case, SETTINGS["rsl_rl"] | {"num_steps_per_env": 2})
-
-
 @pytest.mark.parametrize(("name", "value"), [("normalize_input", True), ("normalize_value", True), ("target_kl", 0.01)])
 def test_what_the_adapter_of_sb3_does_not_run_is_named(name: str, value: float, make_case: CaseMaker) -> None:
     case = make_case(rl_library="sb3")

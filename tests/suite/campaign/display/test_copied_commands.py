@@ -10,12 +10,11 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.state import Campaign, WholeMatrix
-from suite.errors import ReportError, RunsFailed
+from suite.errors import ReportError
 from suite.install.worker import Worker
 from suite.launch.native.run import run as run_native
 from suite.launch.runtime import Runtime
 from suite.schema.record import Environment
-from tests.fixtures.results.generated_results import failed_result
 from tests.fixtures.runs.asked_options import changed
 from tests.suite.campaign.test_schedule import CASES, FIXED, campaign_of
 
@@ -71,11 +70,3 @@ def test_a_page_whose_folder_is_taken(campaign: Campaign) -> None:
     path.write_text("mine", encoding="utf-8")
     assert advice(campaign).startswith(f"Try again with: nox -s report -- '{campaign.out}' --out OTHER, ")
     assert path.read_text(encoding="utf-8") == "mine"
-
-
-def test_rounds_that_failed_are_said_beside_a_page_that_could_not_be_built(campaign: Campaign) -> None:
-    """Its own exit code hid theirs."""
-    failed = failed_result(CASES[0], outcome="crashed", reason="made up")
-    without_page = replace(campaign, results=(failed,), report_fault="no page")
-    with pytest.raises(RunsFailed, match=r"(?s)1 run did not complete.*--retry-failed\.\nno page$"):
-        steps.judge(without_page)

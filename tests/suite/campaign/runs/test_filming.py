@@ -10,13 +10,12 @@ import pytest
 
 from suite.__main__ import main
 from suite.campaign.folder import Folder
-from suite.campaign.runs.filming import film_cases, require_camera, why_not
+from suite.campaign.runs.filming import film_cases, require_camera
 from suite.errors import UsageError
 from suite.install.worker import Worker
 from suite.records.store import load_results
 from suite.records.videos import LIST, intact_videos, poster_path, read_videos, video_path
 from suite.schema.record import Launch
-from tests.conftest import CaseMaker
 from tests.fixtures.results.films import FILM, facts_of_film, store_film
 from tests.fixtures.runs.asked_options import changed, options_with
 from tests.fixtures.runs.real_runs import cartpole, matrix_of
@@ -48,19 +47,6 @@ def test_a_launcher_that_was_never_tried_is_refused_before_anything_runs() -> No
     require_camera(options_with(matrix="smoke", launcher="container"))
     with pytest.raises(UsageError, match="--launcher container was never tried"):
         require_camera(options_with(matrix="smoke", video=True, launcher="container"))
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"workload": "all_reduce"}, "single-part test"),
-        ({"stack": "ovphysx"}, "the stack is ovphysx"),
-        ({"trainings_per_gpu": 2}, "several trainings"),
-    ],
-)
-def test_what_cannot_be_filmed(make_case: CaseMaker, changes: dict[str, Any], why: str) -> None:
-    assert why_not(make_case()) is None
-    assert why in (why_not(make_case(**changes)) or "")
 
 
 def test_a_video_is_stored_with_its_hashes_and_kept(tmp_path: Path) -> None:

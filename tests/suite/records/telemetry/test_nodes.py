@@ -85,28 +85,6 @@ def test_readings_of_nodes_are_added_at_the_same_time(record: RunRecord) -> None
     assert of(wrong, up, down).power_w == Spread(min=1150.0, mean=1150.0, max=1150.0)
 
 
-@pytest.mark.parametrize("node", [0, 1])
-@pytest.mark.parametrize("until_s", [3.5, 5.0])
-def test_readings_that_one_node_misses_are_bridged_as_its_energy_is(
-    record: RunRecord, node: int, until_s: float
-) -> None:
-    def gap(content: TelemetryContent) -> TelemetryContent:
-        samples = [
-            replace(sample, gpus=(GpuReading(index=0),)) if 2.5 < sample.time_unix_s - 1.7e9 < until_s else sample
-            for sample in content.samples
-        ]
-        return replace(content, samples=samples)
-
-    contents = [readings(0, step_w=50.0), readings(1, ahead_s=AHEAD_S)]
-    contents[node] = gap(contents[node])
-    seen = of(record, *contents)
-    if until_s > 4:
-        assert (seen.power_w, seen.energy_j) == (None, None)
-    else:
-        assert seen.power_w is not None
-        assert seen.energy_j == pytest.approx(seen.power_w.mean * seen.window_s, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("bound_s", "second", "why"),
     [

@@ -70,16 +70,6 @@ def test_constant_power_is_power_times_time() -> None:
     assert seen.notes == ()
 
 
-def test_the_ends_of_the_window_are_interpolated() -> None:
-    points = [(0.0, 10.0), (1.0, 20.0), (2.0, 50.0)]
-    within_one_interval = Window(spans=(Span(start_s=0.25, end_s=0.75),))
-    assert integrated_energy_j(points, within_one_interval) == pytest.approx(15.0 * 0.5)
-    assert counted_energy_j(points, within_one_interval) == pytest.approx(5.0)
-    assert counted_energy_j(points, Window(spans=(Span(start_s=0.0, end_s=2.0),))) == 40.0  # on the samples themselves
-    reset_before = [(number / 5, 9e9 if number < 3 else 300.0 * number / 5) for number in range(66)]
-    assert counted_energy_j(reset_before, WINDOW) == pytest.approx(3000.0)
-
-
 @pytest.mark.parametrize(
     ("until_s", "first_s", "last_s", "energy_j"),
     [
