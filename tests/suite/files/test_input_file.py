@@ -9,7 +9,7 @@ import pytest
 
 from reports.__main__ import main as reports
 from suite.__main__ import main as suite
-from suite.files.input_file import LARGEST_BYTES, read_input
+from suite.files.input_file import LARGEST_BYTES
 from suite.files.paths import ROOT
 
 SET = ROOT / "reports/results/2026.12/h200-physx"
@@ -26,15 +26,6 @@ UNREADABLE: dict[str, Callable[[Path], None]] = {
     "Not a regular file.": lambda path: path.symlink_to("/dev/zero"),
     "Larger than 2": sparse,
 }
-
-
-def test_a_file_is_read_whole_up_to_a_size(tmp_path: Path) -> None:
-    path = tmp_path / "input"
-    path.write_bytes(b"a" * 2**20)
-    assert read_input(path, largest_bytes=2**20) == path.read_bytes()
-    path.write_bytes(b"a" * (2**20 + 1))
-    with pytest.raises(OSError, match="Larger than 1 MiB"):
-        read_input(path, largest_bytes=2**20)
 
 
 @pytest.mark.parametrize("why", UNREADABLE)

@@ -18,50 +18,10 @@ class Document(TomlTable):
     tables: dict[str, Leaf]
 
 
-DOCUMENT = """\
-# a comment
-names = [
-    "a",  # count = 1
-]
-
-[[leaves]]
-count = 1
-
-[[leaves]]
-text = '''
-count = 2
-'''
-"quoted key".inner = { deep = 1 }
-
-[leaves.sub]
-count = 3
-
-[tables.one]
-count = 4
-"""
-
-
 def write(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "file.toml"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_every_key_has_the_line_where_its_statement_begins(tmp_path: Path) -> None:
-    assert read_toml(write(tmp_path, DOCUMENT)).lines == {
-        ("names",): 2,
-        ("leaves", 0): 6,
-        ("leaves", 0, "count"): 7,
-        ("leaves", 1): 9,
-        ("leaves", 1, "text"): 10,
-        ("leaves", 1, "quoted key"): 13,
-        ("leaves", 1, "quoted key", "inner"): 13,
-        ("leaves", 1, "quoted key", "inner", "deep"): 13,
-        ("leaves", 1, "sub"): 15,
-        ("leaves", 1, "sub", "count"): 16,
-        ("tables", "one"): 18,
-        ("tables", "one", "count"): 19,
-    }
 
 
 def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:

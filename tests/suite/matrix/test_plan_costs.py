@@ -2,10 +2,8 @@
 
 import statistics
 
-import pytest
-
 from reports.analysis.rows import case_times
-from suite.matrix.catalog import CostEntry, load_catalog
+from suite.matrix.catalog import load_catalog
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
 from tests.fixtures.results.committed_results import RESULTS
@@ -31,17 +29,6 @@ MEASURED = (
     "h200-open-rsl",
     "h200-ant-capacity",
     "h200-open",
-)
-FEW = CostEntry(
-    device="cuda",
-    rl_library="rl_games",
-    num_envs=1000,
-    num_steps_per_env=10,
-    start_up_s=20.0,
-    iteration_s=3.0,
-    optimiser_steps=10,
-    optimiser_step_s=0.1,
-    source="a test",
 )
 
 
@@ -90,13 +77,3 @@ def test_a_long_run_on_two_cores_takes_about_what_the_plan_says() -> None:
         (record,) = result.completed
         assert record.wall_time_s is not None
         assert 1 / 2.0 < said_s / record.wall_time_s < 2.0, f"{result.case.case_id} {result.case.seed}"
-
-
-def test_optimiser_steps_cost_by_their_number_and_the_rest_by_environments_and_steps() -> None:
-    assert FEW.wall_s(num_envs=1000, num_steps_per_env=10, iterations=1, optimiser_steps=10) == pytest.approx(23.0)
-    assert FEW.wall_s(num_envs=4000, num_steps_per_env=10, iterations=1, optimiser_steps=10) == pytest.approx(29.0)
-    assert FEW.wall_s(num_envs=1000, num_steps_per_env=20, iterations=1, optimiser_steps=40) == pytest.approx(28.0)
-    assert FEW.wall_s(num_envs=10, num_steps_per_env=10, iterations=2, optimiser_steps=0) == pytest.approx(24.0)
-    unknown = FEW.model_copy(update={"optimiser_steps": None, "optimiser_step_s": None})
-    assert unknown.wall_s(num_envs=2000, num_steps_per_env=10, iterations=1, optimiser_steps=99) == pytest.approx(26.0)
-    assert unknown.wall_s(num_envs=10, num_steps_per_env=20, iterations=2, optimiser_steps=99) == pytest.approx(32.0)

@@ -12,7 +12,7 @@ import pytest
 from suite.__main__ import parse
 from suite.campaign.planning.registered_task import Answer, ask, measured_costs, with_answers
 from suite.commands.campaign_options import options_of
-from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
+from suite.errors import MatrixError, WorkerEnvironmentError
 from suite.files.paths import ROOT
 from suite.launch.watch import prepare
 from suite.matrix.cases import expand
@@ -22,7 +22,6 @@ from suite.matrix.plan import plan
 from suite.records import store
 from suite.schema.marked_answer import answer_line
 from suite.schema.record import Case, PlannedCase
-from tests.conftest import CaseMaker
 from tests.fixtures.results.stored_rounds import make_rank, stored_round
 from tests.fixtures.runs.real_runs import cartpole, matrix_of
 
@@ -115,15 +114,20 @@ def end_a_round(out: Path, case: Case, index: int, **changes: Any) -> None:
     store.write_record(stored_round(index, case=case, ranks=ranks, **changes), run_dir / "record.json")
 
 
-def test_a_damaged_round_is_named(tmp_path: Path, make_case: CaseMaker) -> None:
-    case = make_case(task="Small-Swing-Up")
-    end_a_round(tmp_path, case, 0)
-    run_dir = tmp_path / "raw" / case.case_id / "r0"
-    (run_dir / "case.json").write_text("{", encoding="utf-8")  # is not read
-    assert len(list(measured_costs(tmp_path, "Small-Swing-Up"))) == 1
-    (run_dir / "record.json").write_text("{", encoding="utf-8")
-    with pytest.raises(StoreError, match=r"r0/record\.json"):
-        list(measured_costs(tmp_path, "Small-Swing-Up"))
+def test_a_cost_is_unknown_until_a_round_has_completed(tmp_path: Path) -> None:
+    catalog = catalog_with(tmp_path, answer())
+    cases = cases_of(tmp_path, catalog)
+    assert [item.estimated_wall_s for item in planned(cases, catalog)] == [None, None]
+    end_a_round(tmp_path, cases[0], 0, outcome="crashed")
+    assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
+    for index, wall_time_s in ((1, 300.0), (2, 61.5)):  # the first one compiled kernels
+        end_a_round(tmp_path, cases[0], index, wall_time_s=wall_time_s)
+    later = catalog_with(tmp_path, answer())
+    estimates = [item.estimated_wall_s for item in planned(cases, later)]
+    assert estimates == [pytest.approx(61.5), pytest.approx(61.5)]  # two ranks as one, as long as nothing is known
+    end_a_round(tmp_path, cases[1], 0, wall_time_s=100.0)
+    estimates = [item.estimated_wall_s for item in planned(cases, catalog_with(tmp_path, answer()))]
+    assert estimates == [pytest.approx(61.5), pytest.approx(100.0)]
 
 
 # ---- the worker's answer ----
