@@ -74,11 +74,6 @@ def test_the_self_hosted_runner_gets_code_of_this_repository_only(ref: str, expe
     assert faults(with_ref, sessions=["bench"]) == expected
 
 
-def test_pull_requests_are_rejected_on_the_self_hosted_runner() -> None:
-    opened = SELF_HOSTED.replace("on:\n", "on:\n  pull_request:\n", 1)
-    assert faults(opened, sessions=["bench"]) == ["check: pull_request reaches a self-hosted runner"]
-
-
 FOLLOWING = f"""\
 on:
   workflow_run:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from suite.campaign.identity import FORMAT, identity, opened, read, rule_of
+from suite.campaign.identity import FORMAT, identity, opened
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.sources import Sources
 from suite.campaign.state import Campaign
@@ -141,17 +141,6 @@ def test_rounds_with_other_packages_in_the_worker_are_refused(
         pass
     now = identity_of(replace(environment, worker_packages=("mine 1.0 (commit def)",)), SMOKE)
     assert said_of(tmp_path, now) == [f"worker_packages: there {list(there) or None}, now ['mine 1.0 (commit def)']"]
-
-
-@pytest.mark.parametrize("asked", [{"repeats": 2}, {"repeats": 5}, {"target_precision": 0.1}])
-def test_the_rule_in_the_file_is_that_of_the_last_command(
-    tmp_path: Path, environment: Environment, asked: dict[str, object]
-) -> None:
-    with opened(tmp_path, identity_of(environment, SMOKE, repeats=3)):
-        pass
-    now = planned(environment, SMOKE, **asked)
-    with opened(tmp_path, identity(now)):
-        assert rule_of(read(tmp_path / "campaign.json")) == replace(now.rule, max_rounds=now.rule.most_rounds)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from suite.campaign.folder import Folder
 from suite.campaign.state import Campaign
 from suite.commands.store import store_finished
 from suite.errors import StoreError
-from suite.schema.record import Environment
+from suite.files.set_aside import set_aside
+from suite.schema.record import Environment, Outcome
 from suite.statistics.stopping_rule import CUT_OFF, Rule
 from tests.suite.campaign.test_schedule import ADAPTIVE, FIXED, LOUD, QUIET, campaign_of, run, stored
 
@@ -137,3 +138,19 @@ def test_rounds_of_a_case_that_cannot_go_on_here_are_stored_and_added_to_where_i
     assert go_on(campaign, tmp_path) == [(QUIET.case_id, 1), (QUIET.case_id, 2)]
     (result,) = stored(campaign, tmp_path).values()
     assert len(result.completed) == FIXED.rounds
+
+
+@pytest.mark.parametrize("failing", [{}, {(QUIET.case_id, 1): "crashed"}])
+def test_where_a_case_cannot_run_no_measurement_makes_room_for_saying_so(
+    tmp_path: Path, environment: Environment, failing: dict[tuple[str, int], Outcome]
+) -> None:
+    campaign = campaign_of(environment, FIXED, (QUIET,))
+    run(campaign, tmp_path, failing=failing)
+    before = stored(campaign, tmp_path)
+    nowhere, folder = without_room(campaign), Folder(root=tmp_path)
+    for _ in range(2):
+        cases.set_failures_aside(nowhere, folder)
+        cases.store_if_complete(nowhere, folder, nowhere.planned[0])
+        assert stored(campaign, tmp_path) == before
+        set_aside(folder.case_path(QUIET), "superseded")  # as a kill before it was stored would leave it
+        cases.store_if_complete(nowhere, folder, nowhere.planned[0])

@@ -110,16 +110,6 @@ def test_iterations_of_one_number_must_share_a_window(two_nodes: RankFiles, offs
         assert record.reason == "rank 1 ended iteration 0 1.5 s before rank 0 began it: their samples share no window"
 
 
-def test_a_round_that_was_not_compared_is_not_judged(two_nodes: RankFiles) -> None:
-    """Ended before the second comparison, or never compared."""
-    two_nodes.rank(0, of_node(0, 0, zero_s=100.0) + end())
-    two_nodes.rank(1, of_node(1, 1, zero_s=150.0, offsets=[offset("start", 52.0)]) + end())
-    record = two_nodes.collect()
-    assert record.outcome == "completed"
-    assert record.clocks is not None
-    assert record.clocks[0].drift_s is None
-
-
 def test_the_first_failure_is_found_though_a_wall_clock_is_wrong(two_nodes: RankFiles) -> None:
     """Node 1 is an hour ahead: its error, first in truth, has the later stamp."""
     two_nodes.rank(0, of_node(0, 0, zero_s=100.0) + error("second", time_unix_s=20.0))

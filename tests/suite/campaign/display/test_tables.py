@@ -3,13 +3,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from suite.campaign.display.tables import (
-    print_agreement,
-    print_plan,
-    print_summary,
-)
-from suite.campaign.runs.upstream import Pair
-from suite.schema.record import CaseResult, Environment, PlannedCase, RunRecord
+from suite.campaign.display.tables import print_summary
+from suite.schema.record import CaseResult, RunRecord
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.conftest import CaseMaker
 from tests.fixtures.results.stored_rounds import plain_rank, plain_round
@@ -18,20 +13,6 @@ from tests.fixtures.results.stored_rounds import plain_rank, plain_round
 def console() -> tuple[Console, io.StringIO]:
     output = io.StringIO()
     return Console(file=output, width=200), output
-
-
-def test_the_plan_gives_cost_and_command_also_of_what_cannot_run_here(
-    make_case: CaseMaker, environment: Environment
-) -> None:
-    case = make_case(device="cuda")
-    item = PlannedCase(
-        case=case, rounds=3, infeasible="needs 2 GPUs, available: 0", estimated_gpu_minutes=6.0, estimated_wall_s=60.0
-    )
-    target, output = console()
-    print_plan(target, [item], ["torchrun [x]"], environment)
-    printed = output.getvalue()
-    for said in ("needs 2 GPUs, available: 0", "1:00", "6.0 GPU-minutes", "torchrun [x]", "3 rounds", "3:00"):
-        assert said in printed
 
 
 def record(make_case: CaseMaker, time_s: float | None) -> RunRecord:
@@ -73,16 +54,3 @@ def test_power_and_frames_per_joule_are_shown_where_gpus_were_seen(make_case: Ca
     target, output = console()
     print_summary(target, [without])
     assert "frames/J" not in output.getvalue()
-
-
-def test_the_agreement_shows_direct_and_bracketed_differences() -> None:
-    pairs = [
-        Pair(case_id="a/1", round=0, ours_s=1.10, theirs_s=1.08, library_s=1.10),
-        Pair(case_id="a/1", round=1, ours_s=1.06, theirs_s=1.04, library_s=1.06),
-        Pair(case_id="b/1", round=0, ours_s=1.0, theirs_s=1.0, library_s=None),
-    ]
-    target, output = console()
-    print_agreement(target, pairs)
-    rows = {line.split()[0]: line.split()[1:] for line in output.getvalue().splitlines() if "/1" in line}
-    assert rows["a/1"] == ["2", "+1.89%", "+0.00%", "+0.00%", "+0.00%", "+0.000%"]
-    assert rows["b/1"] == ["1", "+0.00%", "-", "+0.00%", "+0.00%", "-"]

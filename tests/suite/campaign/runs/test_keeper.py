@@ -143,6 +143,21 @@ def test_a_round_that_ends_while_it_waits_delays_nobody(seats: list[Seat]) -> No
     assert len(ran) == other.case.iterations
 
 
+def test_a_rank_that_is_heard_after_its_end_gets_no_turn(seats: list[Seat]) -> None:
+    gone, other = seats[:2]
+    ran: list[tuple[str, int, int | None]] = []
+    with Keeper([gone, other], turn_s=TURN_S) as keeper:
+        keeper.ended(gone)
+        late = socket.socket(socket.AF_UNIX)
+        late.connect(str(gone.run_dir / SOCKET))
+        late.sendall(b"ready\n")
+        time.sleep(0.5)
+        play(keeper, [Rank(seat=other, ran=ran)])
+        late.close()
+    assert (gone.state, gone.turns) == ("ended", 0)
+    assert len(ran) == other.case.iterations
+
+
 def test_a_round_that_starts_holds_all_turns_back(seats: list[Seat]) -> None:
     early, late = seats[:2]
     ran: list[tuple[str, int, int | None]] = []

@@ -1,7 +1,6 @@
 """Real trainings that share a device, on the CPU: they run at the same time, and none knows of the others."""
 
 import itertools
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from suite.__main__ import main
 from suite.install.worker import Worker
 from suite.records.rank_file import rank_path, read_rank_file
 from suite.records.store import load_results
-from suite.schema.record import RunRecord
 from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import NUM_CPUS, cartpole, matrix_of
 
@@ -25,30 +23,15 @@ TOGETHER = cartpole(
 pytestmark = [pytest.mark.worker, pytest.mark.skipif(NUM_CPUS < 2, reason="two trainings need two cores")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shared:
-    """A campaign: one training alone, and two that share the device, the first of which has the seed of that one."""
-
-    out: Path
-    alone: RunRecord
-    together: RunRecord
-
-
-@pytest.fixture(scope="module")
-def shared(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Shared:
+def test_two_trainings_run_at_the_same_time_and_learn_what_one_learns_alone(worker: Worker, tmp_path: Path) -> None:
+    """One training alone, and two that share the device, the first of which has the seed of that one."""
     assert worker.python.exists()
-    folder = tmp_path_factory.mktemp("shared")
-    matrix, out = folder / "shared.toml", folder / "out"
+    matrix, out = tmp_path / "shared.toml", tmp_path / "out"
     matrix.write_text(matrix_of(ALONE, TOGETHER), encoding="utf-8")
     main(["bench", "--matrix", str(matrix), "--device", "cpu", "--out", str(out), "--no-report"])  # 20 on a busy host
     by_number = {result.case.trainings_per_gpu: result for result in load_results(out)}
-    ((alone,), (together,)) = by_number[1].rounds, by_number[2].rounds
-    assert (alone.outcome, together.outcome) == ("completed", "completed"), (alone.reason, together.reason)
-    return Shared(out=out, alone=alone, together=together)
-
-
-def test_two_trainings_run_at_the_same_time_and_each_learns_what_it_learns_alone(shared: Shared) -> None:
-    alone, record = shared.alone, shared.together
+    ((alone,), (record,)) = by_number[1].rounds, by_number[2].rounds
+    assert (alone.outcome, record.outcome) == ("completed", "completed"), (alone.reason, record.reason)
     first, second = record.ranks
     assert [rank.settings["seed"] for rank in record.ranks] == [42, 43]
     assert first.parameters_sha256 == alone.ranks[0].parameters_sha256  # whatever ran beside it
@@ -57,13 +40,13 @@ def test_two_trainings_run_at_the_same_time_and_each_learns_what_it_learns_alone
     assert record.turns is not None
     starts = starts_of_turns(record)
     assert len(starts) == record.turns.turns > 1
-    spans = [spans_of(shared.out / "raw" / record.case.case_id / "r0", training) for training in (0, 1)]
+    spans = [spans_of(out / "raw" / record.case.case_id / "r0", training) for training in (0, 1)]
     for start, stop in itertools.pairwise((*starts, record.case.iterations)):
         (begin, end), (other_begin, other_end) = ((one[start][0], one[stop - 1][1]) for one in spans)
         assert max(begin, other_begin) < min(end, other_end)  # their turns overlap, however late a core is
     assert record.case.frames_per_iteration == 2 * alone.case.frames_per_iteration
-    for path in sorted((shared.out / "cases").rglob("*.json")):
-        assert read_case(path, str(path.relative_to(shared.out)))[1] == []
+    for path in sorted((out / "cases").rglob("*.json")):
+        assert read_case(path, str(path.relative_to(out)))[1] == []
 
 
 def spans_of(run_dir: Path, training: int) -> list[tuple[float, float]]:

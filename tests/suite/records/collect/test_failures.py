@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations
+from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations, whole
 
 GLOO_PEER = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:58085"
 CUDA_OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB."
@@ -217,3 +217,12 @@ def test_torchrun_that_fails_alone_speaks_through_its_log(rank_files: RankFiles)
     reason = rank_files.collect(exit_code=-9).reason
     assert reason
     assert reason.startswith("torchrun was killed by signal 9 (Killed)")
+
+
+@pytest.mark.parametrize(("more", "exit_code"), [([], 1), (error("at the very end"), 0)])
+def test_whole_files_are_a_crash_with_a_bad_exit_or_an_error(
+    more: Events, exit_code: int, rank_files: RankFiles
+) -> None:
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, whole(1) + more)
+    assert rank_files.collect(exit_code=exit_code).outcome == "crashed"

@@ -44,30 +44,13 @@ def test_completed_rounds_are_the_samples_and_failed_ones_are_rows(
 
     (benchmark,) = document["benchmarks"]
     assert benchmark["stats"]["data"] == samples_s
-    assert benchmark["fullname"] == f"suite/replay/bench_case.py::test_case[{mixed.case.case_id}]"
-    assert benchmark["group"] == "cartpole-strong"
-    assert "SampleClock" in benchmark["options"]["timer"]
-    extra = benchmark["extra_info"]
-    assert extra["runs_are"] == "independent processes"
-    assert extra["runs"] == [0, 2]
-    assert extra["frames_per_iteration"] == 64 * 16
-    assert extra["total_fps"] == [64 * 16 / sample_s for sample_s in samples_s]
-    assert extra["statistic"] == reduce.ROUND_STATISTIC
-    assert extra["configuration_id"] == mixed.case.case_id
+    assert benchmark["extra_info"]["runs"] == [0, 2]
 
     machine = document["machine_info"]
     assert machine["node"] == "redacted"
     assert "flags" not in machine["cpu"]
     assert machine["versions.torch"] == "2.11.0"
     assert document["commit_info"] == {"project": "labscale", "id": "0" * 40, "dirty": False}
-
-    assert document["labscale"]["schema_version"] == 6
-    assert document["labscale"]["configuration"]["configuration_id"] == mixed.case.case_id
-    assert [one["gpus"][0]["name"] for one in document["labscale"]["machines"]] == ["Example GPU"]
-    assert [(one["run"], one["machine"]) for one in document["labscale"]["runs"]] == [(0, 0), (1, 0), (2, 0)]
-    assert document["labscale"]["suite_version"] == "0.1.0"
-    assert document["labscale"]["no_benchmarks_because"] is None
-    assert (tmp_path / "cases" / "a.json").read_text(encoding="utf-8").count('"iteration_time_s"') == 6
 
     (back,) = store.load_results(tmp_path)
     assert [(record.outcome, record.reason) for record in back.rounds] == [

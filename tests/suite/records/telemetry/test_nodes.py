@@ -11,6 +11,7 @@ from suite.records.telemetry.file import HostReading, RankReading, Sample, Telem
 from suite.records.telemetry.nodes import summarise_nodes
 from suite.schema.record import NodeClock, RankRecord, RunRecord
 from suite.schema.telemetry import Spread, TelemetrySummary
+from suite.schema.transport import Transport
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_record
 
@@ -59,6 +60,15 @@ RANK_0 = RankFile(
 def of(record: RunRecord, *contents: TelemetryContent | str) -> TelemetrySummary:
     by_node: Mapping[int, TelemetryContent | str] = dict(enumerate(contents))
     return summarise_nodes(record, RANK_0, by_node)
+
+
+@pytest.mark.parametrize(("emulated", "expected"), [(False, 2.0), (True, None), (None, None)])
+def test_what_others_had_is_that_of_the_worst_node_unless_nodes_share_a_machine(
+    record: RunRecord, emulated: bool | None, expected: float | None
+) -> None:
+    there = replace(record, transport=Transport(library="nccl", emulated=emulated))
+    assert of(there, readings(0), readings(1, ahead_s=AHEAD_S)).host_others_percent == expected
+    assert of(record, readings(0), readings(1, ahead_s=AHEAD_S)).host_others_percent is None
 
 
 def test_power_and_energy_of_all_nodes_add_up(record: RunRecord) -> None:

@@ -191,6 +191,11 @@ def test_shares_of_slowdowns() -> None:
     assert gpu.slowdown_shares == {"idle": 10 / 40, "power_cap": 15 / 40, "thermal_software": 10 / 40}
 
 
+def test_a_setting_is_no_throttling() -> None:
+    (gpu,) = one_gpu(lambda _: (GpuReading(index=0, slowdowns=("clocks_setting",)),)).gpus
+    assert (gpu.throttled_share, gpu.slowdown_shares) == (0.0, {"clocks_setting": 1.0})
+
+
 def test_unusable_content_is_refused() -> None:
     with pytest.raises(ValueError, match="none of 66 samples lies in the steady 5 s"):
         summarise(content(), Window(spans=(Span(start_s=100.0, end_s=105.0),)), frames=1, num_gpus=0)
