@@ -1,4 +1,4 @@
-"""Minibatch rules and the sizes that fit a batch."""
+"""What minibatch rules make of a batch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a plan says that a case takes, held to the results in git and to the arithmetic."""
+"""What a plan says that a case takes, held to the results in git."""
 
 import statistics
 

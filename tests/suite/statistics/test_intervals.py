@@ -1,4 +1,4 @@
-"""Intervals against values computed by hand and by scipy. How often they contain the truth: ``test_coverage``."""
+"""Intervals and Student's t against values computed by hand and by scipy."""
 
 import math
 import statistics

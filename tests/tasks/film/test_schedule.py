@@ -1,4 +1,4 @@
-"""Which steps of a training are filmed, and how many environments are in the picture."""
+"""Which steps of a training are filmed."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""TorchRL's collector alone, its pipeline, and how episodes are kept. Its training: ``tests.tasks.test_worker``."""
+"""TorchRL's collector alone and its pipeline. Its training: ``tests.tasks.test_worker``."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The search for capacity against GPUs whose memory and throughput are known in closed form; and a real one."""
+"""The search for capacity against GPUs whose memory and throughput are known in closed form."""
 
 from collections.abc import Callable
 

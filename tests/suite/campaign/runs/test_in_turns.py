@@ -23,11 +23,10 @@ A, B, C = (case.case_id for case in CASES)
 
 
 def run(
-    environment: Environment, root: Path, faults: Mapping[tuple[str, int], str] | None = None, *, turns: bool = True
+    environment: Environment, root: Path, faults: Mapping[tuple[str, int], str] | None = None
 ) -> dict[str, RunRecord]:
     host = TurningHost(faults=faults or {})
-    campaign = campaign_of(host, environment, turns=turns)
-    run_all(campaign, root)
+    run_all(campaign_of(host, environment), root)
     assert marked_processes(host.mark) == []
     return {record.case.case_id: record for record in records(root)}
 

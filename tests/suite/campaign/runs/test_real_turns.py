@@ -1,4 +1,4 @@
-"""Real ranks on the CPU in turns: as fast as alone, and all ranks of a round in the same turns."""
+"""Real ranks on the CPU in turns: as fast as alone."""
 
 from pathlib import Path
 
