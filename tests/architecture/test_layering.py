@@ -231,3 +231,10 @@ def test_no_registry_host_and_no_machine_path_is_named() -> None:
         if word in path.read_text(errors="replace")
     ]
     assert not found
+
+
+def test_the_rule_sees_a_forbidden_import(tmp_path: Path) -> None:
+    path = tmp_path / "plan.py"
+    path.write_text("from torch import cuda\nimport suite.schema.record\n")
+    assert imported_modules(path) == {"torch.cuda", "suite.schema.record"}
+    assert forbidden_imports("suite/matrix/plan.py", imported_modules(path)) == {"torch.cuda"}

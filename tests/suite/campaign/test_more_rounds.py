@@ -154,3 +154,10 @@ def test_where_a_case_cannot_run_no_measurement_makes_room_for_saying_so(
         assert stored(campaign, tmp_path) == before
         set_aside(folder.case_path(QUIET), "superseded")  # as a kill before it was stored would leave it
         cases.store_if_complete(nowhere, folder, nowhere.planned[0])
+
+
+def test_until_its_new_rounds_are_there_a_case_stays_as_it_was(tmp_path: Path, environment: Environment) -> None:
+    root, campaign = begun(environment, tmp_path, FIXED), campaign_of(environment, MORE)
+    before = stored(campaign, root)
+    assert len(go_on(campaign, root, kill_after=3)) == 3
+    assert stored(campaign, root) == before

@@ -237,3 +237,18 @@ def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path, en
     written = (tmp_path / "plan.json").stat().st_mtime_ns
     note_plan(loud, folder)
     assert (tmp_path / "plan.json").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("failed", [1, 3, 4])
+def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(
+    tmp_path: Path, environment: Environment, failed: int
+) -> None:
+    """Five rounds of one case, three by the rule of all, which is that of the command that tries again."""
+    few, whole = campaign_of(environment, Rule(rounds=5), (LOUD,)), campaign_of(environment, FIXED, retry_failed=True)
+    run(few, tmp_path, failing={(LOUD.case_id, failed): "crashed"})
+    set_failures_aside(whole, Folder(root=tmp_path))
+    again = [failed] if failed < 4 else []  # after the last that is left, the rule asks for no other
+    assert [index for case_id, index in run(whole, tmp_path) if case_id == LOUD.case_id] == again
+    kept = stored(whole, tmp_path)[LOUD.case_id].rounds
+    assert [record.round for record in kept] == [*range(4), *([4] if again else [])]
+    assert all(record.outcome == "completed" for record in kept)

@@ -61,3 +61,9 @@ def test_where_physx_cannot_run_it_is_refused_with_what_it_needs(environment: En
     in_containers = planned(environment, launcher="container")
     assert in_containers.stack == "kitless"  # an image holds one stack
     assert refused(in_containers.planned) == {"ovphysx"}
+
+
+def test_narrowing_does_not_change_the_worker_of_a_campaign(environment: Environment) -> None:
+    campaign = planned(environment, case_globs=("*kitless*",))
+    assert campaign.stack == "ovphysx"
+    assert {item.case.stack for item in campaign.planned} == {"kitless"}

@@ -14,7 +14,7 @@ import pytest
 
 from reports import __main__ as sessions
 from reports.site.cells import run_together
-from suite.errors import Interrupted
+from suite.errors import Interrupted, ReportError
 from suite.launch.images import pins_command
 from suite.options.command_line import Parser
 from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
@@ -96,3 +96,19 @@ def test_versions_that_are_interrupted_clean_up_undisturbed() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_together([slow(), quick()])
     assert cleaned_up == ["slow"]
+
+
+def test_a_command_that_is_interrupted_while_its_packages_are_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sessions, "import_module", interrupt)
+    assert sessions.main("report", []) == Interrupted.exit_code
+    assert capsys.readouterr().err == SENTENCE
+
+
+def test_the_first_error_of_a_version_ends_the_others() -> None:
+    async def fail() -> None:
+        raise ReportError("A cell of a page failed")
+
+    with pytest.raises(ReportError, match="A cell of a page failed"):
+        run_together([asyncio.sleep(1e6), fail()])

@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,9 @@ from suite.__main__ import main
 from suite.campaign.cases import ended_records
 from suite.campaign.folder import Folder
 from suite.commands.store import store_finished
-from suite.errors import StoreError
+from suite.errors import CampaignError, StoreError
 from suite.records import store
+from suite.replay.session import Draft, replay
 from suite.schema.record import Case
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.stored_rounds import stored_round
@@ -157,3 +160,36 @@ def test_the_advice_for_a_damaged_record_of_a_stored_case_works(tmp_path: Path) 
     Folder(root=tmp_path).case_path(ANT).unlink()
     (result,) = store_finished(tmp_path)
     assert [record.round for record in result.rounds] == [0]
+
+
+def test_nothing_to_store_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="has no folder raw"):
+        store_finished(tmp_path)
+    (tmp_path / "raw").mkdir()
+    with pytest.raises(StoreError, match=r"No round below .* has ended"):
+        store_finished(tmp_path)
+
+
+def test_a_folder_of_nobody_is_refused(tmp_path: Path) -> None:
+    write_round(tmp_path, ANT, 0)
+    with pytest.raises(CampaignError, match=r"but no campaign\.json"):
+        store_finished(tmp_path)
+
+
+def test_all_cases_are_stored_by_one_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pytest session takes half a second to start, which was most of the time of many cases."""
+    sessions: list[int] = []
+
+    def counted_replay(drafts: Sequence[Draft]) -> list[dict[str, Any]]:
+        sessions.append(len(drafts))
+        return replay(drafts)
+
+    monkeypatch.setattr(store, "replay", counted_replay)
+    for number in range(20):
+        write_round(tmp_path, replace(ANT, case_id=f"ant/rsl_rl-kitless-n{number}-1x1"), 0)
+    write_identity(tmp_path)
+    store_finished(tmp_path)
+    assert sessions == [20]
+    for path in (tmp_path / "cases").rglob("*.json"):
+        (benchmark,) = json.loads(path.read_bytes())["benchmarks"]
+        assert benchmark["extra_info"]["configuration_id"] == store.read_case(path).case.case_id

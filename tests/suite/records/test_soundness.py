@@ -14,7 +14,7 @@ from suite.records import store
 from suite.records.validation import fault_of, stored_case
 from suite.schema.record import CaseResult, RunRecord
 from tests.fixtures.results.generated_results import make_case, make_record
-from tests.fixtures.results.rank_events import RankFiles, whole
+from tests.fixtures.results.rank_events import RankFiles, end, head, iterations, whole
 
 SOUND = make_record(make_case(world_size=2))
 
@@ -123,3 +123,20 @@ def test_what_no_rank_measures_makes_a_round_invalid(rank_files: RankFiles, chan
     path = rank_files.run_dir / "record.json"
     store.write_record(record, path)
     assert store.read_record(path).outcome == "invalid"
+
+
+def test_an_unsound_round_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="Nothing was written"):
+        store.write_record(replace(SOUND, ranks=()), tmp_path / "record.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_round_that_is_too_short_is_invalid(rank_files: RankFiles) -> None:
+    rank_files.case = replace(rank_files.case, iterations=1)
+    for rank in range(2):
+        rank_files.rank(rank, head(rank) + iterations(1) + end())
+    record = rank_files.collect()
+    assert (record.outcome, record.reason) == (
+        "invalid",
+        "configuration.iterations: Input should be greater than or equal to 2 (got 1)",
+    )

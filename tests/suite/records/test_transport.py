@@ -186,3 +186,8 @@ def test_a_log_that_cannot_be_read_costs_no_round(rank_files: RankFiles) -> None
         nccl_log_path(rank_files.run_dir, rank).mkdir(parents=True)
     record = rank_files.collect()
     assert (record.outcome, record.transport) == ("completed", None)
+
+
+def test_one_node_that_nccl_was_told_is_two_is_emulated(rank_files: RankFiles) -> None:
+    found = transport(rank_files, {0: SOCKET_LOG})
+    assert found.emulated

@@ -74,3 +74,15 @@ def nested(workload: dict[str, Any]) -> dict[str, Any]:
                 inner = inner.setdefault(key, {})
             inner[last] = value
     return settings
+
+
+def test_settings_that_are_not_there_are_named(make_case: CaseMaker) -> None:
+    with pytest.raises(ValueError, match="None"):
+        check(make_case(), {"num_steps_per_env": 16, "algorithm": {}})
+
+
+def test_a_library_with_other_defaults_does_not_train(make_case: CaseMaker) -> None:
+    """Frames a second would be those of the catalog's rollout, half of what was collected."""
+    with pytest.raises(ValueError, match=r"agent\.num_steps_per_env is 32, and the case has 16"):
+        check(make_case(), SETTINGS["rsl_rl"] | {"num_steps_per_env": 32})
+    check(make_case(workload="environment_step"), {})

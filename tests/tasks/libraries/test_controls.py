@@ -4,11 +4,13 @@ The third, ``all_reduce``, runs on two hosts in ``tests.suite.launch.ssh.test_ss
 """
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from suite.install.worker import Worker
-from suite.schema.record import Environment, RankRecord, RunRecord
+from suite.schema.record import Environment, RankRecord, RunRecord, Workload
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
 MATRIX = matrix_of(
@@ -63,3 +65,10 @@ def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(run
     render_s, iteration_s = marked(rank, "render_time_s"), marked(rank, "iteration_time_s")
     assert 0.5 < render_s / iteration_s <= 1
     assert {check.verdict for check in rank.validity if check.feature == "cameras"} == {"ok"}
+
+
+def test_every_control_runs_for_real(tmp_path: Path) -> None:
+    """Here, one on two hosts, and four in environments of their own (``test_torchrl``, ``test_lerobot``)."""
+    here = {case.workload for case in cases_of(MATRIX, tmp_path)}
+    elsewhere = {"all_reduce", "collection", "collection_ray", "policy_rollout", "dataset_recording"}
+    assert here | elsewhere == set(get_args(Workload)) - {"train", "async_pipeline"}

@@ -1,13 +1,53 @@
 """The bisection of releases, on simulated ones whose times are known."""
 
 import math
+import random
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 import pytest
 
 from suite.campaign.bisect.rule import Answer, Change, Step, next_step
-from suite.statistics.intervals import Estimate
+from suite.statistics.aa_noise import TwinPair
+from suite.statistics.intervals import Estimate, ratio_of
+
+ROUNDS = 6
+
+
+SPREAD = 0.03  # standard deviation of a process's logarithm
+
+
+SEARCHES = 200
+
+
+class Processes:
+    """Times of processes, drawn around the true ones; the oldest end runs twice in the first step."""
+
+    def __init__(self, times_s: Mapping[str, float], seed: int) -> None:
+        self._true_s = times_s
+        self._random = random.Random(seed)  # noqa: S311
+        self._noise: float | None = None
+
+    def _drawn_s(self, release: str) -> tuple[float, ...]:
+        return tuple(self._true_s[release] * math.exp(self._random.gauss(0, SPREAD)) for _ in range(ROUNDS))
+
+    def measure(self, releases: Sequence[str]) -> Step:
+        times_s = {release: self._drawn_s(release) for release in releases}
+        if self._noise is None:
+            twin_s = self._drawn_s(releases[0])
+            self._noise = TwinPair(case_id="a", times_s=times_s[releases[0]], twin_times_s=twin_s).noise
+        changes = tuple(
+            Change(older=old, newer=new, ratio=ratio_of(times_s[old], times_s[new]), noise=self._noise)
+            for old, new in pairwise(releases)
+        )
+        return Step(releases=tuple(releases), changes=changes)
+
+    def answer(self) -> Answer:
+        steps: list[Step] = []
+        while not isinstance(found := next_step(list(self._true_s), steps), Answer):
+            steps.append(self.measure(found))
+        return found
+
 
 RELEASES = tuple(f"1.{minor}.0" for minor in range(9))
 
@@ -77,3 +117,11 @@ def test_a_change_in_two_small_parts_ends_with_the_range_that_is_sure() -> None:
     assert measured == [("1", "3"), ("1", "2", "3")]
     assert found.change is not None
     assert (found.verdict, found.change.older, found.change.newer, found.middle) == ("unsure", "1", "3", "2")
+
+
+def test_a_difference_well_above_the_noise_is_found_and_rarely_at_another_pair() -> None:
+    times_s = {one: 1.0 if place < 6 else 1.25 for place, one in enumerate(RELEASES)}
+    answers = [Processes(times_s, seed).answer() for seed in range(SEARCHES)]
+    named = [(one.change.older, one.change.newer) for one in answers if one.verdict == "found" and one.change]
+    assert len(named) >= 0.95 * SEARCHES
+    assert sum(pair != ("1.5.0", "1.6.0") for pair in named) <= 0.05 * SEARCHES

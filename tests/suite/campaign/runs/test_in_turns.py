@@ -157,3 +157,11 @@ def test_a_killed_suite_leaves_no_process_and_goes_on_where_it_was(environment: 
     found = run(environment, tmp_path)
     assert {(record.outcome, record.turns is None) for record in found.values()} == {("completed", False)}
     assert len(list(tmp_path.glob("raw/*/*/r0.interrupted-1"))) == len(CASES)
+
+
+def test_a_round_that_failed_is_shown_before_its_block_has_ended(environment: Environment, tmp_path: Path) -> None:
+    campaign = campaign_of(TurningHost(faults={(B, 0): "killed"}), environment)
+    run_all(campaign, tmp_path)
+    lines = said(campaign).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith(f"{B} round 0: crashed"))
+    assert first < next(number for number, line in enumerate(lines) if f"{A} round 0: completed" in line)

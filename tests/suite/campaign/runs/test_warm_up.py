@@ -185,3 +185,24 @@ def test_kernels_of_one_kind_of_gpu_are_not_those_of_another(tmp_path: Path) -> 
     kept = sorted(path.name for path in (tmp_path / damaged_kernels.WARM).iterdir())
     assert kept == ["cuda-9.0-kitless-Isaac-Ant-n128-rl_games-1x1.json", "cuda-9.0-kitless-Isaac-Ant-n128.json"]
     assert json.loads((tmp_path / damaged_kernels.WARM / kept[1]).read_text())["case"] == case.case_id
+
+
+def test_other_versions_compile_kernels_of_their_own() -> None:
+    case = ANT[0]
+    others = [
+        replace(case, case_id=f"{case.case_id}-{number}", with_packages=(f"newton=={number}",)) for number in (1, 2)
+    ]
+    found = warm_ups([case, *others, replace(others[0], rl_library="skrl")])
+    assert [one.with_packages for one in found] == [(), ("newton==1",), ("newton==2",)]
+    assert len({one.case_id for one in found}) == 3
+    said = [warm_up.in_words(one) for one in found]
+    assert said == [said[0], f"{said[0]}, newton==1", f"{said[0]}, newton==2"]
+    assert [warm_up.is_of(one, others[0]) for one in found] == [False, True, False]
+
+
+def test_a_case_that_starts_cold_has_no_warm_up_and_does_not_fail_with_one() -> None:
+    cold = [replace(case, case_id=f"{case.case_id}-cold", kernel_cache="empty") for case in ANT]
+    assert warm_ups(cold) == []
+    (of_warm,) = warm_ups([*cold, *ANT])
+    assert of_warm.kernel_cache == "kept"
+    assert [warm_up.is_of(of_warm, case) for case in (*ANT, *cold)] == [True, True, False, False]

@@ -18,9 +18,25 @@ from suite.campaign.runs.watching import HOST, PORT, free_port, watch
 from suite.errors import Interrupted, UsageError
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
+from tasks.film import watching as in_the_worker
 from tests.fixtures.runs.real_runs import MARK, marked_processes
 from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of
 from tests.fixtures.runs.simulated_host import SimulatedHost
+from tests.fixtures.runs.worker_probes import run_in_worker
+
+PROBE = """
+from types import SimpleNamespace as Some
+from tasks.film.watching import serve_if_asked
+for rank in (0, 1):
+    cfg = Some(sim=Some(visualizer_cfgs=None))
+    serve_if_asked(cfg, rank=rank)
+    found = cfg.sim.visualizer_cfgs
+    print(found and [{name: getattr(one, name) for name in ("port", "bind_address", "display_address", "share")}
+        for one in found])
+"""
+
+
+SERVED: dict[str, object] = {"port": 8123, "bind_address": HOST, "display_address": HOST, "share": False}
 
 
 def test_a_port_that_is_taken_is_left_alone() -> None:
@@ -80,3 +96,9 @@ def test_a_real_training_is_served_here_alone_until_ctrl_c(worker: Worker, tmp_p
         process.communicate()
     assert marked_processes(tmp_path) == []
     assert list(folder.glob("labscale-watch-*")) == []
+
+
+@pytest.mark.worker
+def test_isaac_lab_is_told_to_serve_this_machine_alone(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(in_the_worker.WATCH_VARIABLE, "8123")
+    assert run_in_worker(worker, "-c", PROBE).splitlines()[-2:] == [str([SERVED]), "None"]

@@ -226,3 +226,29 @@ def test_whole_files_are_a_crash_with_a_bad_exit_or_an_error(
     rank_files.rank(0, whole(0))
     rank_files.rank(1, whole(1) + more)
     assert rank_files.collect(exit_code=exit_code).outcome == "crashed"
+
+
+def test_hang_after_an_error_tells_the_error(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + iterations(2))
+    rank_files.rank(1, head(1) + error("the cube fell"))
+    reason = rank_files.collect(exit_code=1, ended_by="hung").reason
+    assert reason
+    assert "rank 1: RuntimeError: the cube fell" in reason
+
+
+def test_out_of_memory_in_stderr_is_evidence(rank_files: RankFiles) -> None:
+    rank_files.torchrun_log((0, -6))
+    rank_files.log("none_x/attempt_0/0/stderr.log", f"torch.OutOfMemoryError: {CUDA_OOM}\n")
+    assert rank_files.collect(exit_code=1).outcome == "oom"
+
+
+def test_bad_exit_after_whole_files_is_a_crash(rank_files: RankFiles) -> None:
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, whole(1))
+    assert rank_files.collect(exit_code=1).outcome == "crashed"
+
+
+def test_error_in_a_run_that_exits_well_is_a_crash(rank_files: RankFiles) -> None:
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, whole(1) + error("at the very end"))
+    assert rank_files.collect().outcome == "crashed"
