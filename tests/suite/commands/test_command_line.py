@@ -16,7 +16,7 @@ from reports.verification import command as verify
 from suite import __main__ as suite_command
 from suite.errors import UsageError
 from suite.launch.images import pins_command
-from tests.fuzz.test_command_lines import parsers
+from tests.fixtures.runs.command_parsers import parsers
 
 type Main = Callable[[Sequence[str]], int]
 
