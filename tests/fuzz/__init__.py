@@ -1,1 +1,0 @@
-"""Changed input for everything that labscale reads: files, options, variables. ``nox -s fuzz`` tries more of it."""
