@@ -98,11 +98,11 @@ def test_a_set_that_the_bundle_lacks_is_said_with_those_that_it_has(
 ) -> None:
     assert bundled_python(OLDER) is None
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    with pytest.raises(WorkerEnvironmentError, match=r"needs newton==1\.6\.0, .*has no other versions of packages"):
+    with pytest.raises(WorkerEnvironmentError, match=r"newton==1\.6\.0"):
         bundled_python(OLDER)
     (tmp_path / "1").mkdir()
     (tmp_path / "1/complete.json").write_text('{"packages": ["a==1", "b==2"], "set_aside": []}')
-    with pytest.raises(WorkerEnvironmentError, match=r"It has a==1, b==2 .*make the bundle again .* --matrix NAME"):
+    with pytest.raises(WorkerEnvironmentError, match=r"a==1, b==2 .*--matrix NAME"):
         bundled_python(OLDER)
 
 
@@ -137,7 +137,7 @@ def test_the_python_of_a_bundle_is_the_worker_and_another_is_refused(
     assert parser.read(["--worker-python", sys.executable]).worker_python == Path(sys.executable)
     for command in ("bench", "plan", "env_check"):
         assert main([command, "--worker-python", "/other/python"]) == UsageError.exit_code
-        assert f"got '/other/python', allowed is {sys.executable}" in capsys.readouterr().err
+        assert "/other/python" in capsys.readouterr().err
 
 
 def test_what_a_bundle_leaves_out_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_a_bundle_for_gpus_refuses_the_cpu(tmp_path: Path, monkeypatch: pytest.M
     compilers = tmp_path / "site/warp/bin"
     compilers.mkdir(parents=True)
     require_device("cuda")
-    with pytest.raises(WorkerEnvironmentError, match=r"made for GPUs .*warp-clang\.so\).* --device cpu"):
+    with pytest.raises(WorkerEnvironmentError, match=r"warp-clang\.so.* --device cpu"):
         require_device("cpu")
     (compilers / "warp-clang.so").touch()
     require_device("cpu")

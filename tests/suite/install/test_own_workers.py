@@ -72,7 +72,7 @@ def test_what_pins_were_made_for_is_asked_of_a_python_that_the_user_brings(base:
     (project / pins.PINS_DIR / "games.in").write_text("# why\nrl-games==7.0\nother[extra]==1\n")
     assert names_of(GAMES, project_root=project) == ["rl-games", "other"]
     assert names_of(SKRL, project_root=project) == []
-    with pytest.raises(WorkerEnvironmentError, match="  - other is missing"):
+    with pytest.raises(WorkerEnvironmentError, match="other"):
         check_python(base.python, stack="kitless", also=["rl-games", "other"])
 
 
@@ -81,7 +81,7 @@ def test_a_bundle_brings_versions_and_nothing_is_installed(
     base: Worker, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnWorker
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
-    with pytest.raises(WorkerEnvironmentError, match=r"needs skrl==2\.0, which this bundle does not have"):
+    with pytest.raises(WorkerEnvironmentError, match=r"skrl==2\.0"):
         locate_own_worker(own, base, project_root=project)
     python = tmp_path / "versions" / digest_of(own.packages) / "bin/python"
     python.parent.mkdir(parents=True)

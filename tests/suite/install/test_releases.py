@@ -43,5 +43,5 @@ def test_an_index_that_does_not_answer_is_no_end_of_the_list(monkeypatch: pytest
     monkeypatch.delenv("UV_OFFLINE")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")  # where nothing listens
-    with pytest.raises(WorkerEnvironmentError, match=r"(?s)uv could not list the releases of newton:.*Check the name"):
+    with pytest.raises(WorkerEnvironmentError, match="newton"):
         releases("newton", SpecifierSet("==1.*"), PYTHON)

@@ -70,7 +70,7 @@ def test_a_copy_that_is_not_whole_or_of_another_labscale_is_made_again(base: Pat
 
 def test_a_package_that_needs_another_version_of_a_pinned_one_is_refused(base: Path) -> None:
     for _ in range(2):  # and what is there then is not taken for complete
-        with pytest.raises(WorkerEnvironmentError, match=r"(?s)greedy.*torch.*stay as pinned, "):
+        with pytest.raises(WorkerEnvironmentError, match=r"(?s)greedy.*torch"):
             add(base, "greedy==3.0")
 
 

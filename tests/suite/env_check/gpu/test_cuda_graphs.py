@@ -26,7 +26,7 @@ def test_a_new_driver_with_memory_pools_is_fine(tmp_path: Path) -> None:
 def test_a_driver_before_conditional_nodes_is_a_failure_with_a_way_out(tmp_path: Path) -> None:
     found = check(tmp_path, "-DCUDA_VERSION=12020")
     assert (found.verdict, found.fault) == ("failure", "driver_too_old_for_graphs")
-    assert found.found.startswith("a driver of CUDA 12.2")
+    assert "12.2" in found.found
     assert "env.sim.physics.use_cuda_graph=False" in (found.repair or "")
 
 
@@ -37,7 +37,7 @@ def test_the_oldest_driver_that_will_do(tmp_path: Path) -> None:
 def test_a_gpu_without_memory_pools_is_named(tmp_path: Path) -> None:
     found = check(tmp_path, "-DPOOLLESS=1")
     assert (found.verdict, found.fault) == ("warning", "no_memory_pools")
-    assert found.found == "a driver of CUDA 13.0, memory pools (GPU 0); no memory pools (GPU 1)"
+    assert "no memory pools (GPU 1)" in found.found
     assert "enable_uvm" in (found.repair or "")
 
 

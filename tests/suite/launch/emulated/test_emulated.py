@@ -78,9 +78,9 @@ def test_the_host_is_one_place_with_so_many_nodes(environment: Environment) -> N
     machine = replace(environment, num_cpus=8)
     expected = Resources(nnodes=2, gpus_per_node=len(machine.gpus), cpus_per_node=8, is_one_host=True)
     assert resources(options, machine) == expected
-    with pytest.raises(UsageError, match=r"--emulate-nodes is 9, and this machine has 8 cores, .* Give 8 or fewer"):
+    with pytest.raises(UsageError, match="--emulate-nodes is 9"):
         resources(changed(options, launcher_settings=EmulatedSettings(emulate_nodes=9)), machine)
-    with pytest.raises(UsageError, match=r"--launcher emulated takes parts of this machine .* needs --emulate-nodes N"):
+    with pytest.raises(UsageError, match="--emulate-nodes N"):
         resources(changed(options, launcher_settings=None), machine)
 
 

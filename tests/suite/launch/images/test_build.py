@@ -153,7 +153,8 @@ def test_an_image_that_env_check_refuses_gets_no_name(
 ) -> None:
     with pytest.raises(ContainerError) as error:
         build_it(make_plan(said=report("failure")))
-    assert "vulkan_manifests: no_manifest: found none; Add graphics to NVIDIA_DRIVER_CAPABILITIES." in str(error.value)
+    assert "vulkan_manifests: no_manifest" in str(error.value)
+    assert "NVIDIA_DRIVER_CAPABILITIES" in str(error.value)
     assert "egl_libraries" not in str(error.value)
     assert not is_tagged(running_engine)
 
@@ -162,7 +163,7 @@ def test_an_image_that_env_check_refuses_gets_no_name(
 def test_an_env_check_that_breaks_is_no_pass(
     exit_code: int, answer: str, running_engine: RunningEngine, make_plan: MakePlan, build_it: Build
 ) -> None:
-    with pytest.raises(ContainerError, match="env_check did not run in the image"):
+    with pytest.raises(ContainerError, match="env_check"):
         build_it(make_plan(exit_code=exit_code, answer=answer))
     assert not is_tagged(running_engine)
 
@@ -211,7 +212,7 @@ def test_command_refuses_an_image_without_a_digest_before_it_looks_for_an_engine
 
 
 def test_an_image_of_other_pins_is_not_taken(engine: Engine) -> None:
-    with pytest.raises(ContainerError, match=r"There is no image labscale/kitless:.*`nox -s build -- kitless`"):
+    with pytest.raises(ContainerError, match=r"labscale/kitless:.*nox -s build -- kitless"):
         find_built(engine, "kitless", project_root=ROOT)
 
 

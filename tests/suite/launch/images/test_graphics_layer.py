@@ -85,8 +85,8 @@ def test_env_check_renders_inside_and_tells_software_from_a_gpu(engine: Engine, 
     finished = engine.run_to_end(spec_of_env_check(graphics, env={"VK_DRIVER_FILES": LAVAPIPE}), timeout_s=120)
     assert finished.exit_code == 2, finished.stderr  # graphics are required, and Mesa's are no GPU
     found = {check["name"]: check["found"] for check in json.loads(finished.stdout)["checks"]}
-    assert found["egl_frame"].startswith("right pixels, but by software: ")
-    assert found["vulkan_frame"].startswith("right pixels, but by software: llvmpipe")
+    assert "llvmpipe" in found["egl_frame"]
+    assert "llvmpipe" in found["vulkan_frame"]
     named = faults(finished.stdout)
     assert [named[name] for name in ("libgl", "egl_loader", "vulkan_loader", "vulkan_manifests")] == [None] * 4
     assert named["vulkan_devices"] == named["egl_devices"] == "software_renderer"

@@ -84,7 +84,7 @@ def test_digest_of_the_registry_is_written_and_a_refusal_told(
     assert images["isaacsim"].digest == digest
     assert images["kitless"].digest == read_images(ROOT)["kitless"].digest
     assert len(messages) == 2
-    assert messages[0].startswith("The digest of kitless stays sha256:")
+    assert "kitless" in messages[0]
     assert refresh_digests(engine, project, on_message=messages.append) == []
 
 

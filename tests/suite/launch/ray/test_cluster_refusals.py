@@ -41,8 +41,8 @@ print(_as_ray_was_started())
 def test_a_cluster_of_another_version(ray_hosts: RayHosts) -> None:
     error = run.error_of(ray_hosts.answer(sys.executable, "-c", OLDER))
     assert isinstance(error, SchedulerError)
-    for part in ("Ray: 2.60.0", "Ray: 2.59.0", "Allowed is Ray 2.59.0 with Python", "Start the cluster with that Ray"):
-        assert part in str(error)
+    assert "2.60.0" in str(error)
+    assert "2.59.0" in str(error)
 
 
 def test_nodes_that_are_not_free(ray_hosts: RayHosts) -> None:
@@ -55,9 +55,9 @@ def test_nodes_that_are_not_free(ray_hosts: RayHosts) -> None:
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("", "There is no Ray cluster at auto: .* `ray start --head`"),
-        ("local", "RAY_ADDRESS=local cannot be used; allowed is HOST:PORT"),
-        ("ray://n1:10001", "RAY_ADDRESS=ray://n1:10001 cannot be used"),
+        ("", "ray start --head"),
+        ("local", "RAY_ADDRESS=local .*HOST:PORT"),
+        ("ray://n1:10001", "RAY_ADDRESS=ray://n1:10001"),
     ],
 )
 def test_no_cluster(ray_hosts: RayHosts, address: str, said: str) -> None:
@@ -77,7 +77,7 @@ def test_a_priority_that_may_not_be_undone() -> None:
 
 def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(WorkerEnvironmentError, match=r"has no Ray, .* `nox -s bench -- --launcher ray` installs it"):
+    with pytest.raises(WorkerEnvironmentError, match="nox -s bench -- --launcher ray"):
         cluster.resources()
 
 

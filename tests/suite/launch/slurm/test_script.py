@@ -76,7 +76,7 @@ def test_gpus_are_asked_for_by_kind_and_number(ranks: int, options: SlurmOptions
 
 
 def test_what_would_leave_its_line_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'partition=gpu\\nrm x' cannot be an option of sbatch, since it has '\\n'"):
+    with pytest.raises(UsageError, match="'partition=gpu"):
         render(NODES, SlurmOptions(partition="gpu\nrm x"), name="labscale-0")
     with pytest.raises(UsageError, match="'output=/a"):
         render(replace(NODES, run_dir="/a\nb"), SlurmOptions(), name="labscale-0")
