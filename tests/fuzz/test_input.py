@@ -44,7 +44,7 @@ from suite.records.telemetry.file import read_telemetry
 from tests.fixtures.results.committed_results import RESULTS
 from tests.fixtures.results.generated_results import GPU_HOST
 from tests.fixtures.runs.command_parsers import REPORTS, parsers
-from tests.fixtures.runs.simulated_campaign import bench
+from tests.fixtures.runs.simulated_campaign import bench, no_replay
 from tests.fuzz.strategies import changed, taken_or_refused, texts
 
 type Files = dict[str, bytes]
@@ -77,6 +77,7 @@ def campaign() -> st.SearchStrategy[Files]:
         return st.just(files_in(Path(name)))
 
 
+@no_replay()
 def resume(folder: Path, data: st.DataObject) -> None:
     """Collect a run from what its ranks wrote, store what ended, or go on with the campaign."""
     (run_dir,) = folder.rglob("r0")
