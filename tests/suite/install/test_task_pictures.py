@@ -15,16 +15,14 @@ from suite.install.worker import Worker, provision_worker
 
 def test_an_unknown_name_is_refused_with_those_that_are_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["humanoid"]) == 11
-    assert f"no picture is called humanoid; there are {', '.join(VIEWS)}" in capsys.readouterr().err
+    assert ", ".join(VIEWS) in capsys.readouterr().err
 
 
 def test_a_python_without_isaac_lab_is_an_error_with_what_it_said(tmp_path: Path) -> None:
     worker = Worker(
         python=Path(sys.executable), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path
     )
-    with pytest.raises(
-        WorkerEnvironmentError, match=r"(?s)Isaac-Ant could not be drawn, exit code 1:.*No module named"
-    ):
+    with pytest.raises(WorkerEnvironmentError, match=r"(?s)Isaac-Ant .*No module named"):
         draw(VIEWS["ant"], tmp_path / "ant.png", worker)
     assert not (tmp_path / "ant.png").exists()
 

@@ -32,7 +32,7 @@ def test_its_name_is_allowed_and_its_option_is_its_own(bench: list[str], capsys:
     assert main([*bench, "--launcher", "moon"]) == 11
     assert "'emulated', 'toy'" in capsys.readouterr().err
     assert main([*bench, "--greeting", "Hi"]) == 11
-    assert "--greeting: only with --launcher toy, got --launcher native" in capsys.readouterr().err
+    assert "--launcher toy" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -54,4 +54,4 @@ def test_a_driver_that_does_not_answer_is_not_checked(option: str, words: str, t
 def test_a_library_that_is_no_driver_is_not_checked(tmp_path: Path) -> None:
     build(tmp_path / "libcuda.so.1", "library.c")
     facts = cuda_start.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
-    assert judge_cuda_graphs(facts).found == "the driver has no cuInit"
+    assert "cuInit" in judge_cuda_graphs(facts).found

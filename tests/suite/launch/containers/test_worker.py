@@ -67,5 +67,5 @@ def test_a_build_that_fails_says_why(engine: Engine, image: ImageFacts, project:
 
 def test_an_image_of_somebody_else_is_refused(engine: Engine, project: Path) -> None:
     foreign = engine.find_image(BUSYBOX)
-    with pytest.raises(ContainerError, match=r"is no worker image: it lacks the labels .* `nox -s build`"):
+    with pytest.raises(ContainerError, match="nox -s build"):
         provision_in_container(engine, foreign, project_root=project, assets="offline", on_message=lambda _: None)

@@ -176,13 +176,13 @@ def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path
 
 def test_a_file_that_an_image_is_made_of_and_that_is_not_there_is_named(project: Path) -> None:
     (project / "containers" / "tiny.Dockerfile").unlink()
-    with pytest.raises(ContainerError, match=r"images.toml names .*tiny.Dockerfile, but there is no such file"):
+    with pytest.raises(ContainerError, match=r"tiny\.Dockerfile"):
         tag_of("tiny", project_root=project, version="1")
 
 
 def test_what_is_no_name_of_an_image_is_not_asked_for() -> None:
     engine = object.__new__(Engine)  # connected to nothing
-    with pytest.raises(ContainerError, match=r"'\.\./containers' is no name of an image"):
+    with pytest.raises(ContainerError, match=r"'\.\./containers'"):
         engine.find_image("../containers")
 
 

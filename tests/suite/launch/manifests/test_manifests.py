@@ -236,7 +236,7 @@ def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path) -> None:
 def test_an_image_that_no_registry_has_is_refused(tmp_path: Path) -> None:
     done = plan("--render", "kubernetes", "--image", "x y", "--out", str(tmp_path / "jobs"))
     assert (done.returncode, (tmp_path / "jobs").exists()) == (11, False)
-    assert "--image is 'x y', allowed is an image's name in a registry" in done.stderr
+    assert "--image is 'x y'" in done.stderr
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

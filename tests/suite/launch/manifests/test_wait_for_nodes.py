@@ -77,6 +77,6 @@ def test_what_is_no_node_is_not_taken_for_one(node: Node, port: int, said: bytes
 def test_a_port_in_use_is_named(node: Node, port: int) -> None:
     with (
         socket.create_server(("", port + 1)),
-        pytest.raises(SchedulerError, match=rf"cannot listen on port {port + 1}"),
+        pytest.raises(SchedulerError, match=str(port + 1)),
     ):
         node(0).result(10)

@@ -49,7 +49,7 @@ def test_nodes_that_are_not_free(ray_hosts: RayHosts) -> None:
     """Each node has one CPU."""
     error = run.error_of(ray_hosts.answer(sys.executable, "-c", TOO_MUCH))
     assert isinstance(error, SchedulerError)
-    assert str(error).startswith("Ray has not reserved 2 nodes with 2 CPU each within 1 s: other work has them.")
+    assert "2 nodes with 2 CPU" in str(error)
 
 
 @pytest.mark.parametrize(
