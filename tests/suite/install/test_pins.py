@@ -33,43 +33,25 @@ def test_committed_pins_agree_with_their_sources() -> None:
     assert {"gym", "skrl", "stable-baselines3", "rsl-rl-lib", "psutil"} <= worker.keys()
 
 
-def test_ovphysx_only_adds_to_the_worker_but_for_packaging() -> None:
-    worker = versions(PROJECT / "containers/pins/worker.txt")
-    ovphysx = versions(PROJECT / "containers/pins/ovphysx.txt")
-    assert ovphysx.keys() - worker.keys() == {"ovphysx", "ovstage"}
-    assert {name for name, version in worker.items() if ovphysx.get(name) != version} == {"packaging"}
+@pytest.mark.parametrize(
+    ("name", "added", "changed"),
+    [
+        ("ovphysx", {"ovphysx", "ovstage"}, {"packaging"}),
+        ("skrl-jax", {"jax", "jax-cuda13-plugin", "flax"}, set()),
+        ("watch", {"viser", "websockets", "msgspec", "zstandard", "imageio"}, {"rich"}),
+        ("torchrl", {"torchrl", "hoptorch", "orjson", "ray", "msgpack"}, {"tensordict"}),
+        ("lerobot", {"lerobot", "datasets", "pyarrow"}, {"fsspec", "numpy", "packaging", "pillow"}),
+    ],
+)
+def test_other_pins_add_to_the_worker_and_change_few(name: str, added: set[str], changed: set[str]) -> None:
+    worker, other = (versions(PROJECT / f"containers/pins/{each}.txt") for each in ("worker", name))
+    assert added <= other.keys() - worker.keys()
+    assert {package for package, version in worker.items() if other.get(package) != version} == changed
 
 
-def test_skrl_jax_only_adds_to_the_worker() -> None:
-    worker = versions(PROJECT / "containers/pins/worker.txt")
-    skrl_jax = versions(PROJECT / "containers/pins/skrl-jax.txt")
-    assert worker.items() <= skrl_jax.items()
-    assert {"jax", "jax-cuda13-plugin", "flax"} <= skrl_jax.keys() - worker.keys()
-
-
-def test_the_viewer_of_watch_only_adds_to_the_worker_but_for_rich() -> None:
-    worker = versions(PROJECT / "containers/pins/worker.txt")
-    watch = versions(PROJECT / "containers/pins/watch.txt")
-    assert watch.keys() - worker.keys() == {"viser", "websockets", "msgspec", "zstandard", "imageio"}
-    assert {name for name, version in worker.items() if watch.get(name) != version} == {"rich"}
-
-
-def test_torchrl_only_adds_to_the_worker_but_for_tensordict() -> None:
-    worker = versions(PROJECT / "containers/pins/worker.txt")
-    torchrl = versions(PROJECT / "containers/pins/torchrl.txt")
-    assert {"torchrl": "0.14.1", "tensordict": "0.14.3"}.items() <= torchrl.items()
-    assert torchrl.keys() - worker.keys() == {"torchrl", "hoptorch", "orjson", "ray", "msgpack"}
-    assert torchrl["ray"] == versions(PROJECT / "containers/pins/ray.txt")["ray"]
-    assert {name for name, version in worker.items() if torchrl.get(name) != version} == {"tensordict"}
-
-
-def test_lerobot_only_adds_to_the_worker_but_for_four_packages() -> None:
-    worker = versions(PROJECT / "containers/pins/worker.txt")
-    lerobot = versions(PROJECT / "containers/pins/lerobot.txt")
-    assert lerobot["lerobot"] == "0.6.1"
-    assert {"datasets", "pyarrow"} <= lerobot.keys() - worker.keys()
-    changed = {name for name, version in worker.items() if lerobot.get(name) != version}
-    assert changed == {"fsspec", "numpy", "packaging", "pillow"}
+def test_torchrl_has_the_ray_of_the_launcher() -> None:
+    torchrl, ray = (versions(PROJECT / f"containers/pins/{name}.txt") for name in ("torchrl", "ray"))
+    assert torchrl["ray"] == ray["ray"]
 
 
 def test_suite_environments_agree_with_each_other() -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Final
 
 import psutil
-import pytest
 
-from tests.fixtures.machines.slurm_cluster import SlurmCluster, started_cluster
-from tests.fixtures.runs.real_runs import MARK, marked_processes, wait_until
+from tests.fixtures.machines.slurm_cluster import SlurmCluster
+from tests.fixtures.runs.real_runs import wait_until
 
 CHECK: Final = (sys.executable, "-m", "suite", "env_check", "--device", "cpu", "--nodes")
 
@@ -89,46 +88,3 @@ def test_a_check_that_takes_longer_than_srun_tries_to_reach_a_dead_node_answers_
     alive, dead = done.stdout.splitlines()
     assert alive == "n2", done.stderr
     assert dead.startswith("n3: exit code ")
-
-
-def test_a_cluster_leaves_nothing_behind(
-    running_slurm: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not even after a failure, with a job running."""
-    assert running_slurm  # the packages are installed
-    monkeypatch.setenv(MARK, str(tmp_path))
-    before = traces(tmp_path)
-
-    def fail_inside() -> None:
-        with started_cluster(tmp_path / "cluster") as cluster:
-            cluster.ask("sbatch", "--nodes=3", "--output=/dev/null", "--wrap=srun sleep 600")
-            wait_until(lambda: "sleep" in names_of(tmp_path), timeout_s=10, what="the job's step")
-            assert {"slurmctld", "slurmd", "srun"} <= names_of(tmp_path)
-            raise RuntimeError("a test fails")
-
-    with pytest.raises(RuntimeError, match="a test fails"):
-        fail_inside()
-    assert names_of(tmp_path) == set()
-    assert traces(tmp_path) == before
-
-
-def traces(folder: Path) -> tuple[list[str], list[str], str]:
-    """The network devices and mounts of this machine that a cluster in the folder could have made, and its hosts file.
-
-    Nothing else is looked at: other tests' container engines come and go with devices and mounts of their own.
-    """
-    devices = [
-        name
-        for name, addresses in psutil.net_if_addrs().items()
-        if name.startswith("to-n") or any(each.address.startswith("10.77.") for each in addresses)
-    ]
-    mounts = [
-        line
-        for line in Path("/proc/mounts").read_text().splitlines()
-        if str(folder) in line or line.split()[1].startswith("/etc/")
-    ]
-    return sorted(devices), sorted(mounts), Path("/etc/hosts").read_text()
-
-
-def names_of(mark: Path) -> set[str]:
-    return {process.name() for process in marked_processes(mark)}

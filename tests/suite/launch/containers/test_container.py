@@ -13,7 +13,6 @@ from pathlib import Path
 import docker
 import psutil
 import pytest
-from docker.types import DeviceRequest
 
 from suite.errors import ContainerError
 from suite.external.container_owner import is_gone, label, remove_abandoned
@@ -179,20 +178,6 @@ def test_container_of_a_dead_owner_is_removed_and_others_are_left(
 # GPUs, by the stand-in for NVIDIA's toolkit
 
 LOOK = "cat /etc/vulkan/icd.d/nvidia_icd.json /usr/share/glvnd/egl_vendor.d/10_nvidia.json; nvidia-smi; true"
-
-
-def test_without_the_graphics_capability_there_is_no_driver_manifest(running_engine: RunningEngine) -> None:
-    """The classic failure, which `docker run --gpus all` walks into."""
-    said = running_engine.client.containers.run(
-        BUSYBOX,
-        ["sh", "-c", LOOK],
-        device_requests=[DeviceRequest(count=-1, capabilities=[["gpu"]])],
-        network_mode="none",
-        stderr=True,
-        remove=True,
-    ).decode()
-    assert "can't open '/etc/vulkan/icd.d/nvidia_icd.json'" in said
-    assert "GPU 0" in said
 
 
 def test_the_launcher_asks_for_graphics_too(run_busybox: RunBusybox, make_script: MakeScript) -> None:

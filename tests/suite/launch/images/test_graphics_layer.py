@@ -12,7 +12,7 @@ from suite.external.container_spec import ContainerSpec, Gpus, Mount
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
 from suite.launch.images.table import pack, plan_build
-from tests.fixtures.machines.container_engine import DEBIAN, FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
+from tests.fixtures.machines.container_engine import FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
 
 pytestmark = FORGOTTEN_SOCKETS
 
@@ -108,8 +108,3 @@ def test_env_check_inside_names_the_missing_graphics_capability(
         remove=True,
     )
     assert faults(said.decode())["vulkan_manifests"] == "library_missing"
-
-
-def test_image_names_of_the_tests_are_those_of_the_engine(engine: Engine, debian: str) -> None:
-    assert debian == DEBIAN
-    assert DEBIAN in engine.find_image(DEBIAN).tags

@@ -61,25 +61,10 @@ def test_a_campaign_of_one_node() -> None:
 
 def test_pods_have_what_their_cluster_needs() -> None:
     words = [
-        "--toleration",
-        "nvidia.com/gpu:NoSchedule",
-        "--toleration",
-        "team=robots",
-        "--toleration",
-        "spot",
-        "--node-selector",
-        "nvidia.com/gpu.product=NVIDIA-H200",
-        "--runtime-class",
-        "nvidia",
-        "--gpu-resource",
-        "nvidia.com/mig-3g.40gb",
-        "--pull-secret",
-        "ngc",
-        "--pod-cpus",
-        "16",
-        "--pod-memory",
-        "64Gi",
-    ]
+        "--toleration", "nvidia.com/gpu:NoSchedule", "--toleration", "team=robots", "--toleration", "spot",
+        "--node-selector", "nvidia.com/gpu.product=NVIDIA-H200", "--runtime-class", "nvidia", "--pull-secret", "ngc",
+        "--gpu-resource", "nvidia.com/mig-3g.40gb", "--pod-cpus", "16", "--pod-memory", "64Gi",
+    ]  # fmt: skip
     cluster = read(Manifests, parse(["plan", "--render", "kubernetes", *words]))
     asked = replace(OPTIONS, cluster=cluster, settings={"NCCL_ALGO": "Ring"})
     campaign = kubernetes.campaign(("--matrix", "full"), asked, name="labscale-full", num_gpus=2)

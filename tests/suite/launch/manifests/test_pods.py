@@ -52,28 +52,19 @@ def test_a_round_of_pods_and_its_commit_and_image(
     [(3, "60", 3, "crashed", "8 x L40S, lab's"), (0, "1", 124, "timeout", "")],
 )
 def test_the_script_of_a_pod_writes_the_record_and_the_case(
-    make_case: CaseMaker, tmp_path: Path, code: int, limit_s: str, ended: int, outcome: str, label: str
+    round_of_pods: tuple[Path, Case], code: int, limit_s: str, ended: int, outcome: str, label: str
 ) -> None:
     """A program that fails or goes on stands for training; labscale's own Python makes the record, as in the image."""
-    case = make_case(nnodes=2, nproc_per_node=1)
-    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
-    (tmp_path / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
-    script = kubernetes._NODE.replace(kubernetes.CASE, str(tmp_path / "case.json"))
+    run_dir, case = round_of_pods
     training = f"import sys, time; sys.exit({code} or time.sleep(60))"
-
-    def pod(rank: int) -> int:
-        own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", limit_s, "", label)
-        argv = (*own, sys.executable, "-c", training)
-        environ = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
-        return subprocess.run(argv, cwd=ROOT, env={**environ, NODE_RANK: str(rank)}, check=False).returncode
-
-    assert pod(1) == ended
-    assert not (run_dir / "record.json").exists(), "the head writes it"
-    assert pod(0) == ended
+    argv = pod_of(run_dir, case, sys.executable, "-c", training, limit_s=limit_s, label=label)
+    for rank in (1, 0):
+        assert not (run_dir / "record.json").exists(), "the head writes it"
+        assert subprocess.run(argv, cwd=ROOT, env=environ_of(rank), check=False).returncode == ended
     record = read_record(run_dir / "record.json")
     assert (record.outcome, record.exit_code, record.case) == (outcome, ended, case)
     assert record.environment.host_label == (label or None)
-    assert read_case(tmp_path / "out" / "cases" / f"{case.case_id}.json").rounds == (record,)
+    assert read_case(run_dir.parents[3] / "cases" / f"{case.case_id}.json").rounds == (record,)
 
 
 STOPPABLE: Final = """
@@ -87,11 +78,11 @@ sys.exit("told to stop")
 """
 
 
-def pod_of(run_dir: Path, case: Case, *training: str) -> tuple[str, ...]:
+def pod_of(run_dir: Path, case: Case, *training: str, limit_s: str = "20", label: str = "") -> tuple[str, ...]:
     """The command of a pod that has nobody to wait for, with this for training."""
     (case_file := run_dir.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
     script = kubernetes._NODE.replace(kubernetes.CASE, str(case_file))
-    return ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", "20", "1", "", *training)
+    return ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", limit_s, "1", label, *training)
 
 
 def environ_of(rank: int) -> dict[str, str]:

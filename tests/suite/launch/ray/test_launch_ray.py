@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -51,32 +50,18 @@ def launch(make_case: CaseMaker, tmp_path: Path) -> Launch:
     return Launch(case=case, round=0, argv=argv, env={}, run_dir=str(run_dir), grace_s=2.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Endless:
-    """A round that does not end by itself, in a thread of the test."""
-
-    launch: Launch
-    thread: threading.Thread
-    ended: list[LaunchResult]
-
-    def result(self, *, within_s: float) -> LaunchResult:
-        self.thread.join(within_s)
-        assert self.ended, f"not within {within_s:g} s"
-        return self.ended[0]
-
-
 def num_started(run_dir: Path) -> int:
     return sum(path.stat().st_size > 0 for path in run_dir.glob("started-*"))
 
 
-Begin = Callable[..., Endless]
+Begin = Callable[..., Callable[[float], LaunchResult]]  # waits for so many seconds for the end of a round
 
 
 @pytest.fixture
 def begin(launch: Launch) -> Begin:
-    """Begin a round, and wait until both ranks are at work."""
+    """Begin a round that does not end by itself, and wait until both ranks are at work."""
 
-    def begin(*, stop: threading.Event | None = None) -> Endless:
+    def begin(*, stop: threading.Event | None = None) -> Callable[[float], LaunchResult]:
         run_dir = Path(launch.run_dir)
         (run_dir / "go_on").touch()
         ended: list[LaunchResult] = []
@@ -84,7 +69,13 @@ def begin(launch: Launch) -> Begin:
         thread.start()
         wait_until(lambda: ended or num_started(run_dir) == len(HOSTS), timeout_s=60, what="both ranks start")
         assert not ended, ended
-        return Endless(launch=launch, thread=thread, ended=ended)
+
+        def result(within_s: float) -> LaunchResult:
+            thread.join(within_s)
+            assert ended, f"not within {within_s:g} s"
+            return ended[0]
+
+        return result
 
     return begin
 
@@ -93,14 +84,16 @@ def nothing_left(ray_hosts: RayHosts) -> None:
     wait_until(lambda: not any(map(ray_hosts.programs, HOSTS)), timeout_s=SLACK_S, what="all processes end")
 
 
-def test_nodes_run_as_if_ray_were_not_there_until_the_user_ends_them(ray_hosts: RayHosts, begin: Begin) -> None:
+def test_nodes_run_as_if_ray_were_not_there_until_the_user_ends_them(
+    ray_hosts: RayHosts, launch: Launch, begin: Begin
+) -> None:
     stop = threading.Event()
-    endless = begin(stop=stop)
-    seen = [json.loads((Path(endless.launch.run_dir) / f"started-{rank}").read_text()) for rank in (0, 1)]
+    result_within = begin(stop=stop)
+    seen = [json.loads((Path(launch.run_dir) / f"started-{rank}").read_text()) for rank in (0, 1)]
     ours: dict[str, object] = {"niceness": os.nice(0), "threads": os.environ.get("OMP_NUM_THREADS"), "blocked": []}
     assert seen == [{"head": "10.77.0.11", **ours}] * 2
     stop.set()
-    result = endless.result(within_s=endless.launch.grace_s + SLACK_S)
+    result = result_within(launch.grace_s + SLACK_S)
     assert (result.ended_by, result.why) == ("interrupted", None)
     assert result.nodes == ("10.77.0.11", "10.77.0.12")
     assert [ray_hosts.programs(host) for host in HOSTS] == [[], []]
@@ -117,24 +110,20 @@ def test_a_round_that_the_user_ends_before_it_has_begun(launch: Launch, monkeypa
     assert time.monotonic() - began_s < SLACK_S
 
 
-def test_a_killed_driver(ray_hosts: RayHosts, begin: Begin) -> None:
+def test_a_killed_driver(ray_hosts: RayHosts, launch: Launch, begin: Begin) -> None:
     """Ray ends its processes on both nodes, and with each of them an agent ends its part."""
-    endless = begin()
+    result_within = begin()
     ray_hosts.find("n1", "suite.launch.ray.driver").kill()
-    result = endless.result(within_s=endless.launch.grace_s + SLACK_S)
-    assert (result.ended_by, result.why) == ("lost", "Ray's driver was killed by signal 9 (Killed)")
+    result = result_within(launch.grace_s + SLACK_S)
+    assert result.ended_by == "lost"
+    assert "driver was killed by signal 9" in (result.why or "")
     nothing_left(ray_hosts)
 
 
-def test_a_killed_node(ray_hosts: RayHosts, begin: Begin) -> None:
-    endless = begin()
+def test_a_killed_node(ray_hosts: RayHosts, launch: Launch, begin: Begin) -> None:
+    result_within = begin()
     ray_hosts.kill("n2")
-    result = endless.result(within_s=SILENCE_S + endless.launch.grace_s + SLACK_S)
+    result = result_within(SILENCE_S + launch.grace_s + SLACK_S)
     assert result.ended_by == "lost"
-    # The host's processes and its network end together: whether its sockets still say so is the kernel's choice.
-    assert result.why in {
-        f"10.77.0.12 has not answered for {SILENCE_S:g} s",
-        "the connection to 10.77.0.12 ended: Ray does not reach its process there any more",
-        "the connection to 10.77.0.12 ended: Ray's process there has died",
-    }
+    assert "10.77.0.12" in (result.why or "")
     assert ray_hosts.programs("n1") == []
