@@ -101,7 +101,8 @@ def _scaling(
 ) -> dict[str, Any]:
     baseline = _baseline(results[row.case_id], [*results.values()])
     is_known = is_shown and row.speedup is not None
-    fixed = fixed_window_speedup(results[baseline], results[row.case_id], twins) if is_known else None
+    of_set = [*results.values(), *twins]
+    fixed = fixed_window_speedup(results[baseline], results[row.case_id], of_set) if is_known else None
     return {
         "baseline": baseline if is_known else None,
         "speedup": row.speedup if is_known else None,

@@ -12,7 +12,6 @@ from typing import Any, Final
 from reports.analysis.curves import task_name
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
-from reports.analysis.scaling.fixed_window import SHARE
 from reports.analysis.time_to_reward import CONVERGED_SHARE
 from reports.display.series_tables import ranks_text
 from reports.sets.figures_file import read_figures
@@ -24,6 +23,7 @@ from suite.files.wording import counted, joined
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
+from suite.statistics.series_model import WINDOW
 
 BEGIN: Final = "<!-- begin: made by `python -m reports.site.readme` -->"
 BEGIN_WHERE: Final = "<!-- begin: what ran where, made by `python -m reports.site.readme` -->"
@@ -151,7 +151,7 @@ def _efficiency(case: Case, source: Source) -> str:
 def _compared_with_one(case: Case, source: Source) -> str:
     low, high = source.of(case, "fixed_window_speedup_interval")
     word = "are slower than one" if high < 1 else "are faster than one" if low > 1 else "may be slower or faster"
-    how = f"mean times of the last {100 * SHARE:.0f} % of iterations, repeats included"
+    how = f"mean times of the last {100 * WINDOW:.0f} % of iterations, one model of the series"
     return f"{word}:\n  {_times(case, 'fixed_window_speedup', how, source)}"
 
 

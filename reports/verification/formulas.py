@@ -171,23 +171,6 @@ def ratio(base: Sequence[float], other: Sequence[float], work: float) -> tuple[f
     return value, _containing(value, math.exp(middle - half), math.exp(middle + half))
 
 
-def sum_of_means(samples: Sequence[Sequence[float]], value: float) -> Interval | None:
-    """Return Welch's interval of the sum of one mean of each sample, extended to contain the figure ``value``."""
-    if min(map(len, samples)) < MIN_PROCESSES:
-        return None
-    means = [math.fsum(sample) / len(sample) for sample in samples]
-    parts = [
-        math.fsum((value - mean) ** 2 for value in sample) / (len(sample) - 1) / len(sample)
-        for sample, mean in zip(samples, means, strict=True)
-    ]
-    total, middle = sum(parts), math.fsum(means)
-    if total == 0:
-        return _containing(value, middle, middle)
-    degrees = total**2 / sum(part**2 / (len(sample) - 1) for part, sample in zip(parts, samples, strict=True))
-    half = student_t(degrees) * math.sqrt(total)
-    return _containing(value, middle - half, middle + half)
-
-
 def apart(change: float) -> float:
     """Return the size of a relative change; doubling and halving have the same size, 1."""
     return max(1 + change, 1 / (1 + change)) - 1

@@ -64,6 +64,7 @@ ALLOWED = {
 EXTRA = {
     "suite/external/docker_engine.py": {"docker", "requests"},
     "suite/external/ray_cluster.py": {"ray"},
+    "suite/statistics/series_model.py": {"numpy"},
     "suite/launch/images/sbom.py": {"cyclonedx", "packageurl"},
     "suite/env_check/libraries/elf.py": {"elftools"},
     "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
@@ -74,6 +75,7 @@ EXTRA = {
     "reports/analysis/scaling/scaling_laws.py": {"numpy"},
     "reports/topics/history/command.py": {"rich"},
     "reports/accept/command.py": {"rich"},
+    "reports/verification/figures/series_ratio.py": {"numpy"},
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
     "reports/site/cells.py": {"nbformat"},
     "reports/topics/others/published.py": {"pydantic"},

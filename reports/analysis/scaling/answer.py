@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reports.analysis.scaling.fixed_window import SHARE
 from reports.analysis.scaling.lines import Line, Mode, Point
 from suite.files.wording import counted
 from suite.statistics.intervals import Estimate
+from suite.statistics.series_model import WINDOW
 
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ALIKE: Final = 0.05  # speed-ups that lie no further apart are said once
@@ -100,7 +100,8 @@ def worst_curve(lines: Mapping[str, Sequence[Line]]) -> str:
     return (
         f"The worst curve is {line.task}, {line.library}, {line.work}: {_gpus([(line, line.points[-1])])} process"
         f" {speedup.value:.2f} times the frames of one ({low:.2f} to {high:.2f}), which is {judged}"
-        f" one alone (version {version}; mean times of the last {100 * SHARE:.0f} % of iterations, repeats included)."
+        f" one alone (version {version}; mean times of the last {100 * WINDOW:.0f} % of iterations, one model of the"
+        " series)."
     )
 
 

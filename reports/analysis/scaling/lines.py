@@ -79,7 +79,7 @@ def lines(campaign: Campaign, machine_names: Mapping[Environment, str]) -> list[
         if reward is not None
     }
     return [
-        _line(group, results, campaign.twins, machine_names, to_rewards)
+        _line(group, results, campaign, machine_names, to_rewards)
         for group in scaling_groups(list(results.values()))
         if len(group.measured) > 1 and group.baseline.times_s and group.baseline.world_size == 1
     ]
@@ -100,11 +100,11 @@ def _counts(result: CaseResult) -> bool:
 def _line(
     group: ScalingGroup,
     results: Mapping[str, CaseResult],
-    twins: Sequence[CaseResult],
+    campaign: Campaign,
     machine_names: Mapping[Environment, str],
     to_rewards: Mapping[str, TimeToReward],
 ) -> Line:
-    base = results[group.baseline.case_id]
+    base, of_set = results[group.baseline.case_id], [*campaign.results, *campaign.twins]
     case = base.case
     place = max(places([results[point.case_id] for point in group.measured]), key=lambda each: each.num_rounds)
     return Line(
@@ -120,7 +120,7 @@ def _line(
             replace(
                 _point(group, point, results[point.case_id].case, is_first=point is group.baseline),
                 to_reward=to_rewards.get(point.case_id),
-                fixed_window_speedup=fixed_window_speedup(base, results[point.case_id], twins),
+                fixed_window_speedup=fixed_window_speedup(base, results[point.case_id], of_set),
             )
             for point in group.measured
         ),

@@ -4,12 +4,12 @@ A figure is the median over processes; a ratio of two cases is that of their med
 intervals.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
 from reports.verification import formulas
 from reports.verification.figures import case_figures, rewards
+from reports.verification.figures.series_ratio import over_series
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import TWIN_SUFFIX, StoredCase
 from reports.verification.samples.round_facts import world_size
@@ -71,7 +71,7 @@ def _ratios(stored: StoredCase, one: StoredSet, *, has_speeds: bool) -> Json:
             "efficiency": speedup / ideal,
             "efficiency_interval": span and [bound / ideal for bound in span],
         }
-        if fixed := None if base is stored else _over_fixed_window([base, *_twins(one, base)], stored):
+        if fixed := None if base is stored else over_series(base, stored, one.without_copies):
             found |= {"fixed_window_speedup": fixed[0], "fixed_window_speedup_interval": list(fixed[1])}
     shipped = case_as_shipped(stored, cases)
     if shipped and shipped.published_s and stored.published_s:
@@ -111,27 +111,6 @@ def efficiency_of(base: StoredCase, other: StoredCase) -> tuple[float, formulas.
     ideal = world_size(other.case) / world_size(base.case)
     value, span = ratio_of(base, other)
     return value / ideal, span and (span[0] / ideal, span[1] / ideal)
-
-
-def _over_fixed_window(bases: Sequence[StoredCase], other: StoredCase) -> tuple[float, formulas.Interval] | None:
-    """Return the speed-up by mean times of the last 80 % of iterations, over all runs of ``bases``."""
-    logs, others = (
-        [math.log(_mean_of_window_s(record)) for stored in each for record in stored.completed]
-        for each in (bases, [other])
-    )
-    if min(len(logs), len(others)) < formulas.MIN_PROCESSES:
-        return None
-    change = math.fsum(logs) / len(logs) - math.fsum(others) / len(others)
-    span = formulas.sum_of_means([logs, [-value for value in others]], change)
-    work = other.frames / bases[0].frames
-    return (work * math.exp(change), (work * math.exp(span[0]), work * math.exp(span[1]))) if span else None
-
-
-def _mean_of_window_s(record: Json) -> float:
-    times_s, marks = formulas.slowest_s(record), record["ranks"][0]["samples"].get("marked")
-    places = list(range(round(0.2 * len(times_s)), len(times_s)))
-    plain = [place for place in places if marks is not None and not marks[place]] or places
-    return math.fsum(times_s[place] for place in plain) / len(plain)
 
 
 def _key(stored: StoredCase) -> tuple[Any, ...]:
@@ -184,11 +163,6 @@ def twin_of(one: StoredSet, base: StoredCase) -> StoredCase | None:
     """Return the repeat of a case, which is the same case by another name; None where none of its rounds completed."""
     found = (other for other in one.cases if other.case_id == f"{base.case_id}{TWIN_SUFFIX}" and other.published_s)
     return next(found, None)
-
-
-def _twins(one: StoredSet, base: StoredCase) -> list[StoredCase]:
-    twin = twin_of(one, base)
-    return [twin] if twin else []
 
 
 def is_emulated(stored: StoredCase) -> bool:

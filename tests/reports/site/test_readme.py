@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from reports.analysis.divisions import gains
-from reports.analysis.scaling import fixed_window
 from reports.sets import figures_file
 from reports.sets.evidence import missing
 from reports.sets.figures_file import read_figures
@@ -21,6 +20,7 @@ from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.records.store import load_results
 from suite.statistics.reduce import counted_iterations
+from suite.statistics.series_model import run_time, window_of
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -89,10 +89,12 @@ def test_four_gpus_are_slower_than_one_with_rsl_rl_and_a_fixed_number() -> None:
     one = next(each for each in source.results if each.case.case_id == source.of(four, "baseline"))
     repeats = load_results(RESULTS.parent / source.name / "a_a")
     repeat = next(each for each in repeats if each.case.case_id == f"{one.case.case_id}-aa")
-    on_one, on_four = (
-        [fixed_window.mean_time_s(record) for result in each for record in result.completed]
+    runs = [
+        [record for result in each for record in result.completed]
         for each in ([one, repeat], [result for result in source.results if result.case == four])
-    )
+    ]
+    window = window_of([record for each in runs for record in each])
+    on_one, on_four = ([run_time(record, window).log_time for record in each] for each in runs)
     assert (len(on_one), len(on_four)) == (6, 3)
     assert min(on_four) > max(on_one)
     low, high = source.of(four, "fixed_window_speedup_interval")

@@ -76,10 +76,3 @@ def test_a_core_is_slowed_beside_the_fastest_probe_of_its_host() -> None:
     found = core_probes.figures(probes, fastest)
     assert (found["core_looks"], found["slowed_core_looks"], found["slowed_core_share"]) == (2, 1, 0.5)
     assert found["slower_after_slowed_core"] is None
-
-
-def test_the_interval_of_a_sum_of_means_is_that_of_students_t() -> None:
-    low, high = formulas.sum_of_means([[1.0, 2.0, 3.0]], 2.0) or (0, 0)
-    assert (low, high) == pytest.approx((2 - 4.3026527 / 3**0.5, 2 + 4.3026527 / 3**0.5))
-    assert formulas.sum_of_means([[1.0, 2.0, 3.0], [1.0, 2.0]], 3.5) is None
-    assert formulas.sum_of_means([[1.0, 1.0, 1.0]], 1.5) == (1.0, 1.5)

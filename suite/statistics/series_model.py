@@ -1,0 +1,172 @@
+"""Times and ratios of the configurations of a series, from all of its runs together. Pure.
+
+The runs of one series and RL library in one set are one linear model, solved by least squares::
+
+    y = configuration + block + s · x + residual
+
+- y: logarithm of the mean time of an iteration in the series' window. The slowest process of each iteration counts.
+- block: one effect for the runs that took turns with each other, because they met the same minutes of the machine.
+  Runs alone share one.
+- x: logarithm of the core probe, mean over all processes and the window. Only runs alone need it for the headline: a
+  block already has the state of its machine. It is not the slowest process's probe, since waiting for the slowest of
+  several cores is a cost of scaling.
+- s: the slope. One pseudo-observation pulls it to ``PRIOR_SLOPE``, so that three runs have a slope too.
+
+A repeat of the baseline is the same configuration. A ratio is the exponential of a difference of two configurations,
+and so the centre of its interval on a logarithmic scale.
+
+The variance of a difference comes from the runs of its two configurations alone, by differences within blocks, with one
+degree of freedom more that the variance of all residuals adds (Smyth 2004, "Linear models and empirical Bayes methods",
+section 6, with one prior degree of freedom). So a calm configuration lends a noisy one nearly nothing.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from suite.schema.record import RunRecord
+from suite.statistics.aa_noise import SUFFIX
+from suite.statistics.intervals import CONFIDENCE, Estimate
+from suite.statistics.student_t import t_quantile
+
+WINDOW: Final = 0.8  # of the iterations of a series, the last ones
+PRIOR_SLOPE: Final = 0.5  # of runs alone of version 2026.11: 0.55
+PRIOR_WEIGHT: Final = 0.05  # sum of squares of x that the pseudo-observation has; five runs have as much
+PRIOR_FREEDOM: Final = 1  # degrees of freedom that all residuals add to those of two configurations
+MIN_FREEDOM: Final = 3  # with fewer there is no interval: too few runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTime:
+    """What the model reads of one run."""
+
+    configuration: str  # its id; that of the baseline for a repeat of it
+    block: int | None  # of the runs that took turns together; None for a run alone
+    log_time: float  # y, of seconds
+    log_probe: float | None  # x, of seconds; None if a process was not probed
+
+
+def window_of(records: Iterable[RunRecord]) -> range:
+    """Return the iterations of a series that count: the last ``WINDOW`` of the shortest run, never the first one.
+
+    Empty if a run has fewer than two iterations.
+    """
+    shortest = min((len(record.ranks[0].samples["iteration_time_s"]) for record in records), default=0)
+    return range(max(1, shortest - math.floor(WINDOW * shortest)), shortest)
+
+
+def run_time(record: RunRecord, window: range) -> RunTime:
+    """Return what the model reads of a completed run.
+
+    Marked iterations do not count where others exist. ``window``: as ``window_of`` gives it for the series.
+
+    Raises ValueError if the window is empty, or a process lacks a time in it.
+    """
+    samples = [rank.samples for rank in record.ranks]
+    marks = samples[0].get("marked", ())
+    plain = [iteration for iteration in window if not (marks and marks[iteration])] or list(window)
+    times_s = np.array([[process["iteration_time_s"][iteration] for iteration in plain] for process in samples], float)
+    if not times_s.size or not (times_s > 0).all():
+        raise ValueError(f"run {record.round} of {record.case.case_id} lacks a time above 0 in iterations {window}")
+    probes_s = np.array([[_probe(process, iteration) for iteration in window] for process in samples], float)
+    return RunTime(
+        configuration=record.case.case_id.removesuffix(SUFFIX),
+        block=record.round if record.turns else None,
+        log_time=math.log(times_s.max(axis=0).mean()),
+        log_probe=_mean_log(probes_s),
+    )
+
+
+def _probe(process: Mapping[str, Sequence[float | None]], iteration: int) -> float:
+    column = process.get("core_probe_time_s", ())
+    value = column[iteration] if iteration < len(column) else None
+    return math.nan if value is None else value
+
+
+def _mean_log(probes_s: np.ndarray) -> float | None:
+    """The mean over processes of each one's mean logarithm; None if one has no probe."""
+    if np.isnan(probes_s).all(axis=1).any():
+        return None
+    return float(np.nanmean(np.log(probes_s), axis=1).mean())
+
+
+class SeriesModel:
+    """The fit of the runs of one series.
+
+    ``at_core_speed``: whether x is part of the model. None, for the headline: only if a run was alone. It never is
+    where a run was not probed.
+    """
+
+    def __init__(self, runs: Sequence[RunTime], *, at_core_speed: bool | None = None) -> None:
+        self.runs = tuple(runs)
+        self.configurations = tuple(dict.fromkeys(run.configuration for run in runs))
+        blocks = tuple(dict.fromkeys(run.block for run in runs))
+        columns = [[run.configuration == name for run in runs] for name in self.configurations]
+        columns += [[run.block == block for run in runs] for block in blocks[1:]]
+        design, y = np.array(columns, float).T, np.array([run.log_time for run in runs])
+        probes = [run.log_probe for run in runs if run.log_probe is not None]
+        if at_core_speed is None:
+            at_core_speed = None in blocks
+        self._has_slope = at_core_speed and len(probes) == len(runs)
+        freedom = float(len(runs) - np.linalg.matrix_rank(design))
+        if self._has_slope:
+            x = np.array(probes) - np.mean(probes)
+            unexplained = x - design @ np.linalg.pinv(design) @ x
+            weight = float(unexplained @ unexplained)
+            freedom -= weight / (weight + PRIOR_WEIGHT)
+            pseudo = [0.0] * design.shape[1] + [math.sqrt(PRIOR_WEIGHT)]
+            design = np.vstack([np.column_stack([design, x]), pseudo])
+            y = np.append(y, math.sqrt(PRIOR_WEIGHT) * PRIOR_SLOPE)
+        self._inverse = np.linalg.pinv(design.T @ design)
+        self._effects = self._inverse @ design.T @ y
+        residuals = (y - design @ self._effects)[: len(runs)]
+        self.freedom = freedom  # of the residuals
+        self.variance = float(residuals @ residuals) / freedom if freedom >= 1 else None
+
+    @property
+    def slope(self) -> float | None:
+        """How far the time of an iteration goes with the time of the core probe: 0 not at all, 1 in proportion."""
+        return float(self._effects[-1]) if self._has_slope else None
+
+    def ratio(self, over: str, under: str) -> Estimate:
+        """The time of an iteration of the configuration ``over``, divided by that of ``under``.
+
+        Raises ValueError if one of them has no run.
+        """
+        contrast = np.zeros(len(self._effects))
+        contrast[self.configurations.index(over)] += 1
+        contrast[self.configurations.index(under)] -= 1
+        log_ratio = float(contrast @ self._effects)
+        own_variance, own_freedom = self._own_variance(over, under)
+        freedom = own_freedom + PRIOR_FREEDOM
+        if self.variance is None or freedom < MIN_FREEDOM:
+            return Estimate(value=math.exp(log_ratio), interval=None)
+        of_all = self.variance * float(contrast @ self._inverse @ contrast)
+        variance = (own_freedom * own_variance + PRIOR_FREEDOM * of_all) / freedom
+        half_width = t_quantile(CONFIDENCE, freedom) * math.sqrt(variance)
+        interval = math.exp(log_ratio - half_width), math.exp(log_ratio + half_width)
+        return Estimate(value=math.exp(log_ratio), interval=interval)
+
+    def _own_variance(self, over: str, under: str) -> tuple[float, float]:
+        """The variance of a difference by the runs of its two configurations, and its degrees of freedom."""
+        values: dict[str, dict[int | None, list[float]]] = {over: {}, under: {}}
+        for run in self.runs:
+            if run.configuration in values:
+                value = run.log_time - (self.slope or 0.0) * (run.log_probe or 0.0)
+                values[run.configuration].setdefault(run.block, []).append(value)
+        shared = [block for block in values[over] if block in values[under]]
+        if len(shared) > 1:
+            differences = [np.mean(values[over][block]) - np.mean(values[under][block]) for block in shared]
+            return float(np.var(differences, ddof=1)) / len(shared), len(shared) - 1
+        parts = [[value for block in blocks.values() for value in block] for blocks in values.values()]
+        if min(map(len, parts)) < 2:  # noqa: PLR2004  (no variance)
+            return 0.0, 0.0
+        variances = [float(np.var(part, ddof=1)) / len(part) for part in parts]
+        total = sum(variances)
+        if not total:
+            return 0.0, float(sum(map(len, parts)) - len(parts))
+        freedom = total**2 / sum(variance**2 / (len(part) - 1) for variance, part in zip(variances, parts, strict=True))
+        return total, freedom
