@@ -188,7 +188,7 @@ def _said(name: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str
         return f"{name}: there {_SHOWN.repr(found.get(name))}, now {_SHOWN.repr(wanted.get(name))}{why}"
     return (
         f"cases: there from the matrix {found.get(SPELLED)!r}, now from {wanted.get(SPELLED)!r}, and they differ: the "
-        f"matrix is another or was edited, --stack differs, or labscale has another version"
+        "matrix is another or was edited, --stack differs, or labscale has another version"
     )
 
 

@@ -4,8 +4,8 @@ A process (one round) has one value, such as its seconds per iteration. A figure
 interval is the t interval of the mean logarithm, exponentiated. Times of processes are skewed, their logarithms hardly.
 
 A ratio of two figures is unpaired, by Welch: the variances of the mean logarithms add up, and the degrees of freedom
-follow from Welch and Satterthwaite. Rounds of the same number share too little to be paired: in stored results their
-values correlate so little that, with six rounds, a pairing would cost more degrees of freedom than it gains.
+follow from Welch and Satterthwaite. Rounds that took turns share the state of their machine; this interval does not use
+that, and is wider than it has to be. ``suite.statistics.series_model`` does.
 
 Any other statistic of several figures goes the same way by the delta method: its change when one sample's mean
 logarithm moves by that mean's standard error is what this sample adds to the standard error of the statistic.

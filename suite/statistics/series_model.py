@@ -21,7 +21,7 @@ section 6, with one prior degree of freedom). So a calm configuration lends a no
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,7 +44,7 @@ class RunTime:
     """What the model reads of one run."""
 
     configuration: str  # its id; that of the baseline for a repeat of it
-    block: int | None  # of the runs that took turns together; None for a run alone
+    block: Hashable  # equal for the runs that took turns together; None for a run alone
     log_time: float  # y, of seconds
     log_probe: float | None  # x, of seconds; None if a process was not probed
 
@@ -74,7 +74,7 @@ def run_time(record: RunRecord, window: range) -> RunTime:
     probes_s = np.array([[_probe(process, iteration) for iteration in window] for process in samples], float)
     return RunTime(
         configuration=record.case.case_id.removesuffix(SUFFIX),
-        block=record.round if record.turns else None,
+        block=(record.round, min(record.case.case_id, *record.turns.beside)) if record.turns else None,
         log_time=math.log(times_s.max(axis=0).mean()),
         log_probe=_mean_log(probes_s),
     )
@@ -94,13 +94,9 @@ def _mean_log(probes_s: np.ndarray) -> float | None:
 
 
 class SeriesModel:
-    """The fit of the runs of one series.
+    """The fit of the runs of one series. x is part of it if a run was alone and every run was probed."""
 
-    ``at_core_speed``: whether x is part of the model. None, for the headline: only if a run was alone. It never is
-    where a run was not probed.
-    """
-
-    def __init__(self, runs: Sequence[RunTime], *, at_core_speed: bool | None = None) -> None:
+    def __init__(self, runs: Sequence[RunTime]) -> None:
         self.runs = tuple(runs)
         self.configurations = tuple(dict.fromkeys(run.configuration for run in runs))
         blocks = tuple(dict.fromkeys(run.block for run in runs))
@@ -108,9 +104,7 @@ class SeriesModel:
         columns += [[run.block == block for run in runs] for block in blocks[1:]]
         design, y = np.array(columns, float).T, np.array([run.log_time for run in runs])
         probes = [run.log_probe for run in runs if run.log_probe is not None]
-        if at_core_speed is None:
-            at_core_speed = None in blocks
-        self._has_slope = at_core_speed and len(probes) == len(runs)
+        self._has_slope = None in blocks and len(probes) == len(runs)
         freedom = float(len(runs) - np.linalg.matrix_rank(design))
         if self._has_slope:
             x = np.array(probes) - np.mean(probes)
@@ -123,8 +117,7 @@ class SeriesModel:
         self._inverse = np.linalg.pinv(design.T @ design)
         self._effects = self._inverse @ design.T @ y
         residuals = (y - design @ self._effects)[: len(runs)]
-        self.freedom = freedom  # of the residuals
-        self.variance = float(residuals @ residuals) / freedom if freedom >= 1 else None
+        self._variance = float(residuals @ residuals) / freedom if freedom >= 1 else None
 
     @property
     def slope(self) -> float | None:
@@ -142,9 +135,9 @@ class SeriesModel:
         log_ratio = float(contrast @ self._effects)
         own_variance, own_freedom = self._own_variance(over, under)
         freedom = own_freedom + PRIOR_FREEDOM
-        if self.variance is None or freedom < MIN_FREEDOM:
+        if self._variance is None or freedom < MIN_FREEDOM:
             return Estimate(value=math.exp(log_ratio), interval=None)
-        of_all = self.variance * float(contrast @ self._inverse @ contrast)
+        of_all = self._variance * float(contrast @ self._inverse @ contrast)
         variance = (own_freedom * own_variance + PRIOR_FREEDOM * of_all) / freedom
         half_width = t_quantile(CONFIDENCE, freedom) * math.sqrt(variance)
         interval = math.exp(log_ratio - half_width), math.exp(log_ratio + half_width)
@@ -152,7 +145,7 @@ class SeriesModel:
 
     def _own_variance(self, over: str, under: str) -> tuple[float, float]:
         """The variance of a difference by the runs of its two configurations, and its degrees of freedom."""
-        values: dict[str, dict[int | None, list[float]]] = {over: {}, under: {}}
+        values: dict[str, dict[Hashable, list[float]]] = {over: {}, under: {}}
         for run in self.runs:
             if run.configuration in values:
                 value = run.log_time - (self.slope or 0.0) * (run.log_probe or 0.0)

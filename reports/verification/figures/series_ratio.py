@@ -6,7 +6,7 @@ does not depend on how the rest is divided between them.
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 from typing import Any, Final
@@ -26,7 +26,7 @@ LEAST_FREEDOM: Final = 3
 @dataclass(frozen=True, kw_only=True)
 class _Run:
     name: str  # of the case, or of the one that it repeats
-    block: int | None
+    block: Hashable  # None for a run alone
     y: float
     x: float | None
 
@@ -86,7 +86,7 @@ def _run(name: str, record: Json, window: range) -> _Run:
     ]
     return _Run(
         name=name,
-        block=record["round"] if record["turns"] else None,
+        block=record["turns"] and (record["round"], min(record["case"]["case_id"], *record["turns"]["beside"])),
         y=math.log(fmean(plain_s)),
         x=fmean(fmean(map(math.log, each)) for each in probes) if all(probes) else None,
     )
@@ -94,7 +94,7 @@ def _run(name: str, record: Json, window: range) -> _Run:
 
 def _own_variance(runs: Sequence[_Run], y: Any, one: str, other: str) -> tuple[float, float]:
     """Return the variance of the difference of two cases by their own runs, and its degrees of freedom."""
-    values: dict[str, dict[int | None, list[float]]] = {one: defaultdict(list), other: defaultdict(list)}
+    values: dict[str, dict[Hashable, list[float]]] = {one: defaultdict(list), other: defaultdict(list)}
     for run, value in zip(runs, y, strict=True):
         if run.name in values:
             values[run.name][run.block].append(float(value))
