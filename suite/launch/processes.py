@@ -6,8 +6,10 @@ did.
 """
 
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -44,11 +46,15 @@ def oom_kills() -> int | None:
 
 
 class RunProcesses:
-    """The processes of one run, started by ``start``."""
+    """The processes of one run, started by ``start``, and their folder of temporary files.
 
-    def __init__(self, root: subprocess.Popen[bytes], run_id: str) -> None:
+    That folder is not in the run directory, whose path may be too long for a socket.
+    """
+
+    def __init__(self, root: subprocess.Popen[bytes], run_id: str, temporary_files: Path) -> None:
         self.root = root
         self.run_id = run_id
+        self._temporary_files = temporary_files
         self._seen: set[psutil.Process] = set()
         self._oom_kills = oom_kills()
         self._started_unix_s = time.time()
@@ -62,10 +68,12 @@ class RunProcesses:
 
         """
         run_id = uuid.uuid4().hex
+        folder = tempfile.mkdtemp(prefix="labscale-run-")
+        own = {RUN_ID_VARIABLE: run_id, "TMPDIR": folder, "APPTAINERENV_TMPDIR": folder}
         try:
             root = subprocess.Popen(
                 argv,
-                env={**os.environ, **env, RUN_ID_VARIABLE: run_id},
+                env={**os.environ, **env, **own},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -73,9 +81,10 @@ class RunProcesses:
                 preexec_fn=partial(_become_child, cpus),  # noqa: PLW1509  (system calls, loaded before the fork)
             )
         except OSError as error:
+            shutil.rmtree(folder)
             message = f"cannot start {argv[0]!r}: {error.strerror}. It must be the Python of the worker environment."
             raise WorkerEnvironmentError(message) from error
-        return cls(root, run_id)
+        return cls(root, run_id, Path(folder))
 
     def exit_code(self, wait_s: float) -> int | None:
         """Wait for the root process, for at most ``wait_s``; None while it runs."""
@@ -135,6 +144,7 @@ class RunProcesses:
                 living = self.alive()
         finally:  # a second Ctrl-C cuts the grace short, not the end
             self._kill()
+            shutil.rmtree(self._temporary_files, ignore_errors=True)
             self._remove_shared_memory()
 
     def _remove_shared_memory(self) -> None:
@@ -144,7 +154,7 @@ class RunProcesses:
             with suppress(OSError):
                 seen = path.stat()
                 is_new = seen.st_uid == os.getuid() and seen.st_mtime >= self._started_unix_s
-                if is_new and pid.isdecimal() and not psutil.pid_exists(int(pid)):
+                if is_new and pid.isdecimal() and not _is_running(int(pid)):
                     path.unlink()
 
     def _kill(self) -> None:
@@ -168,6 +178,14 @@ def _send(processes: Sequence[psutil.Process], signal_number: signal.Signals) ->
             process.send_signal(signal_number)  # psutil refuses when the pid belongs to another process by now
         except psutil.NoSuchProcess:
             continue
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process runs: one that nobody has waited for yet does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _catches(pid: int, signal_number: signal.Signals) -> bool:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -263,6 +264,17 @@ os.kill(os.getpid(), 9)
         assert list(folder.glob("*carb-labscaletest-*")) == [mine]
     finally:
         mine.unlink()
+
+
+def test_temporary_files_go_with_the_run_however_it_ends(make_launch: MakeLaunch) -> None:
+    """Warp removes its folder of precompiled headers only in an orderly end."""
+    program = "import tempfile; (run_dir / 'folder').write_text(tempfile.mkdtemp(prefix='wp_pch_'));"
+    for end in ("pass", "os.kill(os.getpid(), 9)", "time.sleep(600)"):
+        launch = make_launch(program + end, timeout_s=5)
+        run(launch)
+        folder = Path((Path(launch.run_dir) / "folder").read_text())
+        assert folder.parent.parent == Path(tempfile.gettempdir())
+        assert not folder.parent.exists()
 
 
 def test_traces_of_an_interrupted_attempt_are_removed(make_launch: MakeLaunch) -> None:
