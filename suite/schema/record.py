@@ -66,9 +66,14 @@ SAMPLE_COLUMNS: Final = (
     "all_reduce_calls",
     "all_reduce_bytes",  # input of one rank; None without an all-reduce
     "turn",  # number of the turn, from 1; None before the first. Missing if the round was measured alone
-    # Time of a fixed piece of interpreter work after the iteration: shows how fast the core is. After marked iterations
-    # and those of suite.external.core_probe.LONG_ENOUGH_S.
-    "core_probe_time_s",
+    "core_cpu_time_s",  # CPU time of the thread that launches kernels, in the iteration
+    "core_wait_time_s",  # in which this thread could run and had no core
+    "core_switches",  # how often the kernel took its core away
+    "core_steal_time_s",  # in which a hypervisor did; in steps of 10 ms, if marked. None if the thread changed cores
+    # The probes run after marked iterations and those of suite.external.core_probe.LONG_ENOUGH_S.
+    "core_probe_time_s",  # of a fixed piece of interpreter work: shows how fast the core is
+    "memory_probe_time_s",  # of a load from beyond the L2 cache that needs the load before it
+    "launch_probe_time_s",  # of an empty kernel, until it has ended; None on a CPU
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
     "episode_length_mean",  # environment steps
     "success_rate",  # the task's own metric, if it has one

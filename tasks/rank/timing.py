@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol
 
 import torch
 
-from suite.external.core_probe import LONG_ENOUGH_S, core_probe_s
+from suite.external.core_probe import LONG_ENOUGH_S
+from tasks.rank.conditions import Conditions
 from tasks.rank.profiling import Ranges
 from tasks.rank.rank_log import RankLog
 from tasks.rank.turns import Turns
@@ -183,6 +184,7 @@ class IterationTimer:
         self._turn: int | None = None
         self._marked = False
         self._marks = marks_for(device)
+        self._conditions = Conditions(on_gpu=device.type == "cuda")
         self._ranges = ranges = Ranges()
         self.environment_step = Section(self._marks, "environment_step", ranges)
         self.simulate = Section(self._marks, "simulate", ranges)
@@ -210,6 +212,7 @@ class IterationTimer:
             section.enabled = self._marked
         self._ranges.push(f"iteration {self.iterations}")
         self._ranges.push("collection")
+        self._conditions.begin(steal=self._marked)
         self._start_s = time.perf_counter()
         self._start = self._marks.now()
 
@@ -223,6 +226,7 @@ class IterationTimer:
         end = self._marks.now()
         self._marks.synchronize()
         iteration_time_s = time.perf_counter() - self._start_s
+        conditions = self._conditions.end(probed=self._marked or iteration_time_s >= LONG_ENOUGH_S)
         self._ranges.pop(2)
         environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
         self.samples.append(
@@ -239,7 +243,7 @@ class IterationTimer:
                 "all_reduce_time_s": all_reduce.time_s,
                 "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
                 "all_reduce_bytes": float(self.all_reduce.drain_bytes()) if all_reduce.calls else None,
-                "core_probe_time_s": core_probe_s() if self._marked or iteration_time_s >= LONG_ENOUGH_S else None,
+                **conditions,
             }
         )
         if self._turns.are_kept:

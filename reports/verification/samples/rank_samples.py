@@ -25,6 +25,16 @@ MARKED_COLUMNS: Final = (
     "all_reduce_calls",
     "all_reduce_bytes",
 )
+# The conditions of an iteration, each with its least value. Before 30 Nov 2026 only the core probe was recorded.
+CONDITIONS: Final[Mapping[str, float]] = {
+    "core_cpu_time_s": 0.0,
+    "core_wait_time_s": 0.0,
+    "core_switches": 0.0,
+    "core_steal_time_s": 0.0,
+    "core_probe_time_s": 1e-9,
+    "memory_probe_time_s": 1e-9,
+    "launch_probe_time_s": 1e-9,
+}
 MARKED_EVERY: Final = 4
 FIRST_MARKED: Final = 2
 # Iterations follow each other, and parts lie within their whole; timers of a GPU and of its host differ by a little.
@@ -143,7 +153,8 @@ def _check_marks(where: str, at: str, iteration: int, row: Samples) -> Iterator[
     taken = [name for name in MARKED_COLUMNS if row.get(name) is not None]
     if row.get("marked", 1.0) == 0 and taken:
         yield Finding(where=where, what=f"{at}: {', '.join(taken)} {here}", got="measured", expected="not: not marked")
-    yield from outside(where, f"{at}: core_probe_time_s {here}", row.get("core_probe_time_s"), 1e-9, math.inf)
+    for name, least in CONDITIONS.items():
+        yield from outside(where, f"{at}: {name} {here}", row.get(name), least, math.inf)
     calls = row.get("all_reduce_calls")
     if calls is None:
         return

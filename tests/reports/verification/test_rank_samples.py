@@ -16,6 +16,7 @@ from tests.fixtures.results.damaged_results import (
     Damage,
     column,
     damaged_case,
+    rounds,
     sample,
     set_item,
 )
@@ -69,6 +70,10 @@ def test_two_iterations_leave_no_time_to_compare() -> None:
         (lambda d: sample(d, "all_reduce_bytes", 2, 1.1), "rank 1: all_reduce_bytes[2]"),
         (lambda d: set_item(column(d, "all_reduce_bytes"), 2, None), "rank 1: all_reduce_bytes of iteration 2"),
         (lambda d: sample(d, "core_probe_time_s", 2, -1.0), "rank 1: core_probe_time_s of iteration 2"),
+        (
+            lambda d: rounds(d)[0]["ranks"][1]["samples"].update(core_wait_time_s=[-1.0] * len(column(d, "marked"))),
+            "rank 1: core_wait_time_s of iteration 2",
+        ),
         (lambda d: set_item(column(d, "marked"), 2, 0.9), "rank 1: marked of iteration 2"),
         (lambda d: set_item(column(d, "marked"), 2, 0.0), "all_reduce_bytes of iteration 2"),
         (lambda d: set_item(column(d, "marked"), 3, 1.0), "rank 1: marked[3]"),
