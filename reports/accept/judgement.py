@@ -14,11 +14,11 @@ from typing import Final, Literal
 from reports.accept.parts import PARTS, Part, Placed, Word, placed
 from reports.accept.published import Machine, other_versions
 from reports.analysis.curves import measured_for_speed
-from reports.analysis.rows import iteration_s
 from reports.analysis.same_work import work_of
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.reduce import round_time_s
 
 MOST: Final = 0.5
 type Answer = Literal["accepted", "slow", "cannot say"]
@@ -165,8 +165,8 @@ def _judged(result: CaseResult, machines: Sequence[Machine]) -> JudgedCase:
     own = result.completed
     others = {machine.name: found for machine in machines if (found := machine.comparable(own[0]))}
     time = placed(
-        [iteration_s(record) for record in own],
-        {name: [iteration_s(record) for record in records] for name, records in others.items()},
+        [round_time_s(record) for record in own],
+        {name: [round_time_s(record) for record in records] for name, records in others.items()},
     )
     parts = {part.name: _placed_part(part, own, others) for part in PARTS}
     return JudgedCase(

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from reports.analysis.time_split import core_probe_us, samples_at
 from suite.schema.record import RankRecord, RunRecord, Workload
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, median_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_of
 from suite.statistics.reduce import marked_iterations, round_time_s
 from suite.statistics.start_up import start_up
 
@@ -76,7 +76,7 @@ def _estimate(values: Sequence[float]) -> Estimate | None:
     if not values:
         return None
     if min(values) > 0:
-        return median_of(values)
+        return mean_of(values)
     interval = (min(values), max(values)) if len(values) >= MIN_ROUNDS_FOR_INTERVAL else None
     return Estimate(value=statistics.median(values), interval=interval)
 

@@ -15,6 +15,7 @@ from reports.analysis.time_split import Inside, inside
 from suite.records.worked import has_speeds
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.core_speed import Host, SlowedCores, fastest_probes_s, slowed_cores
+from suite.statistics.series_model import SetModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,7 @@ class Campaign:
 
     results: tuple[CaseResult, ...]
     rows: tuple[CaseRow, ...]
+    model: SetModel = field(repr=False, compare=False)  # of the whole set
     name: str = ""  # of its folder; empty where there is but one
     title: str = ""
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
@@ -43,9 +45,11 @@ class Campaign:
         upstream_wall_s: Mapping[str, float] | None = None,
         is_contributed: bool = False,
     ) -> "Campaign":
+        model = SetModel.of((*results, *twins))
         campaign = cls(
             results=tuple(results),
-            rows=case_rows(results),
+            rows=case_rows(results, model),
+            model=model,
             name=name,
             title=title,
             twins=tuple(twins),
@@ -62,7 +66,7 @@ class Campaign:
 
     @cached_property
     def has_speeds(self) -> bool:
-        """Whether any round ran on a GPU and settled; nothing is said of speed where none did."""
+        """Whether any round completed on a GPU; nothing is said of speed where none did."""
         return has_speeds(self.results)
 
     @property

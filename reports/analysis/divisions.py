@@ -3,7 +3,7 @@
 A tuned case is compared with the closed case of its series with the same library, stack, device and topology. More
 frames a second that learn less are no gain. So there are also the rewards after equal frames, equal iterations and
 equal time, and how much sooner the tuned case has the reward of the closed one. A round's time to it is the round's own
-iterations at its own steady pace. With one seed, the ratio is that of medians. With a seed for each round, rounds of
+iterations at its own pace. With one seed, the ratio is that of means. With a seed for each round, rounds of
 one number have the same seed, and the ratio is the median over seeds: a seed that learns late does so in both cases.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reports.analysis.learning_curves import by_seed, mean_rewards
-from reports.analysis.rows import CaseTimes, case_times, rounds_settled, speedup_of
+from reports.analysis.rows import case_times
 from reports.analysis.time_to_reward import (
     CONVERGED_SHARE,
     SMOOTHING_WINDOW,
@@ -23,9 +23,10 @@ from reports.analysis.time_to_reward import (
 )
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult
-from suite.statistics.aa_noise import is_twin, noise_budget, twin_pairs
-from suite.statistics.intervals import Estimate, Rounds, median_of, ratio_of
-from suite.statistics.noise import Speed, against_noise
+from suite.statistics.intervals import Estimate, Rounds, mean_of, ratio_of
+from suite.statistics.series_model import SetModel
+from suite.statistics.speed import Speed, speed_of
+from suite.statistics.twins import is_twin
 
 type Learning = Literal["the same", "not surely less", "less", "unknown"]
 type Equal = Literal["frames", "iterations", "time"]
@@ -51,12 +52,9 @@ class Gain:
     changes: tuple[str, ...]
     rounds: int
     closed_rounds: int
-    settled: int  # of the rounds
-    closed_settled: int
     fps: float | None
     closed_fps: float | None
     gain: Estimate | None  # throughput over the closed case's; None where one of them has no completed round
-    noise: float | None  # of the A/A pairs here, see suite.statistics.aa_noise; None where none ran
     learns_the_same: bool  # every round of both has the same reward in every iteration
     rewards: Mapping[Equal, Rewards]
     # The most that every round of the closed case reached, or with several seeds ``converged_reward``. None: no rise.
@@ -69,8 +67,7 @@ class Gain:
 
     @property
     def speed(self) -> Speed:
-        """Whether the gain exceeds the measurement noise: that of the repeat, and the interval where there is one."""
-        return against_noise(self.gain, self.noise)
+        return speed_of(self.gain)
 
     @property
     def ended_before(self) -> bool:
@@ -106,9 +103,9 @@ def gains(
         for result in results
         if result.case.division == "closed" and not is_twin(result.case)
     }
-    noise = noise_budget(twin_pairs((*results, *twins)))
+    model = SetModel.of((*results, *twins))
     return tuple(
-        _gain(result, closed[_beside(result.case)], noise, mark)
+        _gain(result, closed[_beside(result.case)], model, mark)
         for result in results
         if result.case.division == "open" and _beside(result.case) in closed
     )
@@ -118,7 +115,7 @@ def _beside(case: Case) -> tuple[str, ...]:
     return case.series, case.rl_library, case.stack, case.device, case.topology, case.kernel_cache
 
 
-def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None, mark: float) -> Gain:
+def _gain(tuned: CaseResult, closed: CaseResult, model: SetModel, mark: float) -> Gain:
     case, base = tuned.case, closed.case
     times, base_times = case_times(tuned), case_times(closed)
     pace_s, base_pace_s = _pace_s(times), _pace_s(base_times)
@@ -127,22 +124,17 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None, mark: floa
     seeds = len(by_seed(closed)), len(by_seed(tuned))
     target = converged_reward(base_curves, mark) if min(seeds) > 1 else reward_of_all(base_curves)
     needed, base_needed = _iterations(curves, target), _iterations(base_curves, target)
-    to_target_s = _times_to_target_s(of_rounds, needed, times.times_s)
-    base_to_target_s = _times_to_target_s(base_of_rounds, base_needed, base_times.times_s)
-    is_measured = pace_s is not None and base_pace_s is not None
-    work = case.frames_per_iteration / base.frames_per_iteration
+    to_target_s = _times_to_target_s(of_rounds, needed, times)
+    base_to_target_s = _times_to_target_s(base_of_rounds, base_needed, base_times)
     return Gain(
         case=case,
         closed=base,
         changes=changes(case, base),
-        rounds=len(times.times_s),
-        closed_rounds=len(base_times.times_s),
-        settled=rounds_settled(tuned),
-        closed_settled=rounds_settled(closed),
+        rounds=len(times),
+        closed_rounds=len(base_times),
         fps=None if pace_s is None else case.frames_per_iteration / pace_s,
         closed_fps=None if base_pace_s is None else base.frames_per_iteration / base_pace_s,
-        gain=speedup_of(times.times_s, base_times.times_s, work=work) if is_measured else None,
-        noise=noise,
+        gain=model.speedup(case, base),
         learns_the_same=bool(curves) and curves == base_curves and len(curves) == 1,
         rewards=_rewards(curves, base_curves, _equals(case, base, pace_s, base_pace_s)),
         target=target,
@@ -169,8 +161,8 @@ def changes(case: Case, base: Case) -> tuple[str, ...]:
 # --- learning ----------------------------------------------------------------------------------------------------
 
 
-def _pace_s(times: CaseTimes) -> float | None:
-    return statistics.median(times.times_s.values()) if times.times_s else None
+def _pace_s(times_s: Rounds) -> float | None:
+    return mean_of(times_s.values()).value if times_s else None
 
 
 def _by_round(result: CaseResult) -> dict[int, _Curve]:
@@ -214,7 +206,7 @@ def _times_to_target_s(of_rounds: Mapping[int, _Curve], needed: Mapping[_Curve, 
 
 
 def _median_of(values: Collection[float]) -> Estimate | None:
-    return median_of(values) if values else None
+    return mean_of(values) if values else None
 
 
 def _equals(case: Case, base: Case, pace_s: float | None, base_pace_s: float | None) -> dict[Equal, tuple[int, int]]:

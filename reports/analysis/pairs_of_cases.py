@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from reports.analysis.curves import comparison_key
-from reports.analysis.rows import case_times, speedup_of
 from suite.schema.record import Case, CaseResult
-from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate
+from suite.statistics.series_model import SetModel
+from suite.statistics.twins import is_twin
 
 STACK_ORDER: Final = ("kitless", "ovphysx", "isaacsim")  # others are compared with the first that was measured
 
@@ -31,22 +31,32 @@ class CasePair:
         return self.over_base and self.over_base.mapped(lambda ratio: 1 / ratio - 1)
 
 
-def stacks_side_by_side(results: Sequence[CaseResult]) -> tuple[CasePair, ...]:
+def stacks_side_by_side(results: Sequence[CaseResult], model: SetModel | None = None) -> tuple[CasePair, ...]:
     """Every case on another stack than the first that its like was measured on."""
     return _pairs(
         results,
+        model or SetModel.of(results),
         like=lambda case: (*comparison_key(_as_stack(case)), case.topology),
         rank=lambda case: STACK_ORDER.index(case.stack),
     )
 
 
-def nodes_side_by_side(results: Sequence[CaseResult]) -> tuple[CasePair, ...]:
+def nodes_side_by_side(results: Sequence[CaseResult], model: SetModel | None = None) -> tuple[CasePair, ...]:
     """Every case on more nodes than the fewest that the same ranks and environments were measured on."""
-    return _pairs(results, like=lambda case: (*comparison_key(case), case.world_size), rank=lambda case: case.nnodes)
+    return _pairs(
+        results,
+        model or SetModel.of(results),
+        like=lambda case: (*comparison_key(case), case.world_size),
+        rank=lambda case: case.nnodes,
+    )
 
 
 def _pairs(
-    results: Sequence[CaseResult], *, like: Callable[[Case], tuple[object, ...]], rank: Callable[[Case], int]
+    results: Sequence[CaseResult],
+    model: SetModel,
+    *,
+    like: Callable[[Case], tuple[object, ...]],
+    rank: Callable[[Case], int],
 ) -> tuple[CasePair, ...]:
     groups: dict[tuple[object, ...], list[CaseResult]] = {}
     for result in results:
@@ -55,7 +65,7 @@ def _pairs(
     pairs = []
     for group in groups.values():
         base, *others = sorted(group, key=lambda result: rank(result.case))
-        pairs += [_pair(base, other) for other in others if rank(other.case) > rank(base.case)]
+        pairs += [_pair(base, other, model) for other in others if rank(other.case) > rank(base.case)]
     return tuple(sorted(pairs, key=lambda pair: (pair.case.case.series, pair.case.case.world_size)))
 
 
@@ -63,8 +73,5 @@ def _as_stack(case: Case) -> Case:
     return replace(case, stack=STACK_ORDER[0])
 
 
-def _pair(base: CaseResult, case: CaseResult) -> CasePair:
-    times, base_times = case_times(case).times_s, case_times(base).times_s
-    is_measured = bool(times and base_times)
-    work = case.case.frames_per_iteration / base.case.frames_per_iteration
-    return CasePair(base=base, case=case, over_base=speedup_of(times, base_times, work=work) if is_measured else None)
+def _pair(base: CaseResult, case: CaseResult, model: SetModel) -> CasePair:
+    return CasePair(base=base, case=case, over_base=model.speedup(case.case, base.case))

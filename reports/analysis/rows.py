@@ -1,7 +1,8 @@
 """What the stored results say: one ``CaseRow`` per case, with its speed-up against a baseline. Pure.
 
-A round is a fresh process. Its iteration time is ``iteration_s``; a case's is the median over
-its completed rounds. Nothing here guesses: a value without its measurement is ``None``.
+A round is a fresh process. Its iteration time is ``suite.statistics.reduce.round_time_s``; a case's is the geometric
+mean over its completed rounds. Speed-ups are those of ``suite.statistics.series_model``. Nothing here guesses: a value
+without its measurement is ``None``.
 """
 
 import re
@@ -12,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from reports.analysis.curves import comparison_key, interconnect_of, line_of
 from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
-from suite.statistics.intervals import Estimate, Interval, Rounds, median_interval, ratio_of
-from suite.statistics.reduce import counted_iterations, iteration_times_s, round_time_s, steady_part
+from suite.statistics.intervals import Estimate, Interval, Rounds, mean_of
+from suite.statistics.reduce import iteration_times_s, round_time_s, window
+from suite.statistics.series_model import SetModel
 from suite.statistics.start_up import start_up
 
 
@@ -47,10 +49,9 @@ class CaseRow:
     curve: str  # which line of the series' charts it belongs to
     outcome_counts: Mapping[Outcome, int]
     rounds_completed: int
-    rounds_settled: int  # of these
     failures: tuple[Failure, ...]
     iteration_time_s: float | None
-    iteration_time_interval_s: Interval | None  # of the median
+    iteration_time_interval_s: Interval | None
     total_fps: float | None
     all_reduce_share: float | None  # of the iteration time
     interconnect: str | None  # what the data of its ranks crossed; None for one rank, and where it is not known
@@ -76,20 +77,21 @@ class CaseRow:
         return sum(self.outcome_counts.values())
 
 
-@dataclass(frozen=True, kw_only=True)
-class CaseTimes:
-    """Seconds per iteration of every completed round."""
+def case_rows(results: Sequence[CaseResult], model: SetModel | None = None) -> tuple[CaseRow, ...]:
+    """One row per result, ordered by series, curve, world size and case id, with speed-ups filled in.
 
-    times_s: Rounds
-
-
-def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
-    """One row per result, ordered by series, curve, world size and case id, with speed-ups filled in."""
+    ``model``: of their set; None if ``results`` is all of it.
+    """
     cases = [result.case for result in results]
+    model = model or SetModel.of(results)
     rows = [_measured_row(result, line_of(result, cases)) for result in results]
     bases = _baselines(rows, cases)
-    timed = {result.case.case_id: case_times(result) for result in results}
-    scaled = (_with_scaling(row, bases[comparison_key(case)], timed) for row, case in zip(rows, cases, strict=True))
+    case_of = {case.case_id: case for case in cases}
+    scaled = (
+        _with_scaling(row, base, model.speedup(case, case_of[base.case_id]))
+        for row, case in zip(rows, cases, strict=True)
+        for base in [bases[comparison_key(case)]]
+    )
     return tuple(sorted(scaled, key=lambda row: (row.series, _natural(row.curve), row.world_size, row.case_id)))
 
 
@@ -100,8 +102,9 @@ def _natural(text: str) -> list[tuple[int, int | str]]:
 
 def _measured_row(result: CaseResult, curve: str) -> CaseRow:
     case = result.case
-    times_s = list(case_times(result).times_s.values())
-    time_s = statistics.median(times_s) if times_s else None
+    times_s = case_times(result).values()
+    time = mean_of(times_s) if times_s else Estimate(value=0.0, interval=None)
+    time_s = time.value or None
     return CaseRow(
         case_id=case.case_id,
         series=case.series,
@@ -119,20 +122,14 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         curve=curve,
         outcome_counts=Counter(record.outcome for record in result.rounds),
         rounds_completed=len(result.completed),
-        rounds_settled=rounds_settled(result),
         failures=failures_of(result),
         iteration_time_s=time_s,
-        iteration_time_interval_s=median_interval(times_s),
+        iteration_time_interval_s=time.interval,
         total_fps=case.frames_per_iteration / time_s if time_s and case.has_frames else None,
         all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
         interconnect=interconnect_of(result),
         rank_skew=_median_over_rounds(result, _rank_skew),
     )
-
-
-def rounds_settled(result: CaseResult) -> int:
-    """How many completed rounds have a steady part."""
-    return sum(steady_part(record).flag is None for record in result.completed)
 
 
 def failures_of(result: CaseResult) -> tuple[Failure, ...]:
@@ -157,15 +154,12 @@ def _baselines(rows: Sequence[CaseRow], cases: Sequence[Case]) -> dict[tuple[str
     return bases
 
 
-def _with_scaling(row: CaseRow, base: CaseRow, timed: Mapping[str, CaseTimes]) -> CaseRow:
-    own, its_base = timed[row.case_id], timed[base.case_id]
-    if not own.times_s or not its_base.times_s:
+def _with_scaling(row: CaseRow, base: CaseRow, speedup: Estimate | None) -> CaseRow:
+    if speedup is None:
         return row
     if row.world_size == base.world_size and row.case_id != base.case_id:
         return row  # the same ranks on more nodes: what nodes cost is reports.analysis.pairs_of_cases, and no scaling
-    work = row.num_envs_global / base.num_envs_global
     ideal = row.world_size / base.world_size
-    speedup = speedup_of(own.times_s, its_base.times_s, work=work)
     low_high = speedup.interval if row.case_id != base.case_id else None
     return replace(
         row,
@@ -178,50 +172,28 @@ def _with_scaling(row: CaseRow, base: CaseRow, timed: Mapping[str, CaseTimes]) -
     )
 
 
-def speedup_of(case: Rounds, base: Rounds, *, work: float) -> Estimate:
-    """Throughput over that of the baseline; ``work``: environment steps of an iteration over those of the baseline's.
-
-    In strong scaling the work is the same, so it is t(base) / t(N).
-    """
-    return ratio_of(base.values(), case.values(), factor=work)
-
-
 # --- within a round ----------------------------------------------------------------------------------------------
 
 
-def case_times(result: CaseResult) -> CaseTimes:
-    """Of the completed rounds."""
-    return CaseTimes(times_s={record.round: iteration_s(record) for record in result.completed})
-
-
-def iteration_s(record: RunRecord) -> float:
-    """Seconds of an iteration; of several trainings on one GPU those in which all together make its frames."""
-    if record.case.trainings_per_gpu == 1:
-        return round_time_s(record)
-    return record.case.frames_per_iteration / sum(trainings_fps(record))
-
-
-def trainings_fps(record: RunRecord) -> tuple[float, ...]:
-    """Frames per second of each training of a run."""
-    frames, counted = record.case.num_envs * record.case.num_steps_per_env, counted_iterations(record)
-    times_s = [rank.samples["iteration_time_s"] for rank in record.ranks]
-    return tuple(frames / statistics.median(of_one[index] or 0.0 for index in counted) for of_one in times_s)
+def case_times(result: CaseResult) -> Rounds:
+    """Seconds per iteration of every completed round."""
+    return {record.round: round_time_s(record) for record in result.completed}
 
 
 def training_fps(result: CaseResult) -> float | None:
-    """Frames per second of one training, of the median round; None if nothing completed, learned or has frames.
+    """Frames per second of one training, None if nothing completed, learned or has frames.
 
     None too where several trainings shared a GPU.
     """
     is_one = result.case.learns and result.case.has_frames and result.case.trainings_per_gpu == 1
     if not result.completed or not is_one:
         return None
-    return result.case.frames_per_iteration / statistics.median(case_times(result).times_s.values())
+    return result.case.frames_per_iteration / mean_of(case_times(result).values()).value
 
 
 def start_up_s(result: CaseResult) -> float | None:
-    """What a process takes beyond its iterations at their steady pace, median over the completed rounds."""
-    times_s = case_times(result).times_s
+    """What a process takes beyond its iterations at their later pace, median over the completed rounds."""
+    times_s = case_times(result)
     beyond = [
         wall_s - result.case.iterations * times_s[record.round]
         for record in result.completed
@@ -251,12 +223,12 @@ def _median_over_rounds(result: CaseResult, value: Callable[[RunRecord], float |
 
 
 def _share(record: RunRecord, column: str) -> float | None:
-    """Time in ``column`` over iteration time, both summed over all ranks and steady iterations."""
+    """Time in ``column`` over iteration time, both summed over all ranks and the window."""
     part_s = whole_s = 0.0
-    steady = steady_part(record)
+    counted = window(record)
     for rank in record.ranks:
-        parts = steady.of(rank.samples.get(column, ()))
-        wholes = steady.of(rank.samples.get("iteration_time_s", ()))
+        parts = rank.samples.get(column, ())[counted.start :]
+        wholes = rank.samples["iteration_time_s"][counted.start :]
         for part, whole in zip(parts, wholes, strict=False):  # a column that was never measured is empty
             if part is not None and whole is not None:
                 part_s += part
@@ -265,9 +237,8 @@ def _share(record: RunRecord, column: str) -> float | None:
 
 
 def _rank_skew(record: RunRecord) -> float | None:
-    """Median over steady iterations of (slowest rank / median rank - 1)."""
-    steady = steady_part(record)
-    columns = [steady.of(rank.samples.get("iteration_time_s", ())) for rank in record.ranks]
+    """Median over the window of (slowest rank / median rank - 1)."""
+    columns = [rank.samples["iteration_time_s"][window(record).start :] for rank in record.ranks]
     if len(columns) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
         return None
     skews = [

@@ -8,8 +8,7 @@ from reports.analysis.learned import learned
 from reports.analysis.pairs_of_cases import CasePair, stacks_side_by_side
 from reports.analysis.time_split import Part, parts_s
 from suite.schema.record import Case, CaseResult
-from suite.statistics.aa_noise import noise_budget, twin_pairs
-from suite.statistics.noise import Speed, against_noise
+from suite.statistics.speed import Speed, speed_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +29,10 @@ class StackPair:
     ratio: CasePair
     base: Side
     case: Side
-    noise: float | None  # of the A/A pairs of the series, see suite.statistics.aa_noise; None where none ran
 
     @property
     def speed(self) -> Speed:
-        return against_noise(self.ratio.over_base, self.noise)
+        return speed_of(self.ratio.over_base)
 
     @property
     def longer_s(self) -> Mapping[Part, float]:
@@ -46,10 +44,9 @@ class StackPair:
 
 def stack_pairs(series: Campaign) -> tuple[StackPair, ...]:
     """Of one series, by number of ranks."""
-    noise = noise_budget(twin_pairs((*series.results, *series.twins)))
     return tuple(
-        StackPair(ratio=pair, base=_side(series, pair.base), case=_side(series, pair.case), noise=noise)
-        for pair in stacks_side_by_side(series.results)
+        StackPair(ratio=pair, base=_side(series, pair.base), case=_side(series, pair.case))
+        for pair in stacks_side_by_side(series.results, series.model)
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from suite.schema.case_suffixes import COLD_SUFFIX
 from suite.schema.record import Case, CaseResult
-from suite.statistics.intervals import Estimate, median_of, ratio_of
+from suite.statistics.intervals import Estimate, mean_of, ratio_of
 from suite.statistics.start_up import COLD_FACTOR, Start, StartUp, classify, start_up
 
 SAID: Final = (
@@ -126,7 +126,7 @@ class ColdAndWarm:
 
 def whole_of(starts: Sequence[StartUp]) -> Estimate:
     """The median start [s] with its interval over processes. Raises ValueError without a start."""
-    return median_of(_totals_s(starts))
+    return mean_of(_totals_s(starts))
 
 
 def compile_time_s(starts: Iterable[StartUp]) -> float | None:

@@ -14,7 +14,7 @@ from typing import Final
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.learning_curves import mean_rewards
 from suite.schema.record import CaseResult, RunRecord
-from suite.statistics.intervals import Interval, median_interval
+from suite.statistics.intervals import Interval, mean_of
 from suite.statistics.reduce import iteration_times_s
 
 # Iterations that a reward is the median of, the current one and those before, as in suite.records.learning_check. The
@@ -58,7 +58,7 @@ def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int =
         round_times_s=times_s,
         round_iterations=iterations,
         time_s=censored if math.isfinite(censored) else None,
-        interval_s=median_interval(reached) if len(reached) == len(times_s) else None,
+        interval_s=mean_of(reached).interval if reached and len(reached) == len(times_s) else None,
     )
 
 

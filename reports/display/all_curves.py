@@ -20,7 +20,7 @@ from reports.display.html import (
     together,
 )
 from reports.sets.version import ResultSet, Version
-from suite.statistics.intervals import median_of
+from suite.statistics.intervals import mean_of
 
 
 def curves(version: Version) -> Html:
@@ -69,9 +69,9 @@ def _row(one: ResultSet, group: ScalingGroup) -> list[Cell]:
         link(f"{group.series}: {group.curve}", address_of_series(task, group.series)),
         one.title,
         ", ".join(str(point.world_size) for point in group.measured),
-        estimated(median_of(most.times_s.values()).mapped(lambda time_s: most.frames_per_iteration / time_s), count),
+        estimated(mean_of(most.times_s.values()).mapped(lambda time_s: most.frames_per_iteration / time_s), count),
         MISSING if efficiency is None else percent(efficiency.value),
         MISSING if efficiency is None else percent_interval(efficiency.interval),
-        rounds_text([len(point.times_s) for point in group.measured], [point.settled for point in group.measured]),
+        rounds_text([len(point.times_s) for point in group.measured]),
         verdict(group).word or MISSING,
     ]

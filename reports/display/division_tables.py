@@ -14,14 +14,12 @@ from reports.display.html import (
     html_table,
     link,
     paragraph,
-    percent,
     rounds_text,
     seconds,
     together,
 )
 from suite.files.wording import counted
 from suite.schema.record import Case
-from suite.statistics.aa_noise import NOISE_LEVEL
 from suite.statistics.intervals import Estimate
 
 _PAIRS: tuple[Equal, ...] = ("frames", "iterations", "time")
@@ -68,8 +66,8 @@ def _judged(sooner: Estimate) -> str:
 def throughput(found: Sequence[Gain]) -> Html:
     """``found``: of one case as shipped, which is the first row."""
     closed = found[0].closed
-    table = html_table(
-        ["Case", "Changed", "Total FPS", "Gain", "Against the noise", "Rounds"],
+    return html_table(
+        ["Case", "Changed", "Total FPS", "Gain", "Verdict", "Rounds"],
         [
             [
                 closed.case_id,
@@ -77,7 +75,7 @@ def throughput(found: Sequence[Gain]) -> Html:
                 count(found[0].closed_fps),
                 "1",
                 "",
-                rounds_text([found[0].closed_rounds], [found[0].closed_settled]),
+                rounds_text([found[0].closed_rounds]),
             ],
             *(
                 [
@@ -86,28 +84,14 @@ def throughput(found: Sequence[Gain]) -> Html:
                     count(gain.fps),
                     estimated(gain.gain),
                     gain.speed,
-                    rounds_text([gain.rounds], [gain.settled]),
+                    rounds_text([gain.rounds]),
                 ]
                 for gain in found
             ),
         ],
         label=f"Throughput of tuned cases and of {closed.case_id}",
         num_text_columns=2,
-        text_headings=("Against the noise", "Rounds"),
-    )
-    return together([table, paragraph(_noise(found[0].noise))])
-
-
-def _noise(noise: float | None) -> str:
-    if noise is None:
-        return (
-            "No repeat measurement ran, so only the intervals say what is noise; where there is none either, it is"
-            " unknown."
-        )
-    return (
-        f"One case ran twice, as a repeat measurement. In {NOISE_LEVEL:.0%} of all ways to split its rounds in two, the"
-        f" medians lie at most {percent(noise)} apart. A smaller gain is within noise, and so is one whose interval"
-        " contains 1."
+        text_headings=("Verdict", "Rounds"),
     )
 
 
@@ -158,7 +142,7 @@ def _target(gain: Gain, target: float | None) -> str:
     if has_seeds(gain):
         meant = f"{CONVERGED_SHARE:.0%} of the rise to {meant}, because the noise of a level decides when it is reached"
     return (
-        f"The reward as shipped is {meant}: {target:.3g}. The time to it is a round's iterations at its steady pace,"
+        f"The reward as shipped is {meant}: {target:.3g}. The time to it is a round's iterations at its later pace,"
         " without start-up and compilation. If not every run has it in its iterations, the table says how many do; with"
         " more runs it is less likely that all do."
     )
@@ -183,7 +167,7 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
             "Change",
             "Total FPS",
             "Times as shipped",
-            "Against the noise",
+            "Verdict",
             "Learns",
             "Reward as shipped, times as soon",
             "Rounds, as shipped and tuned",
@@ -196,12 +180,12 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
                 gain.speed,
                 gain.learning,
                 gain.runs_with_target if gain.ended_before else estimated(gain.sooner),
-                rounds_text([gain.closed_rounds, gain.rounds], [gain.closed_settled, gain.settled]),
+                rounds_text([gain.closed_rounds, gain.rounds]),
             ]
             for gain in found
         ),
         label=label,
-        text_headings=("Against the noise", "Learns", "Rounds, as shipped and tuned"),
+        text_headings=("Verdict", "Learns", "Rounds, as shipped and tuned"),
     )
 
 

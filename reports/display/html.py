@@ -72,9 +72,9 @@ def interval_of(value: float | None, interval: Interval | None, text: Callable[[
     return estimated(None if value is None else Estimate(value=value, interval=interval), text)
 
 
-def rounds_text(completed: Sequence[int], settled: Sequence[int]) -> str:
-    """Completed rounds with those of them that settled, for one case or several: ``3, 3 (2, 1 settled)``."""
-    return f"{', '.join(map(str, completed))} ({', '.join(map(str, settled))} settled)"
+def rounds_text(completed: Sequence[int]) -> str:
+    """Completed rounds of one case or several: ``3, 3``."""
+    return ", ".join(map(str, completed))
 
 
 # --- tables ------------------------------------------------------------------------------------------------------

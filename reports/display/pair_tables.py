@@ -1,10 +1,11 @@
 """Stacks and numbers of nodes side by side, as tables. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.pairs_of_cases import CasePair
-from reports.analysis.rows import CaseRow, rounds_settled
+from reports.analysis.rows import CaseRow
 from reports.analysis.stack_parts import StackPair, stack_pairs
 from reports.analysis.time_split import GPU_MEMORY, PARTS
 from reports.display.html import (
@@ -25,12 +26,13 @@ from reports.display.html import (
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from suite.statistics.intervals import Estimate
+from suite.statistics.speed import Speed
 
 
 def stacks(pairs: Sequence[StackPair], rows: Mapping[str, CaseRow], *, label: str) -> Html:
     """``rows`` by case id."""
     return html_table(
-        ["Case", "Stack", "Total FPS", "Compared with", "Its total FPS", "Ratio", "Against the noise", "Rounds"],
+        ["Case", "Stack", "Total FPS", "Compared with", "Its total FPS", "Ratio", "Verdict", "Rounds"],
         (
             [
                 pair.case.case.case_id,
@@ -45,7 +47,7 @@ def stacks(pairs: Sequence[StackPair], rows: Mapping[str, CaseRow], *, label: st
             for pair in pairs
         ),
         label=label,
-        text_headings=("Stack", "Compared with", "Against the noise", "Rounds"),
+        text_headings=("Stack", "Compared with", "Verdict", "Rounds"),
     )
 
 
@@ -69,13 +71,21 @@ def parts_of_stacks(pairs: Sequence[StackPair], *, label: str) -> Html:
     )
 
 
+SAID: Final[Mapping[Speed, str]] = {
+    "faster": "clear",
+    "slower": "clear",
+    "within noise": "within noise",
+    "too few runs": "too few runs",
+}
+
+
 def stack_in_words(pair: StackPair) -> str:
     """How much longer an iteration takes, where, and whether that is more than noise."""
     ours, theirs = (STACK_NAMES[side.case.stack] for side in (pair.case, pair.base))
     slower_by = pair.ratio.slower_by
     if slower_by is None:
         return f"{pair.case.case.case_id}: {ours} and {theirs} did not both complete."
-    said = f"{pair.case.case.case_id}: an iteration takes {_longer(slower_by)} than on {theirs}; {_noise(pair)}."
+    said = f"{pair.case.case.case_id}: an iteration takes {_longer(slower_by)} than on {theirs}: {SAID[pair.speed]}."
     longer_s = pair.longer_s
     if pair.speed == "slower" and longer_s:
         most = max(longer_s, key=longer_s.__getitem__)
@@ -107,16 +117,6 @@ def _longer(slower_by: Estimate) -> str:
         return said
     low, high = sorted(sign * bound for bound in slower_by.interval)
     return f"{said} ({percent_interval((low, high))})"
-
-
-def _noise(pair: StackPair) -> str:
-    """What the verdict rests on; which way it goes was said before."""
-    verdict = {"unknown": "it is unknown whether that is noise", "within the noise": "that is within the noise"}
-    said = verdict.get(pair.speed, "that is more than noise")
-    if pair.noise is None:
-        begun = f"{said}:" if pair.speed == "unknown" else f"{said}, though"
-        return f"{begun} no repeat measurement ran"
-    return f"{said}: medians of a repeat measurement lie up to {percent(pair.noise)} apart"
 
 
 def _ms(time_s: float | None) -> str:
@@ -167,7 +167,7 @@ def _against(pair: CasePair, rows: Mapping[str, CaseRow], shown: Callable[[CaseR
 
 def _rounds(pair: CasePair) -> str:
     sides = pair.case, pair.base
-    return rounds_text([len(side.completed) for side in sides], [rounds_settled(side) for side in sides])
+    return rounds_text([len(side.completed) for side in sides])
 
 
 def stacks_in_words(version: Version) -> Html:

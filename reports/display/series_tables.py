@@ -41,10 +41,8 @@ def ranks_text(case: Case | CaseRow) -> str:
 
 
 def outcomes(row: CaseRow) -> str:
-    """``3 completed, 2 settled``, ``2 completed, 2 settled, 1 hung``."""
+    """``3 completed``, ``2 completed, 1 hung``."""
     said = [f"{rounds} {name}" for name, rounds in sorted(row.outcome_counts.items())]
-    if row.rounds_completed:
-        said.insert(said.index(f"{row.outcome_counts['completed']} completed") + 1, f"{row.rounds_settled} settled")
     return ", ".join(said) or "none"
 
 
@@ -92,7 +90,7 @@ def speedups(rows: Sequence[CaseRow]) -> Html:
                 ratio(row.ideal_speedup),
                 percent(row.scaling_efficiency),
                 percent_interval(row.scaling_efficiency_interval),
-                rounds_text([row.rounds_completed], [row.rounds_settled]),
+                rounds_text([row.rounds_completed]),
             ]
             for row in rows
         ),
@@ -120,7 +118,7 @@ def throughput(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
                 *(_fps(found[row.case_id], kind) for kind in ("step", "step and inference", "total")),
                 seconds(row.iteration_time_s),
                 _interval(row.iteration_time_interval_s),
-                rounds_text([row.rounds_completed], [row.rounds_settled]),
+                rounds_text([row.rounds_completed]),
             ]
             for row in rows
         ),

@@ -13,7 +13,6 @@ from typing import Any, Final
 from reports.analysis.curves import comparison_key
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.rows import CaseRow
-from reports.analysis.scaling.fixed_window import fixed_window_speedup
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.scaling.verdicts import verdict
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
@@ -23,13 +22,12 @@ from suite.files.input_file import read_input
 from suite.options.command_line import Parser, exit_code_of, results_path
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate, Interval
-from suite.statistics.reduce import steady_part
 
 FILE: Final = "figures.json"
 
 
 def figures(version: Version) -> dict[str, Any]:
-    """Return the content of the file: ``sets``, each with its noise and a row for every case by its id."""
+    """Return the content of the file: ``sets``, each with a row for every case by its id."""
     return {"sets": {one.name or "results": _of_set(one) for one in version.sets}}
 
 
@@ -38,8 +36,7 @@ def text(version: Version) -> str:
     sets = []
     for name, one in figures(version)["sets"].items():
         rows = ",\n   ".join(f"{json.dumps(case_id)}: {json.dumps(row)}" for case_id, row in one["cases"].items())
-        noise = json.dumps(one["noise"])
-        sets.append(f'{json.dumps(name)}: {{\n  "noise": {noise},\n  "cases": {{\n   {rows}\n  }}\n }}')
+        sets.append(f'{json.dumps(name)}: {{\n  "cases": {{\n   {rows}\n  }}\n }}')
     return '{"sets": {\n ' + ",\n ".join(sets) + "\n}}\n"
 
 
@@ -59,30 +56,29 @@ def read_figures(folder: Path) -> dict[str, Any]:
 def _of_set(one: ResultSet) -> dict[str, Any]:
     campaign = one.campaign
     results = {result.case.case_id: result for result in campaign.results}
-    found = {gain.case.case_id: gain for gain in gains(campaign.results)}
+    found = {gain.case.case_id: gain for gain in gains(campaign.results, campaign.twins)}
     verdicts = {
         group.points[-1].case_id: verdict(group).word
-        for group in scaling_groups(campaign.with_twins)
+        for group in scaling_groups(campaign.results, campaign.model)
         if campaign.has_speeds and len(group.points) > 1
     }
     measured = measured_of_cases(campaign)
     rows = {
         row.case_id: {
-            **_figure(row, results[row.case_id]),
-            **_scaling(row, results, campaign.twins, is_shown=campaign.has_speeds),
+            **_figure(row),
+            **_scaling(row, results, is_shown=campaign.has_speeds),
             **_gain(found.get(row.case_id)),
             "verdict": verdicts.get(row.case_id),
             "measured": measured[row.case_id],
         }
         for row in campaign.rows
     }
-    return {"noise": one.noise, "cases": dict(sorted(rows.items()))}
+    return {"cases": dict(sorted(rows.items()))}
 
 
-def _figure(row: CaseRow, result: CaseResult) -> dict[str, Any]:
+def _figure(row: CaseRow) -> dict[str, Any]:
     return {
         "processes": row.rounds_completed,
-        "settled": sum(steady_part(record).flag is None for record in result.completed),
         "seconds_per_iteration": row.iteration_time_s,
         "interval_s": _bounds(row.iteration_time_interval_s),
         "frames_per_s": row.total_fps,
@@ -96,19 +92,13 @@ def _baseline(result: CaseResult, results: Sequence[CaseResult]) -> str:
     return min(cases, key=lambda case: (case.world_size, case.nnodes, case.case_id)).case_id
 
 
-def _scaling(
-    row: CaseRow, results: Mapping[str, CaseResult], twins: Sequence[CaseResult], *, is_shown: bool
-) -> dict[str, Any]:
+def _scaling(row: CaseRow, results: Mapping[str, CaseResult], *, is_shown: bool) -> dict[str, Any]:
     baseline = _baseline(results[row.case_id], [*results.values()])
     is_known = is_shown and row.speedup is not None
-    of_set = [*results.values(), *twins]
-    fixed = fixed_window_speedup(results[baseline], results[row.case_id], of_set) if is_known else None
     return {
         "baseline": baseline if is_known else None,
         "speedup": row.speedup if is_known else None,
         "speedup_interval": _bounds(row.speedup_interval) if is_known else None,
-        "fixed_window_speedup": fixed.value if fixed else None,
-        "fixed_window_speedup_interval": _bounds(fixed.interval) if fixed else None,
         "efficiency": row.scaling_efficiency if is_known else None,
         "efficiency_interval": _bounds(row.scaling_efficiency_interval) if is_known else None,
     }

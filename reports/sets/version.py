@@ -30,7 +30,6 @@ from suite.records.folders import ALONE
 from suite.records.store import load_results
 from suite.records.videos import Video, intact_videos
 from suite.schema.record import CaseResult, Environment
-from suite.statistics.aa_noise import TwinPair, noise_budget, twin_pairs
 
 VERSION_VARIABLE: Final = "LABSCALE_REPORT_VERSION"  # of a file that only a build of pages writes
 
@@ -45,16 +44,10 @@ class ResultSet:
     folder: Path
     campaign: Campaign
     pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
-    twin_pairs: tuple[TwinPair, ...] = ()  # cases and their A/A twins
     copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
     contributor: Contributor | None = None  # None: the project's own
     shared_machine: SharedMachine = "no"
     videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
-
-    @cached_property
-    def noise(self) -> float | None:
-        """Of the pair that has most, relative; None where there is none."""
-        return noise_budget(self.twin_pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +57,6 @@ class Totals:
     sets: int
     cases: int
     runs: int
-    unsettled: int  # of the runs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,8 +79,7 @@ class Version:
     def totals(self) -> Totals:
         rows = [row for one in self.sets for row in one.campaign.rows if row.rounds_completed]
         runs = sum(row.rounds_completed for row in rows)
-        settled = sum(row.rounds_settled for row in rows)
-        return Totals(sets=len(self.sets), cases=len(rows), runs=runs, unsettled=runs - settled)
+        return Totals(sets=len(self.sets), cases=len(rows), runs=runs)
 
     @property
     def archived(self) -> tuple[ResultSet, ...]:
@@ -271,7 +262,6 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         folder=folder,
         campaign=campaign,
         pairs=pairs,
-        twin_pairs=twin_pairs((*results, *twins)),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         contributor=entry.contributor,
         shared_machine=entry.shared_machine,

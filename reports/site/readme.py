@@ -23,11 +23,9 @@ from suite.files.wording import counted, joined
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
-from suite.statistics.series_model import WINDOW
 
 BEGIN: Final = "<!-- begin: made by `python -m reports.site.readme` -->"
 BEGIN_WHERE: Final = "<!-- begin: what ran where, made by `python -m reports.site.readme` -->"
-SETTLED: Final = "Settled runs no longer got faster or slower; none is left out."
 END: Final = "<!-- end -->"
 FOLDER: Final = "reports/results"  # as README.md links to it
 MARKS: Final = (0.6, 0.7, 0.8, 0.95, 0.97)  # of the rise of a reward, beside the one in use
@@ -44,7 +42,6 @@ class Source:
     name: str  # version and folder, such as 2026.11/h200-x4
     results: Sequence[CaseResult]
     figures: Mapping[str, Mapping[str, Any]]
-    noise: float | None  # how far medians of the same case lie apart here; None where no repeat measurement ran
 
     @property
     def place(self) -> Place:
@@ -66,10 +63,9 @@ class Source:
         """A published figure. Raises ReportError if the file does not have it."""
         return _known(self.figures[case.case_id][name])
 
-    def settled(self, *cases: Case) -> str:
-        """How many runs of some cases had settled, such as ``3 of 6 runs settled``."""
-        settled, runs = (sum(self.of(case, name) for case in cases) for name in ("settled", "processes"))
-        return f"{settled} of {runs} runs settled"
+    def runs(self, *cases: Case) -> str:
+        """How many runs some cases had, such as ``12 runs``."""
+        return counted(sum(self.of(case, "processes") for case in cases), "run")
 
 
 def read(name: str) -> Source:
@@ -77,7 +73,7 @@ def read(name: str) -> Source:
     version, _, folder = name.partition("/")
     stored = read_figures(ROOT / FOLDER / version)[folder]
     results = load_results(ROOT / FOLDER / name)
-    return Source(name=name, results=results, figures=stored["cases"], noise=stored["noise"])
+    return Source(name=name, results=results, figures=stored["cases"])
 
 
 def findings() -> str:
@@ -108,7 +104,7 @@ def findings() -> str:
 {hand.world_size} GPUs {_efficiency(hand, shadow)}.
 {tuned(open_division)}
 
-Each figure compares medians over runs in fresh processes. {SETTLED} {_versions(sources)}."""
+Each figure compares means over runs in fresh processes. {_versions(sources)}."""
 
 
 def what_ran_where() -> str:
@@ -145,20 +141,19 @@ def _at_other_marks(source: Source) -> str:
 def _efficiency(case: Case, source: Source) -> str:
     value, (low, high) = source.of(case, "efficiency"), source.of(case, "efficiency_interval")
     said = f"{100 * low:.1f} to {100 * high:.1f}; {_judged(case, source)}"
-    return f"an efficiency of {100 * value:.1f} % ({said};{_noise_and_place(source)})"
+    return f"an efficiency of {100 * value:.1f} % ({said}; {source.where})"
 
 
 def _compared_with_one(case: Case, source: Source) -> str:
-    low, high = source.of(case, "fixed_window_speedup_interval")
+    low, high = source.of(case, "speedup_interval")
     word = "are slower than one" if high < 1 else "are faster than one" if low > 1 else "may be slower or faster"
-    how = f"mean times of the last {100 * WINDOW:.0f} % of iterations, one model of the series"
-    return f"{word}:\n  {_times(case, 'fixed_window_speedup', how, source)}"
+    return f"{word}:\n  {_times(case, 'speedup', source.runs(case), source)}"
 
 
 def _gain(gain: Gain, source: Source) -> str:
     """Raises ReportError if not every run had the reward as shipped."""
     low, high = source.of(gain.case, "sooner_interval")
-    frames = _times(gain.case, "gain", f"{gain.speed}; {source.settled(gain.case, gain.closed)}", source)
+    frames = _times(gain.case, "gain", f"{gain.speed}; {source.runs(gain.case, gain.closed)}", source)
     return (
         f"{task_name(gain.case.task)} with {gain.case.num_envs:,} environments in place of {gain.closed.num_envs:,}:"
         f" the reward as shipped comes {source.of(gain.case, 'sooner'):.2f} times as soon ({low:.2f} to {high:.2f}), at"
@@ -169,17 +164,12 @@ def _gain(gain: Gain, source: Source) -> str:
 def _times(case: Case, name: str, judged: str, source: Source) -> str:
     low, high = source.of(case, f"{name}_interval")
     said = f"{low:.2f} to {high:.2f}; {judged}"
-    return f"{source.of(case, name):.2f} times the frames/s ({said};{_noise_and_place(source)})"
+    return f"{source.of(case, name):.2f} times the frames/s ({said}; {source.where})"
 
 
 def _judged(case: Case, source: Source) -> str:
     baseline = next(one.case for one in source.results if one.case.case_id == source.of(case, "baseline"))
-    return f"verdict {source.of(case, 'verdict')}; {source.settled(baseline, case)}"
-
-
-def _noise_and_place(source: Source) -> str:
-    noise = "unknown" if source.noise is None else f"{100 * source.noise:.1f} %"
-    return f" noise {noise}; {source.where}"
+    return f"verdict {source.of(case, 'verdict')}; {source.runs(baseline, case)}"
 
 
 def _versions(sources: Sequence[Source]) -> str:

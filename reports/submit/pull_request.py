@@ -7,7 +7,6 @@ from pathlib import Path
 from reports.analysis.environments import hardware
 from reports.submit.source import Identity, Source
 from reports.submit.target import Target
-from reports.submit.warnings import settled
 from suite.files.wording import counted
 from suite.schema.record import Environment
 
@@ -68,10 +67,8 @@ def rule(identity: Identity) -> str | None:
 
 
 def runs(source: Source) -> str:
-    """Return the number of configurations and runs, and how many of the completed ones settled."""
-    number, completed = settled(source)
-    share = f", {number} of {completed} settled ({number / completed:.0%})" if completed else ""
-    return f"{counted(len(source.results), 'configuration')}, {counted(len(source.begun), 'run')}{share}"
+    """Return the number of configurations and runs."""
+    return f"{counted(len(source.results), 'configuration')}, {counted(len(source.begun), 'run')}"
 
 
 def _hardware(environment: Environment) -> str:

@@ -16,7 +16,7 @@ from suite.records.videos import files_of_videos
 from suite.schema.record import CaseResult, RunRecord
 
 FOLDERS: Final = (CASES, TWINS, ALONE)
-SINGLE_FILES: Final = ("noise.json", PLAN_FILE, "upstream.json")
+SINGLE_FILES: Final = (PLAN_FILE, "upstream.json")
 
 
 class _Plan(TypedDict):

@@ -1,4 +1,4 @@
-"""What a reader must know of how a campaign was measured: was the machine idle, did runs settle. Pure.
+"""What a reader must know of how a campaign was measured: was the machine idle, did runs complete. Pure.
 
 A warning refuses nothing: slow and failed runs are published too.
 """
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.rows import rounds_settled
 from reports.analysis.time_split import Inside, Values
 from reports.submit.source import Source
 from suite.files.wording import are, counted
@@ -20,11 +19,6 @@ GPU_CHECK: Final = "other_processes"  # of env_check: processes on the GPUs befo
 def warnings(source: Source) -> tuple[str, ...]:
     """Return a sentence for each."""
     return (*_of_cpu(source.one.campaign), *_of_gpus(source), *_of_runs(source))
-
-
-def settled(source: Source) -> tuple[int, int]:
-    """Return how many runs settled, and how many completed."""
-    return sum(map(rounds_settled, source.results)), sum(len(result.completed) for result in source.results)
 
 
 def _of_cpu(campaign: Campaign) -> Iterator[str]:
@@ -62,12 +56,6 @@ def _of_gpus(source: Source) -> Iterator[str]:
 
 
 def _of_runs(source: Source) -> Iterator[str]:
-    number, completed = settled(source)
-    if number < completed:
-        yield (
-            f"{completed - number} of {counted(completed, 'run')} had not settled: they still got faster or slower at"
-            " their end."
-        )
     failed = [record for record in source.begun if record.outcome != "completed"]
     if failed:
         outcomes = ", ".join(sorted({record.outcome for record in failed}))

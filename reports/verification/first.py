@@ -7,9 +7,9 @@ has formulas of its own. Whoever wants to know how a published figure follows fr
 1. ``shape``: is each file a document of the format, with known words alone?
 2. ``rank_samples``: do the samples of a rank fit each other: lengths, order, parts, marks, the library's own clock?
 3. ``round_facts``, ``telemetry``: does everything else of a round fit its case, its machine, its samples, its energy?
-4. ``formulas``: seconds per iteration of a process, medians, intervals, ratios, noise; ``case_file``: does the document
+4. ``formulas``: seconds per iteration of a process, means, intervals; ``case_file``: does the document
    have these numbers?
-5. ``set_folder``: noise, pairs with Isaac Lab's benchmark; is everything there that was planned?
+5. ``set_folder``: pairs with Isaac Lab's benchmark; is everything there that was planned?
 6. ``across_rounds``: copies, overlapping clocks, several machines, missing evidence, over a set and over a version.
 7. ``published``: speed-ups, efficiencies, intervals and verdicts; ``case_figures``: what was measured besides; both
    against ``figures.json`` and ``cases.csv`` by ``published_files``; ``readme``: the figures of README.md.

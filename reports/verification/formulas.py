@@ -1,32 +1,21 @@
 """The formulas behind the figures of every case, written here a second time, with the standard library alone. Pure."""
 
 import math
-import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import combinations
 from typing import Any, Final
 
 from reports.verification.finding import Json
 
-MIN_STEADY: Final = 4
-SETTLED_WITHIN: Final = 0.05  # how far the medians of the steady part's halves may lie apart
-MIN_PROCESSES: Final = 3  # fewer have no interval and no verdict
-NOISE_LEVEL: Final = 0.95
-MAX_SPLITS: Final = 2000  # of two groups of rounds; if there are more, as many are drawn
+SHARE: Final = 0.8  # of the iterations, the last: the window
+MIN_PROCESSES: Final = 3  # fewer have no interval
 _TAIL: Final = 0.975
 
 type Interval = tuple[float, float]
 
-# Each document names the rule of its numbers; those of the first days keep the first.
-RULE: Final = (
-    "median over the steady iterations that are not marked (over all where every one is) and do not begin a turn, of "
-    "the slowest rank's iteration_time_s, in seconds; steady are the last iterations from the start that MSER finds in "
-    "running medians of three (White 1997: least sum of squared deviations from the mean over the square of the "
-    "length), which is after the first iteration, within the first half and leaves 4 iterations where there are so many"
-)
-FIRST_RULE: Final = (
-    "median over the steady iterations (all but the first) of the slowest rank's iteration_time_s, in seconds"
+RULE: Final = (  # each document names the rule of its numbers
+    "mean over the last four fifths of the iterations, without the marked ones where others exist, of the slowest "
+    "rank's iteration_time_s, in seconds; of several trainings on one GPU their harmonic mean"
 )
 
 
@@ -50,68 +39,25 @@ def slowest_s(record: Json) -> list[float]:
     return [max(times_s) for times_s in zip(*columns, strict=True)]
 
 
-def steady_start(times_s: Sequence[float]) -> int:
-    """Return the first steady iteration by MSER, which sees running medians of three from the second iteration on."""
-    return _steady_start(tuple(times_s))
+def window(record: Json) -> range:
+    """Return the iterations that count."""
+    count = len(slowest_s(record))
+    return range(max(1, count - math.floor(SHARE * count)), count)
 
 
-@cache  # every column of a round needs it
-def _steady_start(times_s: tuple[float, ...]) -> int:
-    rest, count = list(times_s[1:]), len(times_s)
-    smooth = [median(rest[max(0, i - 1) : i + 2]) if 0 < i < len(rest) - 1 else value for i, value in enumerate(rest)]
-    if len(rest) > 2:  # noqa: PLR2004 - the last value has no running median of its own
-        smooth[-1] = smooth[-2]
-    best, start = math.inf, 1
-    for candidate in range(1, _last_start(count) + 1):
-        part = [value - smooth[candidate - 1] for value in smooth[candidate - 1 :]]
-        mean = math.fsum(part) / len(part)
-        error = math.fsum((value - mean) ** 2 for value in part) / len(part) ** 2
-        if error < best * (1 - 1e-12):
-            best, start = error, candidate
-    return start
-
-
-def _last_start(count: int) -> int:
-    """Return the last place where a steady part may start."""
-    return max(1, min(count // 2, count - MIN_STEADY))
-
-
-def has_settled(record: Json) -> bool:
-    """Return whether the later half of the steady part takes as long as the earlier, within ``SETTLED_WITHIN``.
-
-    A steady part that starts at the last place that is searched is no answer: the warm-up may be longer.
-    """
-    times_s = slowest_s(record)
-    start = steady_start(times_s)
-    if start == _last_start(len(times_s)) > 1:
-        return False
-    steady = times_s[start:]
-    half = len(steady) // 2
-    if len(steady) < MIN_STEADY:
-        return False
-    return abs(median(steady[-half:]) / median(steady[:half]) - 1) <= SETTLED_WITHIN
-
-
-def counted_iterations(record: Json, rule: str) -> list[int]:
-    """Return the iterations whose median is the figure of a process."""
-    times_s = slowest_s(record)
-    if rule == FIRST_RULE:
-        return list(range(1, len(times_s)))
-    begins_turn = starts_of_turns(record)
-    steady = [iteration for iteration in range(steady_start(times_s), len(times_s)) if iteration not in begins_turn]
+def counted_iterations(record: Json) -> list[int]:
+    """Return the iterations whose mean is the figure of a process."""
     marks = record["ranks"][0]["samples"].get("marked")
-    unmarked = [iteration for iteration in steady if marks is not None and marks[iteration] == 0]
-    return unmarked or steady
+    unmarked = [iteration for iteration in window(record) if marks is not None and marks[iteration] == 0]
+    return unmarked or list(window(record))
 
 
 def marked_iterations(record: Json) -> list[int]:
-    """Return the steady iterations whose parts were timed: all of them in old rounds, which marked every one."""
-    times_s, begins_turn = slowest_s(record), starts_of_turns(record)
-    steady = [iteration for iteration in range(steady_start(times_s), len(times_s)) if iteration not in begins_turn]
+    """Return the iterations of the window whose parts were timed: all of them in old rounds, which marked every one."""
     marks = record["ranks"][0]["samples"].get("marked")
-    if marks is None or all(marks[iteration] != 0 for iteration in steady):
-        return steady
-    return [iteration for iteration in steady if marks[iteration]]
+    if marks is None or all(marks[iteration] != 0 for iteration in window(record)):
+        return list(window(record))
+    return [iteration for iteration in window(record) if marks[iteration]]
 
 
 def starts_of_turns(record: Json) -> set[int]:
@@ -120,21 +66,15 @@ def starts_of_turns(record: Json) -> set[int]:
     return {index for index in range(1, len(turns)) if turns[index] != turns[index - 1]}
 
 
-def seconds_per_iteration(record: Json, rule: str) -> float:
-    times_s = slowest_s(record)
-    return median([times_s[iteration] for iteration in counted_iterations(record, rule)])
+def seconds_per_iteration(record: Json) -> float:
+    """Return the mean; of trainings that share a GPU the harmonic mean of their means."""
+    counted, columns = counted_iterations(record), [slowest_s(record)]
+    if record["case"]["trainings_per_gpu"] > 1:
+        columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
+    return len(columns) / sum(len(counted) / math.fsum(times_s[place] for place in counted) for times_s in columns)
 
 
-def published_s(record: Json) -> float:
-    """Return seconds per iteration; of trainings that share a GPU the harmonic mean of their medians."""
-    if record["case"]["trainings_per_gpu"] == 1:
-        return seconds_per_iteration(record, RULE)
-    counted = counted_iterations(record, RULE)
-    columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
-    return len(columns) / sum(1 / median([times_s[iteration] for iteration in counted]) for times_s in columns)
-
-
-# --- several processes: intervals, ratios, noise ---
+# --- several processes ---
 
 
 @cache
@@ -147,61 +87,23 @@ def student_t(degrees: float) -> float:
     return (low + high) / 2
 
 
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
 def interval(values: Sequence[float]) -> Interval | None:
-    """Return the 95 % interval of a figure: Student's t on the logarithms, extended to contain the median."""
+    """Return the 95 % interval of the geometric mean: Student's t on the logarithms."""
     if len(values) < MIN_PROCESSES:
         return None
     mean, variance = _logs(values)
     half = student_t(len(values) - 1) * math.sqrt(variance / len(values))
-    return _containing(median(values), math.exp(mean - half), math.exp(mean + half))
-
-
-def ratio(base: Sequence[float], other: Sequence[float], work: float) -> tuple[float, Interval | None]:
-    """Return ``work`` times base over other, with Welch's interval on logarithms, extended to contain the ratio."""
-    value = work * median(base) / median(other)
-    if min(len(base), len(other)) < MIN_PROCESSES:
-        return value, None
-    (mean, variance), (other_mean, other_variance) = _logs(base), _logs(other)
-    parts = [variance / len(base), other_variance / len(other)]
-    total, middle = sum(parts), math.log(work) + mean - other_mean
-    if total == 0:
-        return value, _containing(value, math.exp(middle), math.exp(middle))
-    degrees = total**2 / (parts[0] ** 2 / (len(base) - 1) + parts[1] ** 2 / (len(other) - 1))
-    half = student_t(degrees) * math.sqrt(total)
-    return value, _containing(value, math.exp(middle - half), math.exp(middle + half))
-
-
-def apart(change: float) -> float:
-    """Return the size of a relative change; doubling and halving have the same size, 1."""
-    return max(1 + change, 1 / (1 + change)) - 1
-
-
-def noise(times_s: Sequence[float], twin_s: Sequence[float]) -> float:
-    """Return the distance of medians that 95 % of all splits of both cases' rounds into two groups do not exceed."""
-    both = [*times_s, *twin_s]
-    distances = sorted(apart(median(rest) / median(group) - 1) for group, rest in _splits(both, len(times_s)))
-    ran = apart(median(twin_s) / median(times_s) - 1)
-    return max(distances[math.ceil(NOISE_LEVEL * len(distances)) - 1], ran)
-
-
-def _splits(values: Sequence[float], size: int) -> Iterator[tuple[list[float], list[float]]]:
-    places = range(len(values))
-    ways: Iterator[Sequence[int]] = combinations(places, size)
-    if math.comb(len(values), size) > MAX_SPLITS:
-        draw = random.Random(0)  # noqa: S311 - part of the definition: everybody draws the same
-        ways = (draw.sample(places, size) for _ in range(MAX_SPLITS))
-    for way in ways:
-        yield [values[i] for i in places if i in way], [values[i] for i in places if i not in way]
+    return math.exp(mean - half), math.exp(mean + half)
 
 
 def _logs(values: Sequence[float]) -> tuple[float, float]:
     logs = [math.log(value) for value in values]
     mean = math.fsum(logs) / len(logs)
     return mean, math.fsum((value - mean) ** 2 for value in logs) / (len(logs) - 1)
-
-
-def _containing(value: float, low: float, high: float) -> Interval:
-    return min(low, value), max(high, value)
 
 
 def _distribution(t: float, degrees: float) -> float:

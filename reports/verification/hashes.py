@@ -26,7 +26,7 @@ def members(folder: Path) -> list[Path]:
     if is_version(folder):
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if path.parent != folder or path.name not in {SUMS, SIGNATURE}]
-    beside = [path for name in ("upstream.json", "noise.json", PLAN) if (path := folder / name).is_file()]
+    beside = [path for name in ("upstream.json", PLAN) if (path := folder / name).is_file()]
     return [*case_paths(folder), *beside, *_of_videos(folder)]
 
 

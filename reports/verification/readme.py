@@ -32,7 +32,7 @@ def check_readme(version: Path, sets: Sequence[StoredSet]) -> list[Finding]:
 
 
 def _check(where: str, text: str, version: Path, sets: Sequence[StoredSet]) -> Iterator[Finding]:
-    """Check each text before a link to a set: all its figures are those of one case, sizes of cases, or the noise."""
+    """Check each text before a link to a set: all its figures are those of one case, or sizes of cases."""
     published, by_name = read_json(version / FIGURES)["sets"], {one.folder.name: one for one in sets}
     end, number = 0, 0
     for link in _LINK.finditer(text):
@@ -45,7 +45,7 @@ def _check(where: str, text: str, version: Path, sets: Sequence[StoredSet]) -> I
             yield Finding(where=where, what="a link", got=got, expected=expected, next_step=_MAKE_AGAIN)
             continue
         sizes = {one.case[size] for one in by_name[name].cases for size in ("num_envs", "num_envs_global")}
-        shared = {f"{size:,}" for size in sizes} | _roundings(published[name]["noise"])
+        shared = {f"{size:,}" for size in sizes}
         unknown = min((_unknown(figures, row, shared) for row in published[name]["cases"].values()), key=len)
         if unknown:
             what, got = f"the text before the link to {name}", f"with {', '.join(unknown)}"

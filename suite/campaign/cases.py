@@ -14,8 +14,8 @@ from suite.files.wording import counted
 from suite.records import store
 from suite.records.folders import PLAN_FILE
 from suite.schema.record import Case, CaseResult, PlannedCase, RunRecord
-from suite.statistics.aa_noise import baseline_of, first_of_kind
 from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
+from suite.statistics.twins import ratios_of
 
 
 @with_config(STRICT)
@@ -30,20 +30,19 @@ def ended_records(folder: Folder, case: Case) -> tuple[RunRecord, ...]:
     return tuple(store.read_record_of(case, index, folder.record_path(case, index)) for index in folder.finished(case))
 
 
-def decision(campaign: Campaign, ended: Sequence[RunRecord], baseline: Sequence[RunRecord] = ()) -> Decision:
-    """Whether the case with these records gets another round, and why; ``baseline``: see ``baseline_records``."""
+def decision(campaign: Campaign, folder: Folder, case: Case) -> Decision:
+    """Whether the case gets another round, and why."""
+    ended = ended_records(folder, case)
     failed = next((record for record in ended if not record.counts), None)
     if campaign.options.search.capacity and failed:  # what does not fit in memory does not fit in the next round either
         return Decision(go_on=False, reason=f"round {failed.round} did not complete, so no further one is tried")
     if ended and ended[-1].round >= len(ended):
         return Decision(go_on=True, reason="an earlier round has been set aside and is to be run again")
-    return decide(ended, campaign.rule, baseline=baseline, elapsed_s=campaign.elapsed_s)
-
-
-def baseline_records(campaign: Campaign, folder: Folder, case: Case) -> tuple[RunRecord, ...]:
-    """The finished rounds of the case that ``case`` is compared with; () for a baseline itself."""
-    baseline = baseline_of(case, first_of_kind(item.case for item in campaign.planned))
-    return () if baseline is None else ended_records(folder, baseline)
+    alike = [item.case for item in campaign.planned if item.case.series == case.series]
+    needs_model = campaign.rule.precision is not None and len(ended) >= campaign.rule.rounds
+    of_set = [record for other in alike for record in ended_records(folder, other)] if needs_model else []
+    ratios = ratios_of(case, alike)
+    return decide(ended, campaign.rule, ratios=ratios, of_set=of_set, elapsed_s=campaign.elapsed_s)
 
 
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
@@ -51,7 +50,7 @@ def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> 
     records = ended_records(folder, item.case)
     if item.infeasible and not records:
         return write(folder, item.case, (_skipped(campaign, item),), None)
-    decided = decision(campaign, records, baseline_records(campaign, folder, item.case))
+    decided = decision(campaign, folder, item.case)
     if not decided.go_on:
         return write(folder, item.case, records, decided.reason)
     if item.infeasible:  # it goes on where it can run

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from suite.campaign.blocks import blocks_of, takes_turns
-from suite.campaign.cases import baseline_records, decision, ended_records
+from suite.campaign.cases import decision
 from suite.campaign.folder import Folder
 from suite.campaign.runs import upstream
 from suite.campaign.state import Campaign
@@ -72,7 +72,7 @@ def _goes_on(campaign: Campaign, folder: Folder, case: Case, round_index: int) -
     finished = folder.finished(case)
     if round_index < max(finished, default=0):
         return True
-    return decision(campaign, ended_records(folder, case), baseline_records(campaign, folder, case)).go_on
+    return decision(campaign, folder, case).go_on
 
 
 def _order(campaign: Campaign, round_index: int) -> list[PlannedCase]:

@@ -16,8 +16,8 @@ from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.resources import Cores, Resources
 from suite.options.options import Options
 from suite.schema.record import Case, CaseResult, Device, Environment, PlannedCase, Stack
-from suite.statistics.aa_noise import is_twin
 from suite.statistics.stopping_rule import Rule
+from suite.statistics.twins import is_twin
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,6 @@ from suite.campaign.display import ending
 from suite.campaign.display.progress import Reporter
 from suite.campaign.display.tables import (
     print_agreement,
-    print_noise,
     print_rounds,
     print_rule,
     print_slowed_cores,
@@ -181,7 +180,7 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
 def summarise(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     if not has_speeds(campaign.results):
-        _, pairs = pair_files.write_all(Folder(root=campaign.out))
+        pairs = pair_files.write_all(Folder(root=campaign.out))
         logs = partial(warm_up_runs.log_folder, campaign)
         ending.print_what_worked(campaign.console, campaign.results, logs=logs)
         if campaign.options.rounds.upstream:
@@ -189,9 +188,7 @@ def summarise(campaign: Campaign) -> Campaign:
         return campaign
     print_summary(campaign.console, campaign.results)
     print_rounds(campaign.console, campaign.results)
-    twins, pairs = pair_files.write_all(Folder(root=campaign.out))
-    if twins:
-        print_noise(campaign.console, twins)
+    pairs = pair_files.write_all(Folder(root=campaign.out))
     print_timing_cost(campaign.console, campaign.results)
     print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.rounds.upstream:

@@ -5,7 +5,7 @@ any machine. Where the campaign can still go on, the same ``bench`` adds the mis
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from rich.console import Console
 
 from suite.campaign import cases, identity
 from suite.campaign.display.ending import print_what_worked
-from suite.campaign.display.tables import print_noise, print_rounds, print_summary
+from suite.campaign.display.tables import print_rounds, print_summary
 from suite.campaign.folder import Folder, locked
 from suite.campaign.runs import pair_files
 from suite.errors import CampaignError, StoreError
@@ -23,8 +23,8 @@ from suite.records import store
 from suite.records.folders import CAMPAIGN_FILE, json_files
 from suite.records.worked import has_speeds
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.aa_noise import baseline_of, first_of_kind, twin_pairs
 from suite.statistics.stopping_rule import CUT_OFF, Rule, decide
+from suite.statistics.twins import ratios_of
 
 RECORD: Final = "record.json"
 
@@ -44,8 +44,6 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     else:
         print_summary(console, results)
         print_rounds(console, results)
-        if twins := twin_pairs(results):
-            print_noise(console, twins)
     if paths := _unfinished(arguments.folder):
         names = ", ".join(str(path.relative_to(arguments.folder)) for path in paths)
         say(console, f"Left out, as they have not ended: {names}.")
@@ -76,12 +74,10 @@ def store_finished(root: Path) -> list[CaseResult]:
         if not found:
             raise StoreError(f"No round below {root / 'raw'} has ended, so there is nothing to store.")
         records_of = {case.case_id: records for case, records in found}
-        first_cases = first_of_kind(case for case, _ in found)
-        results = []
-        for case, records in found:
-            baseline = baseline_of(case, first_cases)
-            why = _why(records, rule, unknown, records_of[baseline.case_id] if baseline else ())
-            results.append(CaseResult(case=case, rounds=tuple(records), ended_because=why))
+        results = [
+            CaseResult(case=case, rounds=tuple(records), ended_because=_why(case, records_of, rule, unknown))
+            for case, records in found
+        ]
         results = cases.write_all(folder, results)
         pair_files.write_all(folder)
     return results
@@ -128,11 +124,17 @@ def _rule(root: Path) -> tuple[Rule | None, str]:
     return identity.rule_of(whose), ""
 
 
-def _why(records: Sequence[RunRecord], rule: Rule | None, unknown: str, baseline: Sequence[RunRecord]) -> str:
+def _why(case: Case, records_of: Mapping[str, Sequence[RunRecord]], rule: Rule | None, unknown: str) -> str:
     """Why there are no more rounds, in the words of ``stopping_rule`` where the case was at its end."""
+    records = records_of[case.case_id]
     if rule is None:
         return f"stored after {counted(len(records), 'round')}{unknown}"
-    decided = decide(records, rule, baseline=baseline)
+    if rule.precision is None:
+        decided = decide(records, rule)
+    else:
+        alike = [other for other in records_of.values() if other[0].case.series == case.series]
+        ratios = ratios_of(case, [other[0].case for other in alike])
+        decided = decide(records, rule, ratios=ratios, of_set=[record for other in alike for record in other])
     return f"{CUT_OFF}: {decided.reason}" if decided.go_on else decided.reason
 
 

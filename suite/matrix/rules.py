@@ -11,11 +11,11 @@ from suite.matrix.own_worker import PINS, name_of, pinned_names
 from suite.matrix.tables import MatrixTable, Series
 from suite.schema.case_suffixes import ALONE_SUFFIX, COLD_SUFFIX, WARM_UP_SUFFIX
 from suite.schema.record import RlLibrary, agent_library_of
-from suite.statistics import aa_noise
+from suite.statistics import twins
 
 # Suffixes of case ids that labscale adds itself.
 OPEN_KEYS: Final = ("variant", "cpu_threads", "pin_cpus", "deterministic", "trainings_per_gpu", "with_packages")
-OWN_SUFFIXES: Final = (aa_noise.SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX, COLD_SUFFIX)
+OWN_SUFFIXES: Final = (twins.SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX, COLD_SUFFIX)
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:

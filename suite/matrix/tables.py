@@ -35,7 +35,7 @@ class Series(TomlTable):
     num_envs: NumEnvs  # of all ranks for strong scaling, per rank for weak
     num_envs_more: Tuple[NumEnvs] = ()  # a sweep: repeats the table for each number
     topologies: NonEmptyTuple[Topology]
-    iterations: Annotated[int, Field(ge=2, le=10**7)]  # the first is never steady, so one alone has no figure
+    iterations: Annotated[int, Field(ge=2, le=10**7)]  # the first never counts, so one alone has no figure
     minibatch_rule: MinibatchRule = "fixed_minibatch"
     minibatch_size: Count | None = None  # samples per rank; with fixed_updates of a single rank
     num_steps_per_env: NumSteps | None = None  # None: the agent's
@@ -84,7 +84,7 @@ class MatrixTable(TomlTable):
     rounds: Rounds  # fresh processes per case; with a precision the smallest number
     precision: Fraction | None = None  # relative half-width to reach, see suite.statistics.stopping_rule
     max_rounds: Rounds | None = None  # per case, with a precision
-    a_a: bool = False  # run the baseline of every series twice, see suite.statistics.aa_noise
+    a_a: bool = False  # run the baseline of every series twice, see suite.statistics.twins
     turns_check: bool = False  # run every case alone too, see suite.statistics.turns_check
     warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.campaign.runs.warm_up
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--a-a",
         action=argparse.BooleanOptionalAction,
-        help="run the baseline of each series twice, to measure noise (default: the matrix's)",
+        help="run the baseline of each series twice, under two names (default: the matrix's)",
     )
 
     parser.add_argument(

@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_releases,
         metavar="NAME[==OLDEST..NEWEST]",
         help="in place of a matrix, find between which two releases of this package one case of it became slower by "
-        "more than the noise (default: those on the index with the major version that the worker has); or list them: "
+        "a sure amount (default: those on the index with the major version that the worker has); or list them: "
         "NAME==VERSION,VERSION",
     )
 

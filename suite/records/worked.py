@@ -1,7 +1,7 @@
 """Which parts worked in a campaign, for each task and RL library: the result where speeds mean nothing. Pure.
 
-A speed means something only on a GPU, once iterations have settled. Elsewhere a campaign shows that physics, rendering,
-the learning step and the exchange of gradients work, and nothing more.
+A speed means something only on a GPU. Elsewhere a campaign shows that physics, rendering, the learning step and the
+exchange of gradients work, and nothing more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,6 @@ from functools import partial
 from typing import Final, Literal
 
 from suite.schema.record import CaseResult, RunRecord
-from suite.statistics.reduce import steady_part
 
 State = Literal["works", "failed", "none", "unknown"]
 Part = Literal["physics", "rendering", "trains", "equal gradients"]
@@ -23,9 +22,7 @@ LEGEND: Final[Mapping[State, str]] = {
     "none": "the task has no camera, or nothing ran with several ranks",
     "unknown": "a round ended before it got there",
 }
-SPEEDS_MEAN_NOTHING: Final = (
-    "These speeds are meaningless: a speed counts on a GPU alone, and only once a run's iterations have settled."
-)
+SPEEDS_MEAN_NOTHING: Final = "These speeds are meaningless: a speed counts on a GPU alone."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,20 +42,8 @@ class Worked:
 
 
 def has_speeds(results: Iterable[CaseResult]) -> bool:
-    """Whether any round ran on a GPU and settled, or started cold there: its start is its figure, however it went on.
-
-    Raises ValueError as ``suite.statistics.reduce.steady_part`` does.
-    """
-    return any(
-        has_settled(record) or (record.case.device, record.case.kernel_cache) == ("cuda", "empty")
-        for result in results
-        for record in result.completed
-    )
-
-
-def has_settled(record: RunRecord) -> bool:
-    """Whether a completed round's speed means something. Raises ValueError as ``steady_part`` does."""
-    return record.case.device == "cuda" and steady_part(record).flag is None
+    """Whether any round completed on a GPU."""
+    return any(result.case.device == "cuda" and result.completed for result in results)
 
 
 def what_worked(results: Sequence[CaseResult]) -> tuple[Worked, ...]:

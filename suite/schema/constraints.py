@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 LARGEST: Final = 10**18  # of all numbers: their sums and squares still fit into a float
-MIN_ITERATIONS: Final = 2  # the first is never steady
+MIN_ITERATIONS: Final = 2  # the first never counts
 
 
 @dataclass(frozen=True)

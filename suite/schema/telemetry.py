@@ -80,7 +80,7 @@ class NodeReadings:
 
 @dataclass(frozen=True, kw_only=True)
 class TelemetrySummary:
-    """A sampler's figures from rank 0's first steady iteration to its last, and the sampler's own cost.
+    """A sampler's figures over rank 0's window of iterations, and the sampler's own cost.
 
     Each of several nodes has a sampler: host figures are over all nodes, costs are those of the most expensive sampler.
     """

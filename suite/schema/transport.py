@@ -36,7 +36,7 @@ class Transport:
     emulated: bool | None = None  # several nodes share a machine; None: unknown
     nvls: bool | None = None  # NCCL connected the reductions inside NVSwitch, and decides which collectives use them
     unread_lines: Count = 0  # of NCCL's log, about channels in unknown words
-    logged_while_steady: bool | None = None  # NCCL also logged in steady iterations, which costs time
+    logged_while_steady: bool | None = None  # NCCL also logged in the window, which costs time
 
     @property
     def interconnect(self) -> str | None:

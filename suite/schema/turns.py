@@ -11,7 +11,7 @@ from suite.schema.constraints import Count, Number
 
 VARIABLE: Final = "LABSCALE_TURNS"  # of a rank's environment: the keeper's socket, relative to the run directory
 SOCKET: Final = "turns.socket"
-FIRST_ITERATIONS: Final = 2  # run as soon as the rank can: they compile and warm up, and are never steady
+FIRST_ITERATIONS: Final = 2  # run as soon as the rank can: they compile and warm up
 READY: Final = b"ready\n"  # a rank asks for a turn; the answer is a number of iterations and a newline
 
 

@@ -1,1 +1,1 @@
-"""Statistics of rounds: which iterations are steady, how long an iteration takes, when a case has enough rounds."""
+"""Statistics of rounds: how long an iteration takes, when a case has enough rounds."""

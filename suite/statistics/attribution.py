@@ -29,7 +29,7 @@ class Attribution:
 
 
 def attribution(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[Attribution, ...]:
-    """Shares of every rank over ``iterations``, by default over all marked steady iterations.
+    """Shares of every rank over ``iterations``, by default over all marked iterations of the window.
 
     Raises ValueError if a rank lacks one of these iterations or a time that every rank measures.
     """
@@ -87,4 +87,4 @@ def _required(rank: RankRecord, column: str, iterations: Sequence[int]) -> float
 
 
 def _listed(iterations: Sequence[int]) -> str:
-    return ", ".join(map(str, iterations)) or "that are steady and marked"
+    return ", ".join(map(str, iterations)) or "of the window that are marked"

@@ -35,7 +35,7 @@ type _Look = tuple[bool, float | None]
 
 @dataclass(frozen=True, kw_only=True)
 class CoreSpeed:
-    """Core speed in rounds of one case. A look is the slowest rank's probe after a marked steady iteration."""
+    """Core speed in rounds of one case. A look is the slowest rank's probe after a marked iteration of the window."""
 
     looks: int
     slowed: int  # looks over ``SLOWED`` times the fastest probe of their host
@@ -58,7 +58,7 @@ class CoreSpeed:
 class FullSpeed:
     """The iterations of one case between two probes, on every rank, that are not slowed."""
 
-    counted: int  # steady iterations without marks, of rounds whose cores were probed
+    counted: int  # iterations of the window without marks, of rounds whose cores were probed
     iterations: int  # of them at full core speed
     iteration_s: float | None  # their median over all rounds; None for fewer than ``MIN_AT_FULL_SPEED``
 
@@ -98,7 +98,7 @@ def at_full_speed(records: Sequence[RunRecord], fastest_s: Mapping[RankOfHost, f
     probe before an iteration is the last one before it, and the probe after it the next one: early results
     have one after every fourth iteration only.
 
-    Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.counted_iterations`` does.
+    Raises ValueError as ``suite.statistics.reduce.window`` does.
     """
     probed = [record for record in records if (columns := _columns(record)) and all(map(any, columns))]
     if not probed:
@@ -114,7 +114,7 @@ def at_full_speed(records: Sequence[RunRecord], fastest_s: Mapping[RankOfHost, f
 def core_speed(records: Sequence[RunRecord], fastest_s: Mapping[Host, float]) -> CoreSpeed | None:
     """Core speed in ``records`` of one case. ``fastest_s`` has the fastest probe of each host. None without probes.
 
-    Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.marked_iterations`` does.
+    Raises ValueError as ``suite.statistics.reduce.window`` does.
     """
     looks = [look for record in records for look in _looks(record, fastest_s)]
     if not looks:

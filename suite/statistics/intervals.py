@@ -1,16 +1,16 @@
-"""Intervals at 95 %, all made by one function: Student's t on the logarithms of the processes' values. Pure.
+"""Intervals at 95 % of figures of independent runs: Student's t on the logarithms of the runs' values. Pure.
 
-A process (one round) has one value, such as its seconds per iteration. A figure is the median over processes. Its
-interval is the t interval of the mean logarithm, exponentiated. Times of processes are skewed, their logarithms hardly.
+A run (a fresh process) has one value, such as its seconds per iteration. A figure is the geometric mean over runs, and
+so the centre of its interval on a logarithmic scale. Times of processes are skewed, their logarithms hardly.
 
 A ratio of two figures is unpaired, by Welch: the variances of the mean logarithms add up, and the degrees of freedom
-follow from Welch and Satterthwaite. Rounds that took turns share the state of their machine; this interval does not use
-that, and is wider than it has to be. ``suite.statistics.series_model`` does.
+follow from Welch and Satterthwaite. This is for runs of different machines or campaigns; configurations that ran
+together are compared by ``suite.statistics.series_model``.
 
 Any other statistic of several figures goes the same way by the delta method: its change when one sample's mean
 logarithm moves by that mean's standard error is what this sample adds to the standard error of the statistic.
 
-An interval is extended to contain the figure. If a sample has fewer than three processes, there is no interval.
+If a sample has fewer than three runs, there is no interval.
 """
 
 import math
@@ -44,63 +44,58 @@ class Estimate:
 
 
 def estimate(samples: Sequence[Collection[float]], statistic: Statistic, *, scale: Scale = "log") -> Estimate:
-    """Estimate ``statistic`` of the samples' medians.
+    """Estimate ``statistic`` of the samples' geometric means.
 
-    ``samples``: one value above 0 of each process. ``scale``: ``log`` if the statistic is always above 0, so that its
+    ``samples``: one value above 0 of each run. ``scale``: ``log`` if the statistic is always above 0, so that its
     interval is symmetric in its logarithm; ``linear`` if it may be 0 or below. A statistic that is infinite, or becomes
     so within the standard error of a sample, has no interval.
 
     Raises ValueError for an empty sample and for a value that is not above 0.
     """
-    value = statistic(tuple(map(statistics.median, samples)))
-    if min(map(len, samples)) < MIN_ROUNDS_FOR_INTERVAL:
+    logs = [[math.log(value) for value in sample] for sample in samples]
+    if not all(logs):
+        raise ValueError("a sample has no value")
+    centres = list(map(statistics.fmean, logs))
+    value = statistic(tuple(map(math.exp, centres)))
+    if min(map(len, logs)) < MIN_ROUNDS_FOR_INTERVAL:
         return Estimate(value=value, interval=None)
-    logs = [[math.log(each) for each in sample] for sample in samples]
-    centres, errors = [statistics.fmean(each) for each in logs], [_standard_error(each) for each in logs]
 
     def moved(place: int, by: float) -> float:
         at = [centre + by * (index == place) for index, centre in enumerate(centres)]
         return _to_scale(statistic(tuple(map(math.exp, at))), scale)
 
+    errors = list(map(_standard_error, logs))
     added = [(moved(place, error) - moved(place, -error)) / 2 for place, error in enumerate(errors)]
-    centre = moved(0, 0.0)
-    if not all(map(math.isfinite, (*added, centre, value))):
+    if not all(map(math.isfinite, (*added, value))):
         return Estimate(value=value, interval=None)
-    low, high = _interval(centre, added, list(map(len, samples)))
-    if scale == "log":
-        low, high = math.exp(low), math.exp(high)
-    return Estimate(value=value, interval=_extended(low, high, value))
+    low, high = _interval(_to_scale(value, scale), added, list(map(len, logs)))
+    return Estimate(value=value, interval=(math.exp(low), math.exp(high)) if scale == "log" else (low, high))
 
 
 def ratio_of(over: Collection[float], under: Collection[float], *, factor: float = 1.0) -> Estimate:
-    """``factor`` times the median of ``over``, divided by the median of ``under``."""
-    return estimate([over, under], lambda medians: factor * medians[0] / medians[1])
+    """``factor`` times the mean of ``over``, divided by the mean of ``under``."""
+    return estimate([over, under], lambda means: factor * means[0] / means[1])
 
 
-def median_of(values: Collection[float]) -> Estimate:
-    """The median of values above 0, one of each process."""
-    return estimate([values], lambda medians: medians[0])
+def mean_of(values: Collection[float]) -> Estimate:
+    """The geometric mean of values above 0, one of each run."""
+    return estimate([values], lambda means: means[0])
 
 
-def median_interval(values: Collection[float]) -> Interval | None:
-    """The interval of ``median_of``; None for too few values."""
-    return median_of(values).interval if values else None
+def sum_of_means(samples: Sequence[Collection[float]]) -> Estimate:
+    """Estimate a figure that is a sum of means, one of each sample, such as a difference of rewards.
 
-
-def sum_of_means(samples: Sequence[Collection[float]], value: float) -> Estimate:
-    """Estimate a figure that is a sum, with one summand of each sample, such as a difference of rewards.
-
-    The samples contain any numbers, also below 0, so nothing is taken by its logarithm. ``value`` is the figure.
+    The samples contain any numbers, also below 0, so nothing is taken by its logarithm.
     """
-    if min(map(len, samples)) < MIN_ROUNDS_FOR_INTERVAL:
-        return Estimate(value=value, interval=None)
     centre = math.fsum(map(statistics.fmean, samples))
-    low, high = _interval(centre, list(map(_standard_error, samples)), list(map(len, samples)))
-    return Estimate(value=value, interval=_extended(low, high, value))
+    if min(map(len, samples)) < MIN_ROUNDS_FOR_INTERVAL:
+        return Estimate(value=centre, interval=None)
+    errors = list(map(_standard_error, samples))
+    return Estimate(value=centre, interval=_interval(centre, errors, list(map(len, samples))))
 
 
 def _interval(centre: float, errors: Sequence[float], counts: Sequence[int]) -> Interval:
-    """The one t interval: ``errors`` are what samples of ``counts`` values add to the standard error of ``centre``."""
+    """The t interval: ``errors`` are what samples of ``counts`` values add to the standard error of ``centre``."""
     variances = [error**2 for error in errors]
     total = math.fsum(variances)
     if total == 0:
@@ -116,7 +111,3 @@ def _standard_error(values: Collection[float]) -> float:
 
 def _to_scale(value: float, scale: Scale) -> float:
     return math.log(value) if scale == "log" else value
-
-
-def _extended(low: float, high: float, value: float) -> Interval:
-    return min(low, value), max(high, value)

@@ -1,32 +1,31 @@
 """Reduce the samples of all ranks to one number per round. Pure: nothing here reads a file or a clock.
 
-The number of a round is the median, over its steady iterations, of the slowest rank's iteration time. Only
-``suite.statistics.steady`` decides which iterations are steady, from these same times, once per round for all ranks.
-Detailed timing (marks within an iteration) costs time, so marked iterations do not count if others have no marks. The
-parts of an iteration come from the marked ones.
+The number of a round is the mean time of an iteration of the slowest rank over the round's window, the last
+``WINDOW`` of its iterations. Detailed timing (marks within an iteration) costs time, so marked iterations do not count
+if others have no marks. The parts of an iteration come from the marked ones.
+
+The time of an iteration changes while the policy learns, so runs that are compared need one window. A window chosen for
+each run by its own times would compare different work.
 """
 
-from collections.abc import Callable
-from functools import lru_cache
-from statistics import median
+import math
+from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Final
 from weakref import finalize
 
 from suite.schema.record import RankRecord, RunRecord
-from suite.statistics.steady import MIN_STEADY, SteadyWindow, steady_window
+
+WINDOW: Final = 0.8  # of the iterations of a round, the last ones
 
 # Stored with every result, so that each file defines its numbers. Change it together with the rule.
 ROUND_STATISTIC: Final = (
-    "median over the steady iterations that are not marked (over all where every one is) and do not begin a turn, of "
-    "the slowest rank's iteration_time_s, in seconds; steady are the last iterations from the start that MSER finds in "
-    "running medians of three (White 1997: least sum of squared deviations from the mean over the square of the "
-    "length), which is after the first iteration, within the first half and leaves "
-    f"{MIN_STEADY} iterations where there are so many"
+    "mean over the last four fifths of the iterations, without the marked ones where others exist, of the slowest "
+    "rank's iteration_time_s, in seconds; of several trainings on one GPU their harmonic mean"
 )
 
 # By the record's id: records contain mappings, so they have no hash. A round of 1024 ranks is read 200 times.
 _KNOWN: Final[dict[int, tuple[float, ...]]] = {}  # times
-_KNOWN_STEADY: Final[dict[int, tuple[tuple[int, ...], tuple[int, ...]]]] = {}  # counted and marked iterations
 
 
 def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
@@ -41,11 +40,11 @@ def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
 
 
 def _computed_once[T](compute: Callable[[RunRecord], T], record: RunRecord, known: dict[int, T]) -> T:
-    found = known.get(id(record))
-    if found is None:
-        found = known[id(record)] = compute(record)
+    result = known.get(id(record))
+    if result is None:
+        result = known[id(record)] = compute(record)
         finalize(record, known.pop, id(record), None)
-    return found
+    return result
 
 
 def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:
@@ -59,31 +58,33 @@ def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:
     return tuple(max(times) for times in zip(*columns, strict=True))
 
 
-def steady_part(record: RunRecord) -> SteadyWindow:
-    """The steady iterations of a round: the same for every rank and every column of samples.
+def window(record: RunRecord) -> range:
+    """The iterations of a round that count, the same for every rank and every column of samples; never the first one.
 
-    Raises ValueError as ``iteration_times_s`` does, and if no iteration is steady.
+    Raises ValueError as ``iteration_times_s`` does, and for fewer than 2 iterations.
     """
-    window = _window(iteration_times_s(record))
-    if not window.length:
-        raise ValueError(f"round {record.round} has no steady iteration; it needs at least 2 iterations")
-    return window
+    count = len(iteration_times_s(record))
+    if count < 2:  # noqa: PLR2004  (the first one and another)
+        raise ValueError(f"round {record.round} has no window; it needs at least 2 iterations")
+    return range(max(1, count - math.floor(WINDOW * count)), count)
 
 
 def counted_iterations(record: RunRecord) -> tuple[int, ...]:
-    """Steady iterations without marks; all steady iterations if every one is marked.
-
-    Raises ValueError as ``steady_part`` does.
-    """
-    return _computed_once(_counted_and_marked, record, _KNOWN_STEADY)[0]
+    """The window without marked iterations; all of it if every one is marked. Raises ValueError as ``window`` does."""
+    marks = _marks(record)
+    return tuple(iteration for iteration in window(record) if not marks or not marks[iteration])
 
 
 def marked_iterations(record: RunRecord) -> tuple[int, ...]:
-    """Steady iterations with marks; () if a round was too short to have one.
+    """The window's iterations with marks; () if it is too short to have one. Raises ValueError as ``window`` does."""
+    marks = _marks(record)
+    return tuple(iteration for iteration in window(record) if not marks or marks[iteration])
 
-    Raises ValueError as ``steady_part`` does.
-    """
-    return _computed_once(_counted_and_marked, record, _KNOWN_STEADY)[1]
+
+def _marks(record: RunRecord) -> tuple[float | None, ...]:
+    """The column of marks, the same on all ranks; () if every iteration of the window is marked, as in old rounds."""
+    marks = record.ranks[0].samples.get("marked", ())
+    return tuple(marks) if marks and not all(marks[iteration] for iteration in window(record)) else ()
 
 
 def starts_of_turns(record: RunRecord) -> tuple[int, ...]:
@@ -92,33 +93,24 @@ def starts_of_turns(record: RunRecord) -> tuple[int, ...]:
     return tuple(index for index in range(1, len(turns)) if turns[index] != turns[index - 1])
 
 
-def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
-    """Slowest rank's time of each counted iteration [s]. Raises ValueError as ``steady_part`` does."""
-    times_s = iteration_times_s(record)
-    return tuple(times_s[iteration] for iteration in counted_iterations(record))
-
-
 def round_time_s(record: RunRecord) -> float:
-    """Seconds per iteration of one round, see ``ROUND_STATISTIC``. Raises ValueError as ``steady_part`` does."""
-    return median(steady_iteration_times_s(record))
+    """Seconds per iteration of one round, see ``ROUND_STATISTIC``. Raises ValueError as ``window`` does."""
+    if record.case.trainings_per_gpu > 1:
+        return record.case.frames_per_iteration / sum(trainings_fps(record))
+    times_s = iteration_times_s(record)
+    return fmean(times_s[iteration] for iteration in counted_iterations(record))
 
 
-@lru_cache(maxsize=4096)  # every column and figure of a round needs it
-def _window(times_s: tuple[float, ...]) -> SteadyWindow:
-    return steady_window(times_s)
+def completed_times_s(records: Sequence[RunRecord]) -> list[float]:
+    """Seconds per iteration of every completed round, in the order of ``records``."""
+    return [round_time_s(record) for record in records if record.counts]
 
 
-def _counted_and_marked(record: RunRecord) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    window = steady_part(record)
-    begins_turn = set(starts_of_turns(record))
-    steady = tuple(iteration for iteration in range(window.start, window.stop) if iteration not in begins_turn)
-    marks = record.ranks[0].samples.get("marked")  # the same on all ranks
-    if marks is None or not any(marks[iteration] == 0 for iteration in steady):
-        return steady, steady  # as in old rounds, whose iterations were all marked
-    return (
-        tuple(iteration for iteration in steady if not marks[iteration]),
-        tuple(iteration for iteration in steady if marks[iteration]),
-    )
+def trainings_fps(record: RunRecord) -> tuple[float, ...]:
+    """Frames per second of each training of a round. Raises ValueError as ``window`` does."""
+    frames, counted = record.case.num_envs * record.case.num_steps_per_env, counted_iterations(record)
+    times_s = [_rank_times_s(rank) for rank in record.ranks]
+    return tuple(frames / fmean(of_rank[iteration] for iteration in counted) for of_rank in times_s)
 
 
 def _rank_times_s(rank: RankRecord) -> tuple[float, ...]:

@@ -12,8 +12,7 @@ from typing import Final
 
 from suite.files.wording import listed
 from suite.schema.record import RunRecord
-from suite.statistics.reduce import round_time_s, steady_part
-from suite.statistics.steady import SteadyWindow, why_unsteady
+from suite.statistics.reduce import round_time_s
 
 MIN_ROUNDS: Final = 5  # with fewer rounds, no order of them is rarer than 5 %
 # Of all cores. The services of a quiet host and the launcher take under 1 %; a busy loop took 34 to 50 % of two.
@@ -32,7 +31,7 @@ def flags(records: Sequence[RunRecord]) -> tuple[str, ...]:
     completed = [record for record in records if record.counts]
     started = sorted(completed, key=lambda record: (record.started_utc or "", record.round))
     times_s = [round_time_s(record) for record in started]
-    found = [bimodal(times_s), drifting(times_s), unsteady(completed), stolen(completed), shared(completed)]
+    found = [bimodal(times_s), drifting(times_s), stolen(completed), shared(completed)]
     found += warned(completed)
     return tuple(flag for flag in found if flag)
 
@@ -85,17 +84,6 @@ def trend_p_value(values: Sequence[float]) -> float:
     extreme = int(min(inversions, pairs - inversions) + 0.5)
     counts = _inversion_counts(len(values))
     return min(1.0, 2 * sum(counts[: extreme + 1]) / sum(counts))
-
-
-def unsteady(completed: Sequence[RunRecord]) -> str | None:
-    """Flag the rounds without a steady part, with the reason of ``suite.statistics.steady``; None if all have one."""
-    found = unsteady_rounds(completed)
-    return f"{listed('round', [*found])}: {why_unsteady([*found.values()])}" if found else None
-
-
-def unsteady_rounds(completed: Sequence[RunRecord]) -> dict[int, SteadyWindow]:
-    """Return number -> steady iterations of the rounds that have not shown that these are steady."""
-    return {record.round: window for record in completed if (window := steady_part(record)).flag}
 
 
 def stolen(completed: Sequence[RunRecord]) -> str | None:

@@ -4,7 +4,7 @@ The runs of one series and RL library in one set are one linear model, solved by
 
     y = configuration + block + s · x + residual
 
-- y: logarithm of the mean time of an iteration in the series' window. The slowest process of each iteration counts.
+- y: logarithm of the time of a run, as ``suite.statistics.reduce`` gives it.
 - block: one effect for the runs that took turns with each other, because they met the same minutes of the machine.
   Runs alone share one.
 - x: logarithm of the core probe, mean over all processes and the window. Only runs alone need it for the headline: a
@@ -21,18 +21,19 @@ section 6, with one prior degree of freedom). So a calm configuration lends a no
 """
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Final, Self
 
 import numpy as np
 
-from suite.schema.record import RunRecord
-from suite.statistics.aa_noise import SUFFIX
+from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.intervals import CONFIDENCE, Estimate
+from suite.statistics.reduce import round_time_s, window
 from suite.statistics.student_t import t_quantile
+from suite.statistics.twins import SUFFIX
 
-WINDOW: Final = 0.8  # of the iterations of a series, the last ones
 PRIOR_SLOPE: Final = 0.5  # of runs alone of version 2026.11: 0.55
 PRIOR_WEIGHT: Final = 0.05  # sum of squares of x that the pseudo-observation has; five runs have as much
 PRIOR_FREEDOM: Final = 1  # degrees of freedom that all residuals add to those of two configurations
@@ -49,39 +50,19 @@ class RunTime:
     log_probe: float | None  # x, of seconds; None if a process was not probed
 
 
-def window_of(records: Iterable[RunRecord]) -> range:
-    """Return the iterations of a series that count: the last ``WINDOW`` of the shortest run, never the first one.
-
-    Empty if a run has fewer than two iterations.
-    """
-    shortest = min((len(record.ranks[0].samples["iteration_time_s"]) for record in records), default=0)
-    return range(max(1, shortest - math.floor(WINDOW * shortest)), shortest)
-
-
-def run_time(record: RunRecord, window: range) -> RunTime:
-    """Return what the model reads of a completed run.
-
-    Marked iterations do not count where others exist. ``window``: as ``window_of`` gives it for the series.
-
-    Raises ValueError if the window is empty, or a process lacks a time in it.
-    """
-    samples = [rank.samples for rank in record.ranks]
-    marks = samples[0].get("marked", ())
-    plain = [iteration for iteration in window if not (marks and marks[iteration])] or list(window)
-    times_s = np.array([[process["iteration_time_s"][iteration] for iteration in plain] for process in samples], float)
-    if not times_s.size or not (times_s > 0).all():
-        raise ValueError(f"run {record.round} of {record.case.case_id} lacks a time above 0 in iterations {window}")
-    probes_s = np.array([[_probe(process, iteration) for iteration in window] for process in samples], float)
+def run_time(record: RunRecord) -> RunTime:
+    """Return what the model reads of a completed run. Raises ValueError as ``suite.statistics.reduce.window`` does."""
+    columns = [rank.samples.get("core_probe_time_s", ()) for rank in record.ranks]
+    probes_s = np.array([[_probe(column, iteration) for iteration in window(record)] for column in columns], float)
     return RunTime(
         configuration=record.case.case_id.removesuffix(SUFFIX),
         block=(record.round, min(record.case.case_id, *record.turns.beside)) if record.turns else None,
-        log_time=math.log(times_s.max(axis=0).mean()),
+        log_time=math.log(round_time_s(record)),
         log_probe=_mean_log(probes_s),
     )
 
 
-def _probe(process: Mapping[str, Sequence[float | None]], iteration: int) -> float:
-    column = process.get("core_probe_time_s", ())
+def _probe(column: Sequence[float | None], iteration: int) -> float:
     value = column[iteration] if iteration < len(column) else None
     return math.nan if value is None else value
 
@@ -163,3 +144,42 @@ class SeriesModel:
             return 0.0, float(sum(map(len, parts)) - len(parts))
         freedom = total**2 / sum(variance**2 / (len(part) - 1) for variance, part in zip(variances, parts, strict=True))
         return total, freedom
+
+
+class SetModel:
+    """The models of a set's series. Each is fitted when it is asked for.
+
+    ``records``: all runs of the set, those of repeats of the baseline included.
+    """
+
+    def __init__(self, records: Iterable[RunRecord]) -> None:
+        self._records = [record for record in records if record.counts]
+        self._of = cache(self._fitted)
+
+    @classmethod
+    def of(cls, results: Iterable[CaseResult]) -> Self:
+        """The models of these results."""
+        return cls(record for result in results for record in result.rounds)
+
+    def ratio(self, over: Case, under: Case) -> Estimate | None:
+        """The time of an iteration of ``over``, divided by that of ``under``; None if one of them has no run.
+
+        Configurations of two series share the model of both.
+        """
+        model = self._of(frozenset((_series(over), _series(under))))
+        names = [case.case_id.removesuffix(SUFFIX) for case in (over, under)]
+        return model.ratio(*names) if model and set(names) <= set(model.configurations) else None
+
+    def speedup(self, of: Case, base: Case) -> Estimate | None:
+        """Frames per second of ``of`` over those of ``base``; None if one of them has no run."""
+        work = of.frames_per_iteration / base.frames_per_iteration
+        longer = self.ratio(of, base)
+        return longer and longer.mapped(lambda ratio: work / ratio)
+
+    def _fitted(self, series: frozenset[tuple[str, ...]]) -> SeriesModel | None:
+        runs = [run_time(record) for record in self._records if _series(record.case) in series]
+        return SeriesModel(runs) if runs else None
+
+
+def _series(case: Case) -> tuple[str, ...]:
+    return case.series, case.rl_library, case.workload

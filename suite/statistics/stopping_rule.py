@@ -1,7 +1,7 @@
 """Decide how many rounds a case gets, and in which order rounds run. Pure.
 
-A round is a fresh process. Intervals are those of ``suite.statistics.intervals``. What counts is the precision of the
-figure that a reader sees: the ratio to the baseline of the case's series, or the time of the baseline itself.
+A round is a fresh process. What counts is the precision of the figure that a reader sees: the ratio to the baseline of
+the case's series by ``suite.statistics.series_model``, or the time of the baseline itself where nothing else ran.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from suite.files.wording import counted
-from suite.schema.record import RunRecord
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, median_of, ratio_of
-from suite.statistics.reduce import round_time_s
+from suite.schema.record import Case, RunRecord
+from suite.statistics.intervals import Estimate, mean_of
+from suite.statistics.reduce import completed_times_s
+from suite.statistics.series_model import SetModel
 
-TARGET_PRECISION: Final = 0.01
+TARGET_PRECISION: Final = 0.04
 MAX_ROUNDS: Final = 12
 CUT_OFF: Final = "the campaign was cut off"  # starts the reason of a case that `nox -s store` ended, not its rule
 
@@ -41,12 +42,17 @@ class Decision:
 
 
 def decide(
-    records: Sequence[RunRecord], rule: Rule, *, baseline: Sequence[RunRecord] = (), elapsed_s: float = 0.0
+    records: Sequence[RunRecord],
+    rule: Rule,
+    *,
+    ratios: Sequence[tuple[Case, Case]] = (),
+    of_set: Sequence[RunRecord] = (),
+    elapsed_s: float = 0.0,
 ) -> Decision:
     """Decide whether one case goes on, from all its finished rounds, ``elapsed_s`` after the command started.
 
-    ``baseline``: the finished rounds of the case that it is compared with (``suite.statistics.aa_noise.baseline_of``).
-    If none of them completed, there is no ratio, and the case's own time counts.
+    ``ratios``: those that it has part in (``suite.statistics.twins.ratios_of``); the least certain one counts.
+    ``of_set``: the finished rounds of its series. Without a ratio, the case's own time counts.
 
     Raises ValueError if a completed round has no number, as ``suite.statistics.reduce.round_time_s`` does.
     """
@@ -54,10 +60,13 @@ def decide(
         return Decision(go_on=True, reason=f"{len(records)} of {counted(rule.rounds, 'round')}")
     if rule.precision is None:
         return Decision(go_on=False, reason="as many rounds as were asked for")
-    times_s, base_s = completed_times_s(records), completed_times_s(baseline)
-    found = _figure(times_s, base_s)
-    width = None if found is None else relative_half_width(found)
-    reached = f"{_reached(width, times_s, base_s)}, {100 * rule.precision:g} % is the target"
+    times_s = completed_times_s(records)
+    model = SetModel(of_set)
+    known = [ratio for case, baseline in ratios if times_s and (ratio := model.ratio(case, baseline))]
+    widths = [relative_half_width(figure) for figure in known or ([mean_of(times_s)] if times_s else [])]
+    width = None if None in widths else max((width for width in widths if width is not None), default=None)
+    what = "the ratio to the baseline" if known else "the time"
+    reached = f"{_reached(what, width, len(times_s))}, {100 * rule.precision:g} % is the target"
     if width is not None and width <= rule.precision:
         return Decision(go_on=False, reason=f"precise enough: {reached}")
     if spent := _spent(len(records), rule, completed=len(times_s), elapsed_s=elapsed_s):
@@ -76,20 +85,9 @@ def _spent(rounds: int, rule: Rule, *, completed: int, elapsed_s: float) -> str 
     return None
 
 
-def completed_times_s(records: Sequence[RunRecord]) -> list[float]:
-    """Seconds per iteration of every completed round, in the order of ``records``."""
-    return [round_time_s(record) for record in records if record.counts]
-
-
 def relative_half_width(found: Estimate) -> float | None:
     """Half the interval, divided by the figure; None without an interval."""
     return None if found.interval is None else (found.interval[1] - found.interval[0]) / 2 / found.value
-
-
-def _figure(times_s: Sequence[float], base_s: Sequence[float]) -> Estimate | None:
-    if not times_s:
-        return None
-    return ratio_of(base_s, times_s) if base_s else median_of(times_s)
 
 
 def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
@@ -98,11 +96,7 @@ def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
     return [*items[start:], *items[:start]]
 
 
-def _reached(width: float | None, times_s: Sequence[float], base_s: Sequence[float]) -> str:
-    what = "the ratio to the baseline" if base_s else "the median"
-    rounds = counted(len(times_s), "round")
-    if base_s:
-        rounds += f" beside {len(base_s)} of the baseline"
+def _reached(what: str, width: float | None, rounds: int) -> str:
     if width is None:
-        return f"no interval of {what} from {rounds} ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
-    return f"{what} is known to {width:.1%} after {rounds}"
+        return f"no interval of {what} from {counted(rounds, 'round')} (too few runs)"
+    return f"{what} is known to {width:.1%} after {counted(rounds, 'round')}"

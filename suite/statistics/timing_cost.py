@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import Interval, median_of
-from suite.statistics.reduce import iteration_times_s, starts_of_turns, steady_part
+from suite.statistics.intervals import Interval, mean_of
+from suite.statistics.reduce import iteration_times_s, starts_of_turns, window
 
 MIN_MARKED: Final = 8  # with fewer, the median depends on single iterations
 
@@ -27,15 +27,15 @@ class TimingCost:
 
 
 def timing_cost(records: Sequence[RunRecord]) -> TimingCost | None:
-    """The cost over the steady iterations of all rounds; None for fewer than ``MIN_MARKED`` usable marked ones.
+    """The cost over the windows of all rounds; None for fewer than ``MIN_MARKED`` usable marked ones.
 
-    Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.steady_part`` does.
+    Raises ValueError as ``suite.statistics.reduce.window`` does.
     """
     costs = [own for record in records if (own := iteration_costs(record))]
     iterations = sum(map(len, costs))
     if iterations < MIN_MARKED:
         return None
-    found = median_of([1 + statistics.median(own) for own in costs]).mapped(lambda ratio: ratio - 1)
+    found = mean_of([1 + statistics.median(own) for own in costs]).mapped(lambda ratio: ratio - 1)
     return TimingCost(iterations=iterations, median=found.value, interval=found.interval)
 
 
@@ -44,11 +44,11 @@ def iteration_costs(record: RunRecord) -> list[float]:
     marks = record.ranks[0].samples.get("marked", ())
     if not marks:
         return []  # an old round, in which every iteration had marks
-    times_s, window = iteration_times_s(record), steady_part(record)
+    times_s, counted = iteration_times_s(record), window(record)
     begins_turn = set(starts_of_turns(record))
     return [
         times_s[index] / statistics.fmean((times_s[index - 1], times_s[index + 1])) - 1
-        for index in range(window.start + 1, window.stop - 1)
+        for index in range(counted.start + 1, counted.stop - 1)
         if [marks[index - 1], marks[index], marks[index + 1]] == [0, 1, 0]
         and not begins_turn.intersection(range(index - 1, index + 2))
     ]

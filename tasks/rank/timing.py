@@ -20,8 +20,8 @@ from tasks.rank.profiling import Ranges
 from tasks.rank.rank_log import RankLog
 from tasks.rank.turns import Turns
 
-MARKED_EVERY: Final = 4  # a round needs as many steady iterations, so at least one of them is marked
-FIRST_MARKED: Final = 2  # the first iteration is never steady, and short tests have three
+MARKED_EVERY: Final = 4  # so the window of a round of five iterations or more has a marked one
+FIRST_MARKED: Final = 2  # the first iteration never counts, and short tests have three
 
 
 class Marks(Protocol):

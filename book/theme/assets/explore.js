@@ -10,12 +10,6 @@ const COLOURED_BY = ["task", "library", "physics", "settings", "gpu"]; // the fi
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const mean = (values) => sum(values) / values.length;
 
-function median(values) {
-  const sorted = [...values].sort((one, other) => one - other);
-  const middle = sorted.length / 2;
-  return sorted.length % 2 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
 function threeDigits(value) {
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
@@ -33,18 +27,15 @@ function quantile(inverse, { quantiles, mostInverse }) {
   return quantiles[below] + (place - below) * (quantiles[below + 1] - quantiles[below]);
 }
 
-// Student's t on logarithms by Welch, as `ratio_of` of suite/statistics/intervals.py.
+// Student's t on logarithms by Welch, as `ratio_of` of suite/statistics/intervals.py. A figure is the mean of its runs.
 function ratioOf(over, under, metric, data) {
-  const samples = [over, under].map((point) => point.samples[metric.sample]);
-  const logs = samples.map((sample) => sample.map(Math.log));
+  const logs = [over, under].map((point) => point.samples[metric.sample].map(Math.log));
   const value = over.figures[metric.key][0] / under.figures[metric.key][0];
-  const ofMedians = metric.power * (Math.log(median(samples[0])) - Math.log(median(samples[1])));
-  const centre = Math.log(value) - ofMedians + metric.power * (mean(logs[0]) - mean(logs[1]));
   const errors = logs.map(squaredError);
   const total = sum(errors);
   const inverse = total && sum(errors.map((error, index) => (error / total) ** 2 / (logs[index].length - 1)));
   const half = total && quantile(inverse, data) * Math.sqrt(total);
-  return { value, low: Math.min(value, Math.exp(centre - half)), high: Math.max(value, Math.exp(centre + half)) };
+  return { value, low: value * Math.exp(-half), high: value * Math.exp(half) };
 }
 
 // Why the ratio of two points would mean nothing; undefined if it means something.

@@ -7,7 +7,6 @@ from typing import Final
 from reports.analysis.scaling.lines import Line, Mode, Point
 from suite.files.wording import counted
 from suite.statistics.intervals import Estimate
-from suite.statistics.series_model import WINDOW
 
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ALIKE: Final = 0.05  # speed-ups that lie no further apart are said once
@@ -89,8 +88,8 @@ def worst_curve(lines: Mapping[str, Sequence[Line]]) -> str:
     newest: dict[tuple[object, ...], tuple[float, Estimate, str, Line]] = {}
     for version, of_version in lines.items():
         for line in of_version:
-            gpus, speedup = line.points[-1].gpus, line.points[-1].fixed_window_speedup
-            if speedup:
+            gpus, speedup = line.points[-1].gpus, line.points[-1].speedup
+            if speedup.interval:
                 newest.setdefault((*line.key, gpus), (speedup.value / gpus, speedup, version, line))
     if not newest:
         return ""
@@ -100,8 +99,7 @@ def worst_curve(lines: Mapping[str, Sequence[Line]]) -> str:
     return (
         f"The worst curve is {line.task}, {line.library}, {line.work}: {_gpus([(line, line.points[-1])])} process"
         f" {speedup.value:.2f} times the frames of one ({low:.2f} to {high:.2f}), which is {judged}"
-        f" one alone (version {version}; mean times of the last {100 * WINDOW:.0f} % of iterations, one model of the"
-        " series)."
+        f" one alone (version {version})."
     )
 
 

@@ -7,12 +7,11 @@ from typing import Final, Literal
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
 from reports.analysis.environments import gpu_name, places
-from reports.analysis.scaling.fixed_window import fixed_window_speedup
-from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_speedup, scaling_groups
+from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, scaling_groups
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
 from suite.schema.record import Case, CaseResult, Environment
-from suite.statistics.aa_noise import is_twin
-from suite.statistics.intervals import Estimate, Rounds, median_of
+from suite.statistics.intervals import Estimate, Rounds, mean_of
+from suite.statistics.twins import is_twin
 
 type Mode = Literal["own", "split"]
 
@@ -31,9 +30,7 @@ class Point:
     fps: Estimate  # frames per second, learning included
     speedup: Estimate  # over one GPU; without an interval for one GPU itself
     runs: int
-    settled: int  # of the runs
     to_reward: TimeToReward | None = None  # the highest that every run of the line reached; None where none rose
-    fixed_window_speedup: Estimate | None = None  # None for one GPU itself, and of too few runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +76,8 @@ def lines(campaign: Campaign, machine_names: Mapping[Environment, str]) -> list[
         if reward is not None
     }
     return [
-        _line(group, results, campaign, machine_names, to_rewards)
-        for group in scaling_groups(list(results.values()))
+        _line(group, results, machine_names, to_rewards)
+        for group in scaling_groups(list(results.values()), campaign.model)
         if len(group.measured) > 1 and group.baseline.times_s and group.baseline.world_size == 1
     ]
 
@@ -100,12 +97,10 @@ def _counts(result: CaseResult) -> bool:
 def _line(
     group: ScalingGroup,
     results: Mapping[str, CaseResult],
-    campaign: Campaign,
     machine_names: Mapping[Environment, str],
     to_rewards: Mapping[str, TimeToReward],
 ) -> Line:
-    base, of_set = results[group.baseline.case_id], [*campaign.results, *campaign.twins]
-    case = base.case
+    case = results[group.baseline.case_id].case
     place = max(places([results[point.case_id] for point in group.measured]), key=lambda each: each.num_rounds)
     return Line(
         task=task_name(case.task),
@@ -118,25 +113,23 @@ def _line(
         series=group.series,
         points=tuple(
             replace(
-                _point(group, point, results[point.case_id].case, is_first=point is group.baseline),
+                _point(point, results[point.case_id].case, is_first=point is group.baseline),
                 to_reward=to_rewards.get(point.case_id),
-                fixed_window_speedup=fixed_window_speedup(base, results[point.case_id], of_set),
             )
             for point in group.measured
         ),
     )
 
 
-def _point(group: ScalingGroup, point: ScalingPoint, case: Case, *, is_first: bool) -> Point:
-    time_s = median_of(list(point.times_s.values()))
+def _point(point: ScalingPoint, case: Case, *, is_first: bool) -> Point:
+    time_s = mean_of(list(point.times_s.values()))
     return Point(
         case=case,
         gpus=point.world_size,
         times_s=point.times_s,
         fps=time_s.mapped(lambda value: point.frames_per_iteration / value),
-        speedup=Estimate(value=1.0, interval=None) if is_first else point_speedup(group, point),
+        speedup=Estimate(value=1.0, interval=None) if is_first or point.speedup is None else point.speedup,
         runs=len(point.times_s),
-        settled=point.settled,
     )
 
 

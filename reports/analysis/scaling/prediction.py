@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup
 from reports.analysis.scaling.scaling_laws import MAX_RELATIVE_RESIDUAL, Fit, Law, NoFit, fit
-from suite.statistics.intervals import Estimate, median_of
+from suite.statistics.intervals import Estimate, mean_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,5 +62,5 @@ def hold_out(law: Law, group: ScalingGroup) -> HeldOut | NoFit:
     return HeldOut(
         world_size=largest.world_size,
         predicted_fps=found.total_fps(largest.world_size),
-        measured_fps=median_of(largest.times_s.values()).mapped(lambda time_s: largest.frames_per_iteration / time_s),
+        measured_fps=mean_of(largest.times_s.values()).mapped(lambda time_s: largest.frames_per_iteration / time_s),
     )

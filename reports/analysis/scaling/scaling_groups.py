@@ -1,14 +1,14 @@
 """Cases that differ in nothing but the number of ranks: their points, speed-ups and efficiencies. Pure."""
 
-import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reports.analysis.curves import comparison_key, curve_label, is_emulated, was_skipped
-from reports.analysis.rows import case_times, rounds_settled, speedup_of, start_up_s
+from reports.analysis.rows import case_times, start_up_s
 from suite.schema.record import CaseResult, Scaling
-from suite.statistics.aa_noise import SUFFIX, is_twin
-from suite.statistics.intervals import Estimate, Rounds
+from suite.statistics.intervals import Estimate, Rounds, mean_of
+from suite.statistics.series_model import SetModel
+from suite.statistics.twins import is_twin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,14 +18,14 @@ class ScalingPoint:
     world_size: int
     frames_per_iteration: int
     times_s: Rounds  # seconds per iteration
-    settled: int = 0  # of its rounds
-    start_up_s: float | None = None  # of a process, everything beyond its iterations at their steady pace
+    start_up_s: float | None = None  # of a process, everything beyond its iterations at their later pace
     case_id: str = ""
+    speedup: Estimate | None = None  # throughput over the baseline's; None if one of them has no completed round
 
     @property
     def total_fps(self) -> float:
-        """Raises StatisticsError without a completed round."""
-        return self.frames_per_iteration / statistics.median(self.times_s.values())
+        """Raises ValueError without a completed round."""
+        return self.frames_per_iteration / mean_of(self.times_s.values()).value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,6 @@ class ScalingGroup:
     curve: str
     scaling: Scaling
     points: tuple[ScalingPoint, ...]
-    twin: ScalingPoint | None = None  # the baseline's in the A/A run, which is the same by another name
-
-    @property
-    def from_twin(self) -> "ScalingGroup | None":
-        """The same with the twin as the baseline; None where it has no completed round."""
-        if self.twin is None or not self.twin.times_s:
-            return None
-        return replace(self, points=(self.twin, *self.points[1:]), twin=None)
 
     @property
     def baseline(self) -> ScalingPoint:
@@ -54,15 +46,16 @@ class ScalingGroup:
         return tuple(point for point in self.points if point.times_s)
 
 
-def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
+def scaling_groups(results: Sequence[CaseResult], model: SetModel | None = None) -> tuple[ScalingGroup, ...]:
     """Results that may be compared, by series and curve, without emulated nodes and what was not tried.
 
     A baseline that was not tried stays, without times: another is no baseline, as in ``reports.analysis.rows``. Curves
-    are named as there too, after what differs between all cases. A/A twins among the results are no points; the
-    baseline's is kept apart. Where two topologies have the same number of ranks, the one with fewer nodes is taken:
-    another network is another curve.
+    are named as there too, after what differs between all cases. A/A twins among the results are no points. Where two
+    topologies have the same number of ranks, the one with fewer nodes is taken: another network is another curve.
+
+    ``model``: of their set; None if ``results`` is all of it.
     """
-    twins = {one.case.case_id: one for one in results if is_twin(one.case)}
+    model = model or SetModel.of(results)
     results = [one for one in results if not is_twin(one.case)]
     cases = [result.case for result in results]
     groups: dict[tuple[str | int, ...], dict[int, CaseResult]] = {}
@@ -75,36 +68,29 @@ def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
         if all(map(was_skipped, by_world_size.values())):
             continue  # nothing of it was tried
         first = next(iter(by_world_size.values())).case
-        twin = twins.get(first.case_id + SUFFIX)
         found.append(
             ScalingGroup(
                 series=first.series,
                 curve=curve_label(first, cases),
                 scaling=first.scaling,
-                points=tuple(map(_point, by_world_size.values())),
-                twin=None if twin is None else _point(twin),
+                points=tuple(_point(result, model.speedup(result.case, first)) for result in by_world_size.values()),
             )
         )
     return tuple(sorted(found, key=lambda group: (group.series, group.curve)))
 
 
-def _point(result: CaseResult) -> ScalingPoint:
+def _point(result: CaseResult, speedup: Estimate | None) -> ScalingPoint:
     return ScalingPoint(
         world_size=result.case.world_size,
         frames_per_iteration=result.case.frames_per_iteration,
-        times_s=case_times(result).times_s,
-        settled=rounds_settled(result),
+        times_s=case_times(result),
         start_up_s=start_up_s(result),
         case_id=result.case.case_id,
+        speedup=speedup,
     )
 
 
-def point_speedup(group: ScalingGroup, point: ScalingPoint) -> Estimate:
-    """Throughput of ``point`` over the baseline's. Raises StatisticsError when one has no completed round."""
-    work = point.frames_per_iteration / group.baseline.frames_per_iteration
-    return speedup_of(point.times_s, group.baseline.times_s, work=work)
-
-
-def point_efficiency(group: ScalingGroup, point: ScalingPoint) -> Estimate:
+def point_efficiency(group: ScalingGroup, point: ScalingPoint) -> Estimate | None:
+    """The speed-up of ``point`` over the ideal one."""
     ideal = point.world_size / group.baseline.world_size
-    return point_speedup(group, point).mapped(lambda speedup: speedup / ideal)
+    return point.speedup and point.speedup.mapped(lambda speedup: speedup / ideal)

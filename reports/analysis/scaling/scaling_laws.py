@@ -15,10 +15,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
+from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint
 from suite.files.wording import counted
 from suite.schema.record import Scaling
-from suite.statistics.intervals import Estimate, Scale, estimate, ratio_of
+from suite.statistics.intervals import Estimate, Scale, estimate
 
 # Beyond this no law here describes a point. The two per cent are for a baseline that was slightly disturbed; the noise
 # of the rounds is in the intervals already.
@@ -192,14 +192,14 @@ def _parameter(form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coe
 def _estimate(
     form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float], *, scale: Scale
 ) -> Estimate:
-    """Estimate a value of the coefficients that a fit to the points' medians has."""
+    """Estimate a value of the coefficients that a fit to the points' means has."""
     world_sizes = [point.world_size for point in points]
 
-    def of_medians(medians_s: tuple[float, ...]) -> float:
-        fps = [point.frames_per_iteration / time_s for point, time_s in zip(points, medians_s, strict=True)]
+    def of_means(means_s: tuple[float, ...]) -> float:
+        fps = [point.frames_per_iteration / time_s for point, time_s in zip(points, means_s, strict=True)]
         return value(_solved(form, world_sizes, fps))
 
-    return estimate([point.times_s.values() for point in points], of_medians, scale=scale)
+    return estimate([point.times_s.values() for point in points], of_means, scale=scale)
 
 
 def karp_flatt(group: ScalingGroup) -> tuple[KarpFlatt, ...]:
@@ -209,19 +209,18 @@ def karp_flatt(group: ScalingGroup) -> tuple[KarpFlatt, ...]:
 
 def _karp_flatt(group: ScalingGroup, point: ScalingPoint) -> KarpFlatt:
     reason: str | None = None
+    ranks = point.world_size / group.baseline.world_size
     if group.scaling != "strong":
         reason = f"the metric is about strong scaling, and this is {group.scaling} scaling"
     elif not group.baseline.times_s:
         reason = f"the baseline, {_ranks(group.baseline.world_size)}, has no completed round"
-    elif not point.times_s:
+    elif point.speedup is None:
         reason = "it has no completed round"
-    elif (efficiency := point_efficiency(group, point).value) > SUPERLINEAR_EFFICIENCY:
+    elif (efficiency := point.speedup.value / ranks) > SUPERLINEAR_EFFICIENCY:
         reason = f"superlinear: an efficiency of {efficiency:.2f}"
-    if reason is not None:
+    if reason is not None or point.speedup is None:
         return KarpFlatt(world_size=point.world_size, serial_fraction=None, reason=reason)
-    ranks = point.world_size / group.baseline.world_size
-    longer = ratio_of(point.times_s.values(), group.baseline.times_s.values())
-    fraction = longer.mapped(lambda ratio: (ratio - 1 / ranks) / (1 - 1 / ranks))
+    fraction = point.speedup.mapped(lambda speedup: (1 / speedup - 1 / ranks) / (1 - 1 / ranks))
     return KarpFlatt(world_size=point.world_size, serial_fraction=fraction, reason=None)
 
 

@@ -8,13 +8,10 @@ The rule, in this order:
 3. ``scales``: there, the whole interval is at or above ``SCALES_EFFICIENCY``.
 4. ``limited``: the whole interval is below it. The law that describes the points says by what.
 5. ``inconclusive``: the interval lies on both sides, too wide for either claim.
-
-Where the baseline ran twice (A/A), the word has to hold with either of the two, which are one case; else the curve is
-``inconclusive``. A twin with too few rounds for an interval says nothing.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
@@ -41,26 +38,10 @@ class Verdict:
 
 def verdict(group: ScalingGroup) -> Verdict:
     """By the rule of this module."""
-    found = _of_baseline(group)
-    from_twin = group.from_twin
-    if found.word in {None, "inconclusive"} or from_twin is None:
-        return found
-    other = _of_baseline(from_twin)
-    if other.word == found.word or other.efficiency is None or other.efficiency.interval is None:
-        return found
-    low, high = other.efficiency.interval
-    reason = (
-        f"{found.word} by the baseline and {other.word} by its repeat, which is the same case: {low:.2f} to"
-        f" {high:.2f} at {_ranks(group.points[-1].world_size)}"
-    )
-    return replace(found, word="inconclusive", text="inconclusive", reason=reason)
-
-
-def _of_baseline(group: ScalingGroup) -> Verdict:
     efficiencies = {
-        point.world_size: point_efficiency(group, point)
+        point.world_size: efficiency
         for point in group.points[1:]
-        if point.times_s and group.baseline.times_s
+        if (efficiency := point_efficiency(group, point)) is not None
     }
     for world_size, efficiency in efficiencies.items():
         if efficiency.interval is not None and efficiency.interval[0] > SUPERLINEAR_EFFICIENCY:

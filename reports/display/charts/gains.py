@@ -23,7 +23,6 @@ from reports.display.charts.drawing import (
 )
 from reports.display.figure import RULE, Figure
 from suite.statistics.intervals import Estimate
-from suite.statistics.noise import noise_band
 
 ROW_PX: Final = 30
 FPS, SOONER = "Frames per second", "Time to the reward as shipped"
@@ -39,8 +38,7 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
         if (point := _point(labels[gain.case.case_id], gain, kind, value)) is not None
     ]
     values = [point[name] for point in points for name in ("low", "high")]
-    edges = noise_band(found[0].noise)
-    ticks = log_ticks(min([*values, *edges]), max([*values, *edges]))
+    ticks = log_ticks(min([*values, 1.0]), max([*values, 1.0]))
     picked = pick("kind")
     x = alt.X(
         "value:Q",
@@ -66,7 +64,6 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
     marks = base.mark_point(filled=True, size=80).encode(x=x, shape=shape(kinds, "kind"), tooltip=tooltip)
     return figure(
         [
-            *([_band(edges)] if found[0].noise else []),
             _line_at_one(),
             marks.add_params(picked),
             base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
@@ -89,12 +86,6 @@ def _point(label: str, gain: Gain, kind: str, value: Estimate | None) -> dict[st
     return point | {"low": low, "high": high, "rounds": gain.rounds}
 
 
-def _band(edges: Sequence[float]) -> alt.Chart:
-    shown = alt.Chart(inline([{"from": edges[0], "to": edges[1]}]))
-    band: alt.Chart = shown.mark_rect(color=RULE, opacity=0.25).encode(x=alt.X("from:Q"), x2=alt.X2("to:Q"))
-    return band
-
-
 def _line_at_one() -> alt.Chart:
     shown = alt.Chart(inline([{}]))
     line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(x=alt.XDatum(1))
@@ -109,8 +100,6 @@ def _in_words(points: Sequence[dict[str, Any]]) -> str:
 def _caption(found: Sequence[Gain]) -> str:
     closed = found[0].closed.case_id
     parts = [f"Each change compared with {closed}, which is 1. Whiskers: intervals, where rounds are enough."]
-    if found[0].noise is not None:
-        parts.append("The grey band is the noise of frames per second: a gain inside it is within noise.")
     late = [one for one in found if one.ended_before]
     if late:
         named = ", ".join(f"{division_tables.short_name(one, found)} ({one.runs_with_target})" for one in late)

@@ -22,7 +22,7 @@ def values_of(point: Point, *, is_sure: bool) -> dict[str, Any]:
     values: dict[str, Any] = {
         "speedup": point.speedup.value,
         "said": estimated(point.speedup),
-        "runs": rounds_text([point.runs], [point.settled]),
+        "runs": rounds_text([point.runs]),
         "is_sure": is_sure,
     }
     if point.speedup.interval:

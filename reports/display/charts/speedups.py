@@ -157,7 +157,7 @@ def _table(lines: Sequence[Line], mode: Mode, of: str) -> Html:
                 line.machine,
                 str(point.gpus),
                 estimated(point.speedup),
-                rounds_text([point.runs], [point.settled]),
+                rounds_text([point.runs]),
             ]
             for line in lines
             for point in line.points[1:]

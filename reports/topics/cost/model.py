@@ -1,15 +1,15 @@
 """How many GPUs to take: for a deadline, for a budget, and until one more is not worth it. Pure.
 
 From measured points only: nothing is interpolated or predicted. Every claim is compared with the interval over rounds,
-so it is `inconclusive` where too few rounds ran to tell; what the medians say is kept beside it.
+so it is `inconclusive` where too few rounds ran to tell; what the means say is kept beside it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, median_of, ratio_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, mean_of, ratio_of
 
 # Of what a GPU gives where the fewest are used. A convention, stated so that everyone can judge by another.
 KNEE_WORTH: Final = 0.5
@@ -23,7 +23,6 @@ class Option:
 
     world_size: int
     rounds: int
-    settled: int  # of the rounds
     total_fps: float
     wall_s_per_frame: Estimate
     rank_s_per_frame: Estimate  # of all ranks together: what a budget pays for
@@ -36,7 +35,7 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Pick:
-    """A measured number. ``decided`` only where the intervals leave no other; else it is what the medians say."""
+    """A measured number. ``decided`` only where the intervals leave no other; else it is what the means say."""
 
     number: int  # of ranks here
     word: Word
@@ -56,23 +55,7 @@ class Choice:
 
 
 def choice(group: ScalingGroup) -> Choice | None:
-    """None where no round completed. Where the baseline ran twice (A/A), a pick has to be the same with either."""
-    found, twin = _choice(group), group.from_twin
-    other = None if twin is None or len(twin.baseline.times_s) < MIN_ROUNDS_FOR_INTERVAL else _choice(twin)
-    if found is None or other is None:
-        return found
-    knee = found.knee and other.knee and _by_both(found.knee, other.knee)
-    return replace(found, cheapest=_by_both(found.cheapest, other.cheapest), knee=knee)
-
-
-def _by_both(own: Pick, of_twin: Pick) -> Pick:
-    if own.word == "inconclusive" or (of_twin.word, of_twin.number) == ("decided", own.number):
-        return own
-    said = f"it would be {of_twin.number}" if of_twin.word == "decided" else of_twin.reason
-    return replace(own, word="inconclusive", reason=f"with the baseline's repeat, which is the same case, {said}")
-
-
-def _choice(group: ScalingGroup) -> Choice | None:
+    """None where no round completed."""
     points = group.measured
     if not points:
         return None
@@ -106,12 +89,11 @@ def _rank_s_per_frame(point: ScalingPoint) -> float:
 
 
 def _option(group: ScalingGroup, point: ScalingPoint, before: ScalingPoint | None, least: ScalingPoint) -> Option:
-    per_iteration = median_of(point.times_s.values())
+    per_iteration = mean_of(point.times_s.values())
     wall_s_per_frame = scaled(per_iteration, 1 / point.frames_per_iteration)
     return Option(
         world_size=point.world_size,
         rounds=len(point.times_s),
-        settled=point.settled,
         total_fps=point.total_fps,
         wall_s_per_frame=wall_s_per_frame,
         rank_s_per_frame=scaled(wall_s_per_frame, point.world_size),
@@ -133,8 +115,8 @@ def _worth(base: ScalingPoint, before: ScalingPoint, point: ScalingPoint) -> Est
     # A baseline that is also the option before is one sample, not two.
     points = [base, point] if before is base else [base, before, point]
 
-    def gained(medians: tuple[float, ...]) -> float:
-        fps = [one.frames_per_iteration / time_s for one, time_s in zip(points, medians, strict=True)]
+    def gained(means: tuple[float, ...]) -> float:
+        fps = [one.frames_per_iteration / time_s for one, time_s in zip(points, means, strict=True)]
         each = (fps[-1] - fps[-2]) / (point.world_size - before.world_size)
         return each / (fps[0] / base.world_size)
 

@@ -5,16 +5,16 @@ is which is the fewest that is within a stated part of the most throughput measu
 most environments that were tried, only memory that ran out beyond makes that an answer.
 """
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.analysis.rows import CaseTimes, case_times, rounds_settled
+from reports.analysis.rows import case_times
 from reports.topics.cost.model import Pick, at_least
 from suite.schema.record import CaseResult, Outcome
-from suite.statistics.aa_noise import is_twin
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, ratio_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_of
+from suite.statistics.series_model import SetModel
+from suite.statistics.twins import is_twin
 
 # Of the most. A convention, stated so that everyone can judge by another.
 NEAR_MOST: Final = 0.95
@@ -27,7 +27,6 @@ class Size:
     case_id: str
     num_envs: int
     rounds: int
-    settled: int  # of the rounds
     total_fps: float
     of_most: Estimate  # throughput over the most of any size; no interval for the most itself
 
@@ -64,9 +63,9 @@ def size_choices(results: Sequence[CaseResult]) -> tuple[SizeChoice, ...]:
 
 
 def _choice(group: Sequence[CaseResult]) -> SizeChoice:
-    timed = [(result, case_times(result)) for result in group if result.completed]
-    most = max(timed, key=lambda one: _fps(*one))
-    sizes = tuple(_size(result, times, most) for result, times in timed)
+    completed, model = [result for result in group if result.completed], SetModel.of(group)
+    most = max(completed, key=_fps)
+    sizes = tuple(_size(result, model.speedup(result.case, most.case)) for result in completed)
     failed = tuple(_failed(result) for result in group if not result.completed)
     case = group[0].case
     return SizeChoice(
@@ -82,27 +81,22 @@ def _failed(result: CaseResult) -> Failed:
     return Failed(case_id=result.case.case_id, num_envs=result.case.num_envs, outcome=result.rounds[-1].outcome)
 
 
-def _fps(result: CaseResult, times: CaseTimes) -> float:
-    return result.case.frames_per_iteration / statistics.median(times.times_s.values())
+def _fps(result: CaseResult) -> float:
+    return result.case.frames_per_iteration / mean_of(case_times(result).values()).value
 
 
-def _size(result: CaseResult, times: CaseTimes, most: tuple[CaseResult, CaseTimes]) -> Size:
-    work = result.case.frames_per_iteration / most[0].case.frames_per_iteration
-    of_most = Estimate(value=1.0, interval=None)
-    if result is not most[0]:
-        of_most = ratio_of(most[1].times_s.values(), times.times_s.values(), factor=work)
+def _size(result: CaseResult, of_most: Estimate | None) -> Size:
     return Size(
         case_id=result.case.case_id,
         num_envs=result.case.num_envs,
-        rounds=len(times.times_s),
-        settled=rounds_settled(result),
-        total_fps=_fps(result, times),
-        of_most=of_most,
+        rounds=len(result.completed),
+        total_fps=_fps(result),
+        of_most=of_most or Estimate(value=1.0, interval=None),
     )
 
 
 def _enough(sizes: Sequence[Size], failed: Sequence[Failed]) -> Pick:
-    """The fewest within ``NEAR_MOST`` of the most by the medians; decided if it surely is, and every fewer is not."""
+    """The fewest within ``NEAR_MOST`` of the most by the means; decided if it surely is, and every fewer is not."""
     index = next(index for index, size in enumerate(sizes) if size.of_most.value >= NEAR_MOST)
     picked = sizes[index]
     unsure = [size for size in sizes[:index] if at_least(size.of_most, NEAR_MOST) is not False]

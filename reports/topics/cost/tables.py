@@ -7,7 +7,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reports.analysis.rows import rounds_settled
 from reports.analysis.time_split import GPU_MEMORY, Inside
 from reports.analysis.time_to_reward import TimeToReward
 from reports.display.html import (
@@ -79,7 +78,7 @@ def _option(option: Option, frames: int) -> list[str]:
         estimated(option.over_cheapest),
         estimated(option.worth),
         count(option.start_up_s),
-        rounds_text([option.rounds], [option.settled]),
+        rounds_text([option.rounds]),
     ]
 
 
@@ -103,7 +102,7 @@ def sizes(choices: Sequence[SizeChoice], found: Mapping[str, Inside], *, label: 
                 percent_interval(size.of_most.interval),
                 _memory(found[size.case_id]),
                 _frames_per_joule(found[size.case_id]),
-                rounds_text([size.rounds], [size.settled]),
+                rounds_text([size.rounds]),
             ]
             for one in choices
             for size in one.sizes
@@ -131,7 +130,7 @@ def _reward(result: CaseResult, time: TimeToReward) -> list[str]:
         seconds(time.time_s),
         "{} to {}".format(*map(seconds, time.interval_s)) if time.interval_s else MISSING,
         seconds(time.of_all_ranks_s(result.case.world_size)),
-        rounds_text([len(result.completed)], [rounds_settled(result)]),
+        rounds_text([len(result.completed)]),
     ]
 
 

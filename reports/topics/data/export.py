@@ -118,7 +118,7 @@ def _metrics(row: CaseRow) -> dict[str, Any]:
 def _said(one: ResultSet, row: CaseRow) -> str:
     """The efficiency of a set that has speeds; that of the fewest ranks that ran is 1, however many they are."""
     if not one.campaign.has_speeds:
-        return "a speed that means nothing: on a CPU, or no round settled"
+        return "a speed that means nothing: on a CPU"
     return f"efficiency {_efficiency(row)}"
 
 

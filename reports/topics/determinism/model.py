@@ -7,8 +7,9 @@ from itertools import zip_longest
 from reports.analysis.rows import case_times
 from reports.analysis.same_work import Work, work_of
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.aa_noise import is_twin
-from suite.statistics.intervals import Estimate, median_of, ratio_of
+from suite.statistics.intervals import Estimate, mean_of
+from suite.statistics.series_model import SetModel
+from suite.statistics.twins import is_twin
 
 type _Rewards = tuple[tuple[float | None, ...], ...]  # of every rank, of every iteration
 
@@ -39,8 +40,11 @@ class Pair:
 def pairs(results: Sequence[CaseResult]) -> tuple[Pair, ...]:
     """Return every deterministic case that has the same case without beside it, in the order of ``results``."""
     shipped = {_key(one.case): one for one in results if not one.case.deterministic and not is_twin(one.case)}
+    model = SetModel.of(results)
     return tuple(
-        _pair(one, shipped[_key(one.case)]) for one in results if one.case.deterministic and _key(one.case) in shipped
+        _pair(one, shipped[_key(one.case)], model)
+        for one in results
+        if one.case.deterministic and _key(one.case) in shipped
     )
 
 
@@ -70,12 +74,12 @@ def _key(case: Case) -> tuple[str, Work]:
     return case.series, work_of(replace(case, deterministic=False, division="closed"))
 
 
-def _pair(deterministic: CaseResult, shipped: CaseResult) -> Pair:
-    times_s, shipped_s = (case_times(one).times_s.values() for one in (deterministic, shipped))
+def _pair(deterministic: CaseResult, shipped: CaseResult, model: SetModel) -> Pair:
+    times_s, shipped_s = (case_times(one).values() for one in (deterministic, shipped))
     return Pair(
         deterministic=deterministic,
-        times_s=(median_of(shipped_s) if shipped_s else None, median_of(times_s) if times_s else None),
-        longer=ratio_of(times_s, shipped_s) if times_s and shipped_s else None,
+        times_s=(mean_of(shipped_s) if shipped_s else None, mean_of(times_s) if times_s else None),
+        longer=model.ratio(deterministic.case, shipped.case),
         repeats=(repeats(shipped), repeats(deterministic)),
     )
 

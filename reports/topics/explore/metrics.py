@@ -10,7 +10,7 @@ from reports.analysis.time_to_reward import TimeToReward
 from reports.display.html import count, ratio, seconds
 from suite.schema.record import CaseResult
 from suite.schema.telemetry import TelemetrySummary
-from suite.statistics.intervals import Estimate, median_of
+from suite.statistics.intervals import Estimate, mean_of
 
 type Sample = Literal["time", "energy", "memory", "start", "reward"]
 type Samples = Mapping[Sample, Sequence[float]]  # one value of each run; a sample that nobody measured is missing
@@ -58,7 +58,7 @@ def samples_of(result: CaseResult, to_reward: TimeToReward | None) -> Samples:
     """What each completed run of a case says, by sample."""
     summaries = [record.telemetry for record in result.completed if record.telemetry is not None]
     found: dict[Sample, list[float]] = {
-        "time": list(case_times(result).times_s.values()),
+        "time": list(case_times(result).values()),
         "energy": [1e6 / seen.frames_per_joule for seen in summaries if seen.frames_per_joule],
         "memory": [] if has_neighbours(result) else [gb for seen in summaries if (gb := _memory_gb(seen))],
         "start": [start.total_s for start in start_ups(result).by_kind.get("warm", ())],
@@ -89,7 +89,7 @@ def figures_of(result: CaseResult, row: CaseRow, samples: Samples, *, scales: bo
     """Return each metric that is known, by its key. ``scales``: its curve has several numbers of GPUs."""
     frames = result.case.frames_per_iteration
     gpus = result.case.world_size
-    time_s = median_of(samples["time"])
+    time_s = mean_of(samples["time"])
     found = {"fps": time_s.mapped(lambda value: frames / value)}
     if result.case.learns:
         hours = time_s.mapped(lambda value: FRAMES / frames * value / SECONDS_PER_HOUR)
@@ -99,4 +99,4 @@ def figures_of(result: CaseResult, row: CaseRow, samples: Samples, *, scales: bo
         found["speedup"] = Estimate(value=row.speedup, interval=row.speedup_interval)
         found["efficiency"] = efficiency.mapped(lambda value: 100 * value)
     alone: tuple[Sample, ...] = ("energy", "memory", "start", "reward")
-    return found | {name: median_of(samples[name]) for name in alone if name in samples}
+    return found | {name: mean_of(samples[name]) for name in alone if name in samples}

@@ -18,8 +18,8 @@ from reports.sets.version import ResultSet, Version
 from reports.topics.explore.metrics import Samples, figures_of, has_neighbours, samples_of
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult, Environment, Workload
-from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate
+from suite.statistics.twins import is_twin
 
 # Workloads beside training that have frames as it has, as they are named among the RL libraries.
 OTHERS: Final[Mapping[Workload, str]] = {
@@ -56,7 +56,6 @@ class Point:
     details: str  # what else sets it apart; mostly empty
     machine: str  # as it is called everywhere, which no other machine is
     runs: int
-    settled: int  # of the runs
     figures: Mapping[str, Estimate]  # by the metric's key
     samples: Samples
     reward: float | None  # that the time to the reward is of
@@ -154,7 +153,6 @@ def _point(
         details=_details(result, names_series=names_series),
         machine=machine_names[where],
         runs=row.rounds_completed,
-        settled=row.rounds_settled,
         figures=figures_of(result, row, samples, scales=baseline is not None),
         samples=samples,
         reward=time.reward if time and "reward" in samples else None,

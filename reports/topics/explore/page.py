@@ -105,7 +105,7 @@ def _row(point: Point) -> list[Cell]:
         ", ".join(part for part in (point.physics, point.settings, point.details) if part),
         point.machine,
         *(_figure(point, metric) for metric in METRICS),
-        f"{point.runs} ({point.settled} settled)",
+        str(point.runs),
         _links(point),
     ]
 

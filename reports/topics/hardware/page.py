@@ -15,7 +15,6 @@ from reports.display.html import (
     bullets,
     fold,
     heading,
-    html_table,
     machine_cell,
     paragraph,
     ratio,
@@ -30,21 +29,12 @@ from reports.topics.hardware.full_core_speed import Closer, SharedCase, come_clo
 from reports.topics.hardware.gpu_page import CPUS
 from reports.topics.hardware.tables import cost_table
 from suite.files.wording import counted
-from suite.statistics.aa_noise import NOISE_LEVEL
 from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED
 
 CHANCE: Final = 0.05  # what is as probable by chance shows nothing
-NOISE_RULE: Final = (
-    "A repeat measurement (A/A pair) runs one configuration twice, under two names. Its noise is how far two medians of"
-    f" these rounds lie apart at most in {NOISE_LEVEL:.0%} of all ways to deal the rounds into two (of up to three"
-    " each: in all ways). It is never less than the difference as the two ran, and includes how the host drifts between"
-    " rounds. A configuration that differs by nothing exceeds its noise in one of four cases with two or three rounds"
-    " each, and in one of seven with four or five (simulated, independent rounds). A set's noise is its largest."
-)
-
 FULL_SPEED_RULE: Final = (
-    "The plain figure of a case is its headline everywhere. The figure at full core speed is the median of the steady"
-    " iterations without detailed timing whose core probes before and after took at most"
+    "The plain figure of a case is its headline everywhere. The figure at full core speed is the median of the"
+    " counted iterations whose core probes before and after took at most"
     f" {SLOWED:g} times the fastest that any case of the machine saw on that rank. It is left out for fewer than"
     f" {MIN_AT_FULL_SPEED} such iterations."
 )
@@ -108,44 +98,9 @@ def _of_hosts(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"The same of {len(names)} hosts"
 
 
-def noise(version: Version) -> Html:
-    """What no difference at all looks like there: the baseline of every series ran twice."""
-    pairs = [(one, pair) for one in version.sets for pair in one.twin_pairs]
-    table = html_table(
-        ["Set", "Case", "Rounds", "Medians as they ran", "Noise"],
-        (
-            [
-                one.title or "This campaign",
-                pair.case_id,
-                f"{len(pair.times_s)} and {len(pair.twin_times_s)}",
-                f"{pair.difference:+.1%}",
-                f"{pair.noise:.1%}",
-            ]
-            for one, pair in pairs
-        ),
-        label="A/A pairs",
-        num_text_columns=2,
-    )
-    unknown = without_repeat(version.sets)
-    slowed = slowed_cores_table(version.sets)
-    return together(
-        [
-            paragraph(NOISE_RULE),
-            *([table] if pairs else []),
-            *([paragraph(_without_repeats(unknown, len(version.sets)))] if unknown else []),
-            *([slowed] if slowed else []),
-        ]
-    )
-
-
-def without_repeat(sets: Sequence[ResultSet]) -> int:
-    """Return in how many sets no case ran twice."""
-    return sum(not one.twin_pairs for one in sets)
-
-
-def _without_repeats(unknown: int, sets: int) -> str:
-    where = "" if sets == 1 else f" in {unknown} of {sets} sets"
-    return f"No case ran twice{where}, so the noise there is not known."
+def slowed_cores(version: Version) -> Html:
+    """What slowed cores did in each set."""
+    return slowed_cores_table(version.sets) or paragraph("No set has slowed cores, or none was probed.")
 
 
 def core_speed(version: Version) -> Html:

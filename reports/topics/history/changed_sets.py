@@ -62,7 +62,7 @@ def changed_sets(before: Path, after: Path, *, threshold: float) -> tuple[Change
 
 
 def results_with_twins(folder: Path) -> list[CaseResult]:
-    """The stored cases and, where they are there, the twins of the A/A runs, which give the noise.
+    """The stored cases and, where they are there, the twins of the A/A runs.
 
     Raises StoreError as ``load_results`` does.
     """

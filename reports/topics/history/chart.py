@@ -109,7 +109,7 @@ def _table(found: Sequence[Measured]) -> Html:
                 each.line.machine,
                 ", ".join(filter(None, [each.releases, each.library])),
                 estimated(each.point.speedup),
-                rounds_text([each.point.runs], [each.point.settled]),
+                rounds_text([each.point.runs]),
             ]
             for each in found
         ),

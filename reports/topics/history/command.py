@@ -15,12 +15,19 @@ from rich.text import Text
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.topics.history import markdown as comparison_markdown
 from reports.topics.history.changed_sets import changed_sets, results_with_twins
-from reports.topics.history.comparison import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
+from reports.topics.history.comparison import (
+    AXES,
+    BETWEEN_CAMPAIGNS,
+    DEFAULT_THRESHOLD,
+    MAX_NAMED,
+    CaseComparison,
+    Comparison,
+    compare,
+)
 from reports.topics.history.within import pairs_across
 from suite.errors import UsageError
 from suite.options.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at, tables_console
 from suite.options.types import percent
-from suite.statistics.aa_noise import noise_budget, twin_pairs
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
 MISSING = "n/a"
@@ -44,12 +51,12 @@ def _write_comparison(options: argparse.Namespace) -> int:
     for name, folder in (("BEFORE", options.before), ("AFTER", options.after)):  # with --changed, BEFORE may be missing
         if folder is not None and is_missing(folder):
             raise UsageError(f"argument {name}: {nothing_at(folder)}")
-    noise, threshold = None if options.noise is None else options.noise / 100, options.threshold / 100
+    threshold = options.threshold / 100
     if options.after is None:
-        comparison = _within(options.before, options.across, threshold, noise)
+        comparison = _within(options.before, options.across, threshold)
     else:
         before, after = (results_with_twins(folder) for folder in (options.before, options.after))
-        comparison = compare(before, after, threshold=threshold, noise=noise, across=options.across)
+        comparison = compare(before, after, threshold=threshold, across=options.across)
     if options.json:
         _write(json.dumps(asdict(comparison) | {"exit_code": comparison.exit_code}, indent=1) + "\n", options.out)
     elif options.markdown:
@@ -59,7 +66,7 @@ def _write_comparison(options: argparse.Namespace) -> int:
     return comparison.exit_code
 
 
-def _within(folder: Path, across: Sequence[str], threshold: float, noise: float | None) -> Comparison:
+def _within(folder: Path, across: Sequence[str], threshold: float) -> Comparison:
     """Compare the cases of one campaign that differ in what ``across`` names.
 
     Raises:
@@ -72,20 +79,18 @@ def _within(folder: Path, across: Sequence[str], threshold: float, noise: float 
         )
     results = results_with_twins(folder)
     pairs = pairs_across(results, across)
-    budgets = [budget for budget in (noise, noise_budget(twin_pairs(results))) if budget is not None]
     return compare(
         [before for before, _ in pairs],
         [after for _, after in pairs],
         threshold=threshold,
-        noise=max(budgets, default=None),
         across=across,
     )
 
 
 def _write_changes(options: argparse.Namespace) -> int:
     """A change to results is told, not judged: what is slower may be so for a reason that its text gives."""
-    if not options.markdown or options.across or options.noise is not None:
-        raise UsageError("--changed needs --markdown, and takes neither --across nor --noise. Leave them out.")
+    if not options.markdown or options.across:
+        raise UsageError("--changed needs --markdown, and does not take --across. Leave it out.")
     if options.after is None:
         raise UsageError(f"--changed needs BEFORE and AFTER, got {options.before} alone. Add the other folder.")
     with told_when_unreadable(options.after):
@@ -127,12 +132,6 @@ def parser() -> Parser:
         default=100 * DEFAULT_THRESHOLD,
         metavar="PERCENT",
         help="smallest change that counts (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--noise",
-        type=percent,
-        metavar="PERCENT",
-        help="noise of a repeat measurement elsewhere; that of repeats here counts anyway",
     )
     parser.add_argument(
         "--across",
@@ -178,10 +177,8 @@ def show(comparison: Comparison, console: Console) -> None:
             _print_plain(console, f"{title}: {', '.join(names)}")
     if not comparison.cases:
         _print_plain(console, "No case is in both sets, so nothing was compared.")
-    noise = "Without a repeat measurement the noise between hosts and days is unknown: what is called slower may be it."
-    if comparison.noise is not None:
-        noise = f"Noise of the repeat measurement {comparison.noise:.1%}."
-    _print_plain(console, f"Change is of the time, above 0 is slower. Threshold {comparison.threshold:.1%}. {noise}")
+    rule = f"Change is of the time, above 0 is slower. Threshold {comparison.threshold:.1%}."
+    _print_plain(console, f"{rule} {BETWEEN_CAMPAIGNS}")
 
 
 def _cells(case: CaseComparison) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 Cases are matched by their id. What a case is, what it ran on and with which versions must be equal, or the case is
 refused with every difference; a difference that the comparison is about is declared as an axis. A change counts when it
-is beyond both the threshold and the noise: the interval of the ratio of medians excludes no change, and the change is
-larger than what a case and its A/A twin differed by. A case that most rounds do not complete any more fails now.
+is beyond the threshold and the interval of the ratio excludes no change. Two campaigns met other minutes of their
+machine, which no interval of one of them contains. A case that most rounds do not complete any more fails now.
 """
 
 import fnmatch
@@ -17,9 +17,10 @@ from reports.topics.history.likeness import Difference, differences
 from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
-from suite.statistics.aa_noise import is_twin, is_within, noise_budget, twin_pairs
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, Rounds, ratio_of
+from suite.statistics.twins import is_twin
 
+BETWEEN_CAMPAIGNS: Final = "How far hosts and days lie apart is not in an interval."
 MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
 MOST: Final = 0.5  # of the rounds: where more fail now, the case does
 DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for their cause
@@ -44,7 +45,7 @@ class CaseComparison:
     across: tuple[Difference, ...]  # that were declared
     before_rounds: int
     after_rounds: int
-    before_time_s: float | None  # median seconds per iteration
+    before_time_s: float | None  # mean seconds per iteration
     after_time_s: float | None
     change: Estimate | None  # of the time, relative; above 0: slower. None when incomparable
 
@@ -55,7 +56,6 @@ class Comparison:
     only_before: tuple[str, ...]  # case ids
     only_after: tuple[str, ...]
     threshold: float
-    noise: float | None  # of A/A runs; None when there was none
 
     @property
     def exit_code(self) -> int:
@@ -71,42 +71,35 @@ def compare(
     after: Sequence[CaseResult],
     *,
     threshold: float = DEFAULT_THRESHOLD,
-    noise: float | None = None,
     across: Sequence[str] = (),
 ) -> Comparison:
-    """``noise``: of an A/A run, relative; that of twins in the results counts too, the larger one wins.
+    """Compare the cases of one id. ``across``: names or patterns of ``AXES``.
 
-    ``across``: names or patterns of ``AXES``.
-    Raises UsageError for an axis that is none, and a threshold or noise that is no share.
+    Raises UsageError for an axis that is none, and a threshold that is no share.
     """
-    _check(across, threshold, noise)
+    _check(across, threshold)
     old, new = ({result.case.case_id: result for result in results} for results in (before, after))
-    budgets = [noise, noise_budget(twin_pairs(before)), noise_budget(twin_pairs(after))]
-    noise = max((budget for budget in budgets if budget is not None), default=None)
-    margin = max(threshold, noise or 0.0)
     twins = {result.case.case_id for result in (*before, *after) if is_twin(result.case)}
     return Comparison(
         cases=tuple(
-            _compared(old[case_id], new[case_id], margin=margin, across=across)
+            _compared(old[case_id], new[case_id], margin=threshold, across=across)
             for case_id in sorted(old.keys() & new.keys() - twins)
         ),
         only_before=tuple(sorted(old.keys() - new.keys() - twins)),
         only_after=tuple(sorted(new.keys() - old.keys() - twins)),
         threshold=threshold,
-        noise=noise,
     )
 
 
-def _check(across: Sequence[str], threshold: float, noise: float | None) -> None:
+def _check(across: Sequence[str], threshold: float) -> None:
     for pattern in across:
         if not any(fnmatch.fnmatchcase(pattern, axis) for axis in AXES):
             raise UsageError(
                 f"{pattern!r} is no axis of a comparison. Allowed: {', '.join(AXES)}. Other differences are another"
                 " workload: measure both sides of it in one campaign instead."
             )
-    for name, value in (("threshold", threshold), ("noise", noise)):
-        if value is not None and not 0 <= value < 1:
-            raise UsageError(f"{name} is {value:.2%}; allowed are 0 % to below 100 %.")
+    if not 0 <= threshold < 1:
+        raise UsageError(f"threshold is {threshold:.2%}; allowed are 0 % to below 100 %.")
 
 
 # --- one case ----------------------------------------------------------------------------------------------------
@@ -116,7 +109,7 @@ def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: S
     found = differences(before, after)
     declared = tuple(item for item in found if any(fnmatch.fnmatchcase(item.name, name) for name in across))
     refused = tuple(item for item in found if item not in declared)
-    old, new = case_times(before).times_s, case_times(after).times_s
+    old, new = case_times(before), case_times(after)
     change: Estimate | None = None
     if not refused and old and new:
         change = ratio_of(new.values(), old.values()).mapped(lambda ratio: ratio - 1)
@@ -150,12 +143,17 @@ def _judged(before: CaseResult, after: CaseResult, change: Estimate | None, marg
     sign = direction(change, margin)
     if sign:
         word: Word = "regression" if sign > 0 else "improvement"
-        return word, f"{'slower' if sign > 0 else 'faster'}, beyond {margin:.1%} and the noise of the rounds"
+        return word, f"{'slower' if sign > 0 else 'faster'}, beyond {margin:.1%}"
     if sign == 0:
         return "unchanged", f"the whole interval is within {margin:.1%}"
-    is_beyond = not is_within(change.value, margin)
+    is_beyond = not _is_within(change.value, margin)
     why = "the rounds of one set differ as much" if is_beyond else f"it may be more or less than {margin:.1%}"
     return "inconclusive", f"{why}; more rounds would tell"
+
+
+def _is_within(change: float, margin: float) -> bool:
+    """Whether a relative change is at most ``margin``. Doubling and halving are equally large."""
+    return 1 / (1 + margin) <= 1 + change <= 1 + margin
 
 
 def direction(change: Estimate, margin: float) -> Sign:
@@ -166,9 +164,9 @@ def direction(change: Estimate, margin: float) -> Sign:
     if change.interval is None:
         return None
     low, high = change.interval
-    if not is_within(change.value, margin) and (low > 0 or high < 0):
+    if not _is_within(change.value, margin) and (low > 0 or high < 0):
         return 1 if low > 0 else -1
-    return 0 if is_within(low, margin) and is_within(high, margin) else None
+    return 0 if _is_within(low, margin) and _is_within(high, margin) else None
 
 
 def _by_outcomes(before: CaseResult, after: CaseResult) -> tuple[Word, str] | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from reports.display.html import estimated
 from reports.topics.history.changed_sets import ChangedSet, Look
-from reports.topics.history.comparison import CaseComparison, Comparison
+from reports.topics.history.comparison import BETWEEN_CAMPAIGNS, CaseComparison, Comparison
 from reports.topics.history.likeness import Difference
 from suite.files.wording import counted
 
@@ -92,7 +92,7 @@ def _look(look: Look) -> str:
         return f"{said}\n\nNo machine of it ran on one GPU and on several, so the first page has no line of it."
     rows = [
         f"| {code(f'{line.task}, {line.library}, {line.work}')} | {code(line.machine)} | {point.gpus}"
-        f" | {estimated(point.speedup)} | {point.runs}, {point.settled} settled |"
+        f" | {estimated(point.speedup)} | {point.runs} |"
         for line in look.lines
         for point in line.points[1:]
     ]
@@ -139,7 +139,4 @@ def _folded(title: str, lines: Iterator[str]) -> str:
 
 
 def _allowance(found: Comparison) -> str:
-    noise = "without a repeat measurement the noise between hosts and days is unknown"
-    if found.noise is not None:
-        noise = f"noise of the repeat measurement {found.noise:.1%}"
-    return f"Above 0 is slower. Threshold {found.threshold:.1%}, {noise}."
+    return f"Above 0 is slower. Threshold {found.threshold:.1%}. {BETWEEN_CAMPAIGNS}"

@@ -28,8 +28,7 @@ def compared_sets(old: ResultSet, new: ResultSet) -> Comparison | None:
     """Return None if they are of different people."""
     if _whose(old) != _whose(new):
         return None
-    noises = [noise for noise in (old.noise, new.noise) if noise is not None]
-    return compare(old.campaign.results, new.campaign.results, noise=max(noises, default=None))
+    return compare(old.campaign.results, new.campaign.results)
 
 
 def _whose(one: ResultSet) -> str | None:
@@ -48,7 +47,6 @@ class Measured:
     version: str
     line: Line
     point: Point
-    noise: float | None  # of its set, relative; None if nobody measured it
 
     @property
     def configuration(self) -> str:
@@ -105,7 +103,7 @@ def measured(versions: Sequence[Version]) -> tuple[Measured, ...]:
     ]
     lines = [line for _, _, line in read]
     found = [
-        Measured(version=name, line=without_needless_rule(line, lines), point=point, noise=one.noise)
+        Measured(version=name, line=without_needless_rule(line, lines), point=point)
         for name, one, line in read
         for point in line.points[1:]
     ]
@@ -165,6 +163,4 @@ def _change(before: Measured, now: Measured) -> Change:
         lambda medians: (medians[0] / medians[1]) / (medians[2] / medians[3]),
     )
     value = ratio.mapped(lambda each: each - 1)
-    noises = [noise for noise in (before.noise, now.noise) if noise is not None]
-    margin = max(DEFAULT_THRESHOLD, *noises, 0.0)
-    return Change(before=before, now=now, value=value, sign=direction(value, margin))
+    return Change(before=before, now=now, value=value, sign=direction(value, DEFAULT_THRESHOLD))

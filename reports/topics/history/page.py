@@ -75,8 +75,8 @@ def speedups(version: Version) -> Html:
         [
             _table_of_changes(before, version.name, found),
             paragraph(
-                f"Higher and lower: the interval is on one side, and the change is beyond {DEFAULT_THRESHOLD:.0%} and"
-                " the noise of both campaigns. Unchanged: all of the interval is within these. Open: anything else. The"
+                f"Higher and lower: the interval is on one side, and the change is beyond {DEFAULT_THRESHOLD:.0%}."
+                " Unchanged: all of the interval is within that. Open: anything else. The"
                 " machines differ too, so a change need not come from the versions."
             ),
         ]
@@ -155,7 +155,7 @@ def _table_of_changes(before: str, now: str, found: Sequence[Change]) -> Html:
 
 def _runs(change: Change) -> str:
     points = [change.before.point, change.now.point]
-    return rounds_text([point.runs for point in points], [point.settled for point in points])
+    return rounds_text([point.runs for point in points])
 
 
 def _conditions(found: Sequence[Condition], version: Version, *, label: str, name: Callable[[Condition], Cell]) -> Html:

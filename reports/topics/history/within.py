@@ -10,7 +10,7 @@ from dataclasses import replace
 from reports.topics.history.likeness import differences
 from suite.errors import UsageError
 from suite.schema.record import Case, CaseResult
-from suite.statistics.aa_noise import is_twin
+from suite.statistics.twins import is_twin
 
 type Pair = tuple[CaseResult, CaseResult]
 

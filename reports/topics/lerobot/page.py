@@ -22,7 +22,7 @@ from reports.display.per_set import failures_in_words, under_titles
 from reports.display.series_tables import environments_text
 from reports.sets.version import ResultSet, Version
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.intervals import Estimate, median_of
+from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s
 
 
@@ -107,7 +107,7 @@ def _fps(result: CaseResult, time_s: Callable[[RunRecord], float | None]) -> Est
 def _known(result: CaseResult, figure: Callable[[RunRecord], float | None]) -> Estimate | None:
     """Return the median over the completed runs that have the figure."""
     values = [value for record in result.completed if (value := figure(record)) is not None]
-    return median_of(values) if values else None
+    return mean_of(values) if values else None
 
 
 def _median(record: RunRecord, column: str, of: Callable[[RunRecord], Sequence[int]]) -> float | None:

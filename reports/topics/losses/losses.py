@@ -95,7 +95,7 @@ class _Rounds:
     def of(cls, result: CaseResult) -> "_Rounds":
         split = {record.round: _split([record]) for record in result.completed}
         return cls(
-            times_s=case_times(result).times_s,
+            times_s=case_times(result),
             shares={number: shares for number, shares in split.items() if shares},
             names=set(_split(result.completed)),
         )
@@ -132,7 +132,7 @@ def _part_intervals(before: _Rounds, after: _Rounds, work: float) -> dict[Part, 
         return {}
     ideal = work * math.exp(before.mean_log_s - after.mean_log_s)
     found = {}
-    for part, lost in before.parts_of(after, work).items():
+    for part in before.parts_of(after, work):
         was = before.share(part)
         summands = [
             [
@@ -144,7 +144,7 @@ def _part_intervals(before: _Rounds, after: _Rounds, work: float) -> dict[Part, 
                 for number, shares in before.shares.items()
             ],
         ]
-        interval = sum_of_means(summands, lost).interval
+        interval = sum_of_means(summands).interval
         if interval is not None:
             found[part] = interval
     return found

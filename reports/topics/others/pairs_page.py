@@ -29,7 +29,7 @@ def stacks_answer(version: Version) -> Html:
     said = [
         f"On {STACK_NAMES[ours]} an iteration is {times} than on {STACK_NAMES[theirs]}, in"
         f" {counted(len(pairs), 'comparison')}; {sum(pair.speed == 'slower' for pair in pairs)} of them"
-        f" {are(len(pairs))} slower by more than noise."
+        f" {are(len(pairs))} surely slower."
         for (ours, theirs), pairs in pairs_by_stacks(version).items()
         if (times := _longer([pair.ratio for pair in pairs]))
     ]

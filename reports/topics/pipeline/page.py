@@ -12,8 +12,9 @@ from reports.display.per_set import failures_in_words, under_titles
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.intervals import Estimate, median_of, ratio_of
+from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.reduce import counted_iterations, iteration_times_s, round_time_s
+from suite.statistics.series_model import SetModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +43,18 @@ def pipelines(results: Sequence[CaseResult]) -> tuple[Pipeline, ...]:
 def _pipeline(result: CaseResult, results: Sequence[CaseResult]) -> Pipeline:
     runs, frames = result.completed, result.case.frames_per_iteration
     times_s = [round_time_s(record) for record in runs]
-    turn_s = [round_time_s(record) for one in results if _in_turn(one.case, result.case) for record in one.completed]
+    in_turn = next((one.case for one in results if one.completed and _in_turn(one.case, result.case)), None)
     collecting_s = [_mean(record, "pipeline.collected_time_s") for record in runs]
-    time_s = median_of(times_s) if runs else None
+    time_s = mean_of(times_s) if runs else None
     return Pipeline(
         result=result,
         fps=time_s and time_s.mapped(lambda value: frames / value),
-        collecting_fps=median_of(collecting_s).mapped(lambda value: frames / value) if runs else None,
+        collecting_fps=mean_of(collecting_s).mapped(lambda value: frames / value) if runs else None,
         updates_per_s=time_s and time_s.mapped(lambda value: result.case.optimiser_steps / value),
         batches_between_syncs=_median(runs, lambda record: _mean(record, "pipeline.batches_since_sync")),
         staleness=_median(runs, lambda record: _mean(record, "pipeline.staleness_updates")),
         overlapped=_median(runs, lambda record: share_of_time(record, "pipeline.overlapped_time_s")),
-        over_in_turn=ratio_of(turn_s, times_s) if turn_s and times_s else None,
+        over_in_turn=None if in_turn is None else SetModel.of(results).ratio(in_turn, result.case),
     )
 
 

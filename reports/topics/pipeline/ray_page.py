@@ -13,8 +13,9 @@ from reports.sets.version import ResultSet, Version
 from reports.topics.pipeline.page import share_of_time
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, median_of, ratio_of
-from suite.statistics.stopping_rule import completed_times_s
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_of
+from suite.statistics.reduce import completed_times_s
+from suite.statistics.series_model import SetModel
 
 COLLECTED: Final = "control.collected_time_s"  # column with what the other process took
 
@@ -42,12 +43,12 @@ def over_ray(results: Sequence[CaseResult]) -> tuple[OverRay, ...]:
 def _of(result: CaseResult, results: Sequence[CaseResult]) -> OverRay:
     times_s = completed_times_s(result.completed)
     alike = work_of(replace(result.case, workload="collection"))
-    here_s = [time_s for one in results if work_of(one.case) == alike for time_s in completed_times_s(one.completed)]
+    here = next((one for one in results if one.completed and work_of(one.case) == alike), None)
     return OverRay(
         result=result,
         fps=_fps(result.case, times_s),
-        here_fps=_fps(result.case, here_s),
-        over_here=ratio_of(here_s, times_s) if here_s and times_s else None,
+        here_fps=None if here is None else _fps(here.case, completed_times_s(here.completed)),
+        over_here=None if here is None else SetModel.of(results).ratio(here.case, result.case),
         collecting=statistics.median(share_of_time(record, COLLECTED) for record in result.completed)
         if times_s
         else None,
@@ -55,7 +56,7 @@ def _of(result: CaseResult, results: Sequence[CaseResult]) -> OverRay:
 
 
 def _fps(case: Case, times_s: Sequence[float]) -> Estimate | None:
-    return median_of(times_s).mapped(lambda time_s: case.frames_per_iteration / time_s) if times_s else None
+    return mean_of(times_s).mapped(lambda time_s: case.frames_per_iteration / time_s) if times_s else None
 
 
 HEADINGS: Final = ("Case", "Frames/s over Ray", "Frames/s here", "Times", "Collecting", "Runs")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.rows import case_times, rounds_settled, speedup_of
+from reports.analysis.rows import case_times
 from reports.analysis.same_work import work_of
 from reports.analysis.start_ups import start_ups
 from reports.display.charts.ratios import ratio_lines
@@ -25,10 +25,10 @@ from reports.display.per_set import failures_in_words, under_titles
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import are, counted, joined
 from suite.schema.record import CaseResult
-from suite.statistics.aa_noise import is_twin, noise_budget, twin_pairs
-from suite.statistics.intervals import Estimate, median_of, ratio_of
-from suite.statistics.noise import Speed, against_noise
+from suite.statistics.intervals import Estimate, mean_of, ratio_of
+from suite.statistics.speed import Speed, speed_of
 from suite.statistics.start_up import Start
+from suite.statistics.twins import is_twin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Release:
     pinned: CaseResult
     packages: tuple[str, ...]  # that were asked for, such as ``newton==1.6.0``
     frames: Estimate | None  # frames per second over those with the pinned ones; None too where only starts were timed
-    speed: Speed  # of ``frames``, beside the measurement noise
+    speed: Speed  # of ``frames``
     start: Start  # which starts the case has
     starts_s: tuple[Estimate | None, Estimate | None]  # a start with the pinned versions, and with the other ones [s]
     start_longer: Estimate | None  # the second of these over the first
@@ -67,26 +67,24 @@ def frames_range(found: Sequence[Release]) -> tuple[float, float] | None:
 
 def _of_series(series: Campaign) -> Iterator[Release]:
     pinned = {work_of(one.case): one for one in series.results if not (one.case.with_packages or is_twin(one.case))}
-    noise = noise_budget(twin_pairs(series.with_twins))
     for other in series.results:
         work = work_of(replace(other.case, division="closed", with_packages=()))
         if other.case.with_packages and work in pinned:
-            yield _release(other, pinned[work], noise, is_timed=series.kind != "start_up")
+            yield _release(other, pinned[work], series)
 
 
-def _release(other: CaseResult, pinned: CaseResult, noise: float | None, *, is_timed: bool) -> Release:
+def _release(other: CaseResult, pinned: CaseResult, series: Campaign) -> Release:
     kind: Start = "cold" if other.case.kernel_cache == "empty" else "warm"
     before_s, after_s = _totals_s(pinned, kind), _totals_s(other, kind)
-    times_s, pinned_times_s = case_times(other).times_s, case_times(pinned).times_s
-    frames = speedup_of(times_s, pinned_times_s, work=1) if is_timed and times_s and pinned_times_s else None
+    frames = series.model.speedup(other.case, pinned.case) if series.kind != "start_up" else None
     return Release(
         other=other,
         pinned=pinned,
         packages=other.case.with_packages,
         frames=frames,
-        speed=against_noise(frames, noise),
+        speed=speed_of(frames),
         start=kind,
-        starts_s=(median_of(before_s) if before_s else None, median_of(after_s) if after_s else None),
+        starts_s=(mean_of(before_s) if before_s else None, mean_of(after_s) if after_s else None),
         start_longer=ratio_of(after_s, before_s) if before_s and after_s else None,
     )
 
@@ -103,13 +101,13 @@ SPEEDS: Final = (
     "Other, s/iteration",
     "Frames/s, over pinned",
 )
-SPEEDS_IN_WORDS: Final = ("Runs: pinned, other", "Against the noise")
+SPEEDS_IN_WORDS: Final = ("Runs: pinned, other", "Verdict")
 STARTS: Final = ("Case", "Versions", "Instead of", "Start", "Pinned, s", "Other, s", "Times as long")
 WORDS: Final[Mapping[Speed, str]] = {
     "faster": "faster",
     "slower": "slower",
-    "within the noise": "within the noise",
-    "unknown": "of too few runs",
+    "within noise": "within noise",
+    "too few runs": "of too few runs",
 }
 
 
@@ -205,8 +203,8 @@ def _spoken(packages: Sequence[str]) -> str:
 
 def _speed(release: Release) -> list[str]:
     both = (release.pinned, release.other)
-    runs = rounds_text([len(each.completed) for each in both], [rounds_settled(each) for each in both])
-    times = (estimated(median_of(case_times(each).times_s.values()), seconds) for each in both)
+    runs = rounds_text([len(each.completed) for each in both])
+    times = (estimated(mean_of(case_times(each).values()), seconds) for each in both)
     return [*_first(release), *times, estimated(release.frames), runs, release.speed]
 
 

@@ -11,7 +11,7 @@ from reports.accept.parts import Word
 from reports.accept.published import Machine, machines_of, others, versions_below
 from reports.analysis.curves import as_shipped, task_name
 from reports.analysis.environments import gpu_name, places, where_it_ran
-from reports.analysis.rows import case_times, speedup_of
+from reports.analysis.rows import case_times
 from reports.analysis.time_split import core_probe_us
 from reports.display.html import count, estimated
 from reports.display.series_tables import STACK_NAMES
@@ -19,7 +19,7 @@ from reports.sets.version import Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, median_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_of
 from suite.statistics.reduce import round_time_s
 
 RESULTS: Final = ROOT / "reports" / "results"
@@ -74,7 +74,7 @@ def _made(result: CaseResult) -> str:
 
 
 def _fps(result: CaseResult) -> Estimate:
-    times_s = median_of(list(case_times(result).times_s.values()))
+    times_s = mean_of(case_times(result).values())
     return times_s.mapped(lambda time_s: result.case.frames_per_iteration / time_s)
 
 
@@ -99,9 +99,8 @@ def _more_environments(own: CaseResult, versions: Sequence[Version]) -> str:
         alike = [each for each in as_shipped(campaign.results) if _like(each.case) == _like(own.case)]
         for base in (each for each in alike if each.case.num_envs == own.case.num_envs):
             for more in (each for each in alike if each.case.num_envs > own.case.num_envs):
-                work = more.case.frames_per_iteration / base.case.frames_per_iteration
-                gain = speedup_of(case_times(more).times_s, case_times(base).times_s, work=work)
-                if gain.interval and gain.interval[0] > 1 and _host(more) == _host(base):
+                gain = campaign.model.speedup(more.case, base.case)
+                if gain and gain.interval and gain.interval[0] > 1 and _host(more) == _host(base):
                     found.append((_gpu(more) == _gpu(own), more.case.num_envs, gain, more))
     if not found:
         return ""

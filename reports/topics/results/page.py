@@ -98,13 +98,6 @@ def caution(version: Version) -> Html:
     notes = []
     if any(row.rounds_completed == 1 for row in rows):
         notes.append("Where only one round completed, nothing is known about the spread between rounds.")
-    if drifting := version.totals.unsettled:
-        shown = "has not shown that it is" if drifting == 1 else "have not shown that they are"
-        notes.append(
-            f"{drifting} of {counted(version.totals.runs, 'round')} {shown} steady: iterations were still getting"
-            " faster or slower, or were too few to find the end of the warm-up. None is left out; the pages of the"
-            " series name them."
-        )
     labels = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
     if len(labels) > 1:
         notes.append(
@@ -200,12 +193,9 @@ def _measured(records: Sequence[RunRecord], runs: int) -> str:
 
 def _sure(version: Version, found: Sequence[Line]) -> str:
     said = []
-    points = [point for line in found for point in line.points]
     if speedups := [point.speedup for line in found for point in line.points[1:]]:
         known = sum(speedup.interval is not None for speedup in speedups)
-        settled, runs = sum(point.settled for point in points), sum(point.runs for point in points)
-        said.append(f"{known} of {counted(len(speedups), 'speed-up')} have an interval;")
-        said.append(f"{settled} of {counted(runs, 'run')} settled.")
+        said.append(f"{known} of {counted(len(speedups), 'speed-up')} have an interval.")
     machines = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
     if len(machines) > 1:
         said.append("Speed-ups compare within a machine. Frames per second of two machines do not compare.")

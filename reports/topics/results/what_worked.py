@@ -1,4 +1,4 @@
-"""What worked in sets that have no speeds: those of a CPU, and those of GPUs in which no round settled."""
+"""What worked in sets that have no speeds: those of a CPU, and those of GPUs in which no round completed."""
 
 import html
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, w
 
 MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
 NOT_MEASURED: Final = (
-    "These ran on a CPU, or none of their rounds settled. They show what works there and say nothing of speed."
+    "These ran on a CPU, or none of their rounds completed. They show what works there and say nothing of speed."
 )
 
 

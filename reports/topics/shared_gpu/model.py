@@ -5,17 +5,18 @@ the sum over the trainings.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from reports.analysis.machines import Machine
-from reports.analysis.rows import trainings_fps
 from reports.analysis.same_work import Work, work_of
 from reports.sets.version import ResultSet, Version
 from suite.schema.record import Case, CaseResult, RankRecord, RunRecord
-from suite.statistics.aa_noise import is_twin
-from suite.statistics.intervals import Estimate, median_of, ratio_of
+from suite.statistics.intervals import Estimate, mean_of, ratio_of
+from suite.statistics.reduce import trainings_fps
+from suite.statistics.series_model import SetModel
+from suite.statistics.twins import is_twin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +96,8 @@ def groups(results: Sequence[CaseResult]) -> tuple[Group, ...]:
         if not is_twin(result.case):
             alike.setdefault(_key(result.case), []).append(result)
     found = [sorted(each, key=lambda one: one.case.trainings_per_gpu) for each in alike.values()]
-    return tuple(_group(each) for each in found if each[0].case.trainings_per_gpu == 1 and len(each) > 1)
+    model = SetModel.of(results)
+    return tuple(_group(each, model) for each in found if each[0].case.trainings_per_gpu == 1 and len(each) > 1)
 
 
 def total_fps_of_runs(result: CaseResult) -> dict[int, float]:
@@ -127,22 +129,21 @@ def _key(case: Case) -> tuple[str, Work]:
     return case.series, work_of(alone)
 
 
-def _group(results: Sequence[CaseResult]) -> Group:
-    totals = [total_fps_of_runs(one) for one in results]
-    shared = (_shared(one, own, totals[0]) for one, own in zip(results, totals, strict=True))
-    return Group(numbers=tuple(shared))
+def _group(results: Sequence[CaseResult], model: SetModel) -> Group:
+    return Group(numbers=tuple(_shared(one, model.speedup(one.case, results[0].case)) for one in results))
 
 
-def _shared(result: CaseResult, totals: Mapping[int, float], alone: Mapping[int, float]) -> Shared:
+def _shared(result: CaseResult, over_one: Estimate | None) -> Shared:
+    totals = total_fps_of_runs(result)
     runs = [trainings_fps(record) for record in result.completed]
     shares = [share for record in result.completed if (share := all_at_work(record)) is not None]
     answers = {rank.settings.get("mps") for record in result.completed for rank in record.ranks}
     (answer,) = answers if len(answers) == 1 else (None,)
     return Shared(
         result=result,
-        total_fps=median_of(totals.values()) if totals else None,
+        total_fps=mean_of(totals.values()) if totals else None,
         each_fps=(statistics.median(map(min, runs)), statistics.median(map(max, runs))) if runs else None,
-        over_one=ratio_of(totals.values(), alone.values()) if totals and alone else None,
+        over_one=over_one,
         all_at_work=statistics.median(shares) if shares else None,
         mps=answer if isinstance(answer, bool) else None,
     )

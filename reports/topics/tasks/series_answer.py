@@ -113,7 +113,7 @@ def _tuned(parts: Sequence[Campaign]) -> str:
     return (
         f"The change that gains most, {', '.join(best.changes)}, makes {estimated(best.gain)} times the frames of the"
         f" settings as shipped, with {best.case.rl_library} on {ranks_text(best.case)}{few}."
-        f" Against the noise: {best.speed}. {learned}"
+        f" Verdict: {best.speed}. {learned}"
     )
 
 

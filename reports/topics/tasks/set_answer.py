@@ -183,7 +183,7 @@ def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
 def _with_rounds(row: CaseRow | None, shown: Callable[[CaseRow], str]) -> str:
     if row is None or not row.rounds_completed:
         return MISSING
-    return f"{shown(row)}; {rounds_text([row.rounds_completed], [row.rounds_settled])}"
+    return f"{shown(row)}; {rounds_text([row.rounds_completed])}"
 
 
 def _time(row: CaseRow) -> str:
@@ -200,7 +200,7 @@ def _judged(rows: Sequence[CaseRow], group: ScalingGroup | None, series: str, cu
         return [MISSING] * len(JUDGED)
     largest = max(measured, key=lambda row: row.world_size)
     efficiency_text = f"{percent(largest.scaling_efficiency)} at {largest.world_size}"
-    rounds = rounds_text([len(point.times_s) for point in group.points], [point.settled for point in group.points])
+    rounds = rounds_text([len(point.times_s) for point in group.points])
     interval = percent_interval(largest.scaling_efficiency_interval)
     return [efficiency_text, interval, rounds, verdict(group).word or MISSING]
 

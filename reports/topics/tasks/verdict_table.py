@@ -111,7 +111,7 @@ def _prediction_row(group: ScalingGroup) -> list[str]:
 
 
 def _rounds(group: ScalingGroup) -> str:
-    return rounds_text([len(point.times_s) for point in group.points], [point.settled for point in group.points])
+    return rounds_text([len(point.times_s) for point in group.points])
 
 
 def _percent(value: Estimate) -> str:

@@ -15,21 +15,16 @@ from suite.schema.record import OVERFLOW_CHECK, Case
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 _EMULATED: Final = " on nodes emulated on one host"
-_DRIFT: Final = (
-    "the halves of what is left after the warm-up lie too far apart, too few iterations are left, or the warm-up may be"
-    " longer than half of the iterations. None is left out; the remarks of each series name them"
-)
 
 
 def answer(version: Version) -> Html:
-    """Say how many cases have no interval, and how many runs have not settled or did not complete."""
-    known, unsettled = version.totals, version.totals.unsettled
+    """Say how many cases have no interval, and how many runs did not complete."""
+    known = version.totals
     without = known.cases - _with_interval(version)
     failed = sum(len(one.campaign.failures) for one in version.sets)
     return answer_of_page(
         f"{without or 'None'} of {counted(known.cases, 'case')} {are(without or 1)} without an interval,"
-        f" {unsettled or 'none'} of {counted(known.runs, 'completed run')} {'has' if unsettled <= 1 else 'have'} not"
-        f" settled, and {counted(failed, 'run') if failed else 'none'} did not complete."
+        f" and {counted(failed, 'run') if failed else 'no run'} did not complete ({counted(known.runs, 'run')} did)."
     )
 
 
@@ -109,7 +104,6 @@ def uncertain(version: Version) -> Html:
         [
             f"Completed rounds a case: {by_rounds}. {fewest}",
             f"{_with_interval(version)} of {counted(known.cases, 'case')} with an interval.",
-            f"{known.unsettled} of {counted(known.runs, 'round')} have not shown that they are steady: {_DRIFT}.",
             share((record.workload for record in records), f"stored a fingerprint of the work{_without_any(version)}"),
             share((record.telemetry is not None for record in records), "have power and memory sampled beside them"),
             share((record.environment.checks for record in records), "have what env_check said of their machine"),

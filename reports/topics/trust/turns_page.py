@@ -24,9 +24,8 @@ from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import are, counted
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import Estimate, estimate, median_of, ratio_of
-from suite.statistics.reduce import iteration_times_s
-from suite.statistics.stopping_rule import completed_times_s
+from suite.statistics.intervals import Estimate, estimate, mean_of, ratio_of
+from suite.statistics.reduce import completed_times_s, iteration_times_s
 from suite.statistics.turns_check import BothWays, measured_both_ways
 
 SECONDS_OF_MINUTE = 60
@@ -137,8 +136,8 @@ def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
     cases = tuple(
         Difference(
             case_id=pair.in_turns.case.case_id,
-            in_turns_s=median_of(turning_s),
-            alone_s=median_of(alone_s),
+            in_turns_s=mean_of(turning_s),
+            alone_s=mean_of(alone_s),
             in_turns_rounds=len(turning_s),
             alone_rounds=len(alone_s),
             ratio=ratio_of(turning_s, alone_s),

@@ -14,7 +14,7 @@ from suite.statistics.intervals import Estimate
 
 
 def card(version: Version) -> Card | None:
-    """Time to a reward over the most seeds if known; else the largest gain, or None if none is above the noise."""
+    """Time to a reward over the most seeds if known; else the largest gain, or None if none is clear."""
     found = _tuned(version)
     best = _best(found)
     if best is None:
@@ -41,9 +41,8 @@ def _has_time(gain: Gain) -> bool:
 
 
 def _sure(found: Sequence[Gain]) -> list[tuple[Gain, Estimate]]:
-    """Those whose frames per second are above the noise."""
-    sure = [(gain, gain.gain) for gain in found if gain.gain and gain.gain.interval and gain.gain.interval[0] > 1]
-    return [(gain, value) for gain, value in sure if gain.noise is None or value.value > 1 + gain.noise]
+    """Those whose frames per second are surely more."""
+    return [(gain, gain.gain) for gain in found if gain.gain and gain.speed == "faster"]
 
 
 def _of_seeds(best: Gain) -> Card:

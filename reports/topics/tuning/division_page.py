@@ -12,7 +12,7 @@ def has_tuned(version: Version) -> bool:
 
 
 def answer(version: Version) -> Html:
-    """What the card of the first page says; nothing if no gain is above the noise."""
+    """What the card of the first page says; nothing if no gain is clear."""
     found = card(version)
     return together([answer_of_page(f"{found.title}. {found.text}")] if found else [])
 

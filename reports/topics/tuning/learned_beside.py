@@ -44,10 +44,10 @@ class Beside:
 
     @property
     def difference(self) -> Estimate | None:
-        """The median over the seeds that both have; None where those are fewer than ``MIN_SHARED_SEEDS``."""
+        """The mean over the seeds that both have; None where those are fewer than ``MIN_SHARED_SEEDS``."""
         if len(self.differences) < MIN_SHARED_SEEDS:
             return None
-        return sum_of_means([self.differences], statistics.median(self.differences))
+        return sum_of_means([self.differences])
 
     @property
     def verdict(self) -> Word:

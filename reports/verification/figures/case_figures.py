@@ -30,7 +30,7 @@ def complete_rows(record: Json, column: str, iterations: Sequence[int]) -> list[
 def slowest_median_s(record: Json, column: str) -> float | None:
     """Return the median time of the slowest rank, of steps in marked iterations, which alone have one."""
     is_step = column == STEP
-    known = formulas.marked_iterations(record) if is_step else formulas.counted_iterations(record, formulas.RULE)
+    known = formulas.marked_iterations(record) if is_step else formulas.counted_iterations(record)
     return formulas.median_of_known([max(row) for row in complete_rows(record, column, known)])
 
 
@@ -71,11 +71,11 @@ def measured(stored: StoredCase, fastest: Mapping[Host, float]) -> Json:
 
 
 def _skew(record: Json) -> float | None:
-    """Return how far the slowest rank is behind the median rank, median over the steady iterations."""
+    """Return how far the slowest rank is behind the median rank, median over the window."""
     if len(record["ranks"]) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
         return None
     columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
-    steady = [*zip(*columns, strict=True)][formulas.steady_start(formulas.slowest_s(record)) :]
+    steady = [*zip(*columns, strict=True)][formulas.window(record).start :]
     return formulas.median([max(times_s) / formulas.median(times_s) - 1 for times_s in steady])
 
 
@@ -91,7 +91,7 @@ def _ranks(records: Sequence[Json]) -> Json:
 
 def over_median_rank(record: Json) -> list[float]:
     """Return the median time of each rank over that of the median rank; nothing of one rank alone."""
-    counted = formulas.counted_iterations(record, formulas.RULE)
+    counted = formulas.counted_iterations(record)
     columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
     own_s = [formulas.median([times_s[i] for i in counted]) for times_s in columns]
     return [time_s / formulas.median(own_s) for time_s in own_s] if len(own_s) > 1 else []

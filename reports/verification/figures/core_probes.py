@@ -1,7 +1,7 @@
 """How fast the ranks' CPU cores were, from the fixed piece of work that each times after a marked iteration. Pure.
 
-Only GPU cases are looked at. A look is the slowest rank's probe of a marked steady iteration in which every rank has
-one; it found a slowed core if it took over 1.3 times as long as the fastest probe of its host in the whole set.
+Only GPU cases are looked at. A look is the slowest rank's probe of a marked iteration of the window in which every
+rank has one; it found a slowed core if it took over 1.3 times as long as the fastest probe of its host in the whole set.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ def probe_us(record: Json) -> float | None:
 def _looks(record: Json, fastest: Mapping[Host, float]) -> Iterator[tuple[bool, float | None]]:
     """Yield whether a core was slowed, with the time of the next iteration if that one counts."""
     columns, times_s = _columns(record), formulas.slowest_s(record)
-    counted = {*formulas.counted_iterations(record, formulas.RULE)}
+    counted = {*formulas.counted_iterations(record)}
     for i in formulas.marked_iterations(record):
         probes_s = [probe_s for column in columns if i < len(column) and (probe_s := column[i]) is not None]
         if probes_s and len(probes_s) == len(columns):

@@ -15,7 +15,7 @@ type Curve = tuple[float | None, ...]  # mean reward over the ranks, of every it
 
 
 def sooner(shipped: StoredCase, tuned: StoredCase) -> Estimate | None:
-    """Return the median over seeds of the ratio of times, with its interval.
+    """Return the mean over seeds of the ratio of times, with its interval.
 
     None where the rounds share one seed, where the reward as shipped does not rise, and where a round never has it.
     """
@@ -27,9 +27,9 @@ def sooner(shipped: StoredCase, tuned: StoredCase) -> Estimate | None:
 
 
 def sooner_by_seed(shipped_s: Mapping[int, float], tuned_s: Mapping[int, float]) -> Estimate | None:
-    """Return the median of the ratios of times of rounds with one number, which have one seed; None without any."""
+    """Return the mean of the ratios of times of rounds with one number, which have one seed; None without any."""
     ratios = [shipped_s[number] / tuned_s[number] for number in sorted(shipped_s.keys() & tuned_s.keys())]
-    return (formulas.median(ratios), formulas.interval(ratios)) if ratios else None
+    return (formulas.geometric_mean(ratios), formulas.interval(ratios)) if ratios else None
 
 
 # --- rounds that learned ---
@@ -71,14 +71,14 @@ def iterations_to(curve: Curve, reward: float) -> int | None:
 
 
 def times_to(stored: StoredCase, reward: float | None) -> dict[int, float]:
-    """Return round -> seconds at its steady pace until it has the reward; nothing if one of them never has it."""
+    """Return round -> seconds at its later pace until it has the reward; nothing if one of them never has it."""
     needed = {
         record["round"]: None if reward is None else iterations_to(curve_of(record), reward)
         for record in stored.completed
     }
     if None in needed.values():
         return {}
-    return {number: number_of * stored.published_s[number] for number, number_of in needed.items() if number_of}
+    return {number: number_of * stored.times_s[number] for number, number_of in needed.items() if number_of}
 
 
 def last_reward(stored: StoredCase) -> float | None:

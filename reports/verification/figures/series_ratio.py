@@ -17,7 +17,6 @@ from reports.verification import formulas
 from reports.verification.finding import Json
 from reports.verification.samples.case_file import TWIN_SUFFIX, StoredCase
 
-SHARE: Final = 0.8  # of the iterations, the last
 SLOPE: Final = 0.5  # of the core probe, to which the slope is pulled
 PULL: Final = 0.05  # as much as runs do whose probes have this sum of squares
 LEAST_FREEDOM: Final = 3
@@ -33,22 +32,17 @@ class _Run:
 
 def over_series(
     base: StoredCase, other: StoredCase, cases: Sequence[StoredCase]
-) -> tuple[float, formulas.Interval] | None:
-    """Return the throughput of ``other`` over that of ``base``; None for too few runs.
+) -> tuple[float, formulas.Interval | None]:
+    """Return the throughput of ``other`` over that of ``base``, and its interval; both have completed runs.
 
     ``cases``: all of the set, with the repeats of baselines.
     """
-    records = [
-        (stored.case_id.removesuffix(TWIN_SUFFIX), record)
+    runs = [
+        _run(stored.case_id.removesuffix(TWIN_SUFFIX), record, stored.times_s[record["round"]])
         for stored in cases
         if _series(stored) == _series(base)
         for record in stored.completed
     ]
-    shortest = min(len(formulas.slowest_s(record)) for _, record in records)
-    first = max(1, shortest - math.floor(SHARE * shortest))
-    if first >= shortest:
-        return None
-    runs = [_run(name, record, range(first, shortest)) for name, record in records]
     names, blocks = sorted({run.name for run in runs}), list({run.block for run in runs})
     design = np.array([[*map(run.name.__eq__, names), *(run.block == each for each in blocks)] for run in runs], float)
     freedom = float(len(runs) - np.linalg.matrix_rank(design))
@@ -65,11 +59,11 @@ def over_series(
         spread += float(weights @ probes) ** 2 / (squares + PULL)
     residuals = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
     own, own_freedom = _own_variance(runs, y, base.case_id, other.case_id)
+    middle = math.log(other.frames / base.frames) + float(weights @ y)
     if freedom < 1 or own_freedom + 1 < LEAST_FREEDOM:
-        return None
+        return math.exp(middle), None
     spread *= float(residuals @ residuals) / freedom
     half = formulas.student_t(own_freedom + 1) * math.sqrt((own_freedom * own + spread) / (own_freedom + 1))
-    middle = math.log(other.frames / base.frames) + float(weights @ y)
     return math.exp(middle), (math.exp(middle - half), math.exp(middle + half))
 
 
@@ -77,17 +71,13 @@ def _series(stored: StoredCase) -> tuple[Any, ...]:
     return tuple(stored.case[key] for key in ("series", "rl_library", "workload"))
 
 
-def _run(name: str, record: Json, window: range) -> _Run:
-    samples = [rank["samples"] for rank in record["ranks"]]
-    times_s, marks = formulas.slowest_s(record), samples[0].get("marked") or [0] * window.stop
-    plain_s = [times_s[place] for place in window if not marks[place]] or times_s[window.start : window.stop]
-    probes = [
-        [each for each in own.get("core_probe_time_s", [])[window.start : window.stop] if each] for own in samples
-    ]
+def _run(name: str, record: Json, time_s: float) -> _Run:
+    columns = [rank["samples"].get("core_probe_time_s", []) for rank in record["ranks"]]
+    probes = [[each for each in column[formulas.window(record).start :] if each] for column in columns]
     return _Run(
         name=name,
         block=record["turns"] and (record["round"], min(record["case"]["case_id"], *record["turns"]["beside"])),
-        y=math.log(fmean(plain_s)),
+        y=math.log(time_s),
         x=fmean(fmean(map(math.log, each)) for each in probes) if all(probes) else None,
     )
 

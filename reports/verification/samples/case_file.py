@@ -28,11 +28,7 @@ _CASE_ID: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class StoredCase:
-    """A case as it is stored.
-
-    ``times_s`` has the figure of every completed round by the document's own rule, ``published_s`` by today's: a report
-    computes all figures from the samples by one rule, whatever rule was in force when they were stored.
-    """
+    """A case as it is stored. ``times_s`` has the figure of every completed round."""
 
     where: str
     case: Json
@@ -40,7 +36,6 @@ class StoredCase:
     ended_because: str | None
     rule: str
     times_s: dict[int, float] = field(default_factory=dict)
-    published_s: dict[int, float] = field(default_factory=dict)
 
     @property
     def case_id(self) -> str:
@@ -53,7 +48,7 @@ class StoredCase:
     @property
     def is_rejected(self) -> bool:
         """Whether a completed round has no figure, because the file is wrong before figures could be computed."""
-        return len(self.published_s) < len(self.completed)
+        return len(self.times_s) < len(self.completed)
 
     @property
     def frames(self) -> int:
@@ -61,8 +56,8 @@ class StoredCase:
 
     @property
     def seconds_per_iteration(self) -> float:
-        """The figure of a case that completed: the median over its processes."""
-        return formulas.median([*self.published_s.values()])
+        """The figure of a case that completed: the geometric mean over its processes."""
+        return formulas.geometric_mean([*self.times_s.values()])
 
     @property
     def frames_per_s(self) -> float:
@@ -91,8 +86,8 @@ def _check(stored: StoredCase, document: Json) -> Iterator[Finding]:
     where, case = stored.where, stored.case
     yield from _check_name(stored)
     yield from _check_rounds(stored)
-    if stored.rule not in (formulas.RULE, formulas.FIRST_RULE):
-        expected = "one of the 2 rules that this labscale knows"
+    if stored.rule != formulas.RULE:
+        expected = "the rule that this labscale knows"
         next_step = "Use the labscale that stored it, or a newer one."
         what, got = "extra_info.statistic", repr(stored.rule)
         yield Finding(where=where, what=what, got=got, expected=expected, next_step=next_step)
@@ -102,8 +97,7 @@ def _check(stored: StoredCase, document: Json) -> Iterator[Finding]:
     if any(finding.next_step == RUN_AGAIN for finding in faults):
         return  # there is no number to compare with
     for record in stored.completed:
-        stored.times_s[record["round"]] = formulas.seconds_per_iteration(record, stored.rule)
-        stored.published_s[record["round"]] = formulas.published_s(record)
+        stored.times_s[record["round"]] = formulas.seconds_per_iteration(record)
     source = next(iter(stored.completed), stored.rounds[0])["environment"]
     commit = {"project": "labscale", "id": source["git_commit"], "dirty": source["git_dirty"]}
     yield from differing(where, "commit_info", document["commit_info"], commit)

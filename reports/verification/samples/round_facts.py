@@ -163,7 +163,7 @@ def _check_places(where: str, at: str, record: Json) -> Iterator[Finding]:
 
 
 def _check_window(where: str, at: str, record: Json) -> Iterator[Finding]:
-    """Check that the steady part lies within the round, after start-up."""
+    """Check that the window lies within the round, after start-up."""
     seen = record["telemetry"]
     if seen is None or record["started_utc"] is None or record["wall_time_s"] is None:
         return

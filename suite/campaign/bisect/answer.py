@@ -33,7 +33,6 @@ class Found:
     case_id: str
     releases: tuple[str, ...]  # the oldest first
     steps: tuple[Step, ...] = ()
-    noise: float | None = None  # of the oldest release, which ran twice
     tried: frozenset[str] = frozenset()
     skipped: dict[str, str] = field(default_factory=dict)  # release -> why it cannot be run
     answer: Answer | None = None
@@ -60,7 +59,6 @@ def write_found(found: Found, path: Path) -> None:
         "package": found.package,
         "case_id": found.case_id,
         "releases": found.releases,
-        "noise": found.noise,
         "steps": [
             {"times_s": dict(step.times_s), "changes": [_change_json(change) for change in step.changes]}
             for step in found.steps
@@ -87,8 +85,7 @@ def print_found(console: Console, found: Found) -> None:
 
 
 def _table(found: Found) -> Table:
-    noise = "" if found.noise is None else f", noise {found.noise:.1%}"
-    table = Table(title=f"{found.case_id}{noise}", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=found.case_id, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(f"from {found.package}")
     table.add_column("to")
     for name in ("runs", "times as fast", f"{CONFIDENCE:.0%} interval"):
@@ -115,8 +112,7 @@ def in_words(found: Found) -> str:
     if answer is None or answer.change is None:
         return f"Fewer than two releases of {found.package} run here, so nothing was compared."
     older, newer = answer.change.older, answer.change.newer
-    noise = "" if found.noise is None else f"; noise {found.noise:.1%}"
-    numbers = f"{answer.change.ratio.value:.3f} times as fast ({_range(answer.change)}{noise})"
+    numbers = f"{answer.change.ratio.value:.3f} times as fast ({_range(answer.change)})"
     if answer.verdict == "not slower":
         return (
             f"{found.case_id} is not surely slower with {found.package} {newer} than with {older}: {numbers}. More "

@@ -1,4 +1,4 @@
-"""Find between which two releases a case became slower by more than the noise, by bisection. Pure.
+"""Find between which two releases a case became surely slower, by bisection. Pure.
 
 Both ends are measured first. Unless the newer end is surely slower, the search ends: then it names no pair. Otherwise
 the release in the middle is measured together with both ends, and the half with the larger surely slower change is
@@ -8,13 +8,13 @@ surely slower, the search ends with the range that it has.
 Each step compares releases that were measured together, since a machine changes within minutes.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, Self
 
-from suite.statistics.intervals import Estimate, ratio_of
-from suite.statistics.noise import Speed, against_noise
+from suite.statistics.intervals import Estimate
+from suite.statistics.speed import Speed, speed_of
 
 type Verdict = Literal["found", "not slower", "unsure", "too few"]
 
@@ -26,12 +26,11 @@ class Change:
     older: str
     newer: str
     ratio: Estimate  # throughput of the newer one over that of the older one
-    noise: float | None  # as in ``suite.statistics.aa_noise``
 
     @property
     def speed(self) -> Speed:
-        """Whether the newer one is faster or slower by more than the noise."""
-        return against_noise(self.ratio, self.noise)
+        """Whether the newer one is surely faster or slower."""
+        return speed_of(self.ratio)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +42,12 @@ class Step:
     times_s: Mapping[str, Sequence[float]] = field(default_factory=dict)  # per iteration, one of each completed run
 
     @classmethod
-    def of(cls, times_s: Mapping[str, Sequence[float]], noise: float | None) -> Self:
-        """The step with these times per iteration [s] of each release's completed runs, the oldest release first."""
-        changes = (
-            Change(older=older, newer=newer, ratio=ratio_of(times_s[older], times_s[newer]), noise=noise)
-            for older, newer in pairwise(times_s)
-        )
+    def of(cls, times_s: Mapping[str, Sequence[float]], ratio: Callable[[str, str], Estimate]) -> Self:
+        """The step with these times per iteration [s] of each release's completed runs, the oldest release first.
+
+        ``ratio`` returns the throughput of a newer release, its second argument, over that of an older one.
+        """
+        changes = (Change(older=older, newer=newer, ratio=ratio(older, newer)) for older, newer in pairwise(times_s))
         return cls(releases=tuple(times_s), changes=tuple(changes), times_s=times_s)
 
 

@@ -14,10 +14,9 @@ from packaging.version import Version
 from suite.campaign import cases
 from suite.campaign.bisect.answer import ANSWER_FILE, Found, print_found, read_skipped, write_found
 from suite.campaign.bisect.rule import Answer, Step, next_step
-from suite.campaign.folder import Folder
 from suite.campaign.identity import identity, opened
 from suite.campaign.planning.plan import learn_tasks, make_plan
-from suite.campaign.runs import pair_files, warm_up, warm_up_runs
+from suite.campaign.runs import warm_up, warm_up_runs
 from suite.campaign.state import Campaign
 from suite.campaign.steps import check_environment, provision, run_all
 from suite.errors import RunsFailed, UsageError, WorkerEnvironmentError
@@ -32,12 +31,12 @@ from suite.options.command_line import say
 from suite.options.options import Options
 from suite.options.search import Releases
 from suite.schema.record import CaseResult, PlannedCase
-from suite.statistics.aa_noise import SUFFIX, noise_budget
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
-from suite.statistics.stopping_rule import Rule, completed_times_s
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
+from suite.statistics.reduce import completed_times_s
+from suite.statistics.series_model import SetModel
+from suite.statistics.stopping_rule import Rule
 
 RUNS: Final = 6  # of each release in each step, by default
-ENDS: Final = 2  # releases of a first step
 STEPS, TRIED = "steps", "tried"
 
 
@@ -61,7 +60,7 @@ def of_bisect(options: Options) -> Options:
     if given := [name for name, value in useless.items() if value]:
         raise UsageError(
             f"--bisect {wanted.package} does not use {', '.join(given)}; leave {'it' if len(given) == 1 else 'them'} "
-            "out. The oldest release is always run twice, to measure noise."
+            "out."
         )
     if asked.repeats is not None and asked.repeats < MIN_ROUNDS_FOR_INTERVAL:
         raise UsageError(
@@ -159,18 +158,22 @@ def _advanced(campaign: Campaign, item: PlannedCase, found: Found, step: Sequenc
     found = replace(found, tried=found.tried | {*step})
     if skipped := {release: fault for release, fault in faults.items() if fault is not None}:
         return _without(campaign, found, skipped)
-    twin = replace(item, case=replace(variants[step[0]].case, case_id=variants[step[0]].case.case_id + SUFFIX))
-    planned = [*variants.values(), *([twin] if len(step) == ENDS else [])]
     say(campaign.console, f"Measuring {found.package} {', '.join(step)} together", style="bold")
-    measured = run_all(provision(_at(campaign, f"{STEPS}/{'..'.join(step)}", planned)))
-    twins, _ = pair_files.write_all(Folder(root=measured.out))
+    measured = run_all(provision(_at(campaign, f"{STEPS}/{'..'.join(step)}", [*variants.values()])))
     results = {result.case.case_id: result for result in measured.results}
     of_release = {release: results[variant.case.case_id] for release, variant in variants.items()}
     times_s = {release: completed_times_s(result.rounds) for release, result in of_release.items()}
     if few := [release for release in step if len(times_s[release]) < MIN_ROUNDS_FOR_INTERVAL]:
         return _without(campaign, found, {release: _failure(of_release[release]) for release in few})
-    noise = noise_budget(twins) if len(step) == ENDS else found.noise
-    return replace(found, steps=(*found.steps, Step.of(times_s, noise)), noise=noise)
+    model = SetModel.of(measured.results)
+
+    def ratio(older: str, newer: str) -> Estimate:
+        speedup = model.speedup(variants[newer].case, variants[older].case)
+        if speedup is None:
+            raise AssertionError("both have completed runs")
+        return speedup
+
+    return replace(found, steps=(*found.steps, Step.of(times_s, ratio)))
 
 
 def _without(campaign: Campaign, found: Found, skipped: dict[str, str]) -> Found:

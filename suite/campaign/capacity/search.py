@@ -27,7 +27,7 @@ from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options
 from suite.schema.record import Case, CaseResult, PlannedCase
-from suite.statistics.stopping_rule import completed_times_s
+from suite.statistics.reduce import completed_times_s
 
 EAGER_GRANULARITY: Final = 16  # environments, if the library can cut a batch of any size into minibatches
 

@@ -88,10 +88,9 @@ def print_sureness(campaign: Campaign) -> None:
 
 
 def _in_words(point: Point) -> str:
-    settled = "all settled" if point.settled == point.rounds else f"{point.settled} of them settled"
     return (
         f"{counted(point.ranks, 'GPU')}: {point.fps:,.0f} frames/s{_between(point.fps_interval, '{:,.0f}')}, "
-        f"{counted(point.rounds, 'round')}, {settled}."
+        f"{counted(point.rounds, 'round')}."
     )
 
 
@@ -105,8 +104,6 @@ def _limits(found: Sureness, campaign: Campaign) -> list[str]:
         lines = [f"No interval is known with {counted(rounds, 'round')}."]
     else:
         lines = [f"In brackets: the interval at {CONFIDENCE:.0%}, from the spread between rounds."]
-    if not found.all_settled:
-        lines.append("In a round that did not settle, iterations still became faster or slower by more than 5 %.")
     if rounds < MORE_ROUNDS:
         more = f"{_command(campaign)} --repeats {MORE_ROUNDS}"
         lines.append(f"More certain, with {MORE_ROUNDS} rounds (finished ones count): {more}")

@@ -6,10 +6,10 @@ The terminal shows this after a campaign of one task and library.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from suite.records.worked import has_settled
-from suite.schema.record import CaseResult
-from suite.statistics.intervals import Estimate, Interval, median_of, ratio_of
-from suite.statistics.stopping_rule import completed_times_s
+from suite.schema.record import Case, CaseResult
+from suite.statistics.intervals import Estimate, Interval, mean_of
+from suite.statistics.reduce import completed_times_s
+from suite.statistics.series_model import SetModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +18,7 @@ class Point:
 
     ranks: int
     rounds: int  # that completed
-    settled: int  # rounds of these that settled
-    fps: float  # environment steps a second of all ranks, median over the rounds
+    fps: float  # environment steps a second of all ranks, mean over the rounds
     fps_interval: Interval | None  # None for too few rounds
 
 
@@ -29,10 +28,6 @@ class Sureness:
     efficiency: float | None  # on the most GPUs against the fewest; None for one number of them
     efficiency_interval: Interval | None
 
-    @property
-    def all_settled(self) -> bool:
-        return all(point.settled == point.rounds for point in self.points)
-
 
 def sureness(results: Sequence[CaseResult]) -> Sureness | None:
     """How certain a curve is. None if cases differ in more than their number of ranks, or none completed."""
@@ -41,7 +36,7 @@ def sureness(results: Sequence[CaseResult]) -> Sureness | None:
     sizes = [one.case.world_size for one in done]
     if len(curves) != 1 or len(set(sizes)) != len(sizes) or any(one.case.nnodes > 1 for one in done):
         return None
-    found = _efficiency(done[0], done[-1]) if len(done) > 1 else None
+    found = _efficiency(done[0].case, done[-1].case, SetModel.of(results)) if len(done) > 1 else None
     return Sureness(
         points=tuple(map(_point, done)),
         efficiency=None if found is None else found.value,
@@ -51,19 +46,16 @@ def sureness(results: Sequence[CaseResult]) -> Sureness | None:
 
 def _point(result: CaseResult) -> Point:
     frames = result.case.frames_per_iteration
-    fps = median_of(completed_times_s(result.rounds)).mapped(lambda time_s: frames / time_s)
+    fps = mean_of(completed_times_s(result.rounds)).mapped(lambda time_s: frames / time_s)
     return Point(
         ranks=result.case.world_size,
         rounds=len(result.completed),
-        settled=sum(map(has_settled, result.completed)),
         fps=fps.value,
         fps_interval=fps.interval,
     )
 
 
-def _efficiency(fewest: CaseResult, most: CaseResult) -> Estimate:
+def _efficiency(fewest: Case, most: Case, model: SetModel) -> Estimate | None:
     """Throughput per rank relative to the case with the fewest ranks."""
-    work = most.case.frames_per_iteration / fewest.case.frames_per_iteration
-    ideal = most.case.world_size / fewest.case.world_size
-    one_s, many_s = (completed_times_s(each.rounds) for each in (fewest, most))
-    return ratio_of(one_s, many_s, factor=work / ideal)
+    speedup = model.speedup(most, fewest)
+    return speedup and speedup.mapped(lambda times: times * fewest.world_size / most.world_size)

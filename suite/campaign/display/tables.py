@@ -16,13 +16,12 @@ from suite.matrix.blocks import Need, gpu_minutes, wall_s
 from suite.options.command_line import say
 from suite.schema.record import Case, CaseResult, Environment, PlannedCase
 from suite.schema.telemetry import TelemetrySummary
-from suite.statistics.aa_noise import TwinPair, noise_budget
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
-from suite.statistics.intervals import median_of
-from suite.statistics.reduce import round_time_s
-from suite.statistics.round_flags import flags, unsteady
+from suite.statistics.intervals import mean_of
+from suite.statistics.reduce import completed_times_s, round_time_s
+from suite.statistics.round_flags import flags
 from suite.statistics.start_up import StartUp, classify, start_up
-from suite.statistics.stopping_rule import Rule, completed_times_s, relative_half_width
+from suite.statistics.stopping_rule import Rule, relative_half_width
 from suite.statistics.timing_cost import timing_cost
 
 
@@ -164,7 +163,7 @@ def print_agreement(console: Console, pairs: Sequence[Pair]) -> None:
 
 
 def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
-    """Print a row for each case: the median over rounds of the slowest rank's steady iteration time."""
+    """Print a row for each case: the mean time of an iteration over its rounds."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("case", overflow="fold")
     has_power = any(_of_gpus(result) for result in results)
@@ -174,7 +173,7 @@ def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
     for result in results:
         case = result.case
         times_s = [round_time_s(record) for record in result.completed]
-        time_s = statistics.median(times_s) if times_s else None
+        time_s = mean_of(times_s).value if times_s else None
         outcomes = sorted({record.outcome for record in result.rounds})
         table.add_row(
             case.case_id,
@@ -221,7 +220,7 @@ def print_rule(console: Console, rule: Rule) -> None:
 
 
 def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
-    """Print for each case why its rounds ended, how precise its median is, how long it starts, and its flags."""
+    """Print for each case why its rounds ended, how precise its time is, how long it starts, and its flags."""
     for result in results:
         if len(result.completed) > 1:
             say(console, result.case.case_id, style="bold")
@@ -229,28 +228,20 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
                 say(console, f"  {line}")
     single = [result for result in results if len(result.completed) == 1]
     if single:
-        short = [flag for result in single if (flag := unsteady(result.completed))]
-        also = (
-            f", and {len(short)} of them {are(len(short))} too short or unsettled to show a steady part"
-            if short
-            else ""
-        )
         with_one = f"{counted(len(single), 'case')} with one completed round"
-        say(console, f"{with_one}: the spread between rounds is unknown{also}.")
+        say(console, f"{with_one}: the spread between rounds is unknown.")
         for result in single:
-            for flag in (flag for flag in flags(result.rounds) if flag not in short):
+            for flag in flags(result.rounds):
                 say(console, f"{result.case.case_id}: {flag}", style="yellow")
 
 
 def _lines_on_rounds(result: CaseResult) -> list[str]:
     times_s = completed_times_s(result.rounds)
-    found = median_of(times_s)
+    found = mean_of(times_s)
     interval, width = found.interval, relative_half_width(found)
     lines = [f"rounds: {result.ended_because}"] if result.ended_because else []
     if interval and width is not None:
-        lines.append(
-            f"median between {interval[0]:.4g} and {interval[1]:.4g} s/iteration at 95 % (half-width {width:.1%})"
-        )
+        lines.append(f"between {interval[0]:.4g} and {interval[1]:.4g} s/iteration at 95 % (half-width {width:.1%})")
     starts = [start_up(record) for record in result.completed]
     kinds = classify(starts)
     for kind in ("cold", "warm", None):
@@ -271,21 +262,6 @@ def _compiled(starts: Sequence[StartUp]) -> str:
         return ""
     known = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     return f", kernels compiled: {known}"
-
-
-def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
-    """Print how much repeated measurements of the same case differ."""
-    for pair in pairs:
-        say(
-            console,
-            f"Repeat measurement of {pair.case_id}: {pair.median_s:.4g} and {pair.twin_median_s:.4g} s/iteration "
-            f"({pair.difference:+.2%}, {len(pair.times_s)} and {counted(len(pair.twin_times_s), 'round')})",
-        )
-    say(
-        console,
-        f"Measurement noise: {noise_budget(pairs):.2%}. Medians differ by at most this in 95 of 100 ways to split "
-        "these rounds in two.\nSmaller differences are within noise.",
-    )
 
 
 def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:

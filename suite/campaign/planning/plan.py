@@ -14,7 +14,6 @@ from suite.campaign.display.tables import (
 )
 from suite.campaign.folder import Folder
 from suite.campaign.planning.registered_task import ask, unknown_tasks, with_answers
-from suite.campaign.planning.too_short import stored_results, too_short
 from suite.campaign.runs import warm_up
 from suite.campaign.runs.training import render
 from suite.campaign.state import Campaign, WholeMatrix
@@ -33,9 +32,9 @@ from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options
 from suite.schema.record import Case, Device, Stack
-from suite.statistics.aa_noise import with_twins
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.turns_check import with_copies
+from suite.statistics.twins import with_twins
 
 
 def make_plan(campaign: Campaign) -> Campaign:
@@ -63,7 +62,7 @@ def make_plan(campaign: Campaign) -> Campaign:
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
     )
     if has_twins:
-        cases = with_twins(cases)  # after the selection, so that every campaign measures its noise
+        cases = with_twins(cases)  # after the selection, so that every campaign has them
     cases = select(copied(cases), case_glob=options.selection.case_globs)  # twins and copies have ids of their own
     judged = partial(
         plan,
@@ -190,8 +189,6 @@ def show_plan(campaign: Campaign) -> Campaign:
     )
     print_warm_ups(campaign.console, list(missing))
     print_rule(campaign.console, campaign.rule)
-    for sentence in too_short([item.case for item in campaign.planned], stored_results(ROOT / "reports" / "results")):
-        say(campaign.console, sentence, style="yellow")
     return campaign
 
 

@@ -17,7 +17,6 @@ from suite.errors import CampaignError
 from suite.files.set_aside import set_aside
 from suite.options.command_line import say
 from suite.records import store
-from suite.records.worked import has_settled
 from suite.schema.record import RunRecord
 from suite.statistics.reduce import round_time_s
 
@@ -100,8 +99,6 @@ def figures(record: RunRecord) -> str:
     """The speed of a finished round, for its line; empty if it has no meaningful speed."""
     if record.outcome != "completed" or record.case.device == "cpu":
         return ""
-    if not has_settled(record):
-        return ", did not settle"
     time_s = round_time_s(record)
     frames = f", {record.case.frames_per_iteration / time_s:,.0f} frames/s" if record.case.has_frames else ""
     return f", {time_s:.3g} s/iteration{frames}"

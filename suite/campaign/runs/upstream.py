@@ -38,7 +38,7 @@ class _Written(TypedDict):
 @with_config(STORED)
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One round of ours and one of upstream's: medians over the iterations of rank 0 that are steady in ours [s]."""
+    """One round of ours and one of upstream's: medians over the iterations of rank 0 that count in ours [s]."""
 
     case_id: str
     round: int

@@ -8,7 +8,7 @@ from suite.records.network.nccl_log import Connection, NcclLog, read_log
 from suite.records.rank_file import RankFile
 from suite.schema.record import RunRecord
 from suite.schema.transport import UNKNOWN_INTERFACE, Interconnect, Route, Transport
-from suite.statistics.reduce import steady_part
+from suite.statistics.reduce import window
 
 NVLINK: Final = frozenset({"LOC", "NVL", "NVB", "C2C"})  # NCCL's names of paths between GPUs; all others cross PCIe
 _SLACK_S: Final = 1.0  # a file system notes the time of a write late
@@ -49,7 +49,7 @@ def _of_nccl(
         emulated=_is_emulated(record, files, max((log.nnodes for log in logs if log.nnodes), default=None)),
         nvls=any(log.nvls for log in logs),
         unread_lines=sum(log.unread_lines for log in logs),
-        logged_while_steady=_logged_while_steady(record, files),
+        logged_while_steady=_logged_in_window(record, files),
     )
 
 
@@ -109,8 +109,8 @@ def _is_emulated(record: RunRecord, files: Sequence[RankFile], nccl_nodes: int |
     return len(machines) < max(record.case.nnodes, nccl_nodes or 1)
 
 
-def _logged_while_steady(record: RunRecord, files: Sequence[RankFile]) -> bool | None:
-    """Whether NCCL logged during steady iterations; by each rank's own clock, since their zeros are seconds apart."""
+def _logged_in_window(record: RunRecord, files: Sequence[RankFile]) -> bool | None:
+    """Whether NCCL logged in its window; by each rank's own clock, since their zeros are seconds apart."""
     written = {
         file.rank: file.network.nccl_log_written_s
         for file in files
@@ -119,12 +119,14 @@ def _logged_while_steady(record: RunRecord, files: Sequence[RankFile]) -> bool |
     if record.outcome != "completed" or not written:
         return None
     try:
-        part = steady_part(record)
-    except ValueError:  # too short to have a steady part
+        counted = window(record)
+    except ValueError:  # too short to have a window
         return None
     late = [
         written[rank.rank] > starts_s[0] + _SLACK_S
         for rank in record.ranks
-        if rank.rank in written and (starts_s := part.of(rank.samples.get("start_s", ()))) and starts_s[0] is not None
+        if rank.rank in written
+        and (starts_s := rank.samples.get("start_s", ())[counted.start : counted.stop])
+        and starts_s[0] is not None
     ]
     return any(late) if late else None

@@ -1,1 +1,1 @@
-"""A sampler's readings: their file, and their summary over a round's steady part, on one node or several."""
+"""A sampler's readings: their file, and their summary over a round's window, on one node or several."""

@@ -31,7 +31,7 @@ class RoundTelemetry:
 def read_round(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> RoundTelemetry:
     """Read a round's telemetry. It never makes a round fail: what is wrong with it becomes the note."""
     if record.outcome != "completed":
-        return RoundTelemetry(note=f"the round is {record.outcome}, so it has no steady part")
+        return RoundTelemetry(note=f"the round is {record.outcome}, so it has no window")
     if record.case.nnodes > 1:
         return _of_nodes(run_dir, record, files[0])
     try:

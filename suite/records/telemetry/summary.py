@@ -1,4 +1,4 @@
-"""Summarises the sampler's readings over a round's steady part. Pure: nothing here reads a file or a clock.
+"""Summarises the sampler's readings over a round's window. Pure: nothing here reads a file or a clock.
 
 Energy is computed twice, from the driver's counter and as power integrated over time, so that each checks the other.
 """
@@ -15,7 +15,7 @@ from suite.records.rank_file import RankFile
 from suite.records.telemetry.file import Sample, TelemetryContent
 from suite.schema.record import RunRecord
 from suite.schema.telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
-from suite.statistics.reduce import starts_of_turns, steady_part
+from suite.statistics.reduce import starts_of_turns, window
 
 AGREEMENT: Final = 0.05  # largest relative difference between counter and integral
 MAX_GAP_S: Final = 2.0  # ten samples; the power within a longer gap is unknown
@@ -46,7 +46,7 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """The steady part of a round: one span, or one for each of its turns, in their order."""
+    """The window of a round: one span, or one for each of its turns, in their order."""
 
     spans: tuple[Span, ...]
 
@@ -63,11 +63,12 @@ class Window:
 
 
 def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
-    """Return the window of rank 0's steady iterations, and the frames of all ranks in it (None for an all-reduce).
+    """Return the time of rank 0's window of iterations, and the frames of all ranks in it (None for an all-reduce).
 
-    Raises ValueError if there are no steady iterations, or if the rank's clock cannot be related to the sampler's.
+    Raises ValueError as ``suite.statistics.reduce.window`` does, and if the rank's clock cannot be related to the
+    sampler's.
     """
-    part = steady_part(record)
+    part = window(record)
     if rank_0.clock is None:
         raise ValueError("rank 0 did not write what its clock counts from")
     starts_s = record.ranks[0].samples.get("start_s", ())
@@ -77,7 +78,7 @@ def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
         _span(starts_s[first:after], times_s[first:after], rank_0.clock.zero_monotonic_s)
         for first, after in itertools.pairwise(borders)
     ]
-    frames = part.length * record.case.frames_per_iteration if record.case.has_frames else None
+    frames = len(part) * record.case.frames_per_iteration if record.case.has_frames else None
     return Window(spans=tuple(spans)), frames
 
 
@@ -100,12 +101,12 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
     samples = [sample for sample in content.samples if window.contains(sample)]
     if not samples:
         raise ValueError(
-            f"none of {counted(len(content.samples), 'sample')} lies in the steady {window.length_s:.3g} s"
+            f"none of {counted(len(content.samples), 'sample')} lies in the window of {window.length_s:.3g} s"
         )
     if (unseen_s := _unseen_s(samples, window)) > MOST_UNSEEN * window.length_s:
         raise ValueError(
-            f"{counted(len(samples), 'sample')} cover {window.length_s - unseen_s:.3g} of the steady "
-            f"{window.length_s:.3g} s; the sampler ended early or was held up"
+            f"{counted(len(samples), 'sample')} cover {window.length_s - unseen_s:.3g} of the "
+            f"{window.length_s:.3g} s of the window; the sampler ended early or was held up"
         )
     indices = sorted({gpu.index for sample in samples for gpu in sample.gpus})
     gpus = tuple(_gpu(index, content, window) for index in indices)

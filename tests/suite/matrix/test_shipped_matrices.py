@@ -12,8 +12,8 @@ from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
-from suite.statistics.aa_noise import baseline_of, first_of_kind, is_twin, with_twins
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.twins import baseline_of, first_of_kind, is_twin, with_twins
 from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
 
 CATALOG = load_catalog()

@@ -6,7 +6,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from suite.statistics.intervals import estimate, median_interval, median_of, ratio_of, sum_of_means
+from suite.statistics.intervals import estimate, mean_of, median_interval, ratio_of, sum_of_means
 from suite.statistics.student_t import t_quantile, two_sided_tail
 
 ONE_S, MANY_S = [1.00, 1.10, 1.21], [0.50, 0.52, 0.60, 0.55]
@@ -16,7 +16,7 @@ def test_the_interval_of_a_figure_is_students_t_on_logarithms() -> None:
     """Worked by hand: the logarithms are 0, a and 2a, so their mean is a and their standard deviation too."""
     a = math.log(1.1)
     half_width = 4.302652729911275 * a / math.sqrt(3)
-    found = median_of(ONE_S)
+    found = mean_of(ONE_S)
     assert found.value == 1.1
     assert found.interval == pytest.approx((math.exp(a - half_width), math.exp(a + half_width)))
 
@@ -65,7 +65,7 @@ def test_a_sum_of_means_is_estimated_from_numbers_of_any_sign() -> None:
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_a_time_that_is_not_above_zero_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match=r"math domain|positive"):
-        median_of([1.0, 1.0, value])
+        mean_of([1.0, 1.0, value])
 
 
 @pytest.mark.parametrize("degrees", [0.5, 1.3, 2.001, 3.7, 7.25, 11.9, 40.5, 1e3, 1e5])

@@ -12,7 +12,7 @@ from reports.topics.data.downloads import DATA_FOLDER, files
 from reports.topics.explore.metrics import FRAMES, METRICS, OVER_BASELINE
 from reports.topics.explore.model import Point, points
 from suite.schema.record import CaseResult, CheckResult
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, median_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, mean_of
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (
     failed_result,
@@ -45,7 +45,7 @@ def test_each_metric_of_a_point_is_that_of_its_runs(tmp_path: Path) -> None:
     assert four.samples["time"] == pytest.approx(times_s)
     assert four.figures["fps"].value == pytest.approx(fps)
     assert four.figures["fps"].interval == pytest.approx(
-        [frames / s for s in reversed(median_of(times_s).interval or ())]
+        [frames / s for s in reversed(mean_of(times_s).interval or ())]
     )
     assert four.figures["hours"].value == pytest.approx(FRAMES / fps / 3600)
     assert four.figures["gpu-hours"].value == pytest.approx(4 * FRAMES / fps / 3600)

@@ -11,7 +11,7 @@ from reports.topics.history.command import main
 from reports.topics.history.comparison import CaseComparison, Comparison, compare
 from suite.errors import ReportError, StoreError, UsageError
 from suite.schema.record import CaseResult, Outcome, RunRecord
-from suite.statistics.aa_noise import noise_budget, twin_pairs
+from suite.statistics.twins import noise_budget, twin_pairs
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result, write_results
 
 QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from suite.statistics.noise import against_noise, noise_band
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.stack_parts import StackPair, stack_pairs
@@ -18,9 +19,8 @@ from reports.topics.others import pairs_page
 from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks.section import section
 from suite.schema.record import CaseResult
-from suite.statistics.aa_noise import SUFFIX
 from suite.statistics.intervals import Estimate
-from suite.statistics.noise import against_noise, noise_band
+from suite.statistics.twins import SUFFIX
 from tests.fixtures.results.committed_results import committed_set
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, stack_results, write_results
 

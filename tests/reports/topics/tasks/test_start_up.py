@@ -17,7 +17,7 @@ from reports.topics.tasks import overview, page
 from reports.topics.tasks.section import section
 from reports.topics.tasks.start_up import parts_table, parts_title, start_up_answer
 from suite.schema.record import Case, CaseResult, RlLibrary, RunRecord
-from suite.statistics.intervals import median_of, ratio_of
+from suite.statistics.intervals import mean_of, ratio_of
 from suite.statistics.start_up import start_up
 from tests.fixtures.results.generated_results import full_results, make_case, make_record, on_gpus, write_results
 
@@ -79,8 +79,8 @@ def test_parts_add_up_to_the_whole_start() -> None:
 
 
 def test_the_sentence_has_both_with_their_intervals_what_differs_and_what_was_compiled() -> None:
-    low_s, high_s = median_of([36.0, 38.0, 40.0]).interval or (0, 0)
-    warm_low_s, warm_high_s = median_of([10.0, 11.0, 12.0]).interval or (0, 0)
+    low_s, high_s = mean_of([36.0, 38.0, 40.0]).interval or (0, 0)
+    warm_low_s, warm_high_s = mean_of([10.0, 11.0, 12.0]).interval or (0, 0)
     said = start_up_answer(results_of(), where="8 x Accelerator")
     assert f"38.0 s ({low_s:.1f} to {high_s:.1f})" in said
     assert f"11.0 s ({warm_low_s:#.3g} to {warm_high_s:.1f})" in said

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from reports.analysis.rows import case_times
 from suite.schema.record import CaseResult, RunRecord
-from suite.statistics.aa_noise import SUFFIX, is_twin
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, Interval, median_of, ratio_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, Interval, mean_of, ratio_of
 from suite.statistics.reduce import steady_iteration_times_s
+from suite.statistics.twins import SUFFIX, is_twin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ def coverage(found: Components, processes: int, *, draws: int) -> Coverage:
     for _ in range(draws):
         blocks = [generator.gauss(0, found.block) for _ in range(processes)]
         one, other = ([math.exp(generator.choice(own) + block) for block in blocks] for _ in range(2))
-        figures += _contains(median_of(one).interval, truth)
+        figures += _contains(mean_of(one).interval, truth)
         ratios += _contains(ratio_of(one, other).interval, 1.0)
     return Coverage(processes=processes, figure=figures / draws, ratio=ratios / draws)
 

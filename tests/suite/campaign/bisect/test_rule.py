@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from suite.campaign.bisect.rule import Answer, Change, Step, next_step
-from suite.statistics.aa_noise import TwinPair
 from suite.statistics.intervals import Estimate, ratio_of
+from suite.statistics.twins import TwinPair
 
 ROUNDS = 6
 

@@ -16,8 +16,8 @@ from suite.errors import UsageError
 from suite.install.worker import Worker
 from suite.records.store import load_results, read_record
 from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.reduce import completed_times_s
 from suite.statistics.round_flags import flags
-from suite.statistics.stopping_rule import completed_times_s
 from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.results.generated_results import make_record
 from tests.fixtures.runs.asked_options import changed, options_with

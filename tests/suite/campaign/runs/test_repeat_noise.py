@@ -21,7 +21,7 @@ from suite.campaign.steps import summarise
 from suite.matrix.resources import Resources
 from suite.records import store
 from suite.schema.record import CaseResult, Environment
-from suite.statistics.aa_noise import TwinPair, is_twin, is_within, noise_budget, twin_pairs, with_twins
+from suite.statistics.twins import TwinPair, is_twin, is_within, noise_budget, twin_pairs, with_twins
 from tests.fixtures.results.generated_results import GPU_HOST, make_case, make_result
 from tests.fixtures.runs.asked_options import changed, options_with
 from tests.suite.campaign.test_schedule import FIXED, campaign_of
