@@ -1,4 +1,4 @@
-"""``figures.json`` of a version: every figure of its cases that is published. README.md is made from it.
+"""``figures.json`` of a version: every figure of its configurations that is published. README.md is made from it.
 
 ``python -m reports.sets.figures_file VERSION`` writes it anew. Pages offer the same file for download, and ``verify``
 computes each of its values again, with formulas of its own.
@@ -27,16 +27,18 @@ FILE: Final = "figures.json"
 
 
 def figures(version: Version) -> dict[str, Any]:
-    """Return the content of the file: ``sets``, each with a row for every case by its id."""
+    """Return the content of the file: ``sets``, each with a row for every configuration by its id."""
     return {"sets": {one.name or "results": _of_set(one) for one in version.sets}}
 
 
 def text(version: Version) -> str:
-    """Return the file, one line a case, so that a difference shows which case changed."""
+    """Return the file, one line a configuration, so that a difference shows which one changed."""
     sets = []
     for name, one in figures(version)["sets"].items():
-        rows = ",\n   ".join(f"{json.dumps(case_id)}: {json.dumps(row)}" for case_id, row in one["cases"].items())
-        sets.append(f'{json.dumps(name)}: {{\n  "cases": {{\n   {rows}\n  }}\n }}')
+        rows = ",\n   ".join(
+            f"{json.dumps(case_id)}: {json.dumps(row)}" for case_id, row in one["configurations"].items()
+        )
+        sets.append(f'{json.dumps(name)}: {{\n  "configurations": {{\n   {rows}\n  }}\n }}')
     return '{"sets": {\n ' + ",\n ".join(sets) + "\n}}\n"
 
 
@@ -73,12 +75,12 @@ def _of_set(one: ResultSet) -> dict[str, Any]:
         }
         for row in campaign.rows
     }
-    return {"cases": dict(sorted(rows.items()))}
+    return {"configurations": dict(sorted(rows.items()))}
 
 
 def _figure(row: CaseRow) -> dict[str, Any]:
     return {
-        "processes": row.rounds_completed,
+        "runs": row.rounds_completed,
         "seconds_per_iteration": row.iteration_time_s,
         "interval_s": _bounds(row.iteration_time_interval_s),
         "frames_per_s": row.total_fps,

@@ -65,7 +65,7 @@ class Source:
 
     def runs(self, *cases: Case) -> str:
         """How many runs some cases had, such as ``12 runs``."""
-        return counted(sum(self.of(case, "processes") for case in cases), "run")
+        return counted(sum(self.of(case, "runs") for case in cases), "run")
 
 
 def read(name: str) -> Source:
@@ -73,7 +73,7 @@ def read(name: str) -> Source:
     version, _, folder = name.partition("/")
     stored = read_figures(ROOT / FOLDER / version)[folder]
     results = load_results(ROOT / FOLDER / name)
-    return Source(name=name, results=results, figures=stored["cases"])
+    return Source(name=name, results=results, figures=stored["configurations"])
 
 
 def findings() -> str:

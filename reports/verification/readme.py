@@ -46,7 +46,7 @@ def _check(where: str, text: str, version: Path, sets: Sequence[StoredSet]) -> I
             continue
         sizes = {one.case[size] for one in by_name[name].cases for size in ("num_envs", "num_envs_global")}
         shared = {f"{size:,}" for size in sizes}
-        unknown = min((_unknown(figures, row, shared) for row in published[name]["cases"].values()), key=len)
+        unknown = min((_unknown(figures, row, shared) for row in published[name]["configurations"].values()), key=len)
         if unknown:
             what, got = f"the text before the link to {name}", f"with {', '.join(unknown)}"
             expected = f"with figures of one case of {name}"

@@ -33,14 +33,14 @@ def figures_of(one: StoredSet) -> Json:
         }
         for stored in cases
     }
-    return {"cases": {case_id: {**row, "verdict": verdicts.get(case_id)} for case_id, row in rows.items()}}
+    return {"configurations": {case_id: {**row, "verdict": verdicts.get(case_id)} for case_id, row in rows.items()}}
 
 
 def _figure(stored: StoredCase) -> Json:
     times_s = list(stored.times_s.values())
     span_s = formulas.interval(times_s)
     return {
-        "processes": len(times_s),
+        "runs": len(times_s),
         "seconds_per_iteration": stored.seconds_per_iteration if times_s else None,
         "interval_s": span_s and list(span_s),
         "frames_per_s": stored.frames_per_s if times_s and stored.case["workload"] != "all_reduce" else None,

@@ -25,7 +25,7 @@ _OF_CASE: Final = (
     "series", "scaling", "task", "rl_library", "stack", "device", "minibatch_rule", "num_envs", "num_envs_global",
 )  # fmt: skip
 _COLUMNS: Final = {  # of cases.csv -> of figures.json
-    "rounds_completed": "processes",
+    "rounds_completed": "runs",
     "iteration_time_s": "seconds_per_iteration",
     "total_fps": "frames_per_s",
     "speedup": "speedup",
@@ -60,11 +60,11 @@ def _check_json(path: Path, where: str, expected: Expected, _: Sequence[StoredSe
     stored = read_json(path)["sets"]
     yield from differing(where, "the list of sets", sorted(stored), sorted(expected()), next_step=_BUILD_AGAIN)
     for name, wanted in expected().items():
-        found = stored.get(name, {"cases": {}})
-        ids = (sorted(found["cases"]), sorted(wanted["cases"]))
-        yield from differing(where, f"{name}: the list of cases", *ids, next_step=_BUILD_AGAIN)
-        for case_id in sorted(found["cases"].keys() & wanted["cases"].keys()):
-            row, figures = dict(found["cases"][case_id]), dict(wanted["cases"][case_id])
+        found = stored.get(name, {"configurations": {}})
+        ids = (sorted(found["configurations"]), sorted(wanted["configurations"]))
+        yield from differing(where, f"{name}: the list of configurations", *ids, next_step=_BUILD_AGAIN)
+        for case_id in sorted(found["configurations"].keys() & wanted["configurations"].keys()):
+            row, figures = dict(found["configurations"][case_id]), dict(wanted["configurations"][case_id])
             if row["verdict"] not in (None, *VERDICTS):
                 what, words = f"{case_id}.verdict", " or ".join(VERDICTS)
                 yield Finding(where=where, what=what, got=row["verdict"], expected=words, next_step=_BUILD_AGAIN)
@@ -83,7 +83,7 @@ def _check_csv(path: Path, where: str, expected: Expected, sets: Sequence[Stored
     whose = _contributors_of(path.parent) if is_version(path.parent) else None
     for place in sorted(rows.keys() & cases.keys()):
         (name, case_id), (one, stored) = place, cases[place]
-        wanted = _line(stored, one.of_report, expected()[name]["cases"][case_id])
+        wanted = _line(stored, one.of_report, expected()[name]["configurations"][case_id])
         wanted |= {"set": name, "contributed_by": rows[place].get("contributed_by") or None}
         wanted |= {"contributed_by": whose.get(name)} if whose is not None else {}
         found = {column: _read(text, wanted.get(column)) for column, text in rows[place].items()}

@@ -17,11 +17,11 @@ def version(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_case_has_its_figure_its_processes_and_its_efficiency(version: Path) -> None:
+def test_a_case_has_its_figure_its_runs_and_its_efficiency(version: Path) -> None:
     assert main([str(version)]) == 0
-    cases = read_figures(version)["gpus"]["cases"]
+    cases = read_figures(version)["gpus"]["configurations"]
     one, two = cases.values()
-    assert (one["processes"], one["seconds_per_iteration"], one["efficiency"]) == (3, 1.0, 1.0)
+    assert (one["runs"], one["seconds_per_iteration"], one["efficiency"]) == (3, 1.0, 1.0)
     assert two["baseline"] == next(iter(cases))
     assert two["speedup"] == pytest.approx(1.0 / 0.55)
     assert two["efficiency"] == pytest.approx(1.0 / 0.55 / 2)
@@ -31,6 +31,6 @@ def test_a_case_has_its_figure_its_processes_and_its_efficiency(version: Path) -
 
 def test_a_set_without_speeds_has_no_efficiency(version: Path) -> None:
     assert main([str(version)]) == 0
-    for row in json.loads((version / FILE).read_text())["sets"]["cpus"]["cases"].values():
+    for row in json.loads((version / FILE).read_text())["sets"]["cpus"]["configurations"].values():
         assert row["seconds_per_iteration"] is not None
         assert (row["speedup"], row["efficiency"], row["baseline"], row["verdict"]) == (None, None, None, None)

@@ -105,7 +105,7 @@ def test_no_stored_ratio_is_as_precise_as_the_rule_asks() -> None:
     """``full`` stops before its last run at 1 %."""
     assert load_matrix("full", load_catalog()).precision == 0.01
     stored = [path.parent for path in RESULTS.parent.glob("*/figures.json")]
-    rows = [row for path in stored for one in read_figures(path).values() for row in one["cases"].values()]
+    rows = [row for path in stored for one in read_figures(path).values() for row in one["configurations"].values()]
     known = [(row["speedup"], row["speedup_interval"]) for row in rows if row["speedup_interval"]]
     assert len(known) >= 30
     assert min((high - low) / 2 / value for value, (low, high) in known) > 0.01

@@ -41,7 +41,7 @@ def test_a_forged_figure_of_a_document_is_named(version: Path, name: str, value:
 
 
 def of_row(name: str, value: Any) -> Forgery:
-    return lambda d: set_item(d["sets"]["h200-x2-per-gpu"]["cases"][ROW], name, value)
+    return lambda d: set_item(d["sets"]["h200-x2-per-gpu"]["configurations"][ROW], name, value)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def of_row(name: str, value: Any) -> Forgery:
         (of_row("efficiency", 0.99), f"{ROW}.efficiency is 0.99, expected"),
         (of_row("speedup", None), f"{ROW}.speedup is None, expected"),
         (of_row("baseline", ROW), f"{ROW}.baseline is {ROW}, expected cartpole-per-gpu/rl_games-kitless-n4096-1x1"),
-        (of_row("processes", 10), f"{ROW}.processes is 10, expected 3"),
+        (of_row("runs", 10), f"{ROW}.runs is 10, expected 3"),
         (of_row("settled", 7), f"{ROW}.settled is 7, expected"),
         (of_row("verdict", "perfect"), f"{ROW}.verdict is perfect, expected scales or limited or"),
         (lambda d: set_item(d["sets"]["h200-x2-per-gpu"], "noise", 0.001), "h200-x2-per-gpu: noise is 0.001, expected"),
-        (lambda d: d["sets"]["h200-x2-per-gpu"]["cases"].pop(ROW), "h200-x2-per-gpu: the list of cases is"),
+        (lambda d: d["sets"]["h200-x2-per-gpu"]["configurations"].pop(ROW), "the list of configurations is"),
         (lambda d: d["sets"].pop("h200-x2-shadow"), "figures.json: the list of sets is"),
     ],
 )
@@ -160,7 +160,8 @@ def test_a_forged_rate_in_the_table_of_all_cases_is_named(version: Path) -> None
 
 def test_every_figure_that_was_measured_besides_is_computed_again(version: Path) -> None:
     document = json.loads((version / "figures.json").read_text())
-    rows = {f"{of}: {case}": row for of, one in document["sets"].items() for case, row in one["cases"].items()}
+    sets = document["sets"].items()
+    rows = {f"{of}: {case}": row for of, one in sets for case, row in one["configurations"].items()}
     names = [(of, name) for of, row in rows.items() for name, value in row["measured"].items() if value]
     for of, name in names:
         rows[of]["measured"][name] *= 1.001
