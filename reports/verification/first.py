@@ -12,7 +12,7 @@ has formulas of its own. Whoever wants to know how a published figure follows fr
 5. ``set_folder``: pairs with Isaac Lab's benchmark; is everything there that was planned?
 6. ``across_rounds``: copies, overlapping clocks, several machines, missing evidence, over a set and over a version.
 7. ``published``: speed-ups, efficiencies, intervals and verdicts; ``case_figures``: what was measured besides; both
-   against ``figures.json`` and ``cases.csv`` by ``published_files``; ``readme``: the figures of README.md.
+   against ``figures.json`` and ``configurations.csv`` by ``published_files``; ``readme``: the figures of README.md.
 8. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
 9. ``weaknesses``: which findings are known and listed; every other finding is a fault.
 

@@ -1,4 +1,4 @@
-"""The files that a site offers: each set's results as they are in git, and one CSV of all cases."""
+"""The files that a site offers: each set's results as they are in git, and one CSV of all configurations."""
 
 import csv
 import io
@@ -70,13 +70,13 @@ def _members(folder: Path) -> list[Path]:
 
 
 DATA_FOLDER: Final = "data"
-CSV_NAME: Final = "cases.csv"
+CSV_NAME: Final = "configurations.csv"
 
 
 @cache
 def files(version: Version) -> dict[str, dict[str, bytes]]:
     """Title of a group -> address below ``DATA_FOLDER`` -> content."""
-    groups = {"All cases in one table": _of_all(version)} if version.sets else {}
+    groups = {"All configurations in one table": _of_all(version)} if version.sets else {}
     for one in with_env_checks(version):
         paths = {**one.files, **({SUMS: one.sums} if one.sums else {})}
         groups[one.title] = {f"{one.name}/{name}": read_input(path) for name, path in paths.items()}
@@ -87,7 +87,7 @@ def _of_all(version: Version) -> dict[str, bytes]:
     """The published figures, and the list of weaknesses, without which a check of these files would name them again."""
     path = version.folder / WEAKNESSES
     known = {path.name: read_input(path)} if path.is_file() else {}
-    return {CSV_NAME: cases_csv(version).encode(), FILE: text(version).encode(), **known}
+    return {CSV_NAME: configurations_csv(version).encode(), FILE: text(version).encode(), **known}
 
 
 def write(version: Version, site: Path) -> None:
@@ -98,8 +98,8 @@ def write(version: Version, site: Path) -> None:
             path.write_bytes(content)
 
 
-def cases_csv(version: Version) -> str:
-    """One line a case; an empty field is a value that was not measured. Units are in the names."""
+def configurations_csv(version: Version) -> str:
+    """One line a configuration; an empty field is a value that was not measured. Units are in the names."""
     lines = []
     for one in version.sets:
         measured = measured_of_cases(one.campaign)
@@ -123,7 +123,7 @@ def _line(one: ResultSet, row: CaseRow, measured: Measured) -> Mapping[str, str 
     return {
         "set": one.name,
         "contributed_by": one.contributor.name if one.contributor else None,
-        "case_id": row.case_id,
+        "configuration": row.case_id,
         "series": row.series,
         "scaling": row.scaling,
         "task": row.task,
@@ -135,8 +135,8 @@ def _line(one: ResultSet, row: CaseRow, measured: Measured) -> Mapping[str, str 
         "world_size": row.world_size,
         "num_envs": row.num_envs,
         "num_envs_global": row.num_envs_global,
-        "rounds": row.rounds,
-        "rounds_completed": row.rounds_completed,
+        "runs": row.rounds,
+        "runs_completed": row.rounds_completed,
         "iteration_time_s": row.iteration_time_s,
         "iteration_time_low_s": low,
         "iteration_time_high_s": high,

@@ -2,10 +2,10 @@
 
 ``python -m reports.topics.data.export RESULTS --format FORMAT [--out FILE]``
 
-github   github-action-benchmark, `customBiggerIsBetter`: frames per second of every case
+github   github-action-benchmark, `customBiggerIsBetter`: frames per second of every configuration
 bencher  Bencher Metric Format: frames per second and iteration time, with their intervals
-csv      one line a case, every figure
-reframe  a ReFrame test that runs the same cases on another system and compares with these
+csv      one line a configuration, every figure
+reframe  a ReFrame test that runs the same configurations on another system and compares with these
 """
 
 import json
@@ -18,7 +18,7 @@ from reports.analysis.rows import CaseRow
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import ResultSet, Version, read_version
-from reports.topics.data.downloads import cases_csv
+from reports.topics.data.downloads import configurations_csv
 from reports.topics.data.reframe_test import render
 from suite.errors import ReportError, UsageError
 from suite.files.wording import counted
@@ -33,7 +33,7 @@ def github_action_benchmark(version: Version) -> str:
             "unit": "frames/s",
             "value": row.total_fps,
             **_range(row),
-            "extra": f"{_where(one)}; {counted(row.rounds_completed, 'round')}; {_said(one, row)}{_whose(one)}",
+            "extra": f"{_where(one)}; {counted(row.rounds_completed, 'run')}; {_said(one, row)}{_whose(one)}",
         }
         for one in version.shown
         for row in one.campaign.rows
@@ -77,7 +77,7 @@ def reframe(version: Version, matrix: str = MATRIX) -> str:
 FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
     "github": github_action_benchmark,
     "bencher": bencher,
-    "csv": cases_csv,
+    "csv": configurations_csv,
     "reframe": reframe,
 }
 
@@ -144,7 +144,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     )
     parser.add_argument("--format", choices=FORMATS, required=True)
     parser.add_argument(
-        "--matrix", type=any_text, metavar="M", help=f"that the cases are of, with --format reframe (default: {MATRIX})"
+        "--matrix",
+        type=any_text,
+        metavar="M",
+        help=f"that the configurations are of, with --format reframe (default: {MATRIX})",
     )
     parser.add_argument("--out", type=any_path, metavar="FILE", help="default: print it")
     options = parser.read(arguments)

@@ -15,10 +15,10 @@ _TEST: Final = Template('''"""labscale as a ReFrame test. References were measur
 Made by `nox -s export -- RESULTS --format reframe`. It needs nox (`python3 -m pip install 'nox[uv]'`), a checkout of
 labscale whose path is in LABSCALE, and `_rfm_gpu` among the partition's resources where a scheduler hands out GPUs:
 
-    LABSCALE=~/labscale reframe -C your_system.py -c labscale_reframe.py --exec-policy serial --run -S rounds=3
+    LABSCALE=~/labscale reframe -C your_system.py -c labscale_reframe.py --exec-policy serial --run -S runs=3
 
-Serial, because cases beside each other on one node would be slower. Cases of several nodes are left out: they need
-labscale's own launchers.
+Serial, because configurations beside each other on one node would be slower. Those of several nodes are left out: they
+need labscale's own launchers.
 """
 
 import json
@@ -30,33 +30,33 @@ import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, performance_function, run_after, run_before, sanity_function, variable
 
-# case id -> frames per second that were measured, and on how many GPUs
+# configuration -> frames per second that were measured, and on how many GPUs
 REFERENCES = $references
 MATRIX = $matrix
 ALLOWED_LOSS = $allowed_loss
 
 
 @rfm.simple_test
-class LabscaleCase(rfm.RunOnlyRegressionTest):
-    """One case: train it, and compare its frames per second with the reference."""
+class LabscaleConfiguration(rfm.RunOnlyRegressionTest):
+    """One configuration: train it, and compare its frames per second with the reference."""
 
     descr = "Training throughput of NVIDIA Isaac Lab"
-    case_id = parameter(sorted(REFERENCES))
+    configuration = parameter(sorted(REFERENCES))
     valid_systems = ["*"]
     valid_prog_environs = ["*"]
     executable = "python3"
     time_limit = "2h"
     exclusive_access = True
-    rounds = variable(int, value=3)  # fresh processes; their median is compared
+    runs = variable(int, value=3)  # their median is compared
 
     @run_after("init")
     def name_tags(self):
-        self.tags = {self.case_id.split("/")[0], "labscale"}
+        self.tags = {self.configuration.split("/")[0], "labscale"}
 
     @run_after("init")
     def ask_for_gpus(self):
-        if REFERENCES[self.case_id]["gpus"]:
-            self.num_gpus_per_node = REFERENCES[self.case_id]["gpus"]
+        if REFERENCES[self.configuration]["gpus"]:
+            self.num_gpus_per_node = REFERENCES[self.configuration]["gpus"]
 
     @run_before("run")
     def set_command(self):
@@ -64,12 +64,12 @@ class LabscaleCase(rfm.RunOnlyRegressionTest):
         out = os.path.join(self.stagedir, "campaign")
         figures = os.path.join(self.stagedir, "figures.json")
         nox = ["-m", "nox", "--noxfile", os.path.join(checkout, "noxfile.py")]
-        case = ["--matrix", MATRIX, "--case", self.case_id, "--repeats", str(self.rounds)]
+        case = ["--matrix", MATRIX, "--case", self.configuration, "--repeats", str(self.runs)]
         bench = [*nox, "-s", "bench", "--", *case, "--out", out]
         self.executable_opts = [shlex.quote(word) for word in bench]
         export = [*nox, "-s", "export", "--", out, "--format", "bencher", "--out", figures]
         self.postrun_cmds = [shlex.join(["python3", *export])]
-        expected = REFERENCES[self.case_id]["total_fps"]
+        expected = REFERENCES[self.configuration]["total_fps"]
         self.reference = {"*": {"total_fps": (expected, -ALLOWED_LOSS, None, "frames/s")}}
 
     def figures(self):
@@ -78,11 +78,12 @@ class LabscaleCase(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def completed(self):
-        return sn.assert_in(self.case_id, self.figures(), msg=f"{self.case_id} did not complete: see {self.stdout}")
+        said = f"{self.configuration} did not complete: see {self.stdout}"
+        return sn.assert_in(self.configuration, self.figures(), msg=said)
 
     @performance_function("frames/s")
     def total_fps(self):
-        return self.figures()[self.case_id]["total-fps"]["value"]
+        return self.figures()[self.configuration]["total-fps"]["value"]
 ''')
 
 

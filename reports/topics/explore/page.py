@@ -77,7 +77,7 @@ def main(version: Version) -> Html:
         '<div class="comparison" hidden><p role="status"></p><button type="button">Clear</button></div>'
         '<p class="no-script">Figures are medians of runs, with their intervals where they have'
         f" {MIN_ROUNDS_FOR_INTERVAL} runs or more.</p>{listed.markup}"
-        f'<p class="fine">All figures in one file: <a href="data/cases.csv">cases.csv</a>.</p>'
+        '<p class="fine">All figures in one file: <a href="data/configurations.csv">configurations.csv</a>.</p>'
         f'<script type="application/json">{_script(found)}</script></div>'
     )
     return Html(markup=markup, text=listed.text)

@@ -1,4 +1,4 @@
-"""``figures.json`` of a version and ``cases.csv`` of its pages, against the figures computed again."""
+"""``figures.json`` of a version and ``configurations.csv`` of its pages, against the figures computed again."""
 
 import csv
 import tomllib
@@ -17,15 +17,15 @@ from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.shape import read_json
 
 FIGURES: Final = "figures.json"
-CSV: Final = "cases.csv"
+CSV: Final = "configurations.csv"
 _BUILD_AGAIN: Final = (
     "Write the file again with `python -m reports.sets.figures_file VERSION`, or build the pages again."
 )
 _OF_CASE: Final = (
     "series", "scaling", "task", "rl_library", "stack", "device", "minibatch_rule", "num_envs", "num_envs_global",
 )  # fmt: skip
-_COLUMNS: Final = {  # of cases.csv -> of figures.json
-    "rounds_completed": "runs",
+_COLUMNS: Final = {  # of configurations.csv -> of figures.json
+    "runs_completed": "runs",
     "iteration_time_s": "seconds_per_iteration",
     "total_fps": "frames_per_s",
     "speedup": "speedup",
@@ -77,7 +77,7 @@ def _check_json(path: Path, where: str, expected: Expected, _: Sequence[StoredSe
 def _check_csv(path: Path, where: str, expected: Expected, sets: Sequence[StoredSet]) -> Iterator[Finding]:
     """Check every column of every case; whose a set is cannot be known without ``report.toml``, as in a download."""
     lines = list(csv.DictReader(read_bytes(path).decode().splitlines()))
-    rows = {(line["set"], line["case_id"]): line for line in lines}
+    rows = {(line["set"], line["configuration"]): line for line in lines}
     cases = {(_name(one, path.parent), stored.case_id): (one, stored) for one in sets for stored in one.of_report}
     yield from differing(where, "the list of its cases", sorted(rows), sorted(cases), next_step=_BUILD_AGAIN)
     whose = _contributors_of(path.parent) if is_version(path.parent) else None
@@ -102,11 +102,11 @@ def _line(stored: StoredCase, cases: Sequence[StoredCase], figures: Json) -> Jso
     (low_s, high_s), (least, most) = (figures[name] or (None, None) for name in ("interval_s", "efficiency_interval"))
     crossed = dict.fromkeys(_crossed(record["transport"]) for record in stored.completed if record["transport"])
     return {
-        "case_id": stored.case_id,
+        "configuration": stored.case_id,
         **{name: case[name] for name in _OF_CASE},
         "topology": f"{case['nnodes']}x{case['nproc_per_node']}",
         "world_size": world_size(case),
-        "rounds": len(stored.rounds),
+        "runs": len(stored.rounds),
         **{column: figures[name] for column, name in _COLUMNS.items()},
         "iteration_time_low_s": low_s,
         "iteration_time_high_s": high_s,

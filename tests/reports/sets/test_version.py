@@ -11,7 +11,7 @@ from reports.site.topics import series_parts
 from reports.topics.cost import page as choosing
 from reports.topics.data import export
 from reports.topics.data import page as downloads
-from reports.topics.data.downloads import cases_csv
+from reports.topics.data.downloads import configurations_csv
 from reports.topics.hardware import page as machines
 from reports.topics.history import page as comparison
 from reports.topics.tasks import curves_page as summary
@@ -125,7 +125,7 @@ def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> Non
     assert [name for name, part in shown.items() if theirs not in part.text] == []
     assert 'by <a href="https://example.org/r">Lab &amp; Sons</a>' in shown["table"].markup
     assert "Lab 2026" in shown["files"].text
-    lines = list(csv.DictReader(cases_csv(version).splitlines()))
+    lines = list(csv.DictReader(configurations_csv(version).splitlines()))
     assert {line["contributed_by"] for line in lines} == {"Lab & Sons"}
     entries = json.loads(export.github_action_benchmark(version))
     assert all(entry["extra"].endswith("; contributed by Lab & Sons") for entry in entries)

@@ -48,7 +48,7 @@ def into(tmp_path: Path) -> Path:
 def with_version(into: Path) -> Path:
     """A folder of versions with one version that has no fault, which a README shows."""
     version = write_version(into / "2026.11")
-    (version / "cases.csv").unlink()  # a download of the pages, which no version in git has
+    (version / "configurations.csv").unlink()  # a download of the pages, which no version in git has
     write_hashes(version)
     assert verify(into).findings == ()
     return into

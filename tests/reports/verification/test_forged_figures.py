@@ -81,7 +81,7 @@ def test_a_forged_interval_or_verdict_is_named(version: Path, name: str, value: 
     sets = {path.parent.name: read_set(path.parent, root=version) for path in version.glob("*/plan.json")}
     right = {"sets": {folder: published.figures_of(one) for folder, one in sets.items()}}
     (version / "figures.json").write_text(json.dumps(right))
-    (version / "cases.csv").unlink()
+    (version / "configurations.csv").unlink()
     write_all_hashes(version)
     assert sentences(version) == []
     forge(version, "figures.json", of_row(name, value))
@@ -91,7 +91,7 @@ def test_a_forged_interval_or_verdict_is_named(version: Path, name: str, value: 
 @pytest.mark.parametrize(
     ("name", "old", "new", "words"),
     [
-        ("cases.csv", "h200-x2-per-gpu,,", "h200-x2-per-gpv,,", "cases.csv: the list of its cases"),
+        ("configurations.csv", "h200-x2-per-gpu,,", "h200-x2-per-gpv,,", "configurations.csv: the list of its cases"),
         (
             "../../../README.md",
             "training",
@@ -125,7 +125,7 @@ def test_while_records_are_rejected_figures_are_not_compared_and_the_finding_say
         damage(version / name, change)
     write_all_hashes(version)
     found = [finding for finding in verify(version).findings if finding.next_step == MEND_FIRST]
-    assert [finding.where for finding in found] == ["figures.json", "cases.csv"]
+    assert [finding.where for finding in found] == ["figures.json", "configurations.csv"]
     assert {finding.got for finding in found} == {
         f"not made (records are rejected in 2 case files: {SHADOW} and 1 more)"
     }
@@ -146,10 +146,10 @@ def test_a_figure_in_the_readme_is_checked_with_the_version_that_its_link_names(
 
 
 def test_a_forged_rate_in_the_table_of_all_cases_is_named(version: Path) -> None:
-    with (version / "cases.csv").open(encoding="utf-8") as file:
+    with (version / "configurations.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     lines[0]["total_fps"] = "1.0"
-    with (version / "cases.csv").open("w", encoding="utf-8") as file:
+    with (version / "configurations.csv").open("w", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(lines[0]))
         writer.writeheader()
         writer.writerows(lines)
@@ -166,7 +166,9 @@ def test_every_figure_that_was_measured_besides_is_computed_again(version: Path)
     for of, name in names:
         rows[of]["measured"][name] *= 1.001
     (version / "figures.json").write_text(json.dumps(document))
-    (version / "cases.csv").write_text(forged_table((version / "cases.csv").read_text(), [name for _, name in names]))
+    (version / "configurations.csv").write_text(
+        forged_table((version / "configurations.csv").read_text(), [name for _, name in names])
+    )
     write_all_hashes(version)
     said = sentences(version)
     for of, name in names:
@@ -198,7 +200,7 @@ def forged_table(text: str, columns: Collection[str]) -> str:
     ],
 )
 def test_each_column_of_the_table_of_all_cases_is_checked(version: Path, old: str, new: str, words: str) -> None:
-    path = version / "cases.csv"
+    path = version / "configurations.csv"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     write_all_hashes(version)

@@ -72,11 +72,11 @@ def test_csv_has_units_in_its_names_and_nothing_where_nothing_was_measured(
     rows: dict[str, CaseRow], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = list(csv.DictReader(exported("csv", capsys).splitlines()))
-    assert {line["case_id"]: float(line["total_fps"]) for line in lines} == pytest.approx(
+    assert {line["configuration"]: float(line["total_fps"]) for line in lines} == pytest.approx(
         {name: row.total_fps for name, row in rows.items()}
     )
     assert {line["joules_per_million_frames"] for line in lines} == {""}
-    assert {line["case_id"]: int(line["baseline_world_size"]) for line in lines} == {
+    assert {line["configuration"]: int(line["baseline_world_size"]) for line in lines} == {
         name: row.baseline_world_size for name, row in rows.items()
     }
     assert float(lines[0]["step_fps"]) > float(lines[0]["step_inference_fps"]) > float(lines[0]["total_fps"])
@@ -96,7 +96,7 @@ def test_a_reframe_test_has_the_measured_values_as_references(
     }
     assert 0 < assigned["ALLOWED_LOSS"] < 1
     assert assigned["MATRIX"] == "full"
-    assert [node.name for node in tree.body if isinstance(node, ast.ClassDef)] == ["LabscaleCase"]
+    assert [node.name for node in tree.body if isinstance(node, ast.ClassDef)] == ["LabscaleConfiguration"]
 
 
 def test_a_reframe_test_of_cases_that_its_matrix_lacks_is_refused(

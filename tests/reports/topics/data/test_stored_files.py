@@ -40,7 +40,7 @@ def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(versio
 
 def test_hashes_and_tables_are_offered_with_the_others(version: Path) -> None:
     read = read_version(version, name=version.name)
-    assert {f"own/{SUMS}", "cases.csv", FILE} < offered(read)
+    assert {f"own/{SUMS}", "configurations.csv", FILE} < offered(read)
     assert {f"{one.name}/{name}" for one in stored_files(read) for name in one.files} < offered(read)
     assert all(name in listing(read).text for name in offered(read))
 

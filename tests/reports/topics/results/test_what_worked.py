@@ -13,7 +13,7 @@ from reports.sets.version import Version, read_version
 from reports.site import pages
 from reports.topics.data import export
 from reports.topics.data import page as downloads
-from reports.topics.data.downloads import cases_csv
+from reports.topics.data.downloads import configurations_csv
 from reports.topics.hardware import page as machines
 from reports.topics.results import what_worked as worked
 from reports.topics.tasks import curves_page as summary
@@ -100,10 +100,8 @@ def test_beside_sets_with_speeds_it_has_a_section_and_no_row(tmp_path: Path) -> 
 def test_exports_have_its_frames_and_nothing_that_compares_ranks(version: Version) -> None:
     entries = json.loads(export.github_action_benchmark(version))
     assert len(entries) == 7
-    assert all(
-        entry["extra"].endswith("a speed that means nothing: on a CPU, or no round settled") for entry in entries
-    )
-    lines = list(csv.DictReader(cases_csv(version).splitlines()))
+    assert all(entry["extra"].endswith("a speed that means nothing: on a CPU, or no run settled") for entry in entries)
+    lines = list(csv.DictReader(configurations_csv(version).splitlines()))
     assert {line[name] for line in lines for name in FIGURES} == {""}
 
 
