@@ -1,6 +1,6 @@
 """Runs one rank of a case: ``torchrun … -m tasks.worker RUN_DIR``.
 
-It reads ``RUN_DIR/case.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it goes. It knows no launchers.
+It reads ``RUN_DIR/configuration.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it goes. It knows no launchers.
 """
 
 import dataclasses
@@ -18,10 +18,10 @@ from pathlib import Path
 from types import ModuleType
 
 from suite.external.parent_death import end_with_parent
+from suite.schema.configuration_file import read_configuration, round_of
 from suite.schema.record import Case
 from tasks.checks import agent_settings, gpu
 from tasks.rank import kernel_cache, network, profiling
-from tasks.rank.case_file import read_case, round_of
 from tasks.rank.rank_log import RankLog
 
 
@@ -157,7 +157,7 @@ def main(argv: list[str]) -> int:
     )
     os.chdir(run_dir)  # Isaac Lab and the libraries write their own logs to the working directory
     try:
-        case = read_case(run_dir / "case.json")
+        case = read_configuration(run_dir)
         if case.pin_cpus:  # before torch makes its threads
             os.sched_setaffinity(0, own_cpus(case, local_rank, sorted(os.sched_getaffinity(0))))
         run_rank(case, run_dir, log, alone(case, rank))

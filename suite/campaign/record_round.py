@@ -20,18 +20,21 @@ from suite.campaign.folder import Folder
 from suite.errors import LabscaleError, StoreError
 from suite.external.machine import capture
 from suite.files.input_file import read_input
-from suite.files.json_file import explained
+from suite.files.json_file import STORED, explained
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
 from suite.launch.manifests.image_digest import digest_of
 from suite.launch.manifests.kubernetes import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
+from suite.schema.configuration_file import CONFIGURATION_FILE
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Case, RunRecord
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
-MOST_RANKS: Final = 1_000_000  # files of each are searched; a damaged case.json may have any number
+MOST_RANKS: Final = 1_000_000  # files of each are searched; a damaged configuration may have any number
+# A tuple passes its configuration on to a plain dataclass, which has none of its own.
+_CONFIGURATION: Final = TypeAdapter(tuple[Case], config=STORED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +91,10 @@ def _ended_by(run_dir: Path, exit_code: int) -> tuple[EndedBy | None, str | None
 
 def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
     try:
-        case = TypeAdapter(Case).validate_json(read_input(run_dir / "case.json"))
+        (case,) = _CONFIGURATION.validate_json(b"[%b]" % read_input(run_dir / CONFIGURATION_FILE))
         round_index = int(run_dir.name.removeprefix("r"))
     except (OSError, ValueError, ValidationError) as error:
-        why = explained(error) if isinstance(error, ValidationError) else error
+        why = explained(error, skip=1) if isinstance(error, ValidationError) else error
         raise StoreError(f"{run_dir} is not the directory of a round: {why}") from error
     if not 1 <= case.num_processes <= MOST_RANKS:
         raise StoreError(f"{run_dir} has a case with {case.num_processes} ranks, allowed are 1 to {MOST_RANKS}.")

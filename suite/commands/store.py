@@ -22,6 +22,7 @@ from suite.options.command_line import results_path, say
 from suite.records import store
 from suite.records.folders import CAMPAIGN_FILE, json_files
 from suite.records.worked import has_speeds
+from suite.schema.configuration_file import CONFIGURATION_FILE
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.stopping_rule import CUT_OFF, Rule, decide
 from suite.statistics.twins import ratios_of
@@ -140,5 +141,5 @@ def _why(case: Case, records_of: Mapping[str, Sequence[RunRecord]], rule: Rule |
 
 def _unfinished(root: Path) -> list[Path]:
     """Folders of rounds that began and have no record."""
-    begun = [path.parent for path in _named("case.json", root)]
+    begun = [path.parent for path in _named(CONFIGURATION_FILE, root)]
     return [path for path in begun if not _is_aside(path) and not (path / RECORD).exists()]

@@ -1,7 +1,5 @@
 """What every launcher does around a run: prepare its directory, watch its ranks' files, decide when to end it."""
 
-import dataclasses
-import json
 import re
 import shutil
 import time
@@ -15,6 +13,7 @@ from suite.files.input_file import open_input
 from suite.matrix.plan import EMPTY_CACHE
 from suite.records.rank_file import rank_path, rank_paths
 from suite.records.telemetry.file import TELEMETRY_FILE
+from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
 from suite.schema.launch_result import EndedBy
 from suite.schema.record import Case
 
@@ -26,7 +25,7 @@ _ITERATION_EVENT: Final = re.compile(rb'"event":\s*"iteration"')
 
 
 def prepare(run_dir: Path, case: Case) -> None:
-    """Remove what an interrupted attempt left in the directory; write ``case.json`` and an empty log.
+    """Remove what an interrupted attempt left in the directory; write ``configuration.json`` and an empty log.
 
     Raises:
         StoreError: the directory cannot be written, or contains a finished round.
@@ -45,7 +44,7 @@ def prepare(run_dir: Path, case: Case) -> None:
             if (run_dir / name).exists():
                 shutil.rmtree(run_dir / name)
         (run_dir / "logs").mkdir()
-        (run_dir / "case.json").write_text(json.dumps(dataclasses.asdict(case), indent=1) + "\n", encoding="utf-8")
+        (run_dir / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
         (run_dir / LOG).touch()
     except OSError as error:
         message = (

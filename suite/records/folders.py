@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import StoreError
+from suite.schema.configuration_file import CONFIGURATION_FILE
 
 CASES: Final = "cases"
 TWINS: Final = "a_a"  # the repeats of the baselines, kept out of the results: a report would take them for cases
@@ -16,7 +17,7 @@ ALONE: Final = "alone"  # copies that run alone, to compare with rounds in turns
 RAW: Final = "raw"  # the files of each round of a campaign
 CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder
 PLAN_FILE: Final = "plan.json"  # the cases that a campaign was to measure
-_OF_A_ROUND: Final = frozenset({"case.json", "record.json"})
+_OF_A_ROUND: Final = frozenset({CONFIGURATION_FILE, "record.json"})
 MAX_NAMED: Final = 5
 
 

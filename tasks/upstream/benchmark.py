@@ -1,6 +1,6 @@
 """Runs Isaac Lab's own training benchmark with a case's arguments: ``python -m tasks.upstream.benchmark RUN_DIR``.
 
-It reads ``RUN_DIR/case.json``, runs ``isaaclab benchmark training[_multigpu]`` as a user would, and writes the
+It reads ``RUN_DIR/configuration.json``, runs ``isaaclab benchmark training[_multigpu]`` as a user would, and writes the
 iteration times that upstream's report is derived from to ``RUN_DIR/upstream.json``. The times come from the RL
 library's TensorBoard file of rank 0; the report itself keeps only mean, deviation and peak.
 """
@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from suite.schema.configuration_file import read_configuration, round_of
 from suite.schema.rank_variables import of_rank
 from suite.schema.record import Case
-from tasks.rank.case_file import read_case, round_of
 
 
 def arguments(case: Case, out_dir: Path) -> list[str]:
@@ -55,7 +55,7 @@ def iteration_times_s(case: Case, logged: Mapping[str, Sequence[float]]) -> list
 
 def main(argv: list[str]) -> int:
     run_dir = Path(argv[1])
-    case = read_case(run_dir / "case.json")
+    case = read_configuration(run_dir)
     seeded = replace(case, seed=case.seed_of(rank=0, round_index=round_of(case, os.environ)))
     command = [sys.executable, "-m", "isaaclab", *arguments(seeded, run_dir / "bundle")]
     started_s = time.monotonic()

@@ -24,6 +24,8 @@ ALLOWED = {
     "suite/schema/record.py": {
         "suite.schema.constraints", "suite.schema.telemetry", "suite.schema.transport", "suite.schema.turns",
     },
+    "suite/schema/stored_names.py": set[str](),
+    "suite/schema/configuration_file.py": {"suite.schema.record", "suite.schema.stored_names"},
     "suite/schema/marked_answer.py": set[str](),
     "suite/schema/rank_variables.py": set[str](),
     "suite/schema/telemetry.py": {"suite.schema.constraints"},
@@ -42,8 +44,8 @@ ALLOWED = {
     "suite/install/install_bundle.py": set[str](),
     "suite/launch/nodes/node.py": {"suite.schema.rank_variables"},  # in the worker environment
     "tasks/": {
-        "suite.schema.marked_answer", "suite.schema.rank_variables", "suite.schema.record", "suite.schema.transport",
-        "suite.schema.turns",
+        "suite.schema.configuration_file", "suite.schema.marked_answer", "suite.schema.rank_variables",
+        "suite.schema.record", "suite.schema.transport", "suite.schema.turns",
         "suite.errors", "suite.external.core_probe", "suite.external.parent_death",
         "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp",
         "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",

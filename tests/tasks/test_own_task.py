@@ -78,7 +78,7 @@ def seen(worker: Worker, make_case: CaseMaker, tmp_path_factory: pytest.TempPath
     case: Case = make_case()
     run_dir = tmp_path_factory.mktemp("probe") / "r0"
     prepare(run_dir, case)
-    return probe(worker, "own_task", str(run_dir / "case.json"), *load_catalog().tasks)
+    return probe(worker, "own_task", str(run_dir), *load_catalog().tasks)
 
 
 def test_the_worker_says_that_a_task_needs_isaac_sim(seen: dict[str, Any]) -> None:

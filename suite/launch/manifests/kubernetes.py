@@ -5,10 +5,9 @@ headless service. Its pods share the volume of the results; the first pod writes
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from suite.launch.runtime import ManifestEntry
 from suite.matrix.plan import THREAD_VARIABLES
 from suite.options.manifests import Manifests
 from suite.options.options import Options
+from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
 from suite.schema.rank_variables import travelling
 from suite.schema.record import Launch
 
@@ -28,7 +28,7 @@ RESULTS: Final = "/results"  # where the volume is mounted
 CACHE: Final = "/var/cache/labscale"  # inside the image, where every user may write
 ASSETS: Final = f"{CACHE}/assets"
 USER: Final = 1000  # of the image, and so of the files in the volume
-CASE: Final = "/labscale/case.json"
+CONFIGURATION: Final = f"/labscale/{CONFIGURATION_FILE}"
 PORT: Final = 29400  # a pod has its network to itself
 # Of a pod that is on a node, beyond its case's limit: its image is fetched, of 9 GB and more, and those of its peers,
 # on nodes that may be slower or may have come later. So long it waits for them too.
@@ -52,7 +52,7 @@ if [ -z "$threads" ]; then
 fi
 export {" ".join(f"{variable}=$threads" for variable in THREAD_VARIABLES)}
 [ -z "${{ISAACSIM_ASSET_ROOT:-}}" ] || "$1" -m tasks.assets.build build "$ISAACSIM_ASSET_ROOT" || exit
-logs=$run_dir/logs/node-${NODE_RANK} part=$run_dir/case.json.${NODE_RANK}
+logs=$run_dir/logs/node-${NODE_RANK} part=$run_dir/{CONFIGURATION_FILE}.${NODE_RANK}
 if [ -e "$run_dir/record.json" ]; then
     echo "$run_dir contains a finished round, which is never overwritten. Render with another --volume-claim." >&2
     exit {StoreError.exit_code}
@@ -61,7 +61,7 @@ fi
 rm -rf "$logs" "$run_dir/telemetry-node-${NODE_RANK}.jsonl"
 rank=$((${NODE_RANK} * ranks)); next_node=$((rank + ranks))
 while [ "$rank" -lt "$next_node" ]; do rm -f "$run_dir/rank-$rank.jsonl"; rank=$((rank + 1)); done
-mkdir -p "$logs" && cp {CASE} "$part" && mv "$part" "$run_dir/case.json" || exit
+mkdir -p "$logs" && cp {CONFIGURATION} "$part" && mv "$part" "$run_dir/{CONFIGURATION_FILE}" || exit
 # Only then does its time begin, and torchrun's patience, which is for nodes that start together.
 "$suite" -m suite.launch.manifests.wait_for_nodes --nodes "$nodes" --within-s {SLACK_S:g} || exit
 started=$(date +%s)
@@ -144,7 +144,7 @@ def round_of_nodes(launch: Launch, options: KubernetesOptions, *, rounds: int) -
         "publishNotReadyAddresses": True,  # torchrun connects before any probe could say ready
         "ports": [{"name": "rendezvous", "port": PORT}],
     }
-    data = {"case.json": json.dumps(asdict(case), indent=1) + "\n"}
+    data = {CONFIGURATION_FILE: text_of(case)}
     items = [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data},
         {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service},
@@ -167,11 +167,13 @@ def _pod_of_node(launch: Launch, options: KubernetesOptions, *, name: str, round
     command = [*prefix, *map(str, numbers), options.host_label or "", *launch.argv]
     container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
     container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
-    container["volumeMounts"].append({"name": "case", "mountPath": CASE.rpartition("/")[0], "readOnly": True})
+    container["volumeMounts"].append(
+        {"name": "configuration", "mountPath": CONFIGURATION.rpartition("/")[0], "readOnly": True}
+    )
     pod = _pod(options, container)
     pod["subdomain"] = name
     pod["activeDeadlineSeconds"] = round(case.timeout_s + SLACK_S)  # a job's own would count a queue too
-    pod["volumes"].append({"name": "case", "configMap": {"name": name}})
+    pod["volumes"].append({"name": "configuration", "configMap": {"name": name}})
     apart = {"labelSelector": {"matchLabels": {JOB_LABEL: name}}, "topologyKey": "kubernetes.io/hostname"}
     pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     return pod

@@ -2,7 +2,7 @@ import errno
 import fcntl
 import json
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,9 @@ from suite.errors import CampaignError, StoreError, WorkerEnvironmentError
 from suite.files.cache import locked
 from suite.files.set_aside import set_aside
 from suite.records import store
+from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
 from suite.schema.record import CaseResult, Environment, RunRecord
+from suite.schema.stored_names import plain
 from suite.statistics.stopping_rule import Rule
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case, make_record
@@ -111,7 +113,7 @@ def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path
     case = make_case(nnodes=2, world_size=2)
     run_dir = Folder(root=tmp_path).run_dir(case, 0)
     run_dir.mkdir(parents=True)
-    (run_dir / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    (run_dir / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
     require_identity(tmp_path)  # it is planned, and nothing has ended
 
     by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=1, started_unix_s=0.0))
@@ -145,7 +147,7 @@ def test_too_little_space_is_said_before_a_round(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("changes", "folder"),
     [
-        ({"case_id": "/".join(["a"] * 5000)}, "r0"),
+        ({"configuration_id": "/".join(["a"] * 5000)}, "r0"),
         ({}, "r00"),
         ({}, "other"),
         ({"nnodes": 0}, "r0"),
@@ -157,7 +159,7 @@ def test_a_folder_that_is_not_of_its_case_gets_no_record(
 ) -> None:
     run_dir = tmp_path / "raw" / NODES.case.case_id / folder
     run_dir.mkdir(parents=True)
-    (run_dir / "case.json").write_text(json.dumps(asdict(NODES.case) | changes), encoding="utf-8")
+    (run_dir / CONFIGURATION_FILE).write_text(json.dumps(plain(NODES.case) | changes), encoding="utf-8")
     with pytest.raises(StoreError):
         by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
-    assert [path.name for path in run_dir.rglob("*")] == ["case.json"]
+    assert [path.name for path in run_dir.rglob("*")] == [CONFIGURATION_FILE]

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
 from suite.replay.session import Draft, replay
+from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
 from suite.schema.record import Case
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.stored_rounds import stored_round
@@ -30,7 +31,7 @@ OTHER = replace(ANT, case_id="ant/rsl_rl-kitless-n4096-1x1", rl_library="rsl_rl"
 def write_round(root: Path, case: Case, index: int) -> Path:
     path = Folder(root=root).record_path(case, index)
     store.write_record(stored_round(index, case=case), path)
-    (path.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    (path.parent / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
     return path
 
 

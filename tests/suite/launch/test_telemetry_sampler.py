@@ -258,9 +258,9 @@ def test_a_sampler_that_hangs_is_killed(one_rank: Case, run_dir: Path, monkeypat
 def test_the_sampler_ends_when_its_launcher_is_killed(death: signal.Signals, run_dir: Path) -> None:
     program = (
         "import json, sys, time; from pathlib import Path; from suite.launch.telemetry_sampler import sampling\n"
-        "from tasks.rank.case_file import read_case\n"
+        "from suite.schema.configuration_file import read_configuration\n"
         "run_dir = Path(sys.argv[1])\n"
-        "with sampling(run_dir, read_case(run_dir / 'case.json')): time.sleep(600)\n"
+        "with sampling(run_dir, read_configuration(run_dir)): time.sleep(600)\n"
     )
     root = Path(suite.launch.telemetry_sampler.__file__).parents[2]
     with subprocess.Popen([sys.executable, "-c", program, str(run_dir)], cwd=root) as launcher:

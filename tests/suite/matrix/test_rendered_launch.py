@@ -12,8 +12,8 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.matrix.plan import render_launch, shell_command
 from suite.matrix.resources import Cores, cores_of_gpus
+from suite.schema.configuration_file import round_of
 from suite.schema.record import ROUND_VARIABLE, Case, Launch
-from tasks.rank.case_file import round_of
 from tests.suite.matrix.test_plan import ANT, planned
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "plan"

@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+from suite.schema.configuration_file import read_configuration
 from suite.schema.record import Assets, Stack
 from tasks.assets.missing_asset import missing_asset_named
-from tasks.rank.case_file import read_case
 from tasks.registered import agents, answers
 
 
-def missing_asset(case_path: str, assets: Assets) -> str:
+def missing_asset(run_dir: str, assets: Assets) -> str:
     from isaaclab.utils.assets import retrieve_file_path
 
     root = os.environ["ISAACSIM_ASSET_ROOT"]
-    case = replace(read_case(Path(case_path)), assets=assets)
+    case = replace(read_configuration(Path(run_dir)), assets=assets)
     try:
         with missing_asset_named(case, root):
             retrieve_file_path(f"{root}/Isaac/Robots/Nowhere/robot.usd")

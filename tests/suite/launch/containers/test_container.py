@@ -30,7 +30,7 @@ def test_run_reports_progress_keeps_the_log_and_names_the_image(
     engine: Engine, run_busybox: RunBusybox, make_script: MakeScript
 ) -> None:
     launch = make_script("""
-grep -q '"iterations": 3' case.json || exit 9
+grep -q '"iterations": 3' configuration.json || exit 9
 for iteration in 1 2 3; do emit 0 iteration; emit 1 iteration; sleep 0.3; done
 echo to stdout; echo to stderr >&2
 """)

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ from suite.install.worker import Worker
 from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
 from suite.records.store import read_case, read_record
+from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
 from suite.schema.record import Case
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.free_ports import rendezvous_port
@@ -41,7 +42,7 @@ def test_a_round_of_pods_and_its_commit_and_image(
     case = make_case(nnodes=2, nproc_per_node=1)
     run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
     run_dir.mkdir(parents=True)
-    (run_dir / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    (run_dir / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
     record = write_record(run_dir, Ended(rounds=1, exit_code=1, started_unix_s=0.0))
     assert (record.environment.git_commit, record.environment.git_dirty) == ("c0ffee", False)
     assert record.image_digest == DIGEST
@@ -80,8 +81,8 @@ sys.exit("told to stop")
 
 def pod_of(run_dir: Path, case: Case, *training: str, limit_s: str = "20", label: str = "") -> tuple[str, ...]:
     """The command of a pod that has nobody to wait for, with this for training."""
-    (case_file := run_dir.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
-    script = kubernetes._NODE.replace(kubernetes.CASE, str(case_file))
+    (file := run_dir.parent / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
+    script = kubernetes._NODE.replace(kubernetes.CONFIGURATION, str(file))
     return ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", limit_s, "1", label, *training)
 
 
@@ -161,9 +162,9 @@ def test_a_pod_waits_for_a_later_one_and_its_time_is_not_counted(make_case: Case
     config_map, _, job = kubernetes.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)[
         "items"
     ]
-    (tmp_path / "case.json").write_text(config_map["data"]["case.json"], encoding="utf-8")
+    (tmp_path / CONFIGURATION_FILE).write_text(config_map["data"][CONFIGURATION_FILE], encoding="utf-8")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
+    argv = [part.replace(kubernetes.CONFIGURATION, str(tmp_path / CONFIGURATION_FILE)) for part in container["command"]]
     env = {
         "PATH": os.environ["PATH"],
         HEAD: "localhost",
@@ -191,11 +192,11 @@ def test_a_pod_has_the_threads_of_its_case_or_a_share_of_its_quota(
     run_dir = tmp_path / "r0"
     launch = replace(NODES, case=case, run_dir=str(run_dir), argv=("sh", "-c", "echo $OMP_NUM_THREADS"))
     _, _, job = kubernetes.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)["items"]
-    (tmp_path / "case.json").write_text("{}", encoding="utf-8")
+    (tmp_path / CONFIGURATION_FILE).write_text("{}", encoding="utf-8")
     (tmp_path / "nproc").write_text("#!/bin/sh\necho 4096\n", encoding="utf-8")
     (tmp_path / "nproc").chmod(0o755)
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
+    argv = [part.replace(kubernetes.CONFIGURATION, str(tmp_path / CONFIGURATION_FILE)) for part in container["command"]]
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", HEAD: "localhost", RENDEZVOUS_PORT: str(rendezvous_port())}
     with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "0"}, stderr=subprocess.DEVNULL):  # of no campaign
         assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, check=False, timeout=60).returncode == 0
@@ -212,9 +213,9 @@ def test_the_pods_of_a_round_train_on_two_hosts(
     config_map, _, job = kubernetes.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)[
         "items"
     ]
-    (tmp_path / "case.json").write_text(config_map["data"]["case.json"], encoding="utf-8")
+    (tmp_path / CONFIGURATION_FILE).write_text(config_map["data"][CONFIGURATION_FILE], encoding="utf-8")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
+    argv = [part.replace(kubernetes.CONFIGURATION, str(tmp_path / CONFIGURATION_FILE)) for part in container["command"]]
     rendered = {item["name"]: item["value"] for item in container["env"] if "value" in item}
     pods = []
     for rank, host in enumerate(HOSTS):

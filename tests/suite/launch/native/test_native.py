@@ -1,7 +1,6 @@
 """The launcher against real processes and real signals; Python programs stand in for torchrun."""
 
 import dataclasses
-import json
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ import pytest
 from suite.errors import StoreError, WorkerEnvironmentError
 from suite.launch.native.run import run
 from suite.launch.processes import RUN_ID_VARIABLE
+from suite.schema.configuration_file import read_configuration
 from suite.schema.record import Case, Launch
 from tests.fixtures.runs.real_runs import MARK, marked_processes
 
@@ -75,7 +75,7 @@ def log_text(launch: Launch) -> str:
 def test_run_reports_progress_and_keeps_the_log(make_launch: MakeLaunch) -> None:
     launch = make_launch(f"""
 assert os.environ["{RUN_ID_VARIABLE}"]
-case = json.loads((run_dir / "case.json").read_text())
+case = json.loads((run_dir / "configuration.json").read_text())
 emit(0, event="start"); emit(1, event="start")
 for iteration in range(case["iterations"]):
     emit(1, event="iteration", iteration=iteration)
@@ -91,8 +91,7 @@ print("to stdout", flush=True); print("to stderr", file=sys.stderr)
     assert seen == sorted(set(seen))
     assert seen[-1] == 3
     assert log_text(launch) == "to stdout\nto stderr\n"
-    written = json.loads((Path(launch.run_dir) / "case.json").read_text())
-    assert written == json.loads(json.dumps(dataclasses.asdict(launch.case)))
+    assert read_configuration(Path(launch.run_dir)) == launch.case
 
 
 def test_every_process_of_a_run_keeps_to_its_cores(make_launch: MakeLaunch) -> None:
@@ -288,7 +287,7 @@ def test_traces_of_an_interrupted_attempt_are_removed(make_launch: MakeLaunch) -
     run(launch, on_progress=seen.append)
     assert seen == []
     assert sorted(path.relative_to(run_dir).as_posix() for path in run_dir.rglob("*")) == [
-        "case.json",
+        "configuration.json",
         "logs",
         "logs/telemetry.log",
         "logs/torchrun.log",
@@ -311,7 +310,7 @@ def test_finished_round_is_not_overwritten(make_launch: MakeLaunch) -> None:
 def test_full_disk_is_reported(make_launch: MakeLaunch) -> None:
     launch = make_launch("")
     Path(launch.run_dir).mkdir()
-    (Path(launch.run_dir) / "case.json").symlink_to("/dev/full")
+    (Path(launch.run_dir) / "configuration.json").symlink_to("/dev/full")
     with pytest.raises(StoreError, match="No space left on device"):
         run(launch)
 

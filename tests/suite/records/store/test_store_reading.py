@@ -91,7 +91,7 @@ def campaign_without_cases(root: Path) -> None:
     """Write the folder that ``bench`` leaves during its first round, after one more round has ended."""
     (root / "cases").mkdir(parents=True)
     (root / "campaign.json").write_text("{}", encoding="utf-8")
-    for number, name in enumerate(("record.json", "case.json")):
+    for number, name in enumerate(("record.json", "configuration.json")):
         path = root / "raw" / "s" / "a" / f"r{number}" / name
         path.parent.mkdir(parents=True)
         path.write_text("{}", encoding="utf-8")
