@@ -1,6 +1,7 @@
 """Fixtures that several test modules share."""
 
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -140,3 +141,11 @@ def plain_case_files(monkeypatch: pytest.MonkeyPatch) -> dict[Path, CaseResult]:
     monkeypatch.setattr(store, "write_cases", write_cases)
     monkeypatch.setattr(store, "read_case", lambda path: written[path])
     return written
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where a shell started the tests in its background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -108,7 +108,9 @@ def run_on(nodes: Sequence[RayNode], argv: Sequence[str], *, working_dir: Path, 
     """
     asked = [
         ray.remote(_run)
-        .options(num_cpus=0, max_retries=0, scheduling_strategy=_only_on(node))
+        .options(
+            num_cpus=0, max_retries=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+        )
         .remote(tuple(argv), str(working_dir), timeout_s)
         for node in nodes
     ]
@@ -116,10 +118,6 @@ def run_on(nodes: Sequence[RayNode], argv: Sequence[str], *, working_dir: Path, 
         return [ProgramRun(**answer) for answer in ray.get(asked, timeout=timeout_s + START_TIMEOUT_S)]
     except RayError as error:
         raise SchedulerError(f"A node of Ray does not run {' '.join(argv)}: {_first_line(error)}") from error
-
-
-def _only_on(node: RayNode) -> NodeAffinitySchedulingStrategy:
-    return NodeAffinitySchedulingStrategy(node.node_id, soft=False)
 
 
 def _run(argv: Sequence[str], working_dir: str, timeout_s: float) -> dict[str, Any]:

@@ -51,17 +51,13 @@ def copy_environment(base: Path, environment: Path) -> None:
             environment,
             symlinks=True,
             copy_function=_link,
-            ignore=lambda folder, _: _not_copied(base, folder),
+            ignore=lambda folder, _: (COMPLETE, FACTS) if Path(folder) == base else (),
         )
     except OSError as error:
         raise WorkerEnvironmentError(
             f"The worker environment could not be copied to {environment}: {error.strerror or error}. Free some disk, "
             "or set LABSCALE_CACHE to a folder on a larger one."
         ) from error
-
-
-def _not_copied(base: Path, folder: str) -> tuple[str, ...]:
-    return (COMPLETE, FACTS) if Path(folder) == base else ()
 
 
 def _link(source: str, target: str) -> None:

@@ -171,14 +171,11 @@ def _installed(python: Path) -> dict[str, str]:
 
 def _sha256_of_folder(folder: Path) -> str:
     digest = hashlib.sha256()
-    for name in sorted(_tracked(folder) + _untracked(folder)):
+    tracked = (_git(folder, "ls-files", "-z", "--cached") or "").split("\0")[:-1]
+    for name in sorted(tracked + _untracked(folder)):
         if (folder / name).is_file():
             digest.update(f"{name}\0{sha256(folder / name)}\n".encode())
     return digest.hexdigest()
-
-
-def _tracked(folder: Path) -> list[str]:
-    return (_git(folder, "ls-files", "-z", "--cached") or "").split("\0")[:-1]
 
 
 def _untracked(folder: Path) -> list[str]:

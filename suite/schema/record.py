@@ -14,8 +14,6 @@ Both halves of labscale import this file, so it imports the standard library onl
 measured is ``None``, never 0.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -342,13 +340,6 @@ class RunRecord(Observations):
     def counts(self) -> bool:
         """Whether it is a measurement."""
         return self.outcome == "completed" and not self.profiled_ranks
-
-    @property
-    def workload_sha256(self) -> str | None:
-        """Hash of the whole fingerprint: equal if two rounds did the same work."""
-        if self.workload is None:
-            return None
-        return hashlib.sha256(json.dumps(dict(self.workload), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

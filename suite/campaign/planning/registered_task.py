@@ -136,15 +136,15 @@ def measured_costs(out: Path, task: str) -> Iterator[CostEntry]:
     """
     for folder in sorted({path.parent.parent for path in out.glob("raw/*/*/r*/record.json")}):
         records = _records_of(task, sorted(folder.glob("r*/record.json")))
-        completed = {path: record for path, record in records.items() if _is_of_a_cost(record)}
+        completed = {
+            path: record
+            for path, record in records.items()
+            if record.counts and record.case.learns and record.case.trainings_per_gpu == 1
+        }
         for path, record in sorted(completed.items(), key=lambda item: item[1].round, reverse=True):
             if record.wall_time_s is not None:
                 yield _cost_in(path, record, record.wall_time_s)
                 break
-
-
-def _is_of_a_cost(record: RunRecord) -> bool:
-    return record.counts and record.case.learns and record.case.trainings_per_gpu == 1
 
 
 def _records_of(task: str, paths: Sequence[Path]) -> dict[Path, RunRecord]:

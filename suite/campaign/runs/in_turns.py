@@ -13,7 +13,7 @@ from suite.errors import Interrupted
 from suite.files.set_aside import set_aside
 from suite.files.wording import counted
 from suite.options.command_line import say
-from suite.schema.record import Launch, RunRecord
+from suite.schema.record import RunRecord
 from suite.schema.turns import SOCKET, VARIABLE, TurnsTaken
 
 
@@ -42,7 +42,8 @@ def _train(
     campaign: Campaign, run: Run, line: RunLine, seat: Seat, keeper: Keeper, stop: Event, block: Sequence[str]
 ) -> RunRecord | None:
     """Train one run; its record is written in its own last turn."""
-    launch = _in_turns(launch_of(campaign, run))
+    alone = launch_of(campaign, run)
+    launch = replace(alone, env={**alone.env, VARIABLE: SOCKET})
     train_one = runtime_of(campaign).launch_in_turns
     if train_one is None:
         raise AssertionError("the plan makes blocks only for launchers that take turns")
@@ -61,10 +62,6 @@ def _train(
         return record
     finally:
         keeper.ended(seat)
-
-
-def _in_turns(launch: Launch) -> Launch:
-    return replace(launch, env={**launch.env, VARIABLE: SOCKET})
 
 
 def _results(futures: Sequence[Future[RunRecord | None]]) -> list[RunRecord | None]:

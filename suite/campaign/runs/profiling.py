@@ -81,10 +81,6 @@ def profiled_launch(launch: Launch, *, ranks: Collection[int], nsys: str) -> Lau
     return replace(launch, case=patient, env={**launch.env, **told})
 
 
-def report_path(run_dir: Path, rank: int) -> Path:
-    return run_dir / f"profile-rank-{rank}.nsys-rep"
-
-
 def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunRecord]:
     """Run the profiled rounds that are missing or profiled other ranks; return the records of all."""
     cases = [item.case for item in campaign.planned if not item.infeasible]
@@ -93,7 +89,7 @@ def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunReco
     missing = [run for run in runs if not _is_done(campaign, run)]
     for run, record in run_uncounted(campaign, folder, missing):
         for rank in record.profiled_ranks:
-            if not report_path(run.run_dir, rank).exists():
+            if not (run.run_dir / f"profile-rank-{rank}.nsys-rep").exists():
                 say(
                     campaign.console,
                     f"    nsys left no report of rank {rank}; its messages are in the rank's log below {run.run_dir}",

@@ -59,10 +59,6 @@ def all_of(machine: Environment) -> Resources:
     return Resources(nnodes=1, gpus_per_node=len(machine.gpus), cpus_per_node=machine.num_cpus or 1)
 
 
-def _native(_settings: NoSettings, asked: Asked) -> Runtime:
-    return in_this_image(on_this_machine(asked))
-
-
 def in_this_image(here: Runtime) -> Runtime:
     """Name the image that labscale itself runs in, if it runs in one and was told its digest."""
     return replace(here, image_digest=digest_of(os.environ))
@@ -71,7 +67,7 @@ def in_this_image(here: Runtime) -> Runtime:
 NATIVE: Final = LauncherEntry(
     name="native",
     resources=lambda _, machine: all_of(machine),
-    provision=_native,
+    provision=lambda _, asked: in_this_image(on_this_machine(asked)),
     settings=NoSettings,
     picks_worker=True,
     can_profile=True,

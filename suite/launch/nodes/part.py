@@ -75,9 +75,6 @@ class Part(ABC):
     def is_going_on(self) -> bool:
         return self.exit_code is None and self.lost is None and self.refused is None
 
-    def ask_to_end(self) -> None:
-        self.tell(command="end")
-
     def finish(self, grace_s: float) -> None:
         """Wait until the part has ended. A node that does not say so is given up; it ends its part by itself."""
         deadline_s = time.monotonic() + grace_s + KILL_PATIENCE_S + _SLACK_S

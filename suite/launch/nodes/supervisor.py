@@ -112,7 +112,7 @@ def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
 def end_all(parts: Sequence[Part], grace_s: float) -> None:
     """End every part and wait until each host says so. A host that cannot say so ends its part by itself."""
     for part in parts:
-        part.ask_to_end()
+        part.tell(command="end")
     for part in parts:
         part.finish(grace_s)
 

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -69,15 +69,7 @@ def test_a_cell_that_is_interrupted_is_no_dead_kernel(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (Interrupted.exit_code, SENTENCE)
 
 
-@pytest.fixture
-def heard() -> Iterator[None]:
-    """SIGINT is heard, as in a terminal; a process in the background inherits that it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("heard")
+@pytest.mark.usefixtures("ctrl_c")
 def test_versions_that_are_interrupted_clean_up_undisturbed() -> None:
     """One ends at once. The other still ends its kernel, which it would leave behind if it were cancelled again."""
     cleaned_up = []

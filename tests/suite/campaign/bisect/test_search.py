@@ -29,6 +29,7 @@ from suite.records.store import load_results, write_record
 from suite.schema.record import Environment, RunRecord
 from tests.fixtures.results.generated_results import make_record
 from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.runs.simulated_campaign import said
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
 
 MATRIX = """
@@ -126,11 +127,6 @@ def searched(tmp_path: Path, environment: Environment, worker: Worker, bisect: s
     campaign = planned(tmp_path, environment, bisect, **options)
     runtime = Runtime(worker=worker, launch=run, check=unasked, python_path=None)
     return find_change(replace(campaign, runtime=runtime))
-
-
-def said(campaign: Campaign) -> str:
-    assert isinstance(campaign.console.file, io.StringIO)
-    return campaign.console.file.getvalue()
 
 
 def stored(campaign: Campaign) -> Mapping[str, Any]:

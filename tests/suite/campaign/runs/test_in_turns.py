@@ -105,6 +105,7 @@ def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(environment: En
     assert list(tmp_path.glob(f"raw/{B}/r0.crowded-1/rank-0.jsonl"))
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environment, tmp_path: Path) -> None:
     short = replace(CASES[0], iterations=FIRST_ITERATIONS + MIN_ITERATIONS)
     endless = replace(CASES[1], iterations=100_000)
@@ -115,7 +116,6 @@ def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environ
         wait_until((tmp_path / "raw" / A / "r0" / "record.json").exists, timeout_s=20, what="one has ended")
         os.kill(os.getpid(), signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores Ctrl-C
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
@@ -123,7 +123,6 @@ def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environ
             run_all(campaign, tmp_path)
     finally:
         thread.join()
-        signal.signal(signal.SIGINT, before)
     assert marked_processes(host.mark) == []
     assert [record.case.case_id for record in records(tmp_path)] == [A]
 

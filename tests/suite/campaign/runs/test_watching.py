@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,17 +55,9 @@ def test_what_cannot_be_watched_is_said_before_anything_is_installed() -> None:
         watch(campaign_of(SimulatedHost(), [case]))
 
 
-@pytest.fixture
-def hears_ctrl_c() -> Iterator[None]:
-    """A process that a shell has in its background ignores Ctrl-C, and what it starts would too."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.slow
 @pytest.mark.worker
-@pytest.mark.usefixtures("hears_ctrl_c")
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_real_training_is_served_here_alone_until_ctrl_c(worker: Worker, tmp_path: Path) -> None:
     assert worker.python.exists()
     folder = tmp_path / "temporary"

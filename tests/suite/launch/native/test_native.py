@@ -211,14 +211,6 @@ def test_stop_event_interrupts(make_launch: MakeLaunch) -> None:
     assert result.ended_by == "interrupted"
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """SIGINT raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_the_run_and_is_raised_again(make_launch: MakeLaunch) -> None:
     launch = make_launch("child(STUBBORN); emit(0, event='iteration'); time.sleep(600)", grace_s=0.5)
