@@ -125,12 +125,6 @@ def test_what_no_rank_measures_makes_a_round_invalid(rank_files: RankFiles, chan
     assert store.read_record(path).outcome == "invalid"
 
 
-def test_an_unsound_round_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="Nothing was written"):
-        store.write_record(replace(SOUND, ranks=()), tmp_path / "record.json")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_round_that_is_too_short_is_invalid(rank_files: RankFiles) -> None:
     rank_files.case = replace(rank_files.case, iterations=1)
     for rank in range(2):
