@@ -23,7 +23,6 @@ class Elf:
     fault: ElfFault | None = None
     bits: int | None = None  # 32 or 64
     machine: str | None = None  # "EM_X86_64"
-    soname: str | None = None
     needed: tuple[str, ...] = ()
     runpath: tuple[str, ...] = ()  # folders to search for its dependencies, with $ORIGIN replaced
 
@@ -63,7 +62,7 @@ def _parse(path: Path, elf: ELFFile, size_bytes: int) -> Elf:
     segments = list(elf.iter_segments())
     if any(segment["p_offset"] + segment["p_filesz"] > size_bytes for segment in segments):
         return Elf(path=str(path), fault="truncated")
-    tags: dict[str, list[str]] = {"DT_NEEDED": [], "DT_SONAME": [], "DT_RPATH": [], "DT_RUNPATH": []}
+    tags: dict[str, list[str]] = {"DT_NEEDED": [], "DT_RPATH": [], "DT_RUNPATH": []}
     for segment in segments:
         if isinstance(segment, DynamicSegment):
             for tag in segment.iter_tags():
@@ -74,7 +73,6 @@ def _parse(path: Path, elf: ELFFile, size_bytes: int) -> Elf:
         path=str(path),
         bits=elf.elfclass,
         machine=elf["e_machine"],
-        soname=next(iter(tags["DT_SONAME"]), None),
         needed=tuple(tags["DT_NEEDED"]),
         runpath=tuple(
             folder.replace("$ORIGIN", str(path.parent)).replace("${ORIGIN}", str(path.parent))

@@ -64,7 +64,6 @@ class Image(TomlTable):
     pins: NonEmptyTuple[str]
     worker_python: str
     requires: Tuple[Feature]
-    needs_eula: bool
     versions: Versions
 
 

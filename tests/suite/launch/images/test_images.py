@@ -38,7 +38,6 @@ established = "made here"
 pins = ["worker"]
 worker_python = "/bin/python"
 requires = []
-needs_eula = false
 
 [images.tiny.versions]
 isaaclab = "3.0.0"
@@ -111,11 +110,11 @@ def test_an_unknown_image_is_named_with_those_that_there_are() -> None:
 
 
 def test_every_mistake_in_the_file_is_reported(project: Path) -> None:
-    broken = ENTRY.replace(SHA, "sha256:12").replace('torch = "2.11.0"', "torch = 2.11").replace("needs_eula", "eula")
+    broken = ENTRY.replace(SHA, "sha256:12").replace('torch = "2.11.0"', "torch = 2.11").replace("requires", "needs")
     (project / IMAGES).write_text(broken)
     with pytest.raises(ContainerError) as error:
         read_images(project)
-    for part in ("digest: got 'sha256:12'", "versions.torch: got 2.11", "eula: unknown key", "needs_eula: required"):
+    for part in ("digest: got 'sha256:12'", "versions.torch: got 2.11", "needs: unknown key", "requires: required"):
         assert part in str(error.value)
 
 
