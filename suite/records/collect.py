@@ -150,10 +150,6 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
             yield f"rank {file.rank} has no start event"
         elif file.start.rank != file.rank:
             yield f"the file of rank {file.rank} was written by rank {file.start.rank}"
-    counts = {file.rank: len(file.iterations) for file in files}
-    if len(set(counts.values())) > 1:
-        each = ", ".join(f"rank {rank}: {count}" for rank, count in counts.items())
-        yield f"the ranks finished unequal numbers of iterations ({each})"
     for file in files:
         yield from _rank_faults(case, file)
     yield from filter(None, [apart(case, files, node_clocks(case, files))])

@@ -23,8 +23,9 @@ from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.stored_rounds import stored_round
 from tests.fixtures.runs.bench_runs import CASE, Bench, Stage
 from tests.fixtures.stand_ins.denied_folders import deny
-from tests.suite.matrix.test_plan import ANT
+from tests.suite.matrix.test_plan import ANT as PLANNED
 
+ANT = replace(PLANNED, iterations=3)  # as many as a stored round has
 OTHER = replace(ANT, case_id="ant/rsl_rl-kitless-n4096-1x1", rl_library="rsl_rl")
 
 

@@ -45,11 +45,11 @@ UNSOUND = [
         "its started_utc is '2026-13-21T10:00:00Z', allowed is a date",
     ),
     (replace(SOUND, started_utc=None), "its wall_time_s is 60 without a started_utc"),
-    (replace(SOUND, ranks=SOUND.ranks[::-1]), "its ranks are [1, 0], allowed is each once, in their order"),
+    (replace(SOUND, ranks=SOUND.ranks[::-1]), "its ranks are [1, 0], needed are 0 to 1"),
     (with_samples(marked=(0.0,) * 11), "rank 1 has 12 samples of success_rate and 11 of marked"),
     (
         replace(SOUND, ranks=(SOUND.ranks[0], cut(SOUND, 11).ranks[1])),
-        "its ranks have times of 12, 11 iterations, allowed is one number",
+        "rank 1 has times of 11 of 12 iterations",
     ),
     (with_samples(iteration_time_s=(0.5,) * 11 + (0.0,)), "rank 1, iteration 11: iteration_time_s is 0.0"),
     *(

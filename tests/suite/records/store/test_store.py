@@ -49,7 +49,7 @@ def test_a_record_comes_back_with_samples_of_nine_digits(make_record: RecordMake
     [
         ({"wall_time_s": math.nan}, "wall_time_s"),
         ({"argv": (b"torchrun",)}, "bytes"),
-        ({"ranks": ()}, r"it has samples of 0 of 2 ranks\. Nothing was written"),
+        ({"ranks": ()}, "Nothing was written"),
         ({"ranks": (make_rank(0, (1.0, math.inf)),)}, "ranks.0.samples.iteration_time_s.1"),
     ],
 )

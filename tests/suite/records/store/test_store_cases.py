@@ -109,7 +109,7 @@ def test_rounds_that_do_not_belong_together_are_refused(
         ((), "has no runs"),
         ((record, record), r"are \[0, 0\]; each may be there once"),
         ((make_record(case=make_case(seed=1)),), "run 0 is of another case"),
-        ((replace(record, ranks=record.ranks[:1]),), "is not valid: of run 0, it has samples of 1 of 2 ranks"),
+        ((replace(record, ranks=record.ranks[:1]),), r"is not valid: of run 0, its ranks are \[0\], needed are 0 to 1"),
     ):
         with pytest.raises(StoreError, match=message):
             store.write_case(CaseResult(case=record.case, rounds=rounds), tmp_path / "a.json")
