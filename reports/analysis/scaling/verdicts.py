@@ -2,34 +2,36 @@
 
 The rule, in this order:
 
-1. ``superlinear``: at some number of ranks the whole interval of the efficiency is above ``SUPERLINEAR_EFFICIENCY``.
-   More than ideal is mostly a mistake: environments per GPU counted as all of them, or a baseline that was disturbed.
-2. no verdict: the largest number of ranks, or the baseline, has too few rounds for an interval, or did not run.
-3. ``scales``: there, the whole interval is at or above ``SCALES_EFFICIENCY``.
-4. ``limited``: the whole interval is below it. The law that describes the points says by what.
-5. ``inconclusive``: the interval lies on both sides, too wide for either claim.
+1. ``above ideal``: at some number of ranks the whole interval of the efficiency is above ``SUPERLINEAR_EFFICIENCY``.
+   That is mostly a mistake: environments per GPU counted as all of them, or a baseline that was disturbed.
+2. ``failed``: no round of the largest number of ranks, or of the baseline, completed.
+3. ``too few runs``: the efficiency there has no interval.
+4. ``at least 80 %`` or ``below 80 %``: the whole interval lies on that side. The law that describes the points says
+   what limits the efficiency.
+5. ``within noise``: the interval contains 80 %.
 """
 
 import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
+from reports.analysis.scaling.scaling_groups import ScalingGroup, point_efficiency
 from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY, Fit, NoFit, fit
 from suite.files.wording import counted
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
+from suite.statistics.intervals import Estimate
+from suite.statistics.series_model import MIN_FREEDOM
 
 # At most a fifth of the GPUs paid for may be lost. A convention, stated so that everyone can judge by another.
 SCALES_EFFICIENCY: Final = 0.80
 
-type Word = Literal["scales", "limited", "inconclusive", "superlinear"]
+type Word = Literal["at least 80 %", "below 80 %", "within noise", "too few runs", "failed", "above ideal"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """``efficiency`` is the one at ``world_size`` that decided; None where there is none to speak of."""
 
-    word: Word | None  # None for too few rounds
+    word: Word | None  # None for one number of ranks
     text: str  # the word as it is shown, with what to do where there is something
     reason: str
     world_size: int | None
@@ -46,29 +48,36 @@ def verdict(group: ScalingGroup) -> Verdict:
     for world_size, efficiency in efficiencies.items():
         if efficiency.interval is not None and efficiency.interval[0] > SUPERLINEAR_EFFICIENCY:
             return _verdict(
-                "superlinear",
+                "above ideal",
                 f"more than {SUPERLINEAR_EFFICIENCY:.2f} of ideal at {world_size} ranks",
                 (world_size, efficiency),
                 advice="check per-GPU versus global environments",
             )
-    missing = _missing(group)
-    if missing is not None:
-        return _verdict(None, missing, None)
+    if len(group.points) == 1:
+        why = f"only {group.baseline.world_size} was measured, and scaling needs two numbers of ranks"
+        return _verdict(None, why, None)
+    for point in (group.baseline, group.points[-1]):
+        if not point.times_s:
+            return _verdict("failed", f"no round of {_ranks(point.world_size)} completed", None)
     largest = group.points[-1].world_size
     efficiency = efficiencies[largest]
+    return _of_largest(group, largest, efficiency)
+
+
+def _of_largest(group: ScalingGroup, largest: int, efficiency: Estimate) -> Verdict:
     decided = (largest, efficiency)
     if efficiency.interval is None:
-        return _verdict(None, _too_few_rounds(group.baseline, group.points[-1]), decided)
+        return _verdict("too few runs", f"an interval needs {MIN_FREEDOM} degrees of freedom", decided)
     low, high = efficiency.interval
     if low >= SCALES_EFFICIENCY:
-        return _verdict("scales", f"at least {SCALES_EFFICIENCY:.2f} of ideal at {largest} ranks", decided)
+        return _verdict("at least 80 %", f"at least {SCALES_EFFICIENCY:.2f} of ideal at {largest} ranks", decided)
     if high < SCALES_EFFICIENCY:
         slower = high * largest < group.baseline.world_size  # not even the frames of the fewest ranks
         loss = f"; {_ranks(largest)} are slower than {group.baseline.world_size}" if slower else ""
-        return _verdict("limited", limit(group) + loss, decided)
+        return _verdict("below 80 %", limit(group) + loss, decided)
     return _verdict(
-        "inconclusive",
-        f"the interval at {largest} ranks, {low:.2f} to {high:.2f}, lies on both sides of {SCALES_EFFICIENCY:.2f}",
+        "within noise",
+        f"the interval at {largest} ranks, {low:.2f} to {high:.2f}, contains {SCALES_EFFICIENCY:.2f}",
         decided,
     )
 
@@ -104,24 +113,6 @@ def limiting_law(group: ScalingGroup) -> Fit | NoFit:
     if isinstance(usl, Fit) and usl.describes and _surely_positive(usl.parameters["kappa"]):
         return usl
     return fit("amdahl" if group.scaling == "strong" else "gustafson", group)
-
-
-def _missing(group: ScalingGroup) -> str | None:
-    if len(group.points) == 1:
-        return f"only {group.baseline.world_size} was measured, and scaling needs two numbers of ranks"
-    for point in (group.baseline, group.points[-1]):
-        if not point.times_s:
-            return f"no round of {_ranks(point.world_size)} completed"
-    return None
-
-
-def _too_few_rounds(*points: ScalingPoint) -> str:
-    few = ", ".join(
-        f"{len(point.times_s)} at {_ranks(point.world_size)}"
-        for point in points
-        if len(point.times_s) < MIN_ROUNDS_FOR_INTERVAL
-    )
-    return f"too few rounds for an interval, which needs {MIN_ROUNDS_FOR_INTERVAL}: {few}"
 
 
 def _ranks(world_size: int) -> str:

@@ -42,7 +42,7 @@ def _card(one: ResultSet, choice: SizeChoice) -> Card:
     most = max(size.total_fps for size in choice.sizes)
     runs = sorted({size.rounds for size in choice.sizes})
     each = counted(runs[0], "run") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs"
-    sure = "" if choice.enough.word == "decided" else f" Not yet sure: {choice.enough.reason}."
+    sure = "" if choice.enough.word == "clear" else f" Not yet sure: {choice.enough.reason}."
     return Card(
         title=title,
         text=f"{task} with {choice.who.partition(',')[0]}, frames per second with learning, {each} each.{sure}",

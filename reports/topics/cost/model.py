@@ -1,7 +1,7 @@
 """How many GPUs to take: for a deadline, for a budget, and until one more is not worth it. Pure.
 
 From measured points only: nothing is interpolated or predicted. Every claim is compared with the interval over rounds,
-so it is `inconclusive` where too few rounds ran to tell; what the means say is kept beside it.
+so it is `within noise` where they allow another answer; what the means say is kept beside it.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estima
 # Of what a GPU gives where the fewest are used. A convention, stated so that everyone can judge by another.
 KNEE_WORTH: Final = 0.5
 
-type Word = Literal["decided", "inconclusive"]
+type Word = Literal["clear", "within noise"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Pick:
-    """A measured number. ``decided`` only where the intervals leave no other; else it is what the means say."""
+    """A measured number. ``clear`` only where the intervals leave no other; else it is what the means say."""
 
     number: int  # of ranks here
     word: Word
@@ -126,9 +126,9 @@ def _worth(base: ScalingPoint, before: ScalingPoint, point: ScalingPoint) -> Est
 def _cheapest(options: Sequence[Option], world_size: int) -> Pick:
     rivals = [option for option in options if option.world_size != world_size and not _is_dearer(option)]
     if not rivals:
-        return Pick(number=world_size, word="decided", reason="every other number costs more, beyond its interval")
+        return Pick(number=world_size, word="clear", reason="every other number costs more, beyond its interval")
     reason = _why(options, rivals[0], rivals[0].over_cheapest, 1)
-    return Pick(number=world_size, word="inconclusive", reason=reason)
+    return Pick(number=world_size, word="within noise", reason=reason)
 
 
 def _is_dearer(option: Option) -> bool:
@@ -153,9 +153,9 @@ def _knee(options: Sequence[Option]) -> Pick:
 
 def _pick(options: Sequence[Option], world_size: int, unsure: Option | None, reason: str) -> Pick:
     if unsure is None or unsure.worth is None:
-        return Pick(number=world_size, word="decided", reason=reason)
+        return Pick(number=world_size, word="clear", reason=reason)
     why = _why(options, unsure, unsure.worth, KNEE_WORTH)
-    return Pick(number=world_size, word="inconclusive", reason=why)
+    return Pick(number=world_size, word="within noise", reason=why)
 
 
 def _why(options: Sequence[Option], unsure: Option, value: Estimate, threshold: float) -> str:

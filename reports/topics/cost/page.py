@@ -50,9 +50,9 @@ def rules() -> Html:
                 f" {KNEE_WORTH:g} of that."
             ),
             (
-                "A claim is decided when the intervals over rounds leave no other. It is inconclusive where they do, or"
-                " where too few rounds ran to have any; then it is what the medians say. The fewest GPU-hours and the"
-                " most GPUs worth adding are such claims; the fewest hours are always what the medians say."
+                "A claim is clear when the intervals over rounds leave no other. It is within noise where they do, or"
+                " where too few rounds ran to have any; then it is what the means say. The fewest GPU-hours and the"
+                " most GPUs worth adding are such claims; the fewest hours are always what the means say."
             ),
         ]
     )
@@ -213,8 +213,8 @@ def _sizes(series: Campaign, found: tuple[SizeChoice, ...]) -> list[Displayed]:
     sentences = [
         f"{one.who}: {one.enough.number:,} environments are the fewest with at least {NEAR_MOST:.0%} of the most"
         f" throughput ({one.enough.reason})."
-        if one.enough.word == "decided"
-        else f"{one.who}: inconclusive; by the medians {one.enough.number:,} environments are the fewest with at least"
+        if one.enough.word == "clear"
+        else f"{one.who}: within noise; by the means {one.enough.number:,} environments are the fewest with at least"
         f" {NEAR_MOST:.0%} of the most throughput ({one.enough.reason})."
         for one in found
     ]

@@ -108,11 +108,11 @@ def _enough(sizes: Sequence[Size], failed: Sequence[Failed]) -> Pick:
         reason = f"{picked.of_most.value:.0%} of the most; every fewer is surely below {NEAR_MOST:.0%}"
         if picked is sizes[-1]:
             reason += f", and {min(too_many):,} ran out of memory"
-        return Pick(number=picked.num_envs, word="decided", reason=reason)
+        return Pick(number=picked.num_envs, word="clear", reason=reason)
     reasons = [_unsure(unsure[0])] if unsure else []
     if is_rising:
         reasons.append(f"throughput still rises at {picked.num_envs:,}, the most that ran")
-    return Pick(number=picked.num_envs, word="inconclusive", reason="; ".join(reasons))
+    return Pick(number=picked.num_envs, word="within noise", reason="; ".join(reasons))
 
 
 def _unsure(size: Size) -> str:

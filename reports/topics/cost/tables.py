@@ -157,16 +157,16 @@ def _cost(one: Choice) -> Estimate:
 
 
 def _how_sure(one: Choice, unit: str) -> str:
-    """Of the cheapest and of the most worth adding; the fewest hours are what the medians say."""
+    """Of the cheapest and of the most worth adding; the fewest hours are what the means say."""
     if len(one.options) == 1:
         return f"nothing to choose: measured on {counted(one.fastest.world_size, unit)} alone"
     asked = {f"fewest {unit}-hours": one.cheapest} | ({"most": one.knee} if one.knee else {})
-    unsure = {name: pick.reason for name, pick in asked.items() if pick.word == "inconclusive"}
+    unsure = {name: pick.reason for name, pick in asked.items() if pick.word == "within noise"}
     if not unsure:
-        return "decided"
+        return "clear"
     if len(unsure) < len(asked):
-        return "; ".join(f"{name} inconclusive: {reason}" for name, reason in unsure.items())
-    return f"inconclusive: {'; '.join(dict.fromkeys(unsure.values()))}"
+        return "; ".join(f"{name} within noise: {reason}" for name, reason in unsure.items())
+    return f"within noise: {'; '.join(dict.fromkeys(unsure.values()))}"
 
 
 def _hours(seconds_per_frame: Estimate, frames: int) -> str:

@@ -33,7 +33,7 @@ AXES: Final = (
     "interconnect",
 )  # fmt: skip
 type Sign = Literal[-1, 0, 1] | None
-type Word = Literal["regression", "improvement", "unchanged", "inconclusive", "failed", "incomparable"]
+type Word = Literal["regression", "improvement", "unchanged", "within noise", "too few runs", "failed", "incomparable"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ def _judged(before: CaseResult, after: CaseResult, change: Estimate | None, marg
         return "failed", "no round completes any more"
     if change.interval is None:
         few = f"{len(before.completed)} and {len(after.completed)} rounds completed"
-        return "inconclusive", f"{few}, and an interval needs {MIN_ROUNDS_FOR_INTERVAL} on both sides"
+        return "too few runs", f"{few}, and an interval needs {MIN_ROUNDS_FOR_INTERVAL} on both sides"
     sign = direction(change, margin)
     if sign:
         word: Word = "regression" if sign > 0 else "improvement"
@@ -148,7 +148,7 @@ def _judged(before: CaseResult, after: CaseResult, change: Estimate | None, marg
         return "unchanged", f"the whole interval is within {margin:.1%}"
     is_beyond = not _is_within(change.value, margin)
     why = "the rounds of one set differ as much" if is_beyond else f"it may be more or less than {margin:.1%}"
-    return "inconclusive", f"{why}; more rounds would tell"
+    return "within noise", f"{why}; more rounds would tell"
 
 
 def _is_within(change: float, margin: float) -> bool:
@@ -172,7 +172,7 @@ def direction(change: Estimate, margin: float) -> Sign:
 def _by_outcomes(before: CaseResult, after: CaseResult) -> tuple[Word, str] | None:
     """None where what decides are the times, or that there are none any more."""
     if not before.completed:
-        return "inconclusive", "no round completed before"
+        return "too few runs", "no round completed before"
     if not _tried(after):
         why = after.rounds[-1].reason if after.rounds else "there is none"
         return "incomparable", f"no round ran to an end of its own after: {why}"

@@ -24,7 +24,7 @@ MAX_CHARACTERS: Final = 50_000  # GitHub takes 65,536
 _SAFE: Final = re.compile(r"[A-Za-z0-9 ,/+=%-]", re.ASCII)
 
 # What must be looked at stands first.
-_WORDS: Final = ("regression", "failed", "incomparable", "inconclusive", "improvement", "unchanged")
+_WORDS: Final = ("regression", "failed", "incomparable", "within noise", "too few runs", "improvement", "unchanged")
 
 
 def code(text: str) -> str:

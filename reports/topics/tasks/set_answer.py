@@ -169,7 +169,7 @@ def left_of_ideal(campaign: Campaign) -> tuple[int, dict[Scaling, list[float]]]:
 
 def number_of_verdicts(groups: Sequence[ScalingGroup]) -> Counter[str]:
     """How many curves have each verdict."""
-    return Counter(verdict(group).word or "with too few rounds" for group in groups if len(group.points) > 1)
+    return Counter(verdict(group).word or MISSING for group in groups if len(group.points) > 1)
 
 
 def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:

@@ -9,7 +9,8 @@ from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, N
 from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY, verdict
 from reports.display.html import MISSING, Html, count, html_table, paragraph, percent, rounds_text
 from suite.schema.record import CaseResult
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
+from suite.statistics.intervals import Estimate
+from suite.statistics.series_model import MIN_FREEDOM
 
 LAW_NAMES: Final[Mapping[Law, str]] = {"amdahl": "Amdahl", "gustafson": "Gustafson", "usl": "universal scalability law"}
 
@@ -17,11 +18,9 @@ LAW_NAMES: Final[Mapping[Law, str]] = {"amdahl": "Amdahl", "gustafson": "Gustafs
 def rule() -> Html:
     """What the words mean, with their limits."""
     return paragraph(
-        f"A curve scales when the whole interval of its efficiency at the largest number of ranks is at least"
-        f" {SCALES_EFFICIENCY:.0%}, and is limited when all of it is below. It is superlinear, which mostly means a"
-        f" mistake, when at any number of ranks all of it is above {SUPERLINEAR_EFFICIENCY:.0%}. It is inconclusive"
-        f" where it lies on both sides. Fewer than {MIN_ROUNDS_FOR_INTERVAL} rounds have no verdict."
-        " Where the baseline ran twice, the word has to be the same with either of them."
+        f"The verdict says on which side of {SCALES_EFFICIENCY:.0%} the whole interval of the efficiency at the largest"
+        " number of ranks lies; within noise: on both. Above ideal, which mostly means a mistake: at any number of"
+        f" ranks all of it is above {SUPERLINEAR_EFFICIENCY:.0%}. An interval takes {MIN_FREEDOM} degrees of freedom."
     )
 
 

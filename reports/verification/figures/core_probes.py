@@ -1,7 +1,8 @@
 """How fast the ranks' CPU cores were, from the fixed piece of work that each times after a marked iteration. Pure.
 
 Only GPU cases are looked at. A look is the slowest rank's probe of a marked iteration of the window in which every
-rank has one; it found a slowed core if it took over 1.3 times as long as the fastest probe of its host in the whole set.
+rank has one; it found a slowed core if it took over 1.3 times as long as the fastest probe of its host in the whole
+set.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

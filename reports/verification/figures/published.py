@@ -16,7 +16,7 @@ from reports.verification.samples.set_folder import StoredSet
 
 SCALES: Final = 0.80  # the whole interval of an efficiency is at least this
 SUPERLINEAR: Final = 1.02
-VERDICTS: Final = ("scales", "limited", "inconclusive", "superlinear")
+VERDICTS: Final = ("at least 80 %", "below 80 %", "within noise", "too few runs", "failed", "above ideal")
 
 
 def figures_of(one: StoredSet) -> Json:
@@ -118,8 +118,8 @@ def _size(stored: StoredCase) -> tuple[Any, ...]:
 # --- verdicts ---
 
 
-def _verdicts(one: StoredSet) -> dict[str, str | None]:
-    """Return the verdict of every curve, by the case id of its largest number of ranks; None for too few processes."""
+def _verdicts(one: StoredSet) -> dict[str, str]:
+    """Return the verdict of every curve, by the case id of its largest number of ranks."""
     curves = (curve for curve in scaling_curves(one.in_order) if len(curve) > 1)
     return {curve[-1].case_id: verdict_of(one, curve) for curve in curves}
 
@@ -147,8 +147,8 @@ def _was_skipped(stored: StoredCase) -> bool:
     return all(record["outcome"] == "skipped" for record in stored.rounds)
 
 
-def verdict_of(one: StoredSet, points: Sequence[StoredCase]) -> str | None:
-    """Return the word; None if the baseline or the largest number of ranks has too few processes."""
+def verdict_of(one: StoredSet, points: Sequence[StoredCase]) -> str:
+    """Return the word for the largest number of ranks, or for any that is above ideal."""
     base, *others = points
     spans = {
         other.case_id: [bound * world_size(base.case) / world_size(other.case) for bound in span]
@@ -156,8 +156,10 @@ def verdict_of(one: StoredSet, points: Sequence[StoredCase]) -> str | None:
         if other.times_s and base.times_s and (span := over_series(base, other, one.without_copies)[1])
     }
     if any(low > SUPERLINEAR for low, _ in spans.values()):
-        return "superlinear"
+        return "above ideal"
+    if not base.times_s or not others[-1].times_s:
+        return "failed"
     if others[-1].case_id not in spans:
-        return None
+        return "too few runs"
     low, high = spans[others[-1].case_id]
-    return "scales" if low >= SCALES else "limited" if high < SCALES else "inconclusive"
+    return "at least 80 %" if low >= SCALES else "below 80 %" if high < SCALES else "within noise"
