@@ -15,9 +15,10 @@ The runs of one series and RL library in one set are one linear model, solved by
 A repeat of the baseline is the same configuration. A ratio is the exponential of a difference of two configurations,
 and so the centre of its interval on a logarithmic scale.
 
-The variance of a difference comes from the runs of its two configurations alone, by differences within blocks, with one
-degree of freedom more that the variance of all residuals adds (Smyth 2004, "Linear models and empirical Bayes methods",
-section 6, with one prior degree of freedom). So a calm configuration lends a noisy one nearly nothing.
+The variance of a difference comes from the runs of its two configurations alone, by differences within blocks. Where
+other configurations of the series have degrees of freedom too, the variance of all residuals adds one (Smyth 2004,
+"Linear models and empirical Bayes methods", section 6, with one prior degree of freedom). So a calm configuration lends
+a noisy one nearly nothing.
 """
 
 import math
@@ -36,7 +37,7 @@ from suite.statistics.twins import SUFFIX
 
 PRIOR_SLOPE: Final = 0.5  # of runs alone of version 2026.11: 0.55
 PRIOR_WEIGHT: Final = 0.05  # sum of squares of x that the pseudo-observation has; five runs have as much
-PRIOR_FREEDOM: Final = 1  # degrees of freedom that all residuals add to those of two configurations
+PRIOR_FREEDOM: Final = 1  # degrees of freedom that all residuals add at most to those of two configurations
 MIN_FREEDOM: Final = 3  # with fewer there is no interval: too few runs
 
 
@@ -98,7 +99,7 @@ class SeriesModel:
         self._inverse = np.linalg.pinv(design.T @ design)
         self._effects = self._inverse @ design.T @ y
         residuals = (y - design @ self._effects)[: len(runs)]
-        self._variance = float(residuals @ residuals) / freedom if freedom >= 1 else None
+        self._freedom, self._variance = freedom, float(residuals @ residuals) / max(freedom, 1.0)
 
     @property
     def slope(self) -> float | None:
@@ -115,11 +116,12 @@ class SeriesModel:
         contrast[self.configurations.index(under)] -= 1
         log_ratio = float(contrast @ self._effects)
         own_variance, own_freedom = self._own_variance(over, under)
-        freedom = own_freedom + PRIOR_FREEDOM
-        if self._variance is None or freedom < MIN_FREEDOM:
+        lent = min(PRIOR_FREEDOM, max(0.0, self._freedom - own_freedom))
+        freedom = own_freedom + lent
+        if freedom < MIN_FREEDOM:
             return Estimate(value=math.exp(log_ratio), interval=None)
         of_all = self._variance * float(contrast @ self._inverse @ contrast)
-        variance = (own_freedom * own_variance + PRIOR_FREEDOM * of_all) / freedom
+        variance = (own_freedom * own_variance + lent * of_all) / freedom
         half_width = t_quantile(CONFIDENCE, freedom) * math.sqrt(variance)
         interval = math.exp(log_ratio - half_width), math.exp(log_ratio + half_width)
         return Estimate(value=math.exp(log_ratio), interval=interval)

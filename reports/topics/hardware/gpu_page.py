@@ -1,4 +1,4 @@
-"""The page of a GPU model: its machines, what was made on them, and what is known of how steady they are."""
+"""The page of a GPU model: its machines, and what was made on them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace

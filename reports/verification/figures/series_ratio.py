@@ -60,10 +60,12 @@ def over_series(
     residuals = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
     own, own_freedom = _own_variance(runs, y, base.case_id, other.case_id)
     middle = math.log(other.frames / base.frames) + float(weights @ y)
-    if freedom < 1 or own_freedom + 1 < LEAST_FREEDOM:
+    lent = min(1.0, max(0.0, freedom - own_freedom))  # by the other cases, if they have any
+    total = own_freedom + lent
+    if total < LEAST_FREEDOM:
         return math.exp(middle), None
-    spread *= float(residuals @ residuals) / freedom
-    half = formulas.student_t(own_freedom + 1) * math.sqrt((own_freedom * own + spread) / (own_freedom + 1))
+    spread *= float(residuals @ residuals) / max(freedom, 1.0)
+    half = formulas.student_t(total) * math.sqrt((own_freedom * own + lent * spread) / total)
     return math.exp(middle), (math.exp(middle - half), math.exp(middle + half))
 
 
