@@ -193,7 +193,7 @@ def summarise(campaign: Campaign) -> Campaign:
     print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.rounds.upstream:
         print_agreement(campaign.console, pairs)
-    ending.print_sureness(campaign)
+    ending.print_answers(campaign)
     return campaign
 
 

@@ -76,9 +76,12 @@ def _mean_log(probes_s: np.ndarray) -> float | None:
 
 
 class SeriesModel:
-    """The fit of the runs of one series. x is part of it if a run was alone and every run was probed."""
+    """The fit of the runs of one series. x is part of it if every run was probed, and one was alone or it is asked for.
 
-    def __init__(self, runs: Sequence[RunTime]) -> None:
+    ``needs_probe``: for figures at full core speed.
+    """
+
+    def __init__(self, runs: Sequence[RunTime], *, needs_probe: bool = False) -> None:
         self.runs = tuple(runs)
         self.configurations = tuple(dict.fromkeys(run.configuration for run in runs))
         blocks = tuple(dict.fromkeys(run.block for run in runs))
@@ -86,12 +89,13 @@ class SeriesModel:
         columns += [[run.block == block for run in runs] for block in blocks[1:]]
         design, y = np.array(columns, float).T, np.array([run.log_time for run in runs])
         probes = [run.log_probe for run in runs if run.log_probe is not None]
-        self._has_slope = None in blocks and len(probes) == len(runs)
+        self._has_slope = (needs_probe or None in blocks) and len(probes) == len(runs)
+        self._probe_weight = 0.0
         freedom = float(len(runs) - np.linalg.matrix_rank(design))
         if self._has_slope:
             x = np.array(probes) - np.mean(probes)
             unexplained = x - design @ np.linalg.pinv(design) @ x
-            weight = float(unexplained @ unexplained)
+            weight = self._probe_weight = float(unexplained @ unexplained)
             freedom -= weight / (weight + PRIOR_WEIGHT)
             pseudo = [0.0] * design.shape[1] + [math.sqrt(PRIOR_WEIGHT)]
             design = np.vstack([np.column_stack([design, x]), pseudo])
@@ -105,6 +109,14 @@ class SeriesModel:
     def slope(self) -> float | None:
         """How far the time of an iteration goes with the time of the core probe: 0 not at all, 1 in proportion."""
         return float(self._effects[-1]) if self._has_slope else None
+
+    @property
+    def core_slope(self) -> Estimate | None:
+        """The slope with its interval; None where the runs say less of it than the pseudo-observation."""
+        if self.slope is None or self._probe_weight < PRIOR_WEIGHT or self._freedom < MIN_FREEDOM:
+            return None
+        half_width = t_quantile(CONFIDENCE, self._freedom) * math.sqrt(self._variance * float(self._inverse[-1, -1]))
+        return Estimate(value=self.slope, interval=(self.slope - half_width, self.slope + half_width))
 
     def ratio(self, over: str, under: str) -> Estimate:
         """The time of an iteration of the configuration ``over``, divided by that of ``under``.
@@ -177,6 +189,11 @@ class SetModel:
         work = of.frames_per_iteration / base.frames_per_iteration
         longer = self.ratio(of, base)
         return longer and longer.mapped(lambda ratio: work / ratio)
+
+    def core_slope(self, case: Case) -> Estimate | None:
+        """How far the time of an iteration of the case's series goes with that of the core probe; None if not known."""
+        runs = [run_time(record) for record in self._records if _series(record.case) == _series(case)]
+        return SeriesModel(runs, needs_probe=True).core_slope if runs else None
 
     def _fitted(self, series: frozenset[tuple[str, ...]]) -> SeriesModel | None:
         runs = [run_time(record) for record in self._records if _series(record.case) in series]

@@ -10,19 +10,19 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from suite.campaign.display.answers import answers
 from suite.campaign.display.progress import clock
-from suite.campaign.display.sureness import Point, Sureness, sureness
 from suite.campaign.display.tables import print_summary, print_timing_cost
 from suite.campaign.state import Campaign
-from suite.files.wording import counted
 from suite.options.command_line import say
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, has_speeds, what_worked
 from suite.schema.record import Case, CaseResult
-from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, Interval
+from suite.statistics.intervals import CONFIDENCE
 
 STYLES: Final[dict[State, str]] = {"works": "green", "failed": "red", "none": "dim", "unknown": "yellow"}
 PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "unknown": "?"}  # without Unicode
-MORE_ROUNDS: Final = 6  # their interval is about 0.4 times as wide as that of three
+MORE_ROUNDS: Final = 8
+MOST_WORKS: Final = 4  # more are better read on the page
 
 
 def print_what_worked(
@@ -63,51 +63,20 @@ def _marks(worked: Sequence[Worked], symbols: Mapping[State, str]) -> Table:
     return table
 
 
-def print_sureness(campaign: Campaign) -> None:
-    """Print how certain the points of a campaign of one curve are, and which command makes them more certain."""
-    found = sureness(campaign.results)
-    if found is None:
+def print_answers(campaign: Campaign) -> None:
+    """Print what a campaign of few tasks says, how sure that is, and which command makes it surer."""
+    by_work = answers(campaign.results)
+    if not 0 < len(by_work) <= MOST_WORKS:
         return
-    console = campaign.console
-    say(console, "How certain this is", style="bold")
-    for point in found.points:
-        say(console, f"  {_in_words(point)}")
-    most = found.points[-1].ranks
-    if found.efficiency is None:
-        say(
-            console,
-            f"  {counted(most, 'GPU')}: no efficiency, which compares two numbers of GPUs of one machine.",
-        )
-    else:
-        say(
-            console,
-            f"  Efficiency on {most} GPUs: {found.efficiency:.1%}{_between(found.efficiency_interval, '{:.1%}')}.",
-        )
-    for line in _limits(found, campaign):
-        say(console, f"  {line}")
-
-
-def _in_words(point: Point) -> str:
-    return (
-        f"{counted(point.ranks, 'GPU')}: {point.fps:,.0f} frames/s{_between(point.fps_interval, '{:,.0f}')}, "
-        f"{counted(point.rounds, 'round')}."
-    )
-
-
-def _between(low_high: Interval | None, form: str) -> str:
-    return "" if low_high is None else f" ({form.format(low_high[0])} to {form.format(low_high[1])})"
-
-
-def _limits(found: Sureness, campaign: Campaign) -> list[str]:
-    rounds = min(point.rounds for point in found.points)
-    if rounds < MIN_ROUNDS_FOR_INTERVAL:
-        lines = [f"No interval is known with {counted(rounds, 'round')}."]
-    else:
-        lines = [f"In brackets: the interval at {CONFIDENCE:.0%}, from the spread between rounds."]
+    for name, sentences in by_work.items():
+        say(campaign.console, name, style="bold")
+        for sentence in sentences:
+            say(campaign.console, f"  {sentence}")
+    rounds = min(len(result.completed) for result in campaign.results if result.completed)
+    say(campaign.console, f"In brackets: the interval at {CONFIDENCE:.0%}.")
     if rounds < MORE_ROUNDS:
         more = f"{_command(campaign)} --repeats {MORE_ROUNDS}"
-        lines.append(f"More certain, with {MORE_ROUNDS} rounds (finished ones count): {more}")
-    return lines
+        say(campaign.console, f"More certain, with {MORE_ROUNDS} rounds (finished ones count): {more}")
 
 
 def _command(campaign: Campaign) -> str:
