@@ -135,7 +135,16 @@ def show(found: Judgement, console: Console) -> None:
 
 def _cases_table(found: Judgement) -> Table:
     table = _table(
-        "Case", "Runs", "s/iteration", "95 % interval", "Quickest", "Median", "Slowest", "Machines", "Verdict"
+        "Case",
+        "Runs",
+        "s/iteration",
+        "95 % interval",
+        "Quickest",
+        "Median",
+        "Slowest",
+        "Machines",
+        "Would see",
+        "Verdict",
     )
     for one in found.cases:
         interval = one.time.value and one.time.value.interval
@@ -145,7 +154,8 @@ def _cases_table(found: Judgement) -> Table:
             *_numbers(one.time)[:1],
             "{:.4g} to {:.4g}".format(*interval) if interval else MISSING,
             *_numbers(one.time)[1:],
-            _word(one.time.word),
+            _seen(one.time),
+            _word(one.word),
         )
     return table
 
@@ -153,15 +163,30 @@ def _cases_table(found: Judgement) -> Table:
 def _parts_table(found: Judgement) -> Table:
     """A row for each part that another machine has, in the case in which it is furthest above the slowest."""
     table = _table(
-        "Part", "Points to", "Cases", "Here", "Quickest", "Median", "Slowest", "Machines", "Furthest off in", "Verdict"
+        "Part",
+        "Points to",
+        "Cases",
+        "Here",
+        "Quickest",
+        "Median",
+        "Slowest",
+        "Machines",
+        "Would see",
+        "Furthest off in",
+        "Verdict",
     )
     for one in found.parts:
         if one.worst is not None:
             case_id, worst = one.worst
             named = (f"{one.part.name} in {one.part.unit}", one.part.points_to, str(len(one.decided)))
             word = _WORDS_OF_SIGNS.get(one.word, one.word) if one.part.kind == "sign" else one.word
-            table.add_row(*named, *_numbers(worst), case_id, _word(word))
+            table.add_row(*named, *_numbers(worst), _seen(worst), case_id, _word(word))
     return table
+
+
+def _seen(one: Placed) -> str:
+    """From how much slower than the median machine on it would be called slow."""
+    return MISSING if one.would_see is None else f"from +{one.would_see:.0%}"
 
 
 def _numbers(one: Placed) -> list[str]:

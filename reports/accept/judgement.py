@@ -1,13 +1,18 @@
 """A machine judged: each of its cases and parts among those of published machines with the same GPU model. Pure.
 
 The cases decide; if no run of a case completed, nothing is accepted. Series with cold starts have too few iterations to
-say how fast a machine is, so they are left out. A part says where a slow machine loses its time:
-it is slow if it is slow in at least half of the cases of which that can be said.
+say how fast a machine is, so they are left out. Times of an iteration are compared at the speed of this machine's cores:
+every run is adjusted by how far the work's time goes with the core probe between machines. How fast the cores are is a
+part of its own. A case whose interval may hide a machine that is a fifth slower is open.
+
+A part says where a slow machine loses its time: it is slow if it is slow in at least half of the cases of which that
+can be said.
 """
 
+import math
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -18,7 +23,8 @@ from reports.analysis.same_work import work_of
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
-from suite.statistics.reduce import round_time_s
+from suite.statistics.reduce import window
+from suite.statistics.series_model import PRIOR_SLOPE, PRIOR_WEIGHT, RunTime, run_time
 
 MOST: Final = 0.5
 type Answer = Literal["accepted", "slow", "cannot say"]
@@ -33,6 +39,11 @@ class JudgedCase:
     time: Placed
     parts: Mapping[str, Placed]  # by name of the part; without parts that no run of this machine has
     reason: str = ""
+
+    @property
+    def word(self) -> Word:
+        """That of its time, but open if its interval may hide a slow machine."""
+        return "open" if self.reason else self.time.word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +99,7 @@ class Judgement:
     published_drivers: Mapping[str, int]
 
     def with_word(self, *words: Word) -> tuple[JudgedCase, ...]:
-        return tuple(one for one in self.cases if one.time.word in words)
+        return tuple(one for one in self.cases if one.word in words)
 
     @property
     def answer(self) -> Answer:
@@ -164,17 +175,57 @@ def judge(results: Sequence[CaseResult], model: str, machines: Sequence[Machine]
 def _judged(result: CaseResult, machines: Sequence[Machine]) -> JudgedCase:
     own = result.completed
     others = {machine.name: found for machine in machines if (found := machine.comparable(own[0]))}
-    time = placed(
-        [round_time_s(record) for record in own],
-        {name: [round_time_s(record) for record in records] for name, records in others.items()},
-    )
+    time = _at_own_core_speed(own, others)
     parts = {part.name: _placed_part(part, own, others) for part in PARTS}
     return JudgedCase(
         result=result,
         time=time,
         parts={name: one for name, one in parts.items() if one.value is not None},
-        reason=_why_open(own, others, machines) if time.word == "open" else "",
+        reason=_why_open(own, others, machines) if time.word == "open" else _may_hide(time),
     )
+
+
+def _at_own_core_speed(own: Sequence[RunRecord], others: Mapping[str, Sequence[RunRecord]]) -> Placed:
+    """The times of an iteration, over the iterations that all runs have, at the mean speed of this machine's cores."""
+    every = [*own, *(record for records in others.values() for record in records)]
+    common = min((window(record) for record in every), key=len)
+    mine = [run_time(record, common) for record in own]
+    theirs = {name: [run_time(record, common) for record in records] for name, records in others.items()}
+    core, slope = _mean_probe(mine), _slope(theirs.values())
+
+    def adjusted(runs: Sequence[RunTime]) -> list[float]:
+        is_probed = core is not None and _mean_probe(runs) is not None
+        longer = [slope * ((core or 0.0) - (run.log_probe or 0.0)) if is_probed else 0.0 for run in runs]
+        return [math.exp(run.log_time + by) for run, by in zip(runs, longer, strict=True)]
+
+    return placed(adjusted(mine), {name: adjusted(runs) for name, runs in theirs.items()})
+
+
+def _mean_probe(runs: Sequence[RunTime]) -> float | None:
+    """The mean logarithm of the core probe; None if a run has none."""
+    probes = [run.log_probe for run in runs if run.log_probe is not None]
+    return statistics.fmean(probes) if probes and len(probes) == len(runs) else None
+
+
+def _slope(machines: Iterable[Sequence[RunTime]]) -> float:
+    """How far log times of machines go with their log probes, from 0 to 1; pulled to that of runs alone."""
+    known = [
+        (statistics.fmean(run.log_time for run in runs), probe) for runs in machines if (probe := _mean_probe(runs))
+    ]
+    if not known:
+        return PRIOR_SLOPE
+    times, probes = zip(*known, strict=True)
+    squares, both = statistics.pvariance(probes) * len(probes), 0.0
+    if len(known) > 1:
+        both = statistics.covariance(times, probes) * (len(known) - 1)
+    return min(1.0, max(0.0, (both + PRIOR_WEIGHT * PRIOR_SLOPE) / (squares + PRIOR_WEIGHT)))
+
+
+def _may_hide(time: Placed) -> str:
+    if not time.may_hide or time.word != "within" or time.value is None or time.value.interval is None:
+        return ""
+    most = time.value.interval[1] / (time.middle or math.nan) - 1
+    return f"it may be up to {most:.0%} slower than the median machine; run it again with more --repeats"
 
 
 def _placed_part(part: Part, own: Sequence[RunRecord], others: Mapping[str, Sequence[RunRecord]]) -> Placed:

@@ -16,12 +16,14 @@ from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_o
 from suite.statistics.reduce import marked_iterations, round_time_s
 from suite.statistics.start_up import start_up
 
+HIDDEN: Final = 0.2  # a machine that is slower by as much is not accepted unseen
+
 type Word = Literal["slow", "within", "fast", "open"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placed:
-    """A value of this machine, the median over its runs, and the medians of other machines by their names."""
+    """A value of this machine, the mean over its runs, and the values of other machines by their names."""
 
     value: Estimate | None  # None without a run that has the value
     runs: int
@@ -51,6 +53,22 @@ class Placed:
         return self.value.value - self.middle if self.value and self.middle is not None else None
 
     @property
+    def would_see(self) -> float | None:
+        """How much slower than the median machine this one had to be for ``slow``, by its interval; relative."""
+        interval = self.value and self.value.interval
+        if not self.value or not interval or not interval[0] or not self.middle or self.slowest is None:
+            return None
+        return self.slowest / self.middle * self.value.value / interval[0] - 1
+
+    @property
+    def may_hide(self) -> bool:
+        """Whether the interval reaches a machine that is slower than the median one by ``HIDDEN``, and is not slow."""
+        interval = self.value and self.value.interval
+        return bool(
+            interval and self.middle and self.slowest and max(self.slowest, (1 + HIDDEN) * self.middle) < interval[1]
+        )
+
+    @property
     def word(self) -> Word:
         interval = self.value and self.value.interval
         if not interval or self.quickest is None or self.slowest is None:
@@ -68,8 +86,12 @@ def placed(values: Sequence[float], others: Mapping[str, Sequence[float]]) -> Pl
     return Placed(
         value=_estimate(values),
         runs=len(values),
-        others={name: statistics.median(theirs) for name, theirs in others.items() if theirs},
+        others={name: _middle(theirs) for name, theirs in others.items() if theirs},
     )
+
+
+def _middle(values: Sequence[float]) -> float:
+    return mean_of(values).value if min(values) > 0 else statistics.median(values)
 
 
 def _estimate(values: Sequence[float]) -> Estimate | None:

@@ -17,11 +17,11 @@ def verdict(found: Judgement) -> str:
     every = f"every other published machine with {found.model}"
     compared = counted(len(found.with_word("slow", "within", "fast")), "comparable case")
     if found.answer == "accepted":
-        return " ".join([f"Accepted: of {compared}, none is slower than {every}.", *_beside(found)])
+        return " ".join([f"Accepted: at equal core speed, none of {compared} is slower than {every}.", *_beside(found)])
     slow = found.with_word("slow")
     worst = max(slow, key=lambda one: one.time.over_slowest or 0.0)
     said = (
-        f"Slow: {len(slow)} of {compared} {are(len(slow))} slower than {every}, at worst"
+        f"Slow: at equal core speed, {len(slow)} of {compared} {are(len(slow))} slower than {every}, at worst"
         f" {worst.time.over_slowest:.2f} times the slowest ({worst.result.case.case_id})."
     )
     others = counted(found.most_others or 0, "other")

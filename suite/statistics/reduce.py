@@ -69,10 +69,14 @@ def window(record: RunRecord) -> range:
     return range(max(1, count - math.floor(WINDOW * count)), count)
 
 
-def counted_iterations(record: RunRecord) -> tuple[int, ...]:
-    """The window without marked iterations; all of it if every one is marked. Raises ValueError as ``window`` does."""
+def counted_iterations(record: RunRecord, within: range | None = None) -> tuple[int, ...]:
+    """The window without marked iterations; all of it if every one is marked.
+
+    ``within``: the window of a run that this one is compared with, which may be shorter. Raises ValueError as
+    ``window`` does.
+    """
     marks = _marks(record)
-    return tuple(iteration for iteration in window(record) if not marks or not marks[iteration])
+    return tuple(iteration for iteration in within or window(record) if not marks or not marks[iteration])
 
 
 def marked_iterations(record: RunRecord) -> tuple[int, ...]:
@@ -93,12 +97,16 @@ def starts_of_turns(record: RunRecord) -> tuple[int, ...]:
     return tuple(index for index in range(1, len(turns)) if turns[index] != turns[index - 1])
 
 
-def round_time_s(record: RunRecord) -> float:
-    """Seconds per iteration of one round, see ``ROUND_STATISTIC``. Raises ValueError as ``window`` does."""
+def round_time_s(record: RunRecord, within: range | None = None) -> float:
+    """Seconds per iteration of one round, see ``ROUND_STATISTIC``.
+
+    ``within``: as for ``counted_iterations``, of which several trainings on one GPU have none. Raises ValueError as
+    ``window`` does.
+    """
     if record.case.trainings_per_gpu > 1:
         return record.case.frames_per_iteration / sum(trainings_fps(record))
     times_s = iteration_times_s(record)
-    return fmean(times_s[iteration] for iteration in counted_iterations(record))
+    return fmean(times_s[iteration] for iteration in counted_iterations(record, within))
 
 
 def completed_times_s(records: Sequence[RunRecord]) -> list[float]:

@@ -88,7 +88,7 @@ def _placed(one: JudgedCase) -> str:
     return (
         f"In {task_name(one.result.case.task)} that is more than {less or 'none'} of"
         f" {counted(len(all_fps), 'published machine')} with the same GPUs and packages ({' to '.join(ends)}), and"
-        f" {HOW_SURE[one.time.word]}."
+        f" {HOW_SURE[one.word]}."
     )
 
 

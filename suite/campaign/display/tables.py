@@ -214,7 +214,7 @@ def print_rule(console: Console, rule: Rule) -> None:
     say(
         console,
         f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its ratio"
-        " to the baseline of its series (of a baseline: of its median)"
+        " to the baseline of its series"
         f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
     )
 
