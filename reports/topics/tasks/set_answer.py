@@ -147,7 +147,7 @@ def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> 
             kept = f"{low} %" if low == high else f"{low} to {high} %"
             parts.append(f"{kept} of ideal where the work {work}")
     words = number_of_verdicts(groups)
-    said = ", ".join(f"{number} {word}" for word, number in words.most_common())
+    said = ", ".join(f"{word} ({number})" for word, number in words.most_common())
     return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
 
 
