@@ -61,15 +61,6 @@ def changed_sets(before: Path, after: Path, *, threshold: float) -> tuple[Change
     return tuple(found)
 
 
-def results_with_twins(folder: Path) -> list[CaseResult]:
-    """The stored cases and, where they are there, the twins of the A/A runs.
-
-    Raises StoreError as ``load_results`` does.
-    """
-    twins = folder / "a_a"
-    return [*load_results(folder), *(load_results(twins) if twins.is_dir() else ())]
-
-
 def _sets(results: Path) -> dict[str, Path]:
     versions = (path for path in results.iterdir() if path.is_dir()) if results.is_dir() else ()
     return {
@@ -97,7 +88,7 @@ def _compared(
         reason = "No earlier version has a set of this name, so there is nothing to compare it with."
         return ChangedSet(name=name, kind=kind, reason=reason)
     try:
-        sides: Sequence[list[CaseResult]] = [results_with_twins(folder) for folder in (old[since], new[name])]
+        sides: Sequence[list[CaseResult]] = [load_results(folder) for folder in (old[since], new[name])]
     except LabscaleError as error:
         return ChangedSet(name=name, kind=kind, since=since, reason="One of the two cannot be read.", error=str(error))
     return ChangedSet(name=name, kind=kind, since=since, comparison=compare(*sides, threshold=threshold))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.topics.history import markdown as comparison_markdown
-from reports.topics.history.changed_sets import changed_sets, results_with_twins
+from reports.topics.history.changed_sets import changed_sets
 from reports.topics.history.comparison import (
     AXES,
     BETWEEN_CAMPAIGNS,
@@ -28,6 +28,7 @@ from reports.topics.history.within import pairs_across
 from suite.errors import UsageError
 from suite.options.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at, tables_console
 from suite.options.types import percent
+from suite.records.store import load_results
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
 MISSING = "n/a"
@@ -55,7 +56,7 @@ def _write_comparison(options: argparse.Namespace) -> int:
     if options.after is None:
         comparison = _within(options.before, options.across, threshold)
     else:
-        before, after = (results_with_twins(folder) for folder in (options.before, options.after))
+        before, after = (load_results(folder) for folder in (options.before, options.after))
         comparison = compare(before, after, threshold=threshold, across=options.across)
     if options.json:
         _write(json.dumps(asdict(comparison) | {"exit_code": comparison.exit_code}, indent=1) + "\n", options.out)
@@ -77,7 +78,7 @@ def _within(folder: Path, across: Sequence[str], threshold: float) -> Comparison
             f"Got one folder, {folder}. Give a second one to compare it with, or --across NAME, such as"
             " versions.newton, to compare the cases of this folder that differ in that."
         )
-    results = results_with_twins(folder)
+    results = load_results(folder)
     pairs = pairs_across(results, across)
     return compare(
         [before for before, _ in pairs],

@@ -7,7 +7,6 @@ machine, which no interval of one of them contains. A case that most rounds do n
 """
 
 import fnmatch
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -17,8 +16,7 @@ from reports.topics.history.likeness import Difference, differences
 from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, Rounds, ratio_of
-from suite.statistics.twins import is_twin
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, Rounds, mean_of, ratio_of
 
 BETWEEN_CAMPAIGNS: Final = "How far hosts and days lie apart is not in an interval."
 MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
@@ -79,14 +77,13 @@ def compare(
     """
     _check(across, threshold)
     old, new = ({result.case.case_id: result for result in results} for results in (before, after))
-    twins = {result.case.case_id for result in (*before, *after) if is_twin(result.case)}
     return Comparison(
         cases=tuple(
             _compared(old[case_id], new[case_id], margin=threshold, across=across)
-            for case_id in sorted(old.keys() & new.keys() - twins)
+            for case_id in sorted(old.keys() & new.keys())
         ),
-        only_before=tuple(sorted(old.keys() - new.keys() - twins)),
-        only_after=tuple(sorted(new.keys() - old.keys() - twins)),
+        only_before=tuple(sorted(old.keys() - new.keys())),
+        only_after=tuple(sorted(new.keys() - old.keys())),
         threshold=threshold,
     )
 
@@ -125,8 +122,8 @@ def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: S
         across=declared,
         before_rounds=len(old),
         after_rounds=len(new),
-        before_time_s=_median(old),
-        after_time_s=_median(new),
+        before_time_s=_mean(old),
+        after_time_s=_mean(new),
         change=change,
     )
 
@@ -203,8 +200,8 @@ def _failures(before: CaseResult, after: CaseResult) -> str:
     return f"; {of_after} failed after, {of_before} before"
 
 
-def _median(rounds: Rounds) -> float | None:
-    return statistics.median(rounds.values()) if rounds else None
+def _mean(rounds: Rounds) -> float | None:
+    return mean_of(rounds.values()).value if rounds else None
 
 
 def _names(found: Sequence[Difference]) -> str:

@@ -37,7 +37,7 @@ def differences(before: CaseResult, after: CaseResult) -> tuple[Difference, ...]
     """What makes two results of one case unlike, sorted by name.
 
     Only completed rounds count. Where the rounds of one side differ among themselves, that is a difference too: their
-    median is a mixture.
+    mean is a mixture.
     """
     old, new = identity(before), identity(after)
     if not (before.completed and after.completed):  # a case that never ran does not say where it would have

@@ -160,7 +160,7 @@ def _change(before: Measured, now: Measured) -> Change:
     # Both speed-ups have the same factor between the works of their two cases, which cancels.
     ratio = estimate(
         [sample.values() for sample in samples],
-        lambda medians: (medians[0] / medians[1]) / (medians[2] / medians[3]),
+        lambda means: (means[0] / means[1]) / (means[2] / means[3]),
     )
     value = ratio.mapped(lambda each: each - 1)
     return Change(before=before, now=now, value=value, sign=direction(value, DEFAULT_THRESHOLD))

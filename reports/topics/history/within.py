@@ -10,7 +10,6 @@ from dataclasses import replace
 from reports.topics.history.likeness import differences
 from suite.errors import UsageError
 from suite.schema.record import Case, CaseResult
-from suite.statistics.twins import is_twin
 
 type Pair = tuple[CaseResult, CaseResult]
 
@@ -25,8 +24,7 @@ def pairs_across(results: Sequence[CaseResult], across: Sequence[str]) -> tuple[
     """
     groups: dict[Case, list[CaseResult]] = {}
     for result in results:
-        if not is_twin(result.case):
-            groups.setdefault(_without_versions(result.case), []).append(result)
+        groups.setdefault(_without_versions(result.case), []).append(result)
     found = tuple(pair for group in groups.values() for pair in _pairs_of(group, across))
     if not found:
         raise UsageError(

@@ -13,7 +13,6 @@ from reports.site import pages
 from reports.topics.cost import page as choosing
 from reports.topics.others import clock_page as clock
 from reports.topics.others import pairs_page as side_by_side
-from reports.topics.results.page import caution
 from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import overview
 from reports.topics.tasks import page as series
@@ -170,7 +169,7 @@ def test_stacks_have_a_page_where_there_are_two(tmp_path: Path) -> None:
     text = side_by_side.stacks(version).text
     first, *_ = [line for line in text.splitlines() if line.startswith("cartpole-physics/rsl_rl-ovphysx-n8192-1x2\t")]
     assert first.split("\t")[-3:] == ["0.50 (0.50 to 0.50)", "slower", "3, 3"]
-    # Logarithms of three runs spread by 0.001, so a difference has an error of 0.00082, and t of 4 + 1 degrees is 2.571.
+    # The logarithms of three runs spread by 0.001: a difference has an error of 0.00082, t of 4 + 1 degrees is 2.571.
     assert "100.0 % longer (99.6 to 100.4 %)" in text
     assert text.count(": clear.") == stacks_in_words(version).text.count(": clear.") == 2
     one = version_of(smoke_results(), tmp_path / "one")

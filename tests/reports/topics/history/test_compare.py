@@ -11,7 +11,6 @@ from reports.topics.history.command import main
 from reports.topics.history.comparison import CaseComparison, Comparison, compare
 from suite.errors import ReportError, StoreError, UsageError
 from suite.schema.record import CaseResult, Outcome, RunRecord
-from suite.statistics.twins import noise_budget, twin_pairs
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result, write_results
 
 QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)
@@ -57,7 +56,7 @@ def test_identical_sets_are_unchanged() -> None:
     change = first(found).change
     assert change is not None
     assert change.value == 0
-    assert (found.only_before, found.only_after, found.noise) == ((), (), None)
+    assert (found.only_before, found.only_after) == ((), ())
 
 
 def test_five_per_cent_slower_is_a_regression() -> None:
@@ -73,60 +72,21 @@ def test_five_per_cent_slower_is_a_regression() -> None:
 def test_five_per_cent_faster_is_an_improvement() -> None:
     found = compare(results(factor=1.05), results())
     assert (words(found), found.exit_code) == ({"improvement"}, 0)
-    assert first(found).reason == "faster, beyond 2.0% and the noise of the rounds"
+    assert first(found).reason == "faster, beyond 2.0%"
 
 
-def test_wide_noise_is_inconclusive() -> None:
+def test_a_change_within_wide_noise_is_none() -> None:
     found = compare(results(NOISY), next_day(results(NOISY, factor=1.05)))
-    assert (words(found), found.exit_code) == ({"inconclusive"}, 0)
+    assert (words(found), found.exit_code) == ({"within noise"}, 0)
     assert "the rounds of one set differ as much; more rounds would tell" in first(found).reason
 
 
-def test_a_change_must_be_beyond_threshold_and_a_a_noise() -> None:
-    slower = results(factor=1.05)
-    assert compare(results(), slower, threshold=0.1).exit_code == 0
-    assert words(compare(results(), slower, threshold=0.1)) == {"unchanged"}
-    assert compare(results(), slower, noise=0.1).exit_code == 0
-    assert compare(results(), slower, noise=0.01).exit_code == 1
+def test_a_change_must_be_beyond_the_threshold() -> None:
+    found = compare(results(), results(factor=1.05), threshold=0.1)
+    assert (words(found), found.exit_code) == ({"unchanged"}, 0)
 
 
-def test_a_case_and_its_own_twin_are_within_their_noise_either_way_round() -> None:
-    times_s = (1.0, 1.001, 1.002)
-    case, twin = make_case(), make_case(variant="aa")
-    for factor in (0.92, 1.09):
-        pair = [make_result(case, *times_s), make_result(twin, *(factor * time_s for time_s in times_s))]
-        as_case = [replace(pair[1], case=case, rounds=tuple(replace(one, case=case) for one in pair[1].rounds))]
-        for before, after in ((pair[:1], as_case), (as_case, pair[:1])):
-            noise = noise_budget(twin_pairs(pair))
-            assert words(compare(before, after, noise=noise)) <= {"unchanged", "inconclusive"}
-            assert words(compare(before, after, noise=0.05)) <= {"regression", "improvement"}
-
-
-def test_twins_give_the_noise_and_are_not_compared() -> None:
-    twin = make_result(make_case(variant="aa"), *(1.08 * time_s for time_s in QUIET))
-    found = compare([*results(), twin], results(factor=1.05))
-    assert found.noise == noise_budget(twin_pairs([*results(), twin]))
-    assert found.noise is not None
-    assert found.noise == pytest.approx(0.08, abs=0.02)
-    assert len(found.cases) == 2
-    assert (found.only_before, found.exit_code) == ((), 0)
-
-
-def test_the_largest_of_all_noises_counts() -> None:
-    """The noise is that of the twins before, of the twins after, or the given one."""
-
-    def with_twin(factor: float) -> list[CaseResult]:
-        return [*results(), make_result(make_case(variant="aa"), *(factor * time_s for time_s in QUIET))]
-
-    small, large = (noise_budget(twin_pairs(with_twin(factor))) or 0.0 for factor in (1.01, 1.1))
-    assert 0 < small < large
-    for before, after in ((1.01, 1.1), (1.1, 1.01)):
-        assert compare(with_twin(before), with_twin(after)).noise == large
-        assert compare(with_twin(before), with_twin(after), noise=0.001).noise == large
-        assert compare(with_twin(before), with_twin(after), noise=0.5).noise == 0.5
-
-
-def test_an_interval_that_leaves_the_margin_on_one_side_is_inconclusive() -> None:
+def test_an_interval_that_leaves_the_margin_on_one_side_is_within_noise() -> None:
     """One end of the interval and the change itself are within the margin; the other end is not."""
     found = compare(results((1.0, 1.0, 1.0)), results((1.0, 1.01, 1.02)), threshold=0.02)
     change = first(found).change
@@ -134,13 +94,13 @@ def test_an_interval_that_leaves_the_margin_on_one_side_is_inconclusive() -> Non
     assert change.interval is not None
     assert change.interval[0] >= -0.02
     assert (abs(change.value) < 0.02, change.interval[1] > 0.02) == (True, True)
-    assert words(found) == {"inconclusive"}
+    assert words(found) == {"within noise"}
     assert "it may be more or less than 2.0%" in first(found).reason
 
 
-def test_two_rounds_are_inconclusive_however_slow() -> None:
+def test_two_rounds_are_too_few_however_slow() -> None:
     found = compare(results(QUIET[:2]), results(factor=3.0))
-    assert (words(found), found.exit_code) == ({"inconclusive"}, 0)
+    assert (words(found), found.exit_code) == ({"too few runs"}, 0)
     assert "2 and 5 rounds completed, and an interval needs 3" in first(found).reason
 
 
@@ -149,7 +109,7 @@ def test_a_case_that_fails_now_is_worse() -> None:
     found = compare(results()[:1], [failed])
     assert (words(found), found.exit_code) == ({"failed"}, 1)
     assert compare([failed], results()[:1]).exit_code == 0
-    assert words(compare([failed], [failed])) == {"inconclusive"}
+    assert words(compare([failed], [failed])) == {"too few runs"}
 
 
 def with_crashes(completed: int, crashed: int) -> CaseResult:
@@ -211,13 +171,10 @@ def test_the_command_ends_with_the_exit_code(before: str, tmp_path: Path, capsys
     other = str(write_results(elsewhere(results(), asset_sha256="00" * 32), tmp_path / "other"))
     assert main([before, before]) == 0
     said = capsys.readouterr().out
-    assert "Without a repeat measurement" in said
     assert re.search(r"Case +Before in s +After in s +Change", said)  # a unit in brackets would be a style to rich
     assert main([before, slower]) == 1
     assert "cartpole-strong/rsl_rl-kitless-cpu-n128-1x1: regression: slower" in capsys.readouterr().out
     assert main([before, slower, "--threshold", "10"]) == 0
-    assert main([before, slower, "--noise", "10"]) == 0
-    assert "Noise of the repeat measurement 10.0%" in capsys.readouterr().out
     assert main([before, other]) == 2
     assert f"  asset_sha256: '{'ab' * 32}' before, '{'00' * 32}' after" in capsys.readouterr().out
 
