@@ -143,7 +143,7 @@ def _time_s(result: CaseResult, workload: Workload) -> float | None:
 
 
 def _round_s(record: RunRecord, workload: Workload) -> float | None:
-    """Of the marked steady iterations in which every rank has it, the median; None where there is none."""
+    """The median of the marked iterations of the window in which every rank has it; None where there is none."""
     of_ranks: Callable[[Iterable[float]], float] = min if workload == "all_reduce" else max
     columns = [_units_s(rank, record, workload) for rank in record.ranks]
     known = [[time_s for time_s in times_s if time_s is not None] for times_s in zip(*columns, strict=False)]
@@ -152,7 +152,7 @@ def _round_s(record: RunRecord, workload: Workload) -> float | None:
 
 
 def _units_s(rank: RankRecord, record: RunRecord, workload: Workload) -> list[float | None]:
-    """Of every marked steady iteration what one unit took on one rank."""
+    """What one unit took on one rank in every marked iteration of the window."""
     marked = marked_iterations(record)
     times_s = samples_at(rank, COLUMNS[workload], marked)
     case = record.case

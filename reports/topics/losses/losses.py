@@ -36,7 +36,7 @@ class Loss:
 
     @property
     def lost(self) -> float:
-        """1 - efficiency, of the median rounds."""
+        """1 - efficiency."""
         return sum(self.parts.values())
 
     @property
@@ -72,14 +72,13 @@ def _loss(series: Campaign, baseline: CaseResult, other: CaseResult) -> Loss | N
     if row.scaling_efficiency is None:
         return None  # the baseline did not complete, and is replaced by no other
     kept = row.scaling_efficiency_interval
-    work = baseline.case.world_size / other.case.world_size if other.case.scaling == "strong" else 1.0
     return Loss(
         case_id=other.case.case_id,
         baseline_id=baseline.case.case_id,
         world_size=other.case.world_size,
-        parts=before.parts_of(after, work),
+        parts=before.parts_of(after, row.scaling_efficiency),
         lost_interval=kept and (1 - kept[1], 1 - kept[0]),
-        part_intervals=_part_intervals(before, after, work),
+        part_intervals=_part_intervals(before, after, row.scaling_efficiency),
     )
 
 
@@ -101,10 +100,6 @@ class _Rounds:
         )
 
     @property
-    def median_s(self) -> float:
-        return statistics.median(self.times_s.values())
-
-    @property
     def mean_log_s(self) -> float:
         return statistics.fmean(map(math.log, self.times_s.values()))
 
@@ -112,9 +107,8 @@ class _Rounds:
         """The mean over the rounds; 0 for a part that one rank does not have, as waiting."""
         return statistics.fmean(shares.get(part, 0.0) for shares in self.shares.values())
 
-    def parts_of(self, after: "_Rounds", work: float) -> dict[Part, float]:
-        """What ``after`` loses against these, by part; ``work``: of an iteration of a rank, ideally."""
-        ideal = work * self.median_s / after.median_s
+    def parts_of(self, after: "_Rounds", ideal: float) -> dict[Part, float]:
+        """What ``after`` loses against these, by part; ``ideal``: the ideal time over that of ``after``."""
         return {part: after.share(part) - ideal * self.share(part) for part in PARTS.values() if part in after.names}
 
 
@@ -126,13 +120,12 @@ def _split(records: Sequence[RunRecord]) -> dict[Part, float]:
     return {part: share + (inference if part == rest else 0.0) for part, share in shares.items()}
 
 
-def _part_intervals(before: _Rounds, after: _Rounds, work: float) -> dict[Part, Interval]:
+def _part_intervals(before: _Rounds, after: _Rounds, ideal: float) -> dict[Part, Interval]:
     """The loss of a part is linear in the shares of both, and nearly so in the logarithms of their times."""
     if any(len(case.shares) < len(case.times_s) for case in (before, after)):
         return {}
-    ideal = work * math.exp(before.mean_log_s - after.mean_log_s)
     found = {}
-    for part in before.parts_of(after, work):
+    for part in before.parts_of(after, ideal):
         was = before.share(part)
         summands = [
             [

@@ -47,7 +47,6 @@ def line(*speedups: float, mode: Mode = "own", runs: int = 3, gpu: str = "H200",
             fps=Estimate(value=1000 * speedup, interval=None),
             speedup=Estimate(value=speedup, interval=(speedup - 0.1, speedup + 0.1) if runs > 2 else None),
             runs=runs,
-            settled=0,
         )
         for index, speedup in enumerate((1.0, *speedups))
     )
@@ -152,7 +151,7 @@ def test_the_calculator_offers_frames_from_one_million_to_one_billion() -> None:
 
 def test_the_worst_curve_of_all_versions_is_named_by_the_newest_that_has_it() -> None:
     def fixed(given: Line, low: float, value: float, high: float) -> Line:
-        end = replace(given.points[-1], fixed_window_speedup=Estimate(value=value, interval=(low, high)))
+        end = replace(given.points[-1], speedup=Estimate(value=value, interval=(low, high)))
         return replace(given, points=(*given.points[:-1], end))
 
     slow = fixed(line(1.2, 0.9, mode="split"), 0.7, 0.8, 0.9)
@@ -163,7 +162,7 @@ def test_the_worst_curve_of_all_versions_is_named_by_the_newest_that_has_it() ->
     assert "(0.90 to 1.10), which is not surely more or less than one alone (version b" in worst_curve(
         {"b": [again], "a": [slow]}
     )
-    assert worst_curve({"a": [line(1.9)]}) == ""
+    assert worst_curve({"a": [line(1.9, runs=1)]}) == ""
 
 
 def test_the_calculator_gives_hours_of_one_machine_or_their_range_over_several() -> None:
@@ -234,10 +233,10 @@ def test_the_first_page_of_the_published_version_answers_and_says_how_sure_it_is
     assert "Shadow Hand with camera" in shown
     sure = page.sureness(version).text
     assert "More than 4 GPUs of a machine, several real nodes" in sure
-    assert re.search(r"\d+ of \d+ speed-ups have an interval; \d+ of \d+ runs settled", sure)
+    assert re.search(r"\d+ of \d+ speed-ups have an interval\.", sure)
     cards = found_elsewhere(version).text
     assert "4 GPUs lose most to waiting for the slowest process" in cards
-    assert "took over 1.3 times as long as at best in 43 of 43 probes, and any kernel ran on a GPU in 36 %" in cards
+    assert "took over 1.3 times as long as at best in 14 of 15 probes, and any kernel ran on a GPU in 29 %" in cards
     assert "Settings gain more than GPUs" in cards
     assert "nobody has sent results yet" in models(version).text
 
@@ -295,9 +294,9 @@ def test_one_gpu_opens_with_its_frames_its_place_and_what_would_raise_them() -> 
     published = committed_version()
     (own,) = (one for one in published.sets if one.name == "h200-ant-sweep")
     made, where, environments, core = one_size.sentences(replace(published, sets=(own,)), [published])
-    assert "104,850 (74,779 to 130,055) frames per second" in made
-    assert "65,536 in place of 1,024 made 4.47 (3.92 to 6.18) times" in environments
-    assert "more than 2 of 6 published machines with the same GPUs and packages (90,003 to 162,057)" in where
-    assert [*map(int, re.findall(r"\d+", core))] == [6, 10, 10, 107, 201, 210]
-    assert "104,850" in page.opening(replace(published, sets=(own,))).text
+    assert "85,868 (67,516 to 109,208) frames per second" in made
+    assert "65,536 in place of 1,024 made 5.46 (4.82 to 6.19) times" in environments
+    assert "more than 1 of 6 published machines with the same GPUs and packages (85,493 to 150,088)" in where
+    assert [*map(int, re.findall(r"\d+", core))] == [6, 10, 9, 107, 201, 211]
+    assert "85,868" in page.opening(replace(published, sets=(own,))).text
     assert one_size.sentences(replace(published, sets=(own,)), [])[1:] == [environments]  # of its own sweep
