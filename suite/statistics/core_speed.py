@@ -26,7 +26,7 @@ from suite.statistics.reduce import counted_iterations, iteration_times_s, marke
 SLOWED: Final = 1.3
 MIN_LOOKS: Final = 5  # of each kind, so that the iterations after them can be compared
 WORTH_SAYING: Final = 0.05  # part of the looks; fewer do not move a median
-MIN_AT_FULL_SPEED: Final = 8  # iterations; with fewer, the median depends on single ones
+MIN_AT_FULL_SPEED: Final = 8  # iterations; with fewer, the mean depends on single ones
 
 type Host = tuple[str | None, str | None]
 type RankOfHost = tuple[Host, int]
@@ -60,7 +60,7 @@ class FullSpeed:
 
     counted: int  # iterations of the window without marks, of rounds whose cores were probed
     iterations: int  # of them at full core speed
-    iteration_s: float | None  # their median over all rounds; None for fewer than ``MIN_AT_FULL_SPEED``
+    iteration_s: float | None  # their mean over all rounds; None for fewer than ``MIN_AT_FULL_SPEED``
 
 
 def host_of(environment: Environment) -> Host:
@@ -107,7 +107,7 @@ def at_full_speed(records: Sequence[RunRecord], fastest_s: Mapping[RankOfHost, f
     return FullSpeed(
         counted=sum(len(counted_iterations(record)) for record in probed),
         iterations=len(times_s),
-        iteration_s=statistics.median(times_s) if len(times_s) >= MIN_AT_FULL_SPEED else None,
+        iteration_s=statistics.fmean(times_s) if len(times_s) >= MIN_AT_FULL_SPEED else None,
     )
 
 

@@ -26,7 +26,7 @@ from suite.options.command_line import Parser, any_path, any_text, exit_code_of,
 
 
 def github_action_benchmark(version: Version) -> str:
-    """A list, one entry a measured case. ``range`` is half of the interval of the median, where there is one."""
+    """A list, one entry a measured case. ``range`` is half of the interval, where there is one."""
     entries = [
         {
             "name": _name(one, row),

@@ -47,7 +47,7 @@ class LabscaleConfiguration(rfm.RunOnlyRegressionTest):
     executable = "python3"
     time_limit = "2h"
     exclusive_access = True
-    runs = variable(int, value=3)  # their median is compared
+    runs = variable(int, value=3)  # their mean is compared
 
     @run_after("init")
     def name_tags(self):

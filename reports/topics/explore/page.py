@@ -75,7 +75,7 @@ def main(version: Version) -> Html:
         '<figure hidden><div class="drawing"></div><p class="legend"></p>'
         f"<figcaption>{html.escape(HOW_TO_READ)}</figcaption></figure>"
         '<div class="comparison" hidden><p role="status"></p><button type="button">Clear</button></div>'
-        '<p class="no-script">Figures are medians of runs, with their intervals where they have'
+        '<p class="no-script">Figures are means over runs, with their intervals where they have'
         f" {MIN_ROUNDS_FOR_INTERVAL} runs or more.</p>{listed.markup}"
         '<p class="fine">All figures in one file: <a href="data/configurations.csv">configurations.csv</a>.</p>'
         f'<script type="application/json">{_script(found)}</script></div>'

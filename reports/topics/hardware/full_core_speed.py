@@ -17,6 +17,7 @@ from suite.statistics.core_speed import (
     fastest_rank_probes_s,
     host_of,
 )
+from suite.statistics.intervals import mean_of
 from suite.statistics.reduce import round_time_s
 
 
@@ -26,7 +27,7 @@ class MachineSpeed:
 
     label: str
     rounds: int
-    iteration_s: float  # the plain figure: the median over rounds
+    iteration_s: float  # the plain figure
     full: FullSpeed | None  # None if no round probed its cores
     fastest_probe_s: float | None  # of any of the case's ranks, in any case of the machine
 
@@ -128,7 +129,7 @@ def _machine(host: Host, records: Sequence[RunRecord], fastest_s: Mapping[RankOf
     return MachineSpeed(
         label=host[0] or "",
         rounds=len(records),
-        iteration_s=statistics.median(round_time_s(record) for record in records),
+        iteration_s=mean_of([round_time_s(record) for record in records]).value,
         full=at_full_speed(records, fastest_s),
         fastest_probe_s=min((fastest_s[host, rank] for rank in ranks if (host, rank) in fastest_s), default=None),
     )

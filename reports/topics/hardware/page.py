@@ -33,7 +33,7 @@ from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED
 
 CHANCE: Final = 0.05  # what is as probable by chance shows nothing
 FULL_SPEED_RULE: Final = (
-    "The plain figure of a case is its headline everywhere. The figure at full core speed is the median of the"
+    "The plain figure of a case is its headline everywhere. The figure at full core speed is the mean of the"
     " counted iterations whose core probes before and after took at most"
     f" {SLOWED:g} times the fastest that any case of the machine saw on that rank. It is left out for fewer than"
     f" {MIN_AT_FULL_SPEED} such iterations."

@@ -11,9 +11,8 @@ from reports.display.html import Html, answer_of_page, count, estimated, html_ta
 from reports.display.per_set import failures_in_words, under_titles
 from reports.sets.version import ResultSet, Version
 from reports.topics.pipeline.page import share_of_time
-from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_of
+from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.reduce import completed_times_s
 from suite.statistics.series_model import SetModel
 
@@ -81,9 +80,8 @@ def answer(version: Version) -> Html:
 
 
 def _measured(each: OverRay) -> str:
-    """The task, and how many runs went over Ray where they are too few for an interval."""
-    runs = _runs(each)
-    few = f", {counted(runs, 'run')}" if runs < MIN_ROUNDS_FOR_INTERVAL else ""
+    """The task, and whether the runs are too few for an interval."""
+    few = ", too few runs" if each.over_here and each.over_here.interval is None else ""
     return task_name(each.case.task) + few
 
 

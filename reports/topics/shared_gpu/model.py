@@ -1,6 +1,6 @@
 """Frames per second of several trainings on one GPU, in total and of each, beside one training alone. Pure.
 
-A training's figure is its frames over its own median iteration, in the iterations that count for the run. The total is
+A training's figure is its frames over its own mean iteration, of those that count for the run. The total is
 the sum over the trainings.
 """
 

@@ -20,14 +20,15 @@ def rule() -> Html:
     return paragraph(
         f"The verdict says on which side of {SCALES_EFFICIENCY:.0%} the whole interval of the efficiency at the largest"
         " number of ranks lies; within noise: on both. Above ideal, which mostly means a mistake: at any number of"
-        f" ranks all of it is above {SUPERLINEAR_EFFICIENCY:.0%}. An interval takes {MIN_FREEDOM} degrees of freedom."
+        f" ranks all of it is above {SUPERLINEAR_EFFICIENCY:.0%}. Too few runs: an interval needs {MIN_FREEDOM}"
+        " degrees of freedom."
     )
 
 
 def verdicts(results: Sequence[CaseResult], *, label: str = "Verdicts") -> Html:
     """One row for each curve with more than one number of ranks; a sentence when there is none.
 
-    ``results``: with A/A twins, where there are any.
+    ``results``: with the repeats of the baselines, where there are any.
     """
     groups = curves(results)
     if not groups:

@@ -163,9 +163,9 @@ def _times_s(pair: BothWays) -> tuple[list[float], list[float]]:
     return completed_times_s(pair.in_turns.rounds), completed_times_s(pair.alone.completed)
 
 
-def _mean_of_ratios(medians: tuple[float, ...]) -> float:
-    """Geometric mean of the ratios of medians that alternate: one in turns, one alone."""
-    logs = [math.log(turning / alone) for turning, alone in zip(medians[::2], medians[1::2], strict=True)]
+def _mean_of_ratios(means: tuple[float, ...]) -> float:
+    """Geometric mean of the ratios of means that alternate: one in turns, one alone."""
+    logs = [math.log(turning / alone) for turning, alone in zip(means[::2], means[1::2], strict=True)]
     return math.exp(math.fsum(logs) / len(logs))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import geometric_mean
 
 import pytest
 
@@ -41,7 +42,7 @@ def test_each_metric_of_a_point_is_that_of_its_runs(tmp_path: Path) -> None:
     four = found(full_results(), tmp_path)["cartpole-strong/rsl_rl-kitless-n8192-1x4"]
     frames = 8192 * 16
     times_s = [0.22 * (0.04 + 0.96 / 4) * (1 + 0.03 * index) * (1 + 0.01 * 3 / 4) for index in range(3)]
-    fps = frames / times_s[1]
+    fps = frames / geometric_mean(times_s)
     assert four.samples["time"] == pytest.approx(times_s)
     assert four.figures["fps"].value == pytest.approx(fps)
     assert four.figures["fps"].interval == pytest.approx(
@@ -93,7 +94,7 @@ def test_telemetry_gives_energy_and_memory_but_not_the_memory_of_others(tmp_path
     (shown,) = sweep_results()[:1]
     rounds = tuple(with_telemetry(record, frames_per_joule=2e3, memory_gb=8.0) for record in shown.rounds)
     (point,) = found([replace(shown, rounds=rounds)], tmp_path / "alone").values()
-    assert (point.figures["energy"].value, point.figures["memory"].value) == (500, 8)
+    assert (point.figures["energy"].value, point.figures["memory"].value) == pytest.approx((500, 8))
     check = CheckResult(name="other_processes", feature="gpu", verdict="warning", found="1 process", fault="x")
     beside = tuple(replace(record, environment=replace(record.environment, checks=(check,))) for record in rounds)
     (point,) = found([replace(shown, rounds=beside)], tmp_path / "beside").values()
@@ -154,12 +155,15 @@ def test_figures_of_the_published_version_are_those_of_its_rows() -> None:
         assert point.figures["fps"].interval == (row.total_fps_interval and pytest.approx(row.total_fps_interval))
         energy = inside[point.key].joules_per_million_frames
         assert energy is not None
-        assert point.figures["energy"].value == pytest.approx(energy.median)
+        assert point.figures["energy"].value == pytest.approx(geometric_mean(point.samples["energy"]))
+        assert (min(point.samples["energy"]), max(point.samples["energy"])) == pytest.approx((energy.low, energy.high))
         for metric in METRICS:
             if metric.key in point.figures:
-                runs = [len(point.samples[metric.sample])]
+                interval = point.figures[metric.key].interval
                 if metric.key in OVER_BASELINE:
                     assert point.baseline is not None
-                    runs.append(0 if point.baseline == point.key else len(shown[point.baseline].samples["time"]))
-                has_interval = point.figures[metric.key].interval is not None
-                assert has_interval == (min(runs) >= MIN_ROUNDS_FOR_INTERVAL), (point.key, metric.key)
+                    assert (interval is None) == (row.speedup_interval is None)
+                    assert interval is None or point.baseline != point.key
+                else:
+                    enough = len(point.samples[metric.sample]) >= MIN_ROUNDS_FOR_INTERVAL
+                    assert (interval is not None) == enough, (point.key, metric.key)

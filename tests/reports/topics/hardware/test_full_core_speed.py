@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from reports.topics.hardware import page as machines
 from reports.topics.hardware.full_core_speed import SharedCase, shared_cases
 from reports.topics.hardware.page import how_far_apart
@@ -35,24 +37,25 @@ def shared(*results: CaseResult) -> Sequence[SharedCase]:
 
 QUIET = measured("quiet", (40, 1.0, FAST_S))
 NOISY = measured("noisy", *[(8, 1.1, FAST_S), (16, 2.0, SLOW_S)] * 4)
+NOISY_S = (18 * 1.1 + 39 * 2.0) / 57  # of the last 76 iterations of 96 those without marks
 
 
 def test_machines_are_compared_as_measured_and_at_full_core_speed() -> None:
     (found,) = shared(NOISY, QUIET)
     assert [machine.label for machine in found.machines] == ["quiet", "noisy"]
-    assert [machine.iteration_s for machine in found.machines] == [1.0, 2.0]
-    assert [machine.full_s for machine in found.machines] == [1.0, 1.1]
+    assert [machine.iteration_s for machine in found.machines] == pytest.approx([1.0, NOISY_S])
+    assert [machine.full_s for machine in found.machines] == pytest.approx([1.0, 1.1])
     assert [machine.fastest_probe_s for machine in found.machines] == [FAST_S, FAST_S]
-    assert found.apart == 2.0
-    assert found.both == (2.0, 1.1)
+    assert found.apart == pytest.approx(NOISY_S)
+    assert found.both == pytest.approx((NOISY_S, 1.1))
 
 
 def test_a_machine_without_a_figure_at_full_speed_is_shown_and_not_compared() -> None:
     older = measured("older", (40, 3.0, None))
     (found,) = shared(NOISY, QUIET, older)
-    assert found.apart == 3.0
+    assert found.apart == pytest.approx(3.0)
     assert [machine.full for machine in found.machines if machine.label == "older"] == [None]
-    assert found.both == (2.0, 1.1)
+    assert found.both == pytest.approx((NOISY_S, 1.1))
     (found,) = shared(QUIET, older)
     assert found.both is None
 
@@ -85,7 +88,7 @@ def test_the_fastest_probe_of_a_machine_is_that_of_all_its_cases() -> None:
 def test_the_sentence_says_whether_machines_come_closer() -> None:
     closer = how_far_apart(shared(NOISY, QUIET))
     assert CASE.case_id in closer
-    assert "2.00 times as long as measured and 1.10 times at full core speed" in closer
+    assert "1.72 times as long as measured and 1.10 times at full core speed" in closer
     assert "closer in 1 of 1" in closer
     assert "a probability of 50%" in closer
     often = how_far_apart([*shared(NOISY, QUIET)] * 5)
@@ -102,11 +105,9 @@ def test_the_page_shows_the_machines_of_the_version_in_git() -> None:
     name = committed_version().machine_names["H200 host O"]
     begins = f"ant-weak/rl_games-kitless-n1024-1x1\t{name}\t"
     (host_o,) = (line for line in text.splitlines() if line.startswith(begins))
-    assert host_o.split("\t")[2:] == ["3", "0.131", "125,284", "0.108", "151,086", "42 of 101", "87"]
-    assert "takes up to 2.31 times as long as the quickest (ant-weak/rl_games-kitless-n1024-1x1)" in text
-    assert (
-        "come closer in 8 of 12. So many come closer by chance with a probability of 19%: that shows nothing." in text
-    )
+    assert host_o.split("\t")[2:] == ["3", "0.130", "125,944", "0.114", "143,892", "40 of 108", "87"]
+    assert "takes up to 2.17 times as long as the quickest (ant-weak/rl_games-kitless-n1024-1x1)" in text
+    assert "come closer in 6 of 10. So full core speed does not bring machines closer." in text
 
 
 def test_a_version_of_one_machine_has_nothing_to_compare() -> None:

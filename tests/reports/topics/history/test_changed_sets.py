@@ -144,6 +144,6 @@ def test_a_set_that_is_added_has_the_verifiers_word_and_its_lines_on_the_first_p
     text = comparison_markdown.changes([one])
     assert re.search(r"Computed again from the samples: \d+ cases, \d+ rounds, [\d,]+ samples: nothing differs\.", text)
     assert re.search(
-        r"\| <code>Ant, rl&#95;games, 1,024 on each GPU</code> \| <code>2 x H100 [^|]*</code> \| 2 \| 1\.84 \(1\.65",
+        r"\| <code>Ant, rl&#95;games, 1,024 on each GPU</code> \| <code>2 x H100 [^|]*</code> \| 2 \| 1\.84 \(1\.64",
         text,
     )
