@@ -24,7 +24,6 @@ a noisy one nearly nothing.
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Self
 
 import numpy as np
@@ -168,7 +167,7 @@ class SetModel:
 
     def __init__(self, records: Iterable[RunRecord]) -> None:
         self._records = [record for record in records if record.counts]
-        self._of = cache(self._fitted)
+        self._models: dict[frozenset[tuple[str, ...]], SeriesModel | None] = {}  # not `cache`: that has no pickle
 
     @classmethod
     def of(cls, results: Iterable[CaseResult]) -> Self:
@@ -180,7 +179,7 @@ class SetModel:
 
         Configurations of two series share the model of both.
         """
-        model = self._of(frozenset((_series(over), _series(under))))
+        model = self._fitted(frozenset((_series(over), _series(under))))
         names = [case.case_id.removesuffix(SUFFIX) for case in (over, under)]
         return model.ratio(*names) if model and set(names) <= set(model.configurations) else None
 
@@ -196,8 +195,10 @@ class SetModel:
         return SeriesModel(runs, needs_probe=True).core_slope if runs else None
 
     def _fitted(self, series: frozenset[tuple[str, ...]]) -> SeriesModel | None:
-        runs = [run_time(record) for record in self._records if _series(record.case) in series]
-        return SeriesModel(runs) if runs else None
+        if series not in self._models:
+            runs = [run_time(record) for record in self._records if _series(record.case) in series]
+            self._models[series] = SeriesModel(runs) if runs else None
+        return self._models[series]
 
 
 def _series(case: Case) -> tuple[str, ...]:
