@@ -13,7 +13,7 @@ from suite.schema.record import CaseResult, RankRecord, RunRecord
 from suite.schema.telemetry import Spread, TelemetrySummary
 from suite.statistics.attribution import Attribution, attribution
 from suite.statistics.core_speed import CoreSpeed, Host, core_speed, fastest_probes_s
-from suite.statistics.reduce import counted_iterations, marked_iterations
+from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s
 
 type Kind = Literal["step", "step and inference", "total"]
 
@@ -57,7 +57,8 @@ class Values:
 class Inside:
     """One case; every value that was not measured is None or missing from its mapping."""
 
-    fps: Mapping[Kind, Values]  # environment steps per second of all ranks
+    # Environment steps per second of all ranks. In place of a median, ``total`` has the headline: a geometric mean.
+    fps: Mapping[Kind, Values]
     printed_fps: Mapping[Kind, float]  # what RL-Games printed on rank 0, median over iterations and rounds
     shares: Mapping[Part, float]  # of the iteration time, mean over ranks and rounds; they add up to 1
     rank_ratios: tuple[Values, ...]  # iteration time of each rank over that of the median rank; empty for one rank
@@ -96,7 +97,7 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
     def telemetry(value: Callable[[TelemetrySummary], float | None]) -> Values | None:
         return over_rounds(lambda record: None if record.telemetry is None else value(record.telemetry))
 
-    fps = {kind: _rates(_fps(record, column) for record in records) for kind, column in _kinds(result)}
+    fps = {kind: _rates(kind, (_fps(record, column) for record in records)) for kind, column in _kinds(result)}
     return Inside(
         fps={kind: values for kind, values in fps.items() if values is not None},
         printed_fps=_printed_fps(records),
@@ -127,7 +128,12 @@ def _kinds(result: CaseResult) -> Iterable[tuple[Kind, str]]:
 
 
 def _fps(record: RunRecord, column: str) -> float | None:
-    """Frames of all ranks over the median time of the slowest rank in ``column``, in the iterations that have it."""
+    """Frames of all ranks over the median time of the slowest rank in ``column``, in the iterations that have it.
+
+    Frames over the iteration's time are the headline of the round, a mean.
+    """
+    if column == KIND_COLUMNS["total"]:
+        return record.case.frames_per_iteration / round_time_s(record)
     counted = marked_iterations(record) if column == KIND_COLUMNS["step"] else counted_iterations(record)
     columns = [samples_at(rank, column, counted) for rank in record.ranks]
     slowest = [max(times) for values in zip(*columns, strict=False) if len(times := _present(values)) == len(columns)]
@@ -210,16 +216,16 @@ def _values(values: Iterable[float | None]) -> Values | None:
     return Values(median=statistics.median(found), low=min(found), high=max(found)) if found else None
 
 
-def _rates(values: Iterable[float | None]) -> Values | None:
+def _rates(kind: Kind, values: Iterable[float | None]) -> Values | None:
     found = _present(values)
-    return Values(median=median_rate(found), low=min(found), high=max(found)) if found else None
+    if not found:
+        return None
+    middle = statistics.geometric_mean(found) if kind == "total" else median_rate(found)
+    return Values(median=middle, low=min(found), high=max(found))
 
 
 def median_rate(rates: Sequence[float]) -> float:
-    """That of the median time. Of an even number of rounds it is below the median of the rates.
-
-    A case's time is the median of its rounds, so frames per second by any other rule would differ from it.
-    """
+    """That of the median time. Of an even number of rounds it is below the median of the rates."""
     return statistics.harmonic_mean([statistics.median_low(rates), statistics.median_high(rates)])
 
 

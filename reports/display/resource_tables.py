@@ -65,8 +65,8 @@ def energy_figure(series: Campaign) -> TableFigure | Html:
     return as_table(
         series,
         chart="energy",
-        caption="Energy of the case's GPUs in the steady iterations by the driver's counters, for a million environment"
-        f" steps. The host's own consumption is not in it. {RANGES}",
+        caption="Energy of the case's GPUs in the iterations that count by the driver's counters, for a million"
+        f" environment steps. The host's own consumption is not in it. {RANGES}",
         data=energy(series.rows, series.inside),
     )
 

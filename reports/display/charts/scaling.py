@@ -39,7 +39,7 @@ from reports.display.charts.drawing import (
 from reports.display.charts.points import curves_of, of_scaling, powers_of_two, spoken, throughput_points
 from reports.display.figure import RULE, Figure
 from reports.display.html import Html
-from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.intervals import CONFIDENCE
 
 SPEEDUP_PX: Final = 260
 EFFICIENCY_PX: Final = 220
@@ -47,7 +47,7 @@ THROUGHPUT_PX: Final = 280
 SCALE_PADDING_PX: Final = 14
 EFFICIENCY_HEADROOM: Final = 1.08
 THROUGHPUT: Final = (
-    "Environment steps per second of all ranks, median round. Step counts the time of the environment steps, step and"
+    "Environment steps per second of all ranks. Step counts the time of the environment steps, step and"
     " inference the whole rollout, total the iteration with learning."
 )
 
@@ -230,8 +230,5 @@ def _like(y: alt.Y, field: str) -> alt.Y:
 
 def _whiskers(rows: Sequence[CaseRow]) -> str:
     if any(row.speedup_interval for row in rows):
-        return (
-            f"Whiskers: {CONFIDENCE:.0%} interval over rounds, where both cases have at least"
-            f" {MIN_ROUNDS_FOR_INTERVAL}."
-        )
-    return f"No interval is known: that takes {MIN_ROUNDS_FOR_INTERVAL} rounds of both cases."
+        return f"Whiskers: {CONFIDENCE:.0%} interval over rounds, where there are enough."
+    return "No interval is known: too few runs."

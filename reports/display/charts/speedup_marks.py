@@ -17,13 +17,13 @@ OF_AN_INTERVAL: Final = 0.25  # opacity
 type Values = Mapping[str, Any]  # of a point
 
 
-def values_of(point: Point, *, is_sure: bool) -> dict[str, Any]:
+def values_of(point: Point) -> dict[str, Any]:
     """The fields that ``intervals`` and ``points`` read, and what a tooltip says."""
     values: dict[str, Any] = {
         "speedup": point.speedup.value,
         "said": estimated(point.speedup),
         "runs": rounds_text([point.runs]),
-        "is_sure": is_sure,
+        "is_sure": point.speedup.interval is not None,
     }
     if point.speedup.interval:
         values["low"], values["high"] = point.speedup.interval

@@ -141,8 +141,9 @@ def _points(line: Line) -> list[dict[str, Any]]:
             "machine": line.machine,
             "line": f"{line.series} {line.library} {line.machine}",
             "gpus": point.gpus,
-            **speedup_marks.values_of(point, is_sure=point.runs >= MIN_ROUNDS_FOR_INTERVAL),
+            **speedup_marks.values_of(point),
         }
+        | ({"is_sure": point.runs >= MIN_ROUNDS_FOR_INTERVAL} if point is line.points[0] else {})
         for point in line.points
     ]
 

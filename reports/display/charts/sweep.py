@@ -52,7 +52,7 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
     words = "; ".join(f"{point['who']}, {point['num_envs']}: {point['fps']:,.0f}" for point in points)
     words += "".join(f"; {point['who']}, {point['num_envs']}: out of memory" for point in too_many)
     learning = " with learning" if series.is_training else ""
-    caption = f"Environment steps per second{learning}, median round; whiskers reach over the rounds."
+    caption = f"Environment steps per second{learning}; whiskers reach over the rounds."
     if too_many:
         caption += " Dashed: no round had room in memory."
     return figure(

@@ -65,7 +65,9 @@ def size_choices(results: Sequence[CaseResult]) -> tuple[SizeChoice, ...]:
 def _choice(group: Sequence[CaseResult]) -> SizeChoice:
     completed, model = [result for result in group if result.completed], SetModel.of(group)
     most = max(completed, key=_fps)
-    sizes = tuple(_size(result, model.speedup(result.case, most.case)) for result in completed)
+    sizes = tuple(
+        _size(result, None if result is most else model.speedup(result.case, most.case)) for result in completed
+    )
     failed = tuple(_failed(result) for result in group if not result.completed)
     case = group[0].case
     return SizeChoice(

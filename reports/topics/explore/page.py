@@ -32,10 +32,10 @@ SAMPLE_DIGITS: Final = 7  # a ratio of them is right to the digits that are show
 QUANTILE_STEPS: Final = 100
 MOST_INVERSE: Final = 1 / (MIN_ROUNDS_FOR_INTERVAL - 1)
 HOW_TO_READ: Final = (
-    f"Filled points have {MIN_ROUNDS_FOR_INTERVAL} runs or more, and the bar behind them is the {CONFIDENCE:.0%}"
-    " interval. Hollow points have fewer, so nobody knows yet how much they vary. A line joins points of one campaign"
-    " that differ in nothing but what the axis shows. Speeds of two machines do not compare, even with the same GPUs."
-    " The address of this page says what is shown, so you can send it."
+    f"The bar behind a filled point is its {CONFIDENCE:.0%} interval. Hollow points are of too few runs to have one."
+    " A line joins points of one campaign that differ in nothing but what the axis shows. Speeds of two"
+    " machines do not compare, even with the same GPUs. The address of this page says what is shown, so you can"
+    " send it."
 )
 
 
@@ -75,8 +75,8 @@ def main(version: Version) -> Html:
         '<figure hidden><div class="drawing"></div><p class="legend"></p>'
         f"<figcaption>{html.escape(HOW_TO_READ)}</figcaption></figure>"
         '<div class="comparison" hidden><p role="status"></p><button type="button">Clear</button></div>'
-        '<p class="no-script">Figures are means over runs, with their intervals where they have'
-        f" {MIN_ROUNDS_FOR_INTERVAL} runs or more.</p>{listed.markup}"
+        '<p class="no-script">Figures are means over runs, with their intervals where runs are enough.</p>'
+        f"{listed.markup}"
         '<p class="fine">All figures in one file: <a href="data/configurations.csv">configurations.csv</a>.</p>'
         f'<script type="application/json">{_script(found)}</script></div>'
     )

@@ -79,7 +79,7 @@ def _points(found: Sequence[Measured]) -> list[dict[str, Any]]:
             "version": each.version,
             "machine": each.line.machine,
             "releases": ", ".join(filter(None, [each.releases, each.library])),
-            **speedup_marks.values_of(each.point, is_sure=each.point.speedup.interval is not None),
+            **speedup_marks.values_of(each.point),
         }
         points.append(values)
     return points

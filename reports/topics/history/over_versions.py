@@ -4,6 +4,7 @@ Two figures are of one configuration if the task, library, environments, setting
 are equal. Machines may differ: several machines of one version are several figures.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from reports.analysis.scaling.lines import Line, Point, without_needless_rule
 from reports.sets.version import ResultSet, Version
 from reports.topics.history.comparison import DEFAULT_THRESHOLD, Comparison, Sign, compare, direction
 from suite.files.wording import are, counted, joined
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate
+from suite.statistics.intervals import Estimate
 
 
 def matched_sets(version: Version) -> tuple[tuple[ResultSet, ResultSet], ...]:
@@ -36,8 +37,8 @@ def _whose(one: ResultSet) -> str | None:
 
 
 AXIS_PACKAGES: Final = {"Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch"}
-TOO_FEW: Final = f"of fewer than {MIN_ROUNDS_FOR_INTERVAL} runs"
-WORDS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
+TOO_FEW: Final = "too few runs"
+WORDS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "within noise"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +145,9 @@ def answer(before: str, found: Sequence[Change]) -> str:
         return f"No speed-up of version {before} was measured again on the same GPUs, so none is known to have changed."
     number = counted(len(compared(found)), "configuration")
     verdicts = Counter(each.verdict for each in found)
-    said = [f"{verdicts[word]} {are(verdicts[word])} {word}" for word in (*WORDS.values(), TOO_FEW) if verdicts[word]]
+    said = [f"{verdicts[word]} {are(verdicts[word])} {word}" for word in WORDS.values() if verdicts[word]]
+    if few := verdicts[TOO_FEW]:
+        said.append(f"{few} {'has' if few == 1 else 'have'} {TOO_FEW}")
     is_sure = any(each.sign for each in found)
     begin = "Speed-ups changed" if is_sure else "No speed-up has surely changed"
     of = f"of {counted(len(found), 'comparison')} of {number} on the same GPUs"
@@ -152,15 +155,14 @@ def answer(before: str, found: Sequence[Change]) -> str:
 
 
 def _change(before: Measured, now: Measured) -> Change:
-    samples = [
-        each.line.points[0].times_s if is_baseline else each.point.times_s
-        for each in (now, before)
-        for is_baseline in (True, False)
-    ]
-    # Both speed-ups have the same factor between the works of their two cases, which cancels.
-    ratio = estimate(
-        [sample.values() for sample in samples],
-        lambda means: (means[0] / means[1]) / (means[2] / means[3]),
-    )
-    value = ratio.mapped(lambda each: each - 1)
+    value = _ratio(now.point.speedup, before.point.speedup).mapped(lambda ratio: ratio - 1)
     return Change(before=before, now=now, value=value, sign=direction(value, DEFAULT_THRESHOLD))
+
+
+def _ratio(over: Estimate, under: Estimate) -> Estimate:
+    """The ratio of two independent figures: the half-widths of their intervals, of logarithms, add up as squares."""
+    value = over.value / under.value
+    if over.interval is None or under.interval is None:
+        return Estimate(value=value, interval=None)
+    factor = math.exp(math.hypot(*(math.log(high / low) / 2 for low, high in (over.interval, under.interval))))
+    return Estimate(value=value, interval=(value / factor, value * factor))

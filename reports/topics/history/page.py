@@ -34,13 +34,13 @@ from reports.topics.history.over_versions import (
     measured,
 )
 from suite.files.wording import are, counted
-from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.intervals import CONFIDENCE
 
 HOW_TO_READ: Final = (
-    "Each point is the speed-up of several GPUs over one GPU of the same machine. Filled points have"
-    f" {MIN_ROUNDS_FOR_INTERVAL} runs or more on both numbers of GPUs, and the bar behind them is the {CONFIDENCE:.0%}"
-    " interval. Hollow points have fewer, so nobody knows yet how much they vary. All figures are computed by the same"
-    " code, that of this version. No line joins versions, because each was measured on other machines."
+    "Each point is the speed-up of several GPUs over one GPU of the same machine. The bar behind a"
+    f" filled point is its {CONFIDENCE:.0%} interval. Hollow points are of too few runs to have one. All"
+    " figures are computed by the same code, that of this version. No line joins versions, because each was"
+    " measured on other machines."
 )
 CHANGED: Final[Mapping[bool | None, str]] = {True: "yes", False: "no", None: "not known"}
 
@@ -76,8 +76,9 @@ def speedups(version: Version) -> Html:
             _table_of_changes(before, version.name, found),
             paragraph(
                 f"Higher and lower: the interval is on one side, and the change is beyond {DEFAULT_THRESHOLD:.0%}."
-                " Unchanged: all of the interval is within that. Open: anything else. The"
-                " machines differ too, so a change need not come from the versions."
+                " Unchanged: all of the interval is within that. Within noise: anything else. The interval of a"
+                " change is wider than those of both speed-ups. The machines differ too, so a change need"
+                " not come from the versions."
             ),
         ]
     )

@@ -79,16 +79,16 @@ def _fps(result: CaseResult) -> Estimate:
 
 
 def _placed(one: JudgedCase) -> str:
-    """Where it lies among other machines with the same GPUs, work and versions of packages."""
-    if not one.time.others:
+    """Where it lies among other machines with the same GPUs, work and versions of packages, at equal core speed."""
+    if not one.time.others or one.time.value is None:
         return ""
     all_fps = sorted(one.result.case.frames_per_iteration / time_s for time_s in one.time.others.values())
     ends = dict.fromkeys(map(count, (all_fps[0], all_fps[-1])))
-    less = sum(fps < _fps(one.result).value for fps in all_fps)
+    less = sum(time_s > one.time.value.value for time_s in one.time.others.values())
     return (
         f"In {task_name(one.result.case.task)} that is more than {less or 'none'} of"
-        f" {counted(len(all_fps), 'published machine')} with the same GPUs and packages ({' to '.join(ends)}), and"
-        f" {HOW_SURE[one.word]}."
+        f" {counted(len(all_fps), 'published machine')} with the same GPUs and packages would make with its CPU"
+        f" cores ({' to '.join(ends)}), and {HOW_SURE[one.word]}."
     )
 
 

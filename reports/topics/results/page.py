@@ -16,7 +16,7 @@ from reports.sets.version import Version
 from reports.topics.results import one_size
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.intervals import CONFIDENCE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +117,8 @@ def _of_cores(version: Version) -> tuple[str, ...]:
 
 
 HOW_TO_READ: Final = (
-    "Frames per second relative to one GPU of the same machine; each line is one machine. Filled points have"
-    f" {MIN_ROUNDS_FOR_INTERVAL} runs or more, and the bar behind them is the {CONFIDENCE:.0%} interval. Hollow points"
-    " have fewer, so nobody knows yet how much they vary. Dotted: ideal."
+    "Frames per second relative to one GPU of the same machine; each line is one machine. The bar behind a"
+    f" filled point is its {CONFIDENCE:.0%} interval. Hollow points are of too few runs to have one. Dotted: ideal."
 )
 
 

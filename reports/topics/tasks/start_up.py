@@ -27,8 +27,8 @@ from suite.statistics.start_up import StartUp
 
 CAPTION: Final = (
     "From the first line of a process to the end of its first iteration. Each part is its median over the starts, so"
-    " the parts need not add up to the median of the whole. Scene: the environment is created. Preparation: ranks are"
-    " joined, and the library prepares itself."
+    " the parts need not add up to the whole, which is a mean. Scene: the environment is created. Preparation: ranks"
+    " are joined, and the library prepares itself."
 )
 type _Line = tuple[str, Sequence[StartUp]]  # label, and the starts
 
