@@ -27,11 +27,9 @@ def curves(version: Version) -> Html:
     """One row for each curve with several numbers of ranks, by series, with the rule; a sentence when there is none."""
     shown = table(version.scaling, label="Every curve")
     rule = (
-        "Frames per second and efficiency are those of the most ranks that completed. Settled"
-        " rounds are those whose iterations no longer got faster or slower; none is left out."
+        "Frames per second and efficiency are those of the most ranks that completed."
         " Sets are of different hosts, so rows of two sets do not compare libraries or series: each is compared with"
-        " fewer ranks of its own host. Where the baseline ran twice, a verdict has to be the same with the repeat. The"
-        " reasons are below."
+        " fewer ranks of its own host. The reasons are below."
     )
     return together([shown, paragraph(rule)]) if any(_curves(version.scaling)) else shown
 

@@ -134,9 +134,7 @@ _MEMORY: Final[Columns] = {
 _ENERGY: Final[Columns] = {
     "GPU utilisation": lambda found: _median(found.gpu_utilisation_percent, "{:.0f} %"),
     "Power of all GPUs in W": lambda found: _median(found.power_w, "{:,.0f}"),
-    "Energy for a million frames in J, of all steady iterations": lambda found: _with_range(
-        found.joules_per_million_frames, "{:,.0f}"
-    ),
+    "Energy for a million frames in J": lambda found: _with_range(found.joules_per_million_frames, "{:,.0f}"),
     "Throttled time": lambda found: _median(found.throttled_share, "{:.1%}"),
 }
 _HOST: Final[Columns] = {

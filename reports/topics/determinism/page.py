@@ -107,10 +107,10 @@ def _cost(found: Sequence[Pair]) -> str:
     longer = sorted((pair.longer for pair in found if pair.longer), key=lambda each: each.value)
     if not longer:
         return "No case completed both with deterministic settings and as shipped, so their cost is unknown."
-    if len(longer) == 1:
-        return f"With deterministic settings an iteration takes {estimated(longer[0])} times as long as without."
     low, high = ratio(longer[0].value), ratio(longer[-1].value)
-    return f"With deterministic settings an iteration takes {low} to {high} times as long as without."
+    times = estimated(longer[0]) if len(longer) == 1 else f"{low} to {high}"
+    few = "" if all(each.interval for each in longer) else ", in too few runs to be sure"
+    return f"With deterministic settings an iteration takes {times} times as long as without{few}."
 
 
 def _equality(found: Sequence[Pair]) -> str:
