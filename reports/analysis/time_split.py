@@ -83,7 +83,7 @@ class Inside:
 
 
 def parts_s(iteration_time_s: float | None, shares: Mapping[Part, float]) -> Mapping[Part, float]:
-    """Return seconds of each part, scaled to the median round; nothing where no round completed."""
+    """Return seconds of each part, scaled to the iteration time; nothing where no round completed."""
     return {} if iteration_time_s is None else {part: share * iteration_time_s for part, share in shares.items()}
 
 

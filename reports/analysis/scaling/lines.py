@@ -10,7 +10,7 @@ from reports.analysis.environments import gpu_name, places
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, scaling_groups
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
 from suite.schema.record import Case, CaseResult, Environment
-from suite.statistics.intervals import Estimate, Rounds, mean_of
+from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.twins import is_twin
 
 type Mode = Literal["own", "split"]
@@ -26,7 +26,6 @@ class Point:
 
     case: Case
     gpus: int
-    times_s: Rounds  # seconds per iteration
     fps: Estimate  # frames per second, learning included
     speedup: Estimate  # over one GPU; without an interval for one GPU itself
     runs: int
@@ -126,7 +125,6 @@ def _point(point: ScalingPoint, case: Case, *, is_first: bool) -> Point:
     return Point(
         case=case,
         gpus=point.world_size,
-        times_s=point.times_s,
         fps=time_s.mapped(lambda value: point.frames_per_iteration / value),
         speedup=Estimate(value=1.0, interval=None) if is_first or point.speedup is None else point.speedup,
         runs=len(point.times_s),

@@ -43,7 +43,6 @@ def line(*speedups: float, mode: Mode = "own", runs: int = 3, gpu: str = "H200",
         Point(
             case=make_case(world_size=2**index),
             gpus=2**index,
-            times_s={},
             fps=Estimate(value=1000 * speedup, interval=None),
             speedup=Estimate(value=speedup, interval=(speedup - 0.1, speedup + 0.1) if runs > 2 else None),
             runs=runs,
