@@ -77,7 +77,7 @@ def test_a_part_without_a_time_is_missing_and_its_time_stays_in_the_whole(make_c
     assert whole(shares) == pytest.approx(1.0)
 
 
-def test_the_steady_iterations_that_were_marked_count_or_those_given(make_case: CaseMaker) -> None:
+def test_the_marked_iterations_of_the_window_count_or_those_given(make_case: CaseMaker) -> None:
     learned = rank_of(0, 3, learning_time_s=(0.0, 2.5, 3.5), all_reduce_time_s=None, marked=(0.0, 0.0, 1.0))
     record = record_of(make_case, learned)
     assert attribution(record)[0].learn == pytest.approx(0.35)

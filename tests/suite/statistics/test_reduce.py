@@ -1,4 +1,4 @@
-"""The number of a round: the median over steady iterations of the slowest rank's time; and what marks cost."""
+"""The number of a round: the mean over the window of the slowest rank's time; and what marks cost."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 
 from suite.schema.record import Case, RunRecord
 from suite.statistics import reduce
-from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s
+from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s, window
 from suite.statistics.timing_cost import iteration_costs, timing_cost
 from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.results.generated_results import make_record
@@ -26,8 +26,8 @@ def record_of(case: Case, *columns: tuple[float | None, ...]) -> RunRecord:
         (((1.0, 1.0), (1.0,)), "rank 0: 2, rank 1: 1"),
         (((1.0, 1.0), (1.0, None)), "rank 1, iteration 1: iteration_time_s is None"),
         (((1.0, 1.0), (1.0, 0.0)), "rank 1, iteration 1: iteration_time_s is 0.0"),
-        (((1.0,), (1.0,)), "no steady iteration"),
-        (((), ()), "no steady iteration"),
+        (((1.0,), (1.0,)), "at least 2 iterations"),
+        (((), ()), "at least 2 iterations"),
     ],
 )
 def test_a_round_without_a_sound_number_is_an_error(
@@ -37,18 +37,25 @@ def test_a_round_without_a_sound_number_is_an_error(
         reduce.round_time_s(record_of(make_case(), *columns))
 
 
-def test_the_statistic_is_the_median_of_what_the_slowest_rank_took_once_it_was_steady(
+@pytest.mark.parametrize(("iterations", "first"), [(2, 1), (3, 1), (5, 1), (6, 2), (10, 2), (12, 3), (41, 9)])
+def test_the_window_is_the_last_four_fifths_and_never_the_first_iteration(iterations: int, first: int) -> None:
+    record = make_record(generated_case(iterations=iterations))
+    assert window(record) == range(first, iterations)
+
+
+def test_the_statistic_is_the_mean_over_the_window_of_what_the_slowest_rank_took(
     make_case: Callable[..., Case],
 ) -> None:
-    """Which iterations are steady is decided once per round: a rank that settles early is cut like the others."""
-    late = (9.0, 7.0, 6.0, *[2.0] * 9)
-    early = (9.0, *[1.0] * 11)
-    record = record_of(make_case(), early, late)
-    window = reduce.steady_part(record)
-    assert (window.start, window.stop, window.flag) == (3, 12, None)
-    assert reduce.steady_iteration_times_s(record) == (2.0,) * 9
-    assert reduce.round_time_s(record) == 2.0
-    assert window.of(early) == (1.0,) * 9
+    """Each iteration has a slowest rank of its own."""
+    late = (9.0, 7.0, 6.0, *[2.0] * 8, 3.0)
+    early = (9.0, *[1.0] * 4, 4.0, *[1.0] * 6)
+    assert reduce.round_time_s(record_of(make_case(), late, early)) == pytest.approx((7 * 2.0 + 3.0 + 4.0) / 9)
+
+
+def test_several_trainings_on_one_gpu_have_the_harmonic_mean_of_their_times() -> None:
+    """One of 1 s and one of 3 s make as many frames as two of 1.5 s."""
+    record = make_record(generated_case(trainings_per_gpu=2), iteration_time_s=[1.0, 3.0])
+    assert round_time_s(record) == pytest.approx(1.5)
 
 
 def round_of(time_s: Callable[[int, float], float], *, iterations: int = 41, every: int = 4) -> RunRecord:
@@ -64,7 +71,7 @@ def round_of(time_s: Callable[[int, float], float], *, iterations: int = 41, eve
 def test_the_cost_is_what_an_iteration_takes_longer_with_marks() -> None:
     cost = timing_cost([round_of(lambda _, mark: 0.5 + 0.01 * mark)] * 3)
     assert cost is not None
-    assert cost.iterations == 3 * 10  # 2, 6 ... 38
+    assert cost.iterations == 3 * 8  # 10, 14 ... 38
     assert cost.median == pytest.approx(0.02)
     assert cost.interval == pytest.approx((0.02, 0.02))
 
@@ -72,22 +79,22 @@ def test_the_cost_is_what_an_iteration_takes_longer_with_marks() -> None:
 def test_a_rounds_number_is_free_of_what_marks_cost() -> None:
     record = round_of(lambda _, mark: 0.5 + 0.01 * mark)
     assert round_time_s(record) == 0.5
-    assert marked_iterations(record) == tuple(range(2, 41, 4))
-    assert counted_iterations(record) == tuple(index for index in range(1, 41) if index % 4 != 2)
+    assert marked_iterations(record) == tuple(range(10, 41, 4))
+    assert counted_iterations(record) == tuple(index for index in range(9, 41) if index % 4 != 2)
 
 
 @pytest.mark.parametrize("every", [1, 100])
 def test_where_all_iterations_are_alike_all_count(every: int) -> None:
     record = round_of(lambda index, _: 0.5 if index % 2 else 0.6, every=every)
-    assert counted_iterations(record) == tuple(range(1, 41) if every == 1 else (1, *range(3, 41)))
+    assert counted_iterations(record) == tuple(range(9, 41))
     (rank,) = record.ranks
     samples = {name: column for name, column in rank.samples.items() if name != "marked"}
     old = replace(record, ranks=(replace(rank, samples=samples),))  # of a time when every iteration was marked
-    assert counted_iterations(old) == marked_iterations(old) == tuple(range(1, 41))
+    assert counted_iterations(old) == marked_iterations(old) == tuple(range(9, 41))
 
 
 def test_nothing_is_known_of_fewer_than_eight_marked_iterations() -> None:
-    seven, eight = (round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=4 * number) for number in (7, 8))
+    seven, eight = (round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=number) for number in (37, 41))
     assert len(iteration_costs(seven)) == 7
     assert timing_cost([seven]) is None
     cost = timing_cost([eight])

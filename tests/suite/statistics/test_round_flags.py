@@ -1,4 +1,4 @@
-"""Flags on the rounds of a case: two groups, a drift, no steady part; and that a usual case has none."""
+"""Flags on the rounds of a case: two groups, a drift; and that a usual case has none."""
 
 import itertools
 import random
@@ -10,7 +10,7 @@ import pytest
 from suite.schema.record import CheckResult, CheckVerdict, RunRecord
 from suite.schema.telemetry import Spread, TelemetrySummary
 from suite.statistics.round_flags import bimodal, drifting, flags, trend_p_value
-from tests.fixtures.results.generated_results import make_case, make_record, make_result
+from tests.fixtures.results.generated_results import make_case, make_record
 
 
 def test_what_ranks_warn_of_is_a_flag_for_each_kind_of_fault() -> None:
@@ -73,12 +73,6 @@ def test_a_trend_that_does_not_matter_and_a_change_without_order_are_no_drift() 
     assert drifting([1.0, 1.1, 1.0, 1.1, 1.0, 1.1]) is None
 
 
-def test_rounds_without_a_steady_part_are_named() -> None:
-    short = make_case(iterations=3)
-    (flag,) = flags(make_result(short, 1.0, 1.0).rounds)
-    assert flag.startswith("rounds 0, 1: 2 iterations")
-
-
 @pytest.mark.parametrize(
     ("column", "percents", "named"),
     [
@@ -104,28 +98,3 @@ def test_rounds_whose_machine_was_short_of_cpu_time_are_named(
     assert flag.startswith("rounds 1, 3: ")
     assert named in flag
     assert flags(watched[:1]) == flags(watched[2:3]) == flags(records) == ()
-
-
-@pytest.mark.parametrize(
-    ("later_s", "rounds", "change"),
-    [
-        ((0.941, 1.0, 0.949), "rounds 0, 2", "5.1% to 5.9% less"),
-        ((1.07, 1.0, 1.07), "rounds 0, 2", "7.0% longer"),
-        ((0.94, 1.0, 1.07), "rounds 0, 2", "6.0% less to 7.0% longer"),
-        ((1.0, 0.94, 1.0), "round 1", "6.0% less"),
-    ],
-)
-def test_rounds_that_are_not_steady_are_named_with_the_range_of_their_changes(
-    later_s: tuple[float, ...], rounds: str, change: str
-) -> None:
-    """The flag once gave the figure of the first round alone."""
-    case = make_case(iterations=5)  # so few that the rule may not start later than the second
-
-    def changing(index: int, time_s: float) -> RunRecord:
-        record = make_record(case, index=index, iteration_time_s=1.0)
-        samples = {**record.ranks[0].samples, "iteration_time_s": (9.0, 1.0, 1.0, time_s, time_s)}
-        return replace(record, ranks=(replace(record.ranks[0], samples=samples),))
-
-    (flag,) = flags([changing(index, time_s) for index, time_s in enumerate(later_s)])
-    assert flag.startswith(f"{rounds}: ")
-    assert change in flag

@@ -8,11 +8,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from suite.files.paths import ROOT
 from suite.records.store import load_results
 from suite.schema.record import RunRecord
-from suite.statistics.series_model import RunTime, SeriesModel, run_time, window_of
+from suite.statistics.series_model import RunTime, SeriesModel, SetModel, run_time
+from suite.statistics.twins import with_twins
+from tests.fixtures.results.generated_results import make_case, make_result
 
 VERSIONS = ("2026.11", "2026.12")
 LEAST = 0.93  # of intervals at 95 %
@@ -36,6 +39,8 @@ def test_a_ratio_is_that_of_the_times_and_inverts() -> None:
     low, high = ratio.interval
     assert low < 2.5 < high
     assert math.sqrt(low * high) == pytest.approx(2.5)  # the figure is the centre
+    paired = stats.sem([2 * by for by in noise]) * stats.t.ppf(0.975, 3 + 1)  # all residuals add a degree of freedom
+    assert math.log(high / low) / 2 == pytest.approx(paired)
     assert inverse.interval == pytest.approx((1 / high, 1 / low))
     shuffled = SeriesModel([runs[place] for place in (3, 0, 7, 5, 2, 1, 4, 6)]).ratio("two", "one")
     assert shuffled.interval == pytest.approx(ratio.interval)
@@ -63,6 +68,16 @@ def test_two_blocks_are_too_few_runs(num_blocks: int, *, has_interval: bool) -> 
     assert (SeriesModel(runs).ratio("a", "b").interval is not None) is has_interval
 
 
+def test_a_repeat_of_the_baseline_is_the_same_configuration() -> None:
+    base, twin = with_twins([make_case()])
+    two = make_case(world_size=2)
+    results = [make_result(base, 1.0, 2.0), make_result(twin, 4.0, 8.0), make_result(two, 0.5, 2.0)]
+    speedup = SetModel.of(results).speedup(two, base)
+    assert speedup is not None
+    assert speedup.value == pytest.approx(math.sqrt(8))  # the geometric means are sqrt(8) s and 1 s
+    assert SetModel.of(results[:2]).speedup(two, base) is None
+
+
 # --- coverage ---
 
 
@@ -85,10 +100,7 @@ def stored_series() -> tuple[tuple[RunRecord, ...], ...]:
 def halves() -> Iterator[list[RunTime]]:
     """Six or more runs of one configuration as two configurations: every second run, and runs at random."""
     for records in stored_series():
-        window = window_of(records)
-        if not window:
-            continue
-        runs = [run_time(record, window) for record in records]
+        runs = [run_time(record) for record in records]
         for name in dict.fromkeys(run.configuration for run in runs):
             own = [run for run in runs if run.configuration == name]
             if len(own) >= 6:

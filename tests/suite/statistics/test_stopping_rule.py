@@ -1,4 +1,4 @@
-"""When a case has enough rounds: the interval of the median, the decision, the order."""
+"""When a case has enough rounds: the interval of the figure, the decision, the order."""
 
 import math
 import random
@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from suite.schema.record import RunRecord
+from suite.schema.record import Case, RunRecord
 from suite.statistics import stopping_rule as repeats
-from suite.statistics.intervals import median_interval, ratio_of
+from suite.statistics.intervals import mean_of
+from suite.statistics.series_model import SetModel
 from suite.statistics.stopping_rule import Rule, decide, relative_half_width, rotated
 from tests.fixtures.results.generated_results import make_case, make_record
 
@@ -17,9 +18,11 @@ FIXED = Rule(rounds=3)
 ADAPTIVE = Rule(rounds=3, precision=0.01, max_rounds=10)
 
 
-def rounds(times_s: Sequence[float | None]) -> list[RunRecord]:
+ONE, TWO, FOUR = (make_case(world_size=ranks) for ranks in (1, 2, 4))
+
+
+def rounds(times_s: Sequence[float | None], case: Case = ONE) -> list[RunRecord]:
     """A round per time; None did not complete."""
-    case = make_case()
     return [
         make_record(case, index=index, outcome="crashed", reason="x")
         if time_s is None
@@ -29,7 +32,7 @@ def rounds(times_s: Sequence[float | None]) -> list[RunRecord]:
 
 
 @pytest.mark.parametrize("spread", [0.005, 0.01, 0.02, 0.03, 0.1])
-def test_the_interval_where_a_case_stops_contains_the_median_in_at_least_92_of_100_cases(
+def test_the_interval_where_a_case_stops_contains_the_time_in_at_least_92_of_100_cases(
     spread: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A case stops at the first narrow interval, so it is less often than 95 of 100; hence six rounds to begin with."""
@@ -41,7 +44,7 @@ def test_the_interval_where_a_case_stops_contains_the_median_in_at_least_92_of_1
         times_s: list[float] = []
         while decide(times_s, rule).go_on:  # type: ignore[arg-type]
             times_s.append(generator.lognormvariate(0.0, spread))
-        low, high = median_interval(times_s) or (math.inf, 0.0)
+        low, high = mean_of(times_s).interval or (math.inf, 0.0)
         hits += low <= 1.0 <= high
     assert hits / draws >= 0.92
 
@@ -60,7 +63,7 @@ def test_the_interval_where_a_case_stops_contains_the_median_in_at_least_92_of_1
         (ADAPTIVE, [1.0, 1.0, 1.0, 1.0, 1.02, 0.98], True, "1.3%"),
         (ADAPTIVE, [1.0] * 4 + [1.1] * 6, False, "budget of 10 rounds"),
         (ADAPTIVE, [None, None, None], False, "none of 3 rounds"),
-        (ADAPTIVE, [None, 1.0, 1.0], True, "3 are needed"),
+        (ADAPTIVE, [None, 1.0, 1.0], True, "too few runs"),
         (ADAPTIVE, [1.0] * 2 + [None] * 8, False, "budget of 10 rounds"),  # failed rounds spend it
         (Rule(rounds=8, precision=0.5, max_rounds=8), [1.0] * 7, True, "7 of 8 rounds"),
     ],
@@ -78,17 +81,19 @@ def test_time_ends_only_what_goes_beyond_the_rounds_of_the_matrix(count: int, el
     assert ("budget of 1 minute" in decision.reason) != go_on
 
 
-def test_a_case_with_a_baseline_goes_on_until_their_ratio_is_known() -> None:
-    """The case alone is known well enough; the baseline is not, and the budget of the case ends first."""
-    steady, noisy = [1.0, 1.001, 0.999], [2.0, 2.2, 1.9, 2.1]
-    assert not decide(rounds(steady), ADAPTIVE).go_on
-    width = relative_half_width(ratio_of(noisy, steady))
-    assert width is not None
-    decision = decide(rounds(steady), ADAPTIVE, baseline=rounds(noisy))
-    assert (decision.go_on, f"{width:.1%}" in decision.reason) == (True, True)
-    spent = decide(rounds(steady), replace(ADAPTIVE, max_rounds=3), baseline=rounds(noisy))
+def test_a_case_goes_on_until_its_least_certain_ratio_is_known() -> None:
+    """The baseline alone is known well enough; a ratio to it is not, and the budget of the baseline ends first."""
+    base, calm = rounds([1.0, 1.001, 0.999]), rounds([0.5, 0.5005, 0.4995], TWO)
+    loose = rounds([0.3, 0.33, 0.28, 0.31], FOUR)
+    assert not decide(base, ADAPTIVE).go_on
+    assert not decide(base, ADAPTIVE, ratios=[(TWO, ONE)], of_set=[*base, *calm]).go_on
+    of_set, ratios = [*base, *calm, *loose], [(TWO, ONE), (FOUR, ONE)]
+    ratio = SetModel(of_set).ratio(FOUR, ONE)
+    assert ratio is not None
+    decision = decide(base, ADAPTIVE, ratios=ratios, of_set=of_set)
+    assert (decision.go_on, f"{relative_half_width(ratio):.1%}" in decision.reason) == (True, True)
+    spent = decide(base, replace(ADAPTIVE, max_rounds=3), ratios=ratios, of_set=of_set)
     assert (spent.go_on, "budget of 3 rounds" in spent.reason) == (False, True)
-    assert not decide(rounds(steady), ADAPTIVE, baseline=rounds([2.0, 2.001, 1.999])).go_on
 
 
 def test_each_round_starts_one_case_later() -> None:
