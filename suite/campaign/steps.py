@@ -28,7 +28,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.identity import identity, opened, refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import learn_tasks, make_plan, show_plan
-from suite.campaign.runs import filming, pair_files, profiling, warm_up_runs
+from suite.campaign.runs import filming, profiling, upstream, warm_up_runs
 from suite.campaign.runs.rounds import disk_errors, run_planned
 from suite.campaign.runs.training import machine_with, render
 from suite.campaign.schedule import known_rounds
@@ -180,7 +180,7 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
 def summarise(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     if not has_speeds(campaign.results):
-        pairs = pair_files.write_all(Folder(root=campaign.out))
+        pairs = upstream.write_all(Folder(root=campaign.out))
         logs = partial(warm_up_runs.log_folder, campaign)
         ending.print_what_worked(campaign.console, campaign.results, logs=logs)
         if campaign.options.rounds.upstream:
@@ -188,7 +188,7 @@ def summarise(campaign: Campaign) -> Campaign:
         return campaign
     print_summary(campaign.console, campaign.results)
     print_rounds(campaign.console, campaign.results)
-    pairs = pair_files.write_all(Folder(root=campaign.out))
+    pairs = upstream.write_all(Folder(root=campaign.out))
     print_timing_cost(campaign.console, campaign.results)
     print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.rounds.upstream:

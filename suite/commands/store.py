@@ -15,7 +15,7 @@ from suite.campaign import cases, identity
 from suite.campaign.display.ending import print_what_worked
 from suite.campaign.display.tables import print_rounds, print_summary
 from suite.campaign.folder import Folder, locked
-from suite.campaign.runs import pair_files
+from suite.campaign.runs import upstream
 from suite.errors import CampaignError, StoreError
 from suite.files.wording import counted
 from suite.options.command_line import results_path, say
@@ -80,7 +80,7 @@ def store_finished(root: Path) -> list[CaseResult]:
             for case, records in found
         ]
         results = cases.write_all(folder, results)
-        pair_files.write_all(folder)
+        upstream.write_all(folder)
     return results
 
 

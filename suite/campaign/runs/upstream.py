@@ -169,13 +169,20 @@ def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
 
 
 def read_pairs(path: Path) -> tuple[Pair, ...]:
-    """Read the pairs that ``write_pairs`` wrote; () without a file. Raises StoreError if it cannot be read."""
+    """Read the pairs that ``write_all`` wrote; () without a file. Raises StoreError if it cannot be read."""
     return read_json(path, tuple[Pair, ...], next_step="Copy it again from the campaign that wrote it.") or ()
 
 
-def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
-    """Write all pairs of a campaign, for the report and for checks."""
-    replace_json(plain(pairs), path)
+def write_all(folder: Folder) -> list[Pair]:
+    """Write ``OUT/upstream.json`` if there are pairs or it exists already; return the pairs of every stored case.
+
+    Raises:
+        StoreError: a stored case cannot be read, or the file cannot be written.
+    """
+    pairs, path = pairs_of(folder.stored(), folder), folder.root / "upstream.json"
+    if pairs or path.exists():
+        replace_json(plain(pairs), path)
+    return pairs
 
 
 def _library_s(record: RunRecord, counted: Sequence[int]) -> float | None:

@@ -147,7 +147,7 @@ def test_a_killed_campaign_is_stored_elsewhere(cut_off: Bench, capsys: pytest.Ca
     before = store.read_case(cut_off.case_path(CASE))
     assert [record.round for record in before.completed] == [0]
     assert before.ended_because is not None
-    assert before.ended_because.startswith(f"{CUT_OFF}: no interval of the median from 1 round (")
+    assert before.ended_because.startswith(f"{CUT_OFF}: no interval of the time from 1 round (")
 
 
 def test_the_advice_for_a_damaged_record_of_a_stored_case_works(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ def no_room() -> Iterator[None]:
 
 
 def test_the_old_content_stays_until_the_new_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "noise.json"
-    replace_json({"noise_budget": 0.1}, path)
-    with pytest.raises(StoreError, match=r"noise\.json cannot be written: .+\. Make room or give access"), no_room():
-        replace_json({"noise_budget": 0.2}, path)
-    assert json.loads(path.read_text()) == {"noise_budget": 0.1}
+    path = tmp_path / "plan.json"
+    replace_json({"runs": 0.1}, path)
+    with pytest.raises(StoreError, match=r"plan\.json cannot be written: .+\. Make room or give access"), no_room():
+        replace_json({"runs": 0.2}, path)
+    assert json.loads(path.read_text()) == {"runs": 0.1}
     assert list(tmp_path.iterdir()) == [path]

@@ -13,7 +13,7 @@ from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
-from suite.statistics.twins import baseline_of, first_of_kind, is_twin, with_twins
+from suite.statistics.twins import ratios_of, with_twins
 from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
 
 CATALOG = load_catalog()
@@ -43,16 +43,10 @@ def test_every_case_of_full_is_decided_with_the_case_on_the_fewest_ranks_of_its_
     def curve_of(case: Case) -> tuple[str, ...]:
         return case.series, case.rl_library, case.minibatch_rule
 
-    first_cases = first_of_kind(cases)
     for case in cases:
-        baseline = baseline_of(case, first_cases)
-        fewest = min(each.world_size for each in cases if curve_of(each) == curve_of(case))
-        if baseline is None:
-            assert case.world_size == fewest
-        else:
-            assert (curve_of(baseline), baseline.world_size) == (curve_of(case), fewest)
-            assert not is_twin(baseline)
-    assert {is_twin(case) for case in cases if baseline_of(case, first_cases) is None} == {False, True}
+        fewest = min(other.world_size for other in cases if curve_of(other) == curve_of(case))
+        baselines = {(curve_of(base), base.world_size) for _, base in ratios_of(case, cases)}
+        assert baselines == {(curve_of(case), fewest)}
 
 
 def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:

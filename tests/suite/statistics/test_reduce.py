@@ -54,7 +54,7 @@ def test_the_statistic_is_the_mean_over_the_window_of_what_the_slowest_rank_took
 
 def test_several_trainings_on_one_gpu_have_the_harmonic_mean_of_their_times() -> None:
     """One of 1 s and one of 3 s make as many frames as two of 1.5 s."""
-    record = make_record(generated_case(trainings_per_gpu=2), iteration_time_s=[1.0, 3.0])
+    record = make_record(generated_case(trainings_per_gpu=2, num_envs=64), iteration_time_s=[1.0, 3.0])
     assert round_time_s(record) == pytest.approx(1.5)
 
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from suite.campaign.bisect.rule import Answer, Change, Step, next_step
-from suite.statistics.intervals import Estimate, ratio_of
-from suite.statistics.twins import TwinPair
+from suite.statistics.intervals import Estimate
+from suite.statistics.series_model import RunTime, SeriesModel
 
 ROUNDS = 6
 
@@ -21,26 +21,23 @@ SEARCHES = 200
 
 
 class Processes:
-    """Times of processes, drawn around the true ones; the oldest end runs twice in the first step."""
+    """Times of processes, drawn around the true ones."""
 
     def __init__(self, times_s: Mapping[str, float], seed: int) -> None:
         self._true_s = times_s
         self._random = random.Random(seed)  # noqa: S311
-        self._noise: float | None = None
 
     def _drawn_s(self, release: str) -> tuple[float, ...]:
         return tuple(self._true_s[release] * math.exp(self._random.gauss(0, SPREAD)) for _ in range(ROUNDS))
 
     def measure(self, releases: Sequence[str]) -> Step:
         times_s = {release: self._drawn_s(release) for release in releases}
-        if self._noise is None:
-            twin_s = self._drawn_s(releases[0])
-            self._noise = TwinPair(case_id="a", times_s=times_s[releases[0]], twin_times_s=twin_s).noise
-        changes = tuple(
-            Change(older=old, newer=new, ratio=ratio_of(times_s[old], times_s[new]), noise=self._noise)
-            for old, new in pairwise(releases)
-        )
-        return Step(releases=tuple(releases), changes=changes)
+        runs = [
+            RunTime(configuration=release, block=block, log_time=math.log(time_s), log_probe=None)
+            for release, of_release in times_s.items()
+            for block, time_s in enumerate(of_release)
+        ]
+        return Step.of(times_s, SeriesModel(runs).ratio)
 
     def answer(self) -> Answer:
         steps: list[Step] = []
@@ -54,7 +51,7 @@ RELEASES = tuple(f"1.{minor}.0" for minor in range(9))
 
 def change(older: str, newer: str, value: float, half_width: float = 0.01) -> Change:
     ratio = Estimate(value=value, interval=(value - half_width, value + half_width))
-    return Change(older=older, newer=newer, ratio=ratio, noise=0.02)
+    return Change(older=older, newer=newer, ratio=ratio)
 
 
 def exact(times_s: Mapping[str, float], releases: Sequence[str]) -> Step:
@@ -85,7 +82,7 @@ def test_the_pair_is_found_wherever_it_is(at: int) -> None:
     assert measured[:2] == [("1.0.0", "1.8.0"), ("1.0.0", "1.4.0", "1.8.0")]
 
 
-@pytest.mark.parametrize("newest_s", [1.0, 1.015, 0.8])
+@pytest.mark.parametrize("newest_s", [1.0, 1.005, 0.8])
 def test_without_a_slower_end_nothing_more_is_measured(newest_s: float) -> None:
     found, measured = searched({**dict.fromkeys(RELEASES, 1.3), "1.0.0": 1.0, "1.8.0": newest_s})
     assert (found.verdict, measured) == ("not slower", [("1.0.0", "1.8.0")])
@@ -113,13 +110,13 @@ def test_of_two_slower_halves_the_larger_change_is_followed() -> None:
 
 
 def test_a_change_in_two_small_parts_ends_with_the_range_that_is_sure() -> None:
-    found, measured = searched({"1": 1.0, "2": 1.015, "3": 1.03})
+    found, measured = searched({"1": 1.0, "2": 1.008, "3": 1.016})
     assert measured == [("1", "3"), ("1", "2", "3")]
     assert found.change is not None
     assert (found.verdict, found.change.older, found.change.newer, found.middle) == ("unsure", "1", "3", "2")
 
 
-def test_a_difference_well_above_the_noise_is_found_and_rarely_at_another_pair() -> None:
+def test_a_large_difference_is_found_and_rarely_at_another_pair() -> None:
     times_s = {one: 1.0 if place < 6 else 1.25 for place, one in enumerate(RELEASES)}
     answers = [Processes(times_s, seed).answer() for seed in range(SEARCHES)]
     named = [(one.change.older, one.change.newer) for one in answers if one.verdict == "found" and one.change]

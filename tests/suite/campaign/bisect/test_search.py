@@ -165,15 +165,13 @@ def test_the_same_command_again_runs_nothing_and_more_runs_are_added(
 ) -> None:
     first = stored(searched(tmp_path, environment, small_worker, "newton==1.1.0,1.4.0", repeats=3))
     ran[:] = [one for one in ran if "warm-up" not in one]
-    assert len(ran) == 3 * 3  # the oldest release twice
+    assert len(ran) == 2 * 3
     ran.clear()
     assert stored(searched(tmp_path, environment, small_worker, "newton==1.1.0,1.4.0", repeats=3)) == first
     measured = [one for one in ran if "warm-up" not in one]  # made-up warm-ups leave no kernels, so they are made again
     assert measured == []
     searched(tmp_path, environment, small_worker, "newton==1.1.0,1.4.0", repeats=4)
-    assert sorted(one for one in ran if "warm-up" not in one) == [
-        "-newton-1-1-0 3", "-newton-1-1-0-aa 3", "-newton-1-4-0 3",
-    ]  # fmt: skip
+    assert sorted(one for one in ran if "warm-up" not in one) == ["-newton-1-1-0 3", "-newton-1-4-0 3"]
     with pytest.raises(CampaignError, match="bisect: there 'newton', now 'solver'"):
         searched(tmp_path, environment, small_worker, "solver==1.0,2.0")
 
@@ -253,5 +251,5 @@ def test_a_real_search_on_the_cpu(worker: Worker, tmp_path: Path, capsys: pytest
     (step,) = found["steps"]
     assert {release: len(times_s) for release, times_s in step["times_s"].items()} == {"1.17.0": 3, "1.18.0": 3}
     assert found["answer"]["verdict"] in ("not slower", "found")  # a busy machine may look slower
-    assert (found["skipped"], found["noise"] >= 0) == ({}, True)
+    assert found["skipped"] == {}
     assert "with warp-lang 1.18.0 than" in capsys.readouterr().out or found["answer"]["verdict"] == "found"

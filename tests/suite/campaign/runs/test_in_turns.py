@@ -14,7 +14,7 @@ from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.records.rank_file import rank_path, read_rank_file
 from suite.schema.record import Environment, RunRecord
 from suite.schema.turns import FIRST_ITERATIONS, SOCKET
-from suite.statistics.reduce import counted_iterations, starts_of_turns
+from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
 from tests.fixtures.runs.simulated_campaign import records, run_all, said
 from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, campaign_of
@@ -53,9 +53,7 @@ def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often
         numbers = record.ranks[0].samples["turn"]
         assert numbers[:FIRST_ITERATIONS] == (None,) * FIRST_ITERATIONS
         assert {number for number in numbers if number is not None} == set(range(1, record.turns.turns + 1))
-        starts = starts_of_turns(record)
-        assert len(starts) == record.turns.turns
-        assert not set(starts) & set(counted_iterations(record))
+        assert len(starts_of_turns(record)) == record.turns.turns
     assert not list(block.root.rglob(SOCKET))
 
 

@@ -1,16 +1,25 @@
+"""Pairs of a round of ours and one of Isaac Lab's own benchmark: what is asked, read and stored."""
+
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from suite.campaign.folder import Folder
 from suite.campaign.runs import upstream
+from suite.campaign.steps import summarise
 from suite.errors import StoreError
 from suite.launch import LaunchResult
 from suite.records import store
-from suite.schema.record import Launch
+from suite.schema.record import CaseResult, Environment, Launch
 from tasks.upstream.benchmark import arguments, iteration_times_s
 from tests.conftest import CaseMaker
+from tests.fixtures.results.generated_results import make_case as generated_case
+from tests.fixtures.results.generated_results import make_result
 from tests.fixtures.results.stored_rounds import plain_rank, plain_round
+from tests.fixtures.runs.asked_options import changed
+from tests.suite.campaign.test_schedule import FIXED, campaign_of
 
 
 def test_the_arguments_are_those_of_the_case(make_case: CaseMaker) -> None:
@@ -59,14 +68,12 @@ def test_a_pair_compares_medians_of_rank_0_without_the_first_iteration(run_dir: 
     assert pair.clock_difference == pytest.approx(0.01)
 
 
-def test_a_pair_keeps_every_iteration_of_upstream(run_dir: Path, make_case: CaseMaker, tmp_path: Path) -> None:
+def test_a_pair_keeps_every_iteration_of_upstream(run_dir: Path, make_case: CaseMaker) -> None:
     times_s = [7.0, 1.0000000004, 1.02]
     (run_dir / "upstream" / "upstream.json").write_text(json.dumps({"iteration_time_s": times_s}))
     pair = upstream.read_pair(make_case(), 0, run_dir)
     assert pair
     assert pair.theirs_iterations_s == (7.0, 1.0, 1.02)  # to nine digits, as our own
-    upstream.write_pairs([pair], tmp_path / "pairs.json")
-    assert upstream.read_pairs(tmp_path / "pairs.json") == (pair,)
 
 
 def test_a_missing_side_is_none_and_a_corrupt_one_an_error(run_dir: Path, make_case: CaseMaker) -> None:
@@ -116,3 +123,46 @@ def test_what_upstream_trained_is_not_kept(run_dir: Path, make_case: CaseMaker) 
     ours = Launch(case=make_case(), round=0, argv=("python3",), env={}, run_dir=str(run_dir))
     assert upstream.run(ours, trains) == upstream.read_pair(make_case(), 0, run_dir)
     assert [path.name for path in (run_dir / "upstream" / "logs" / "rsl_rl").iterdir()] == ["events.out.tfevents"]
+
+
+ONE, OTHER = make_result(generated_case("ant-weak", scaling="weak"), 1.0, 1.2), make_result(generated_case(), 2.0, 2.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, plain_case_files: dict[Path, CaseResult]) -> Folder:
+    """Two cases, stored, with upstream's runs beside their rounds."""
+    folder = Folder(root=tmp_path)
+    for result in (ONE, OTHER):
+        store.write_case(result, folder.case_path(result.case))
+        for record in result.rounds:
+            store.write_record(record, folder.record_path(record.case, record.round))
+            theirs = upstream.folder_of(folder.run_dir(record.case, record.round)) / "upstream.json"
+            theirs.parent.mkdir()
+            theirs.write_text(json.dumps({"iteration_time_s": [1.0] * record.case.iterations}))
+    assert len(plain_case_files) == 2
+    return folder
+
+
+def test_a_command_for_some_cases_keeps_the_pairs_of_the_others(folder: Folder, environment: Environment) -> None:
+    pairs = upstream.write_all(folder)
+    assert len(pairs) == 4
+    campaign = campaign_of(environment, FIXED, (OTHER.case,), upstream=True)
+    summarise(replace(campaign, options=changed(campaign.options, out=folder.root), results=(OTHER,)))
+    assert list(upstream.read_pairs(folder.root / "upstream.json")) == pairs
+
+
+def test_pairs_that_are_none_any_more_do_not_stay(folder: Folder, plain_case_files: dict[Path, CaseResult]) -> None:
+    upstream.write_all(folder)
+    for result in (ONE, OTHER):
+        lost = [replace(record, outcome="crashed", reason="x") for record in result.rounds]
+        plain_case_files[folder.case_path(result.case)] = replace(result, rounds=tuple(lost))
+    assert upstream.write_all(folder) == []
+    assert upstream.read_pairs(folder.root / "upstream.json") == ()
+
+
+@pytest.mark.usefixtures("plain_case_files")
+def test_a_campaign_without_pairs_has_no_such_file(tmp_path: Path) -> None:
+    folder = Folder(root=tmp_path)
+    store.write_case(OTHER, folder.case_path(OTHER.case))
+    assert upstream.write_all(folder) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["cases"]

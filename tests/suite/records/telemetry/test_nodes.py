@@ -41,7 +41,7 @@ def readings(node: int, *, step_w: float = 0.0, base_w: float = 300.0, ahead_s: 
 
 @pytest.fixture
 def record(make_case: CaseMaker) -> RunRecord:
-    """Two nodes; rank 0 runs iterations of 0.5 s from 1 s on, the first is not steady."""
+    """Two nodes; rank 0 runs iterations of 0.5 s from 1 s on, the last eight count."""
     case = make_case(device="cuda", nnodes=2, nproc_per_node=1, iterations=10)
     made = make_record(case)
     columns = {"start_s": tuple(1.0 + 0.5 * row for row in range(10)), "iteration_time_s": (0.5,) * 10}
@@ -73,15 +73,15 @@ def test_what_others_had_is_that_of_the_worst_node_unless_nodes_share_a_machine(
 
 def test_power_and_energy_of_all_nodes_add_up(record: RunRecord) -> None:
     seen = of(record, readings(0), readings(1, base_w=200.0, ahead_s=AHEAD_S))
-    assert seen.window_s == 4.5
-    assert (seen.energy_j, seen.missing_nodes, seen.notes) == (4.5 * 500.0, (), ())
+    assert seen.window_s == 4.0
+    assert (seen.energy_j, seen.missing_nodes, seen.notes) == (4.0 * 500.0, (), ())
     assert seen.power_w == Spread(min=500.0, mean=500.0, max=500.0)
     assert [(gpu.node, gpu.index) for gpu in seen.gpus] == [(0, 0), (1, 0)]
     assert [(rank.rank, rank.memory_gb and rank.memory_gb.mean) for rank in seen.ranks] == [(0, 1.0), (1, 2.0)]
     assert seen.host_cpu_percent == Spread(min=20.0, mean=40.0, max=60.0)
-    assert [(node.node, node.energy_j) for node in seen.nodes] == [(0, 1350.0), (1, 900.0)]
+    assert [(node.node, node.energy_j) for node in seen.nodes] == [(0, 1200.0), (1, 800.0)]
     assert (seen.sample_time_max_s, seen.num_samples) == (0.002, min(node.num_samples for node in seen.nodes))
-    assert seen.frames_per_joule == pytest.approx(9 * record.case.frames_per_iteration / 2250.0, rel=1e-5)
+    assert seen.frames_per_joule == pytest.approx(8 * record.case.frames_per_iteration / 2000.0, rel=1e-5)
     alone = replace(record, case=replace(record.case, workload="all_reduce"))
     assert of(alone, readings(0), readings(1, ahead_s=AHEAD_S)).frames_per_joule is None
 
@@ -111,7 +111,7 @@ def test_a_missing_node_is_named_and_nothing_is_said_of_all(
     seen = of(replace(record, clocks=clocks), readings(0), second or readings(1, ahead_s=AHEAD_S))
     assert (seen.missing_nodes, seen.notes) == ((1,), (why,))
     assert (seen.power_w, seen.energy_j, seen.energy_agrees, seen.frames_per_joule) == (None, None, None, None)
-    assert [node.energy_j for node in seen.nodes] == [1350.0]
+    assert [node.energy_j for node in seen.nodes] == [1200.0]
 
 
 def test_a_rank_that_two_samplers_of_one_machine_saw_is_there_once(record: RunRecord) -> None:

@@ -48,7 +48,7 @@ def content(*, gpus: int = 1, ranks: int = 1, counter: bool = True) -> Telemetry
 
 @pytest.fixture
 def record(make_case: CaseMaker) -> RunRecord:
-    """Iterations of 1 s from 2.3 s on; the first one is not steady."""
+    """Iterations of 1 s from 2.3 s on."""
     made = make_record(make_case(device="cuda", nnodes=1, nproc_per_node=1, num_envs_global=32, iterations=30))
     columns = {"start_s": tuple(2.3 + row for row in range(30)), "iteration_time_s": (1.0,) * 30}
     return replace(made, ranks=(RankRecord(rank=0, local_rank=0, phases_s={}, settings={}, samples=columns),))

@@ -197,14 +197,14 @@ def test_a_setting_is_no_throttling() -> None:
 
 
 def test_unusable_content_is_refused() -> None:
-    with pytest.raises(ValueError, match="none of 66 samples lies in the steady 5 s"):
+    with pytest.raises(ValueError, match="none of 66 samples lies in the window of 5 s"):
         summarise(content(), Window(spans=(Span(start_s=100.0, end_s=105.0),)), frames=1, num_gpus=0)
     killed = content(until_s=3.0)
-    with pytest.raises(ValueError, match=r"10 samples cover 1.97 of the steady 10 s"):
+    with pytest.raises(ValueError, match=r"10 samples cover 1.97 of the 10 s of the window"):
         summarise(killed, WINDOW, frames=1, num_gpus=0)
     held_up = content()
     held_up.samples = [one for one in held_up.samples if not 4.1 < one.monotonic_s < 9.9]
-    with pytest.raises(ValueError, match=r"cover 4 of the steady 10 s"):
+    with pytest.raises(ValueError, match=r"cover 4 of the 10 s of the window"):
         summarise(held_up, WINDOW, frames=1, num_gpus=0)
     torn = content()
     torn.corrupt = "line 3 is not an event"
@@ -221,11 +221,11 @@ def record(make_case: CaseMaker) -> RunRecord:
     return make_record(make_case(iterations=10), iteration_time_s=0.5)
 
 
-def test_the_window_is_rank_0s_steady_part(record: RunRecord) -> None:
+def test_the_window_is_that_of_rank_0s_iterations(record: RunRecord) -> None:
     rank_0 = RankFile(rank=0, clock=Clock(event="clock", zero_monotonic_s=1000.0))
     window, frames = window_of(record, rank_0)
-    assert window.spans == (Span(start_s=1005.0, end_s=1009.5),)
-    assert frames == 9 * record.case.frames_per_iteration
+    assert window.spans == (Span(start_s=1005.5, end_s=1009.5),)
+    assert frames == 8 * record.case.frames_per_iteration
 
 
 def test_no_window_without_the_ranks_clock(record: RunRecord) -> None:
