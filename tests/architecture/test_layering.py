@@ -78,6 +78,7 @@ EXTRA = {
     "reports/topics/history/command.py": {"rich"},
     "reports/accept/command.py": {"rich"},
     "reports/verification/figures/series_ratio.py": {"numpy"},
+    "reports/topics/trust/coverage.py": {"numpy"},
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
     "reports/site/cells.py": {"nbformat"},
     "reports/topics/others/published.py": {"pydantic"},

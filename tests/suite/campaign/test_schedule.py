@@ -213,7 +213,7 @@ def rule_of(matrix: str, **options: object) -> Rule:
 
 def test_the_rule_is_what_options_and_matrix_say() -> None:
     assert rule_of("smoke") == Rule(rounds=1)
-    assert rule_of("full") == Rule(rounds=6, precision=0.01, max_rounds=12)
+    assert rule_of("full") == Rule(rounds=4, precision=0.04, max_rounds=12)
     assert rule_of("full", repeats=5) == Rule(rounds=5)
     assert rule_of("full", target_precision=0.02, max_rounds=20).max_rounds == 20
     assert rule_of("smoke", repeats=2, target_precision=0.02) == Rule(rounds=2, precision=0.02)

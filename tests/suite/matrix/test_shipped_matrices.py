@@ -13,6 +13,7 @@ from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.series_model import MIN_FREEDOM
 from suite.statistics.twins import ratios_of, with_twins
 from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
 
@@ -57,15 +58,17 @@ def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:
     assert {case.rl_library for case in cases} == set(get_args(RlLibrary)) - PINS_OF.keys()
 
 
-def test_first_is_one_curve_of_full_on_one_gpu_and_on_all() -> None:
+def test_first_is_one_curve_of_full_on_one_gpu_and_on_all_and_one_gpu_filled() -> None:
     matrix = load_matrix("first", CATALOG)
-    assert (matrix.rounds, matrix.precision, matrix.warm_up) == (MIN_ROUNDS_FOR_INTERVAL, None, True)
+    assert (matrix.rounds, matrix.precision, matrix.warm_up) == (MIN_FREEDOM + 1, None, True)
     of_full = {case.case_id: case for case in cases_of("full")}
     for gpus, sizes in ((1, [1]), (4, [1, 4]), (6, [1, 6]), (8, [1, 8])):
-        cases = expand(on_nodes_of(matrix, gpus), CATALOG, device="cuda", assets="offline")
-        assert [case.world_size for case in cases] == sizes
-        assert {(case.series, case.rl_library) for case in cases} == {("ant-weak", "rl_games")}
-        for case in cases:  # 6 GPUs are not in full
+        *curve, filled = expand(on_nodes_of(matrix, gpus), CATALOG, device="cuda", assets="offline")
+        assert [case.world_size for case in curve] == sizes
+        assert {(case.series, case.rl_library) for case in curve} == {("ant-weak", "rl_games")}
+        assert (filled.series, filled.rl_library, filled.num_envs) == ("ant-envs", "rl_games", 8192)
+        assert (filled.task, filled.iterations) == (curve[0].task, curve[0].iterations)
+        for case in curve:  # 6 GPUs are not in full
             same = replace(of_full.get(case.case_id, case), timeout_s=0, iterations=case.iterations)
             assert replace(case, timeout_s=0) == same  # with fewer iterations, to take minutes
 
@@ -80,14 +83,15 @@ def test_accept_has_cases_that_are_published_under_the_same_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "gpus", "cold_s", "seconds"), [("first", 8, 0, (0, 300)), ("accept", 1, 110, (540, 660))]
+    ("name", "gpus", "cold_s", "seconds"), [("first", 8, 0, (0, 540)), ("accept", 1, 110, (540, 660))]
 )
 def test_first_and_accept_take_minutes(name: str, gpus: int, cold_s: float, seconds: tuple[float, float]) -> None:
     """``cold_s`` is the most that kernels of one size add to a first process, by the catalog."""
-    cases = expand(on_nodes_of(load_matrix(name, CATALOG), gpus), CATALOG, device="cuda", assets="offline")
+    matrix = load_matrix(name, CATALOG)
+    cases = expand(on_nodes_of(matrix, gpus), CATALOG, device="cuda", assets="offline")
     planned = plan(
         cases, gpus_available=gpus, cpus_available=16, device="cuda", available_stacks=["kitless"],
-        rounds=MIN_ROUNDS_FOR_INTERVAL, catalog=CATALOG,
+        rounds=matrix.rounds, catalog=CATALOG,
     )  # fmt: skip
     here = [item for item in planned if not item.infeasible]
     warm_s = sum((item.estimated_wall_s or 1e9) * item.rounds for item in here)

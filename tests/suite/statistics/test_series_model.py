@@ -39,7 +39,7 @@ def test_a_ratio_is_that_of_the_times_and_inverts() -> None:
     low, high = ratio.interval
     assert low < 2.5 < high
     assert math.sqrt(low * high) == pytest.approx(2.5)  # the figure is the centre
-    paired = stats.sem([2 * by for by in noise]) * stats.t.ppf(0.975, 3 + 1)  # all residuals add a degree of freedom
+    paired = stats.sem([2 * by for by in noise]) * stats.t.ppf(0.975, 3)
     assert math.log(high / low) / 2 == pytest.approx(paired)
     assert inverse.interval == pytest.approx((1 / high, 1 / low))
     shuffled = SeriesModel([runs[place] for place in (3, 0, 7, 5, 2, 1, 4, 6)]).ratio("two", "one")
@@ -58,14 +58,39 @@ def test_the_core_explains_runs_alone_and_not_those_in_turns() -> None:
     alone += [a_run("two", 1 + 0.6 * probe, None, probe) for probe in reversed(probes)]
     model = SeriesModel(alone)
     assert model.slope == pytest.approx(0.6, abs=0.02)  # a little towards 0.5
+    assert model.core_slope is not None
+    assert model.core_slope.value == model.slope
     assert model.ratio("two", "one").value == pytest.approx(math.e, rel=0.001)
-    assert SeriesModel([a_run(run.configuration, run.log_time, 1, run.log_probe) for run in alone]).slope is None
+    in_turns = [a_run(run.configuration, run.log_time, 1, run.log_probe) for run in alone]
+    assert SeriesModel(in_turns).slope is None
+    assert SeriesModel(in_turns, needs_probe=True).slope == pytest.approx(0.6, abs=0.02)
+    alike = [a_run(run.configuration, run.log_time, None, -9.6) for run in alone]
+    assert SeriesModel(alike).core_slope is None  # nothing but the pseudo-observation
 
 
-@pytest.mark.parametrize(("num_blocks", "has_interval"), [(2, False), (3, True)])
-def test_two_blocks_are_too_few_runs(num_blocks: int, *, has_interval: bool) -> None:
-    runs = [a_run(name, 0.1 * block * by, block) for block in range(num_blocks) for name, by in (("a", 1), ("b", 2))]
+@pytest.mark.parametrize(
+    ("num_blocks", "names", "has_interval"), [(2, "abc", False), (3, "ab", False), (3, "abc", True), (4, "ab", True)]
+)
+def test_an_interval_needs_four_blocks_or_three_and_another_configuration(
+    num_blocks: int, names: str, *, has_interval: bool
+) -> None:
+    runs = [
+        a_run(name, 0.1 * block * place**2, block) for block in range(num_blocks) for place, name in enumerate(names)
+    ]
     assert (SeriesModel(runs).ratio("a", "b").interval is not None) is has_interval
+
+
+def test_another_configuration_adds_one_degree_of_freedom() -> None:
+    """By hand: the variance of the differences of a and b with two degrees, that of all residuals with one."""
+    a, b, c = np.array([0.0, 0.1, 0.05]), np.array([1.0, 1.2, 1.0]), np.array([2.0, 2.0, 2.3])
+    runs = [a_run(name, times[block], block) for block in range(3) for name, times in (("a", a), ("b", b), ("c", c))]
+    table = np.stack([a, b, c])
+    residuals = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    own, of_all = np.var(b - a, ddof=1) / 3, np.sum(residuals**2) / 4 * 2 / 3
+    half_width = stats.t.ppf(0.975, 3) * math.sqrt((2 * own + of_all) / 3)
+    ratio = SeriesModel(runs).ratio("b", "a")
+    assert ratio.interval is not None
+    assert math.log(ratio.interval[1] / ratio.interval[0]) / 2 == pytest.approx(half_width)
 
 
 def test_a_repeat_of_the_baseline_is_the_same_configuration() -> None:

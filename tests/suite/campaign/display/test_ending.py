@@ -120,17 +120,17 @@ FOUR = [ant(1, 0.50, 0.51, 0.49), ant(4, 0.55, 0.54, 0.56)]
 
 def test_one_and_four_gpus_say_how_sure_they_are(tmp_path: Path) -> None:
     lines = ended(FOUR, tmp_path)
-    start = lines.index("How certain this is")
-    one, four, efficiency, _, command = lines[start + 1 : start + 6]
-    assert "32,772 frames/s (31,184 to 34,442)" in one
-    assert "119,169 frames/s (113,906 to 124,676)" in four
-    assert "90.9% (87.3% to 94.6%)" in efficiency
-    assert command.endswith(f"{SURER} --out {tmp_path} --repeats 6")
+    start = lines.index("Isaac-Ant, rsl_rl")
+    one, four, _, command = lines[start + 1 : start + 5]
+    assert "1 GPU, 1,024 environments: 32,772 frames/s (31,184 to 34,442)" in one
+    assert "4 GPUs, 4,096 environments: 119,169 frames/s (113,906 to 124,676)" in four
+    assert "90.9% of the ideal (87.1% to 94.9%): at least 80%" in four
+    assert command.endswith(f"{SURER} --out {tmp_path} --repeats 8")
     assert lines[-3].endswith("python3 -m nox -s plan -- --matrix full")
 
 
 def test_who_came_without_nox_is_told_a_command_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LAUNCHER_VARIABLE, "/opt/a b/labscale.sh")
     text = "\n".join(ended(FOUR, tmp_path))
-    assert f": '/opt/a b/labscale.sh' bench --matrix first --out {tmp_path} --repeats 6\n" in text
+    assert f": '/opt/a b/labscale.sh' bench --matrix first --out {tmp_path} --repeats 8\n" in text
     assert "python3 -m nox" not in text
