@@ -100,7 +100,7 @@ def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(
     seen = record.telemetry
     assert seen is not None
     assert (seen.gpus, seen.energy_j, seen.frames_per_joule, seen.notes) == ((), None, None, ())
-    assert seen.window_s == pytest.approx(2.0, abs=0.5)  # two of three iterations are steady
+    assert seen.window_s == pytest.approx(2.0, abs=0.5)  # the last two of three iterations
     assert 1 <= seen.num_samples <= seen.window_s * 5 + 2
     (rank,) = seen.ranks
     assert rank.cpu_percent is not None
@@ -162,7 +162,7 @@ def test_a_rank_is_read_on_the_core_that_it_may_use(run_dir: Path) -> None:
     [
         (lambda path: path.unlink(), "the sampler wrote no telemetry.jsonl; logs/telemetry.log may say why"),
         (lambda path: path.write_bytes(b"\x00\n"), "telemetry.jsonl: telemetry.jsonl line 1 is not an event"),
-        (lambda path: path.write_bytes(b""), "telemetry.jsonl: none of 0 samples lies in the steady"),
+        (lambda path: path.write_bytes(b""), "telemetry.jsonl: none of 0 samples lies in the window"),
     ],
 )
 def test_without_usable_telemetry_a_round_is_still_complete(
