@@ -67,9 +67,9 @@ def table(version: Version) -> Html:
                 check.name,
                 f"{check.ratios:,}",
                 f"{check.coverage:.1%}",
-                f"± {check.half_width:.1%}",
+                f"±{check.half_width:.1%}",
                 f"{check.old_coverage:.1%}",
-                f"± {check.old_half_width:.1%}",
+                f"±{check.old_half_width:.1%}",
             ]
             for check in checks(version)
         ),
