@@ -25,6 +25,7 @@ from suite.statistics.intervals import Estimate, Scale, estimate
 SUPERLINEAR_EFFICIENCY: Final = 1.02
 # A law that misses a measured point by more describes something else: its parameters mean nothing then.
 MAX_RELATIVE_RESIDUAL: Final = 0.10
+_ROUNDING: Final = 1e-9  # a coefficient that is smaller beside another is 0
 
 type Law = Literal["amdahl", "gustafson", "usl"]
 type Coefficients = tuple[float, ...]
@@ -86,7 +87,8 @@ def _serial_fraction(coefficients: Coefficients) -> float:
 
 
 def _kappa(coefficients: Coefficients) -> float:
-    return coefficients[2] / coefficients[0] if coefficients[0] else math.inf
+    own, _, shared = coefficients
+    return shared / own if own > _ROUNDING * shared else math.inf
 
 
 def _peak_world_size(coefficients: Coefficients) -> float:

@@ -1,15 +1,12 @@
 """Which results form a group, and the speed-ups and efficiencies of its points."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from reports.analysis.rows import case_rows
-from reports.analysis.scaling.scaling_groups import (
-    point_efficiency,
-    point_speedup,
-    scaling_groups,
-)
+from reports.analysis.scaling.scaling_groups import point_efficiency, scaling_groups
 from reports.analysis.scaling.verdicts import verdict
 from suite.schema.record import Case, CaseResult
 from suite.schema.transport import Transport
@@ -19,9 +16,13 @@ from tests.fixtures.results.generated_results import full_results, make_case, ma
 def test_an_efficiency_is_the_speedup_over_the_ideal_one_with_its_interval() -> None:
     results = [make_result(make_case(world_size=ranks), 0.8 / ranks, 1.6 / ranks, 0.8 / ranks) for ranks in (1, 2)]
     (group,) = scaling_groups(results)
-    speedup, efficiency = point_speedup(group, group.points[1]), point_efficiency(group, group.points[1])
+    speedup, efficiency = group.points[1].speedup, point_efficiency(group, group.points[1])
+    assert speedup is not None
+    assert efficiency is not None
     assert speedup.interval is not None
-    assert speedup.interval[0] < speedup.value == 2.0 < speedup.interval[1]
+    assert speedup.value == pytest.approx(2.0)
+    assert math.prod(speedup.interval) == pytest.approx(2.0**2)
+    assert speedup.interval[0] < 2.0
     assert efficiency.interval == tuple(bound / 2 for bound in speedup.interval)
 
 
@@ -32,8 +33,8 @@ def test_figures_of_points_are_over_a_baseline_of_two_ranks() -> None:
     ]
     (group,) = scaling_groups(results)
     assert group.points[1].total_fps == pytest.approx(2048 / 0.5)
-    assert point_speedup(group, group.points[1]).value == pytest.approx(1.6)
     efficiency = point_efficiency(group, group.points[1])
+    assert efficiency is not None
     assert (efficiency.value, *(efficiency.interval or ())) == pytest.approx((0.8, 0.8, 0.8))
 
 
@@ -58,7 +59,7 @@ def test_a_baseline_that_was_not_tried_is_replaced_by_no_other() -> None:
     results = [skipped(make_case()), *measured, skipped(make_case(world_size=8))]
     (group,) = scaling_groups(results)
     assert [(point.world_size, bool(point.times_s)) for point in group.points] == [(1, False), (2, True), (4, True)]
-    assert (verdict(group).word, verdict(group).reason) == (None, "no round of 1 rank completed")
+    assert (verdict(group).word, verdict(group).reason) == ("failed", "no round of 1 rank completed")
     assert {row.speedup for row in case_rows(results)} == {None}
     assert scaling_groups([skipped(make_case(world_size=ranks)) for ranks in (1, 2)]) == ()
 
@@ -89,10 +90,15 @@ def test_emulated_nodes_are_no_scaling() -> None:
     assert [point.world_size for point in group.points] == [1, 4]
 
 
-def test_twins_of_an_a_a_run_are_no_group() -> None:
-    (group,) = scaling_groups([make_result(make_case(), 1.0), make_result(make_case(variant="aa"), 1.2)])
+def test_a_repeat_of_the_baseline_is_no_point_and_counts_as_the_baseline() -> None:
+    results = [make_result(make_case(world_size=ranks), *[time_s] * 3) for ranks, time_s in ((1, 1.0), (2, 0.5))]
+    repeat = make_result(make_case(variant="aa"), 1.44, 1.44, 1.44)
+    (group,) = scaling_groups([*results, repeat])
     assert group.curve == "rsl_rl"
-    assert group.twin is not None
-    assert dict(group.twin.times_s) == {0: 1.2}
-    assert group.from_twin is not None
-    assert [dict(point.times_s) for point in group.from_twin.points] == [{0: 1.2}]
+    assert [dict(point.times_s) for point in group.points] == [
+        dict.fromkeys(range(3), 1.0),
+        dict.fromkeys(range(3), 0.5),
+    ]
+    speedup = group.points[1].speedup
+    assert speedup is not None
+    assert speedup.value == pytest.approx(1.2 / 0.5)  # 1.2 is the geometric mean of 1 and 1.44
