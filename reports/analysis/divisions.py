@@ -4,7 +4,7 @@ A tuned case is compared with the closed case of its series with the same librar
 frames a second that learn less are no gain. So there are also the rewards after equal frames, equal iterations and
 equal time, and how much sooner the tuned case has the reward of the closed one. A round's time to it is the round's own
 iterations at its own pace. With one seed, the ratio is that of means. With a seed for each round, rounds of
-one number have the same seed, and the ratio is the median over seeds: a seed that learns late does so in both cases.
+one number have the same seed, and the ratio is the mean over seeds: a seed that learns late does so in both cases.
 """
 
 import statistics
@@ -139,7 +139,7 @@ def _gain(tuned: CaseResult, closed: CaseResult, model: SetModel, mark: float) -
         rewards=_rewards(curves, base_curves, _equals(case, base, pace_s, base_pace_s)),
         target=target,
         iterations_to_target=(_median_of_all(base_needed), _median_of_all(needed)),
-        time_to_target_s=(_median_of(base_to_target_s.values()), _median_of(to_target_s.values())),
+        time_to_target_s=(_mean_of(base_to_target_s.values()), _mean_of(to_target_s.values())),
         reached=(sum(iterations is not None for iterations in needed.values()), len(curves)),
         sooner=_sooner(base_to_target_s, to_target_s, has_seeds=min(seeds) > 1),
         seeds=seeds,
@@ -192,7 +192,7 @@ def _sooner(closed_s: Rounds, tuned_s: Rounds, *, has_seeds: bool) -> Estimate |
         return None
     if not has_seeds:
         return ratio_of(closed_s.values(), tuned_s.values())
-    return _median_of([closed_s[number] / tuned_s[number] for number in closed_s.keys() & tuned_s.keys()])
+    return _mean_of([closed_s[number] / tuned_s[number] for number in closed_s.keys() & tuned_s.keys()])
 
 
 def _times_to_target_s(of_rounds: Mapping[int, _Curve], needed: Mapping[_Curve, int | None], times_s: Rounds) -> Rounds:
@@ -205,7 +205,7 @@ def _times_to_target_s(of_rounds: Mapping[int, _Curve], needed: Mapping[_Curve, 
     return found if len(found) == len(of_rounds) else {}
 
 
-def _median_of(values: Collection[float]) -> Estimate | None:
+def _mean_of(values: Collection[float]) -> Estimate | None:
     return mean_of(values) if values else None
 
 

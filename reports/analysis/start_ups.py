@@ -125,7 +125,7 @@ class ColdAndWarm:
 
 
 def whole_of(starts: Sequence[StartUp]) -> Estimate:
-    """The median start [s] with its interval over processes. Raises ValueError without a start."""
+    """The mean start [s] with its interval over processes. Raises ValueError without a start."""
     return mean_of(_totals_s(starts))
 
 

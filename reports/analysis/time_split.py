@@ -1,7 +1,8 @@
 """What goes on inside the rounds of a case: three throughputs, where the time went, ranks, memory and energy. Pure.
 
-A case's value is the median over its completed rounds, its spread the lowest and the highest of them. What was not
-measured is None; nothing is 0 for want of a measurement.
+A case's value is the median over its completed rounds, its spread the lowest and the highest of them. Throughputs
+follow the rule of iteration times: the mean in a round, and the geometric mean over rounds. What was not measured is
+None; nothing is 0 for want of a measurement.
 """
 
 import statistics
@@ -13,6 +14,7 @@ from suite.schema.record import CaseResult, RankRecord, RunRecord
 from suite.schema.telemetry import Spread, TelemetrySummary
 from suite.statistics.attribution import Attribution, attribution
 from suite.statistics.core_speed import CoreSpeed, Host, core_speed, fastest_probes_s
+from suite.statistics.intervals import mean_of
 from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s
 
 type Kind = Literal["step", "step and inference", "total"]
@@ -46,7 +48,7 @@ GPU_MEMORY: Final = "GPU memory of all processes in GB"
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """Median over rounds with the lowest and the highest round."""
+    """Median over rounds, or geometric mean of throughputs, with the lowest and the highest round."""
 
     median: float
     low: float
@@ -57,9 +59,8 @@ class Values:
 class Inside:
     """One case; every value that was not measured is None or missing from its mapping."""
 
-    # Environment steps per second of all ranks. In place of a median, ``total`` has the headline: a geometric mean.
-    fps: Mapping[Kind, Values]
-    printed_fps: Mapping[Kind, float]  # what RL-Games printed on rank 0, median over iterations and rounds
+    fps: Mapping[Kind, Values]  # environment steps per second of all ranks
+    printed_fps: Mapping[Kind, float]  # what RL-Games printed on rank 0, median over iterations
     shares: Mapping[Part, float]  # of the iteration time, mean over ranks and rounds; they add up to 1
     rank_ratios: tuple[Values, ...]  # iteration time of each rank over that of the median rank; empty for one rank
     peak_memory_gb: Values | None  # of the torch allocator, the rank with most
@@ -83,7 +84,7 @@ class Inside:
 
 
 def parts_s(iteration_time_s: float | None, shares: Mapping[Part, float]) -> Mapping[Part, float]:
-    """Return seconds of each part, scaled to the iteration time; nothing where no round completed."""
+    """Return seconds of each part, scaled to the median round; nothing where no round completed."""
     return {} if iteration_time_s is None else {part: share * iteration_time_s for part, share in shares.items()}
 
 
@@ -97,7 +98,7 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
     def telemetry(value: Callable[[TelemetrySummary], float | None]) -> Values | None:
         return over_rounds(lambda record: None if record.telemetry is None else value(record.telemetry))
 
-    fps = {kind: _rates(kind, (_fps(record, column) for record in records)) for kind, column in _kinds(result)}
+    fps = {kind: _rates(_fps(record, column) for record in records) for kind, column in _kinds(result)}
     return Inside(
         fps={kind: values for kind, values in fps.items() if values is not None},
         printed_fps=_printed_fps(records),
@@ -128,16 +129,16 @@ def _kinds(result: CaseResult) -> Iterable[tuple[Kind, str]]:
 
 
 def _fps(record: RunRecord, column: str) -> float | None:
-    """Frames of all ranks over the median time of the slowest rank in ``column``, in the iterations that have it.
+    """Frames of all ranks over the mean time of the slowest rank in ``column``, in the iterations that have it.
 
-    Frames over the iteration's time are the headline of the round, a mean.
+    ``total`` is the headline of the round, also of several trainings on one GPU.
     """
     if column == KIND_COLUMNS["total"]:
         return record.case.frames_per_iteration / round_time_s(record)
     counted = marked_iterations(record) if column == KIND_COLUMNS["step"] else counted_iterations(record)
     columns = [samples_at(rank, column, counted) for rank in record.ranks]
     slowest = [max(times) for values in zip(*columns, strict=False) if len(times := _present(values)) == len(columns)]
-    return record.case.frames_per_iteration / statistics.median(slowest) if slowest and min(slowest) > 0 else None
+    return record.case.frames_per_iteration / statistics.fmean(slowest) if slowest and min(slowest) > 0 else None
 
 
 def samples_at(rank: RankRecord, column: str, iterations: Sequence[int]) -> list[float | None]:
@@ -155,7 +156,7 @@ def _printed_fps(records: Sequence[RunRecord]) -> dict[Kind, float]:
             if (printed := _present(samples_at(record.ranks[0], column, counted_iterations(record))))
         ]
         if rounds:
-            found[kind] = median_rate(rounds)
+            found[kind] = mean_of(rounds).value
     return found
 
 
@@ -216,17 +217,9 @@ def _values(values: Iterable[float | None]) -> Values | None:
     return Values(median=statistics.median(found), low=min(found), high=max(found)) if found else None
 
 
-def _rates(kind: Kind, values: Iterable[float | None]) -> Values | None:
+def _rates(values: Iterable[float | None]) -> Values | None:
     found = _present(values)
-    if not found:
-        return None
-    middle = statistics.geometric_mean(found) if kind == "total" else median_rate(found)
-    return Values(median=middle, low=min(found), high=max(found))
-
-
-def median_rate(rates: Sequence[float]) -> float:
-    """That of the median time. Of an even number of rounds it is below the median of the rates."""
-    return statistics.harmonic_mean([statistics.median_low(rates), statistics.median_high(rates)])
+    return Values(median=mean_of(found).value, low=min(found), high=max(found)) if found else None
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -26,9 +26,10 @@ CONVERGED_SHARE: Final = 0.9  # of a rise
 
 @dataclass(frozen=True, kw_only=True)
 class TimeToReward:
-    """``time_s`` is the median over the completed rounds, where one that never got there counts as longer than any.
+    """``time_s`` is the geometric mean over the completed rounds if all of them got there.
 
-    So it is None where half of them or more did not, and ``interval_s`` where any did not or there are too few.
+    Otherwise it is their median, where one that never got there counts as longer than any: None where half of them or
+    more did not, and without an interval.
     """
 
     reward: float
@@ -53,12 +54,14 @@ def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int =
     times_s = {record.round: _time_s(record, iterations[record.round]) for record in result.completed}
     reached = [time_s for time_s in times_s.values() if time_s is not None]
     censored = statistics.median([math.inf if time_s is None else time_s for time_s in times_s.values()] or [math.inf])
+    of_all = mean_of(reached) if reached and len(reached) == len(times_s) else None
+    median_s = censored if math.isfinite(censored) else None
     return TimeToReward(
         reward=reward,
         round_times_s=times_s,
         round_iterations=iterations,
-        time_s=censored if math.isfinite(censored) else None,
-        interval_s=mean_of(reached).interval if reached and len(reached) == len(times_s) else None,
+        time_s=of_all.value if of_all else median_s,
+        interval_s=of_all.interval if of_all else None,
     )
 
 

@@ -1,7 +1,7 @@
 """What was measured of a case besides its time: the object ``measured`` of a row of figures.json. Pure.
 
-A figure is the median over the completed rounds that have it; None if none has. Parts of iterations, probes of cores
-and starts have modules of their own.
+A figure is the median over the completed rounds that have it, a rate their geometric mean; None if none has. Parts of
+iterations, probes of cores and starts have modules of their own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +27,18 @@ def complete_rows(record: Json, column: str, iterations: Sequence[int]) -> list[
     return [row for row in rows if None not in row]
 
 
-def slowest_median_s(record: Json, column: str) -> float | None:
-    """Return the median time of the slowest rank, of steps in marked iterations, which alone have one."""
+def _slowest_mean_s(record: Json, column: str) -> float | None:
+    """Return the mean time of the slowest rank, of steps in marked iterations, which alone have one."""
     is_step = column == STEP
     known = formulas.marked_iterations(record) if is_step else formulas.counted_iterations(record)
-    return formulas.median_of_known([max(row) for row in complete_rows(record, column, known)])
+    times_s = [max(row) for row in complete_rows(record, column, known)]
+    return sum(times_s) / len(times_s) if times_s else None
 
 
 def rate(stored: StoredCase, column: str) -> float | None:
-    """Return frames over the median time of the slowest rank, of the median round."""
-    time_s = formulas.median_of_known([slowest_median_s(record, column) for record in stored.completed])
-    return stored.frames / time_s if time_s else None
+    """Return frames over the mean time of the slowest rank, the geometric mean of the rounds."""
+    times_s = [time_s for record in stored.completed if (time_s := _slowest_mean_s(record, column))]
+    return stored.frames / formulas.geometric_mean(times_s) if times_s else None
 
 
 def fastest_probes(one: StoredSet) -> dict[Host, float]:

@@ -14,7 +14,7 @@ from reports.analysis.time_to_reward import (
 )
 from reports.display.topic import read_text
 from suite.schema.record import CaseResult, RunRecord
-from suite.statistics.intervals import median_interval
+from suite.statistics.intervals import mean_of
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record
 
@@ -79,12 +79,12 @@ def test_the_slowest_rank_times_and_the_mean_of_the_ranks_learns() -> None:
     assert time_to_reward(result_of(learning(0, high, other_rank=low)), 6.1).time_s is None
 
 
-def test_median_and_interval_over_rounds() -> None:
-    records = [learning(index, RISING, time_s=time_s) for index, time_s in enumerate((0.4, 0.5, 0.6))]
+def test_mean_and_interval_over_rounds() -> None:
+    records = [learning(index, RISING, time_s=time_s) for index, time_s in enumerate((0.4, 0.4, 0.8))]
     found = time_to_reward(result_of(*records), 0.0, smoothing_window=1)
-    assert found.round_times_s == pytest.approx({0: 4.0, 1: 5.0, 2: 6.0})
-    assert found.time_s == pytest.approx(5.0)
-    assert found.interval_s == pytest.approx(median_interval([4.0, 5.0, 6.0]))
+    assert found.round_times_s == pytest.approx({0: 4.0, 1: 4.0, 2: 8.0})
+    assert found.time_s == pytest.approx(128 ** (1 / 3))
+    assert found.interval_s == pytest.approx(mean_of([4.0, 4.0, 8.0]).interval)
     assert time_to_reward(result_of(*records[:2]), 0.0).interval_s is None
 
 
