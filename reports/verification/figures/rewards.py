@@ -32,9 +32,6 @@ def sooner_by_seed(shipped_s: Mapping[int, float], tuned_s: Mapping[int, float])
     return (formulas.geometric_mean(ratios), formulas.interval(ratios)) if ratios else None
 
 
-# --- rounds that learned ---
-
-
 # --- one round's rewards ---
 
 

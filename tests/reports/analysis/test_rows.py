@@ -167,8 +167,8 @@ def test_curves_name_only_what_differs_within_the_series() -> None:
 def test_speedups_have_the_interval_of_the_model_of_their_series() -> None:
     results = [make_result(make_case(world_size=ranks), *(t / ranks for t in (0.8, 0.9, 1.6))) for ranks in (1, 2)]
     rows = rows_by_ranks(results)
-    # Both samples have one variance of logarithms, also by all residuals: 4 degrees of freedom of them and one more.
-    widened = math.exp(2.570581836 * math.sqrt(2 * variance(map(math.log, (0.8, 0.9, 1.6))) / 3))
+    # Both samples have one variance of logarithms: 4 degrees of freedom, and no others are left.
+    widened = math.exp(2.776445105 * math.sqrt(2 * variance(map(math.log, (0.8, 0.9, 1.6))) / 3))
     assert (rows[1].speedup, rows[1].speedup_interval) == (1.0, None)
     assert rows[2].speedup_interval == pytest.approx((2 / widened, 2 * widened))
     low, high = rows[2].scaling_efficiency_interval or (0.0, 0.0)

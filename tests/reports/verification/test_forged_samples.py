@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures.results.damaged_results import machine, ranks, rounds, sample, scale, set_item, telemetry
+from tests.fixtures.results.damaged_results import machine, ranks, rounds, sample, set_item, telemetry
 from tests.fixtures.results.forged_version import (
     PER_GPU,
     SHADOW,
@@ -26,7 +26,6 @@ TIMES = (
     "render_time_s", "inference_time_s", "all_reduce_time_s", "start_s",
 )  # fmt: skip
 PAIRS_2 = "h200-x2-pairs-2/upstream.json"
-NOISE = "h200-x2-shadow/noise.json"
 
 
 def case_of(document: Any, **changes: object) -> None:
@@ -127,11 +126,7 @@ FORGERIES: list[tuple[str, str, Forgery, str]] = [
     ("more memory than a GPU has", SHADOW, lambda d: ranks(d)[0].update(peak_memory_gb=500.0), "peak_memory_gb is 500"),
     ("why it ended", SHADOW, lambda d: ended(d, None), "the reason why no further round ran is missing"),
     ("how many were asked for", PER_GPU, lambda d: ended(d, "the budget of 5 rounds is spent"), "by ended_because is"),
-    ("our side of a pair", PAIRS_2, lambda d: d[0].update(ours_s=2.9), "[0].ours_s is 2.9, expected 2.88"),
-    ("the library's side", PAIRS_2, lambda d: d[1].update(library_s=2.9), "[1].library_s is 2.9, expected 2.87"),
     ("a pair that never ran", PAIRS_2, lambda d: d[1].update(run=5), "round 5 of shadow-vertical"),
-    ("less noise", NOISE, lambda d: d.update(noise_budget=0.001), "noise_budget is 0.001, expected 0.05"),
-    ("a quicker twin", NOISE, lambda d: scale(d["pairs"][0]["twin_times_s"], 0.9), "pairs[0].twin_times_s[0] is"),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The verifier's formulas against those of scipy, of pytest-benchmark, and of the code that made the figures."""
+"""The verifier's formulas against those of scipy, of pytest-benchmark, and its constants against the report's."""
 
 import math
 import random
@@ -13,6 +13,7 @@ from scipy import stats as scipy_stats
 from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY
 from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY
 from reports.verification import formulas
+from reports.verification.figures import series_ratio
 from reports.verification.figures.core_probes import MIN_LOOKS, SLOWED
 from reports.verification.figures.published import SCALES, SUPERLINEAR
 from reports.verification.finding import differing
@@ -20,10 +21,9 @@ from reports.verification.samples.rank_samples import FIRST_MARKED, MARKED_EVERY
 from reports.verification.samples.telemetry import AGREEMENT, HELD_BACK, MAX_GAP_S
 from suite.files.paths import ROOT
 from suite.records.telemetry import summary as telemetry_summary
-from suite.statistics import core_speed, reduce, steady
+from suite.statistics import core_speed, intervals, reduce, series_model
 
 SPREAD = [0.10, 0.12, 0.11]
-OTHER = [0.055, 0.061, 0.052, 0.058]
 
 
 def samples() -> Iterator[list[float]]:
@@ -49,41 +49,20 @@ def test_quantiles_of_students_distribution_agree_with_scipy(degrees: float) -> 
     assert formulas.student_t(degrees) == pytest.approx(scipy_stats.t.ppf(0.975, degrees), rel=1e-9)
 
 
-def test_an_interval_is_students_on_logarithms_and_contains_the_median() -> None:
+def test_an_interval_is_students_on_logarithms() -> None:
     logs = [math.log(value) for value in SPREAD]
     low, high = scipy_stats.t.interval(0.95, 2, loc=statistics.mean(logs), scale=statistics.stdev(logs) / math.sqrt(3))
     assert formulas.interval(SPREAD) == pytest.approx((math.exp(low), math.exp(high)), rel=1e-9)
-    skewed = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 50.0]
-    assert formulas.interval(skewed) is not None
     assert formulas.interval([2.0, 2.0, 2.0]) == pytest.approx((2.0, 2.0))
     assert formulas.interval(SPREAD[:2]) is None
-
-
-def test_a_ratio_has_welchs_interval_on_logarithms() -> None:
-    value, span = formulas.ratio(SPREAD, OTHER, 2.0)
-    logs, others = ([math.log(one) for one in data] for data in (SPREAD, OTHER))
-    welch = scipy_stats.ttest_ind(logs, others, equal_var=False).confidence_interval(0.95)
-    assert value == pytest.approx(2 * 0.11 / statistics.median(OTHER))
-    assert span == pytest.approx((2 * math.exp(welch.low), 2 * math.exp(welch.high)), rel=1e-9)
-    assert formulas.ratio(SPREAD, OTHER[:2], 1.0)[1] is None
-
-
-def test_an_interval_is_extended_to_a_median_outside_it() -> None:
-    base, other = [1.0, 1.0, 1.0, 1.1, 9.0], [1.0, 1.0, 1.0]
-    value, span = formulas.ratio(base, other, 1.0)
-    assert value == 1.0
-    assert span is not None
-    assert span[0] <= value <= span[1]
-    far = [1.0] * 40 + [1000.0] * 39
-    low_high = formulas.interval(far)
-    assert low_high is not None
-    assert low_high[0] == 1.0  # without the median it would begin near 10
 
 
 def test_what_is_written_twice_is_the_same() -> None:
     """Written a second time on purpose: another rule there is another version of what is stored."""
     assert reduce.ROUND_STATISTIC == formulas.RULE
-    assert (steady.MIN_STEADY, steady.SETTLED_WITHIN) == (formulas.MIN_STEADY, formulas.SETTLED_WITHIN)
+    assert (reduce.WINDOW, intervals.MIN_ROUNDS_FOR_INTERVAL) == (formulas.SHARE, formulas.MIN_PROCESSES)
+    of_model = (series_model.PRIOR_SLOPE, series_model.PRIOR_WEIGHT, series_model.MIN_FREEDOM)
+    assert of_model == (series_ratio.SLOPE, series_ratio.PULL, series_ratio.LEAST_FREEDOM)
     assert (SCALES, SUPERLINEAR) == (SCALES_EFFICIENCY, SUPERLINEAR_EFFICIENCY)
     assert (AGREEMENT, MAX_GAP_S) == (telemetry_summary.AGREEMENT, telemetry_summary.MAX_GAP_S)
     assert telemetry_summary.THROTTLING == HELD_BACK

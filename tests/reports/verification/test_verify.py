@@ -14,7 +14,9 @@ from reports.verification import command as program
 from reports.verification.finding import RESTORE
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.weaknesses import read_weaknesses
+from suite.campaign.runs.upstream import medians_of_rank_0
 from suite.errors import ResultsDiffer, StoreError, UsageError
+from suite.records.store import load_results
 from tests.fixtures.results.damaged_results import (
     COMMITTED,
     PAIRS,
@@ -39,7 +41,15 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def with_pairs(tmp_path: Path) -> Path:
-    return copy_without_hashes(VERSION / "h200-x2-pairs-2", tmp_path / "set")
+    """Pairs by today's rule, by the code that stores them."""
+    folder = copy_without_hashes(VERSION / "h200-x2-pairs-2", tmp_path / "set")
+    records = {(one.case.case_id, each.round): each for one in load_results(folder) for each in one.completed}
+    pairs = json.loads((folder / "upstream.json").read_text())
+    for pair in pairs:
+        ours_s, library_s = medians_of_rank_0(records[pair["configuration_id"], pair["run"]])
+        pair |= {"ours_s": ours_s, "library_s": library_s, "theirs_iterations_s": [pair["theirs_s"]]}
+    (folder / "upstream.json").write_text(json.dumps(pairs))
+    return folder
 
 
 @pytest.fixture
@@ -174,7 +184,7 @@ def test_a_torn_file_is_named(folder: Path) -> None:
     assert said.endswith(RESTORE)
 
 
-@pytest.mark.parametrize("name", ["noise.json", "upstream.json", "plan.json"])
+@pytest.mark.parametrize("name", ["upstream.json", "plan.json"])
 @pytest.mark.parametrize("text", ["{", "\xff", "1", "[1]", '{"a": 1}', '[{"case_id": 1}]', '{"pairs": [1]}'])
 def test_a_file_beside_the_cases_that_nobody_wrote_so_is_named(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text, encoding="latin-1")
