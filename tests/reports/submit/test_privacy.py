@@ -63,7 +63,7 @@ def test_a_text_with_an_unknown_word_is_replaced_by_its_fault_word(text: str, tm
         "NCCL 2.28.9 over 4 GPU(s), bus bandwidth 326.3 GB/s at 256 MiB",
         "/usr/lib/x86_64-linux-gnu/libGL.so.1.7.0, /dev/nvidiactl",
         "104 µs at best for a fixed piece of Python's work; 88 of 128 looks at 16 of 16 cores over 1.3 times that",
-        "the round is oom, so it has no steady part",
+        "the round is oom, so it has no window",
         "1 x Example GPU 151 GB",
     ],
 )
