@@ -1,9 +1,9 @@
 """A machine judged: each of its cases and parts among those of published machines with the same GPU model. Pure.
 
 The cases decide; if no run of a case completed, nothing is accepted. Series with cold starts have too few iterations to
-say how fast a machine is, so they are left out. Times of an iteration are compared at the speed of this machine's cores:
-every run is adjusted by how far the work's time goes with the core probe between machines. How fast the cores are is a
-part of its own. A case whose interval may hide a machine that is a fifth slower is open.
+say how fast a machine is, so they are left out. Times of an iteration are compared at the speed of this machine's
+cores: every run is adjusted by how far the work's time goes with the core probe between machines. How fast the cores
+are is a part of its own. A case whose interval may hide a machine that is a fifth slower is open.
 
 A part says where a slow machine loses its time: it is slow if it is slow in at least half of the cases of which that
 can be said.
@@ -218,7 +218,7 @@ def _slope(machines: Iterable[Sequence[RunTime]]) -> float:
     squares, both = statistics.pvariance(probes) * len(probes), 0.0
     if len(known) > 1:
         both = statistics.covariance(times, probes) * (len(known) - 1)
-    return min(1.0, max(0.0, (both + PRIOR_WEIGHT * PRIOR_SLOPE) / (squares + PRIOR_WEIGHT)))
+    return float(min(1.0, max(0.0, (both + PRIOR_WEIGHT * PRIOR_SLOPE) / (squares + PRIOR_WEIGHT))))
 
 
 def _may_hide(time: Placed) -> str:

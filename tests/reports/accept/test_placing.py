@@ -6,7 +6,7 @@ import pytest
 
 from reports.accept.parts import Word, placed
 
-OTHERS = {"a": (1.0, 1.1, 5.0), "b": (1.5,), "c": (2.0, 1.9)}  # medians 1.1, 1.5, 1.95
+OTHERS = {"a": (1.0, 1.1, 1.21), "b": (1.5,), "c": (1.3, 2.925)}  # geometric means 1.1, 1.5, 1.95
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,15 @@ OTHERS = {"a": (1.0, 1.1, 5.0), "b": (1.5,), "c": (2.0, 1.9)}  # medians 1.1, 1.
 def test_only_a_whole_interval_beyond_all_machines_is_slow_or_fast(values: Sequence[float], word: Word) -> None:
     found = placed(values, OTHERS)
     assert found.word == word
-    assert (found.quickest, found.middle, found.slowest) == (1.1, 1.5, 1.95)
+    assert (found.quickest, found.middle, found.slowest) == pytest.approx((1.1, 1.5, 1.95))
     assert found.runs == len(values)
+
+
+def test_an_interval_says_from_which_slowness_on_it_would_show_and_what_it_may_hide() -> None:
+    assert placed((2.0, 2.0, 2.0), OTHERS).would_see == pytest.approx(1.95 / 1.5 - 1)
+    assert not placed((1.4, 1.5, 1.6), OTHERS).may_hide
+    wide = placed((1.0, 1.5, 2.25), OTHERS)  # from 0.55 to 4.1
+    assert (wide.word, wide.may_hide) == ("within", True)
 
 
 def test_without_another_machine_nothing_is_said() -> None:

@@ -27,10 +27,10 @@ def judged(name: str, model: str = H200) -> Judgement:
     return judge(results, model, [one for one in others(published(), own) if one.model == model])
 
 
-def test_the_slowest_host_of_2026_11_is_slow_in_each_of_its_cases() -> None:
+def test_no_case_of_the_slowest_host_of_2026_11_is_accepted() -> None:
     found = judged("h200-physx")  # host M
     assert found.exit_code == 1
-    assert {one.time.word for one in found.cases} == {"slow"}
+    assert {one.word for one in found.cases} == {"slow", "open"}
     shared = {one.result.case.case_id: len(one.time.others) for one in found.cases}
     assert shared["ant-physics/rl_games-kitless-n1024-1x1"] >= 6
     core, *_ = found.parts
@@ -38,10 +38,17 @@ def test_the_slowest_host_of_2026_11_is_slow_in_each_of_its_cases() -> None:
 
 
 def test_hosts_in_the_middle_are_accepted() -> None:
-    for name in ("h200-ant-sweep", "h200-open-rsl", "h200-x4-rsl"):
+    for name in ("h200-ant-sweep", "h200-open-rsl"):
         found = judged(name)
         assert found.exit_code == 0, name
         assert found.with_word("within", "fast")
+
+
+def test_a_host_whose_runs_may_hide_a_slow_one_is_not_accepted() -> None:
+    found = judged("h200-x4-rsl")
+    (case,) = (one for one in found.cases if one.time.middle)
+    assert (found.exit_code, case.word, case.time.word) == (2, "open", "within")
+    assert "up to 21% slower" in case.reason
 
 
 def test_a_host_is_no_other_machine_whatever_set_it_is_in() -> None:
@@ -78,7 +85,7 @@ def test_two_h100s_are_compared_with_h200s_only_if_asked(tmp_path: Path, capsys:
     assert "Cannot say: no case can be compared (no other published machine ran it).\n" in capsys.readouterr().out
     assert main([str(own), "--published", str(versions), "--baseline", "h200"]) == 0
     said = capsys.readouterr().out
-    assert "Accepted: of 2 comparable cases, none is slower than every other published machine with NVIDIA H200" in said
+    assert "Accepted: at equal core speed, none of 2 comparable cases is slower" in said
     assert main([str(own), "--published", str(versions), "--baseline", "nvidia"]) == 11
     assert f"several models have this in their names. Allowed are {H100}, {H200}, or" in capsys.readouterr().err
     assert main([str(RESULTS / "cpu-upstream"), "--published", str(versions)]) == 11
