@@ -21,7 +21,7 @@ from suite.records.store import read_record, read_record_of
 from suite.schema.constraints import LARGEST
 from suite.schema.record import Case, CaseResult, Launch, RunRecord
 from suite.schema.stored_names import plain
-from suite.statistics.reduce import counted_iterations
+from suite.statistics.reduce import counted_iterations, starts_of_turns
 
 _DIGITS: Final = 9  # significant ones, as of our own samples
 type _Time = Annotated[float, Field(gt=0, le=LARGEST)]
@@ -127,7 +127,7 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         case_id=case.case_id,
         round=round_index,
         ours_s=ours_s,
-        theirs_s=statistics.median(theirs[iteration] for iteration in counted_iterations(record)),
+        theirs_s=statistics.median(theirs[iteration] for iteration in _compared(record)),
         theirs_wall_s=written.get("wall_time_s"),
         theirs_iterations_s=tuple(float(f"{time_s:.{_DIGITS}g}") for time_s in theirs),
         library_s=library_s,
@@ -144,13 +144,16 @@ def pairs_of(results: Iterable[CaseResult], folder: Folder) -> list[Pair]:
     ]
 
 
-def medians_of_rank_0(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[float, float | None]:
-    """Median iteration time of rank 0 by our clock and by the library's [s]; None if the library has no clock.
+def medians_of_rank_0(record: RunRecord) -> tuple[float, float | None]:
+    """Median iteration time of rank 0 by our clock and by the library's [s]; None if the library has no clock."""
+    compared = _compared(record)
+    return statistics.median(_column(record, compared, "iteration_time_s")), _library_s(record, compared)
 
-    ``iterations`` replaces the iterations that today's rule counts.
-    """
-    counted = counted_iterations(record) if iterations is None else iterations
-    return statistics.median(_column(record, counted, "iteration_time_s")), _library_s(record, counted)
+
+def _compared(record: RunRecord) -> Sequence[int]:
+    """The iterations that count, without the first of a turn: the library's clock goes on while others have theirs."""
+    counted, starts = counted_iterations(record), starts_of_turns(record)
+    return [iteration for iteration in counted if iteration not in starts] or counted
 
 
 def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
