@@ -76,8 +76,8 @@ def _skew(record: Json) -> float | None:
     if len(record["ranks"]) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
         return None
     columns = [rank["samples"]["iteration_time_s"] for rank in record["ranks"]]
-    steady = [*zip(*columns, strict=True)][formulas.window(record).start :]
-    return formulas.median([max(times_s) / formulas.median(times_s) - 1 for times_s in steady])
+    rows = [*zip(*columns, strict=True)][formulas.window(record).start :]
+    return formulas.median([max(times_s) / formulas.median(times_s) - 1 for times_s in rows])
 
 
 def _ranks(records: Sequence[Json]) -> Json:

@@ -17,7 +17,7 @@ SAID: Final = {
     "explore.html": (r"of (?P<cases>[\d,]+) cases ran for their speed",),
     "limits.html": (
         r"of (?P<cases>[\d,]+) cases",
-        r"of (?P<runs>[\d,]+) completed runs",
+        r"did not complete \((?P<runs>[\d,]+) runs did\)",
         r"of (?P<runs>[\d,]+) rounds? stored a",
     ),
     "data.html": (r"stored sample of (?P<sets>[\d,]+) sets",),
