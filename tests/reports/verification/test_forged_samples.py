@@ -184,10 +184,6 @@ def test_a_forgery_of_several_files_is_named(version: Path, change: Callable[[Pa
     assert any(words in sentence for sentence in said), said
 
 
-def test_there_are_at_least_thirty_forgeries() -> None:
-    assert len(FORGERIES) >= 30
-
-
 def test_a_consistent_invention_is_not_found(version: Path) -> None:
     """The limit of every verifier, said in the book: numbers that nobody measured, made to fit in all respects."""
 
