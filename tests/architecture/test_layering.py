@@ -66,6 +66,7 @@ ALLOWED = {
 EXTRA = {
     "suite/external/docker_engine.py": {"docker", "requests"},
     "suite/external/ray_cluster.py": {"ray"},
+    "suite/statistics/machine_model.py": {"numpy"},
     "suite/statistics/series_model.py": {"numpy"},
     "suite/launch/images/sbom.py": {"cyclonedx", "packageurl"},
     "suite/env_check/libraries/elf.py": {"elftools"},
