@@ -22,6 +22,7 @@ from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
+from reports.analysis.trainings import Training, trainings
 from reports.sets.env_checks import ENV_CHECKS, EnvCheckReport, read_env_checks
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
@@ -140,6 +141,17 @@ class Version:
     @cached_property
     def _lines(self) -> Mapping[str, Sequence[Line]]:
         return {one.name: lines(one.campaign, self.machine_names_of(one)) for one in self.scaling}
+
+    @cached_property
+    def trainings(self) -> tuple[Training, ...]:
+        """The trainings that several machines ran, of this version and its older ones.
+
+        Machines that others used at the same time are left out: they would look slower than they are. So is what
+        others contributed, since labels of machines are whoever's measured.
+        """
+        every = [one for version in (self, *self.older) for one in version.sets]
+        own = [one for one in every if not one.contributor and one.shared_machine != "yes"]
+        return trainings(result for one in own for result in one.campaign.results)
 
     @property
     def has_stacks(self) -> bool:

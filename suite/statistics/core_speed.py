@@ -5,13 +5,10 @@ rank times a fixed piece of the interpreter's work, a probe, after every marked 
 (``suite.external.core_probe``). If another hardware thread or another tenant's machine shares the core, the probe takes
 up to twice as long, for seconds at a time. Utilisation and stolen time do not show this. Only GPU cases are examined:
 on CPU ranks the physics' own threads share the cores.
-
-``at_full_speed`` gives a case's figure at full core speed, beside its plain figure. It counts the iterations whose
-probes before and after were fast on every rank.
 """
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,10 +23,8 @@ from suite.statistics.reduce import counted_iterations, iteration_times_s, marke
 SLOWED: Final = 1.3
 MIN_LOOKS: Final = 5  # of each kind, so that the iterations after them can be compared
 WORTH_SAYING: Final = 0.05  # part of the looks; fewer do not move a median
-MIN_AT_FULL_SPEED: Final = 8  # iterations; with fewer, the mean depends on single ones
 
 type Host = tuple[str | None, str | None]
-type RankOfHost = tuple[Host, int]
 type _Look = tuple[bool, float | None]
 
 
@@ -54,15 +49,6 @@ class CoreSpeed:
         return self.slowed_iteration_s / self.unslowed_iteration_s - 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class FullSpeed:
-    """The iterations of one case between two probes, on every rank, that are not slowed."""
-
-    counted: int  # iterations of the window without marks, of rounds whose cores were probed
-    iterations: int  # of them at full core speed
-    iteration_s: float | None  # their mean over all rounds; None for fewer than ``MIN_AT_FULL_SPEED``
-
-
 def host_of(environment: Environment) -> Host:
     """The key of hosts with the same cores."""
     return environment.host_label, environment.cpu_model
@@ -77,38 +63,6 @@ def fastest_probes_s(records: Sequence[RunRecord]) -> dict[Host, float]:
             host = host_of(record.environment)
             fastest[host] = min(fastest.get(host, probes[0]), *probes)
     return fastest
-
-
-def fastest_rank_probes_s(records: Sequence[RunRecord]) -> dict[RankOfHost, float]:
-    """The shortest probe of each rank in any GPU case of a host: ranks use the same cores in every case."""
-    fastest: dict[RankOfHost, float] = {}
-    for record in records:
-        for rank, column in enumerate(_columns(record)):
-            place = host_of(record.environment), rank
-            known = (fastest.get(place), *column)
-            if any(known):
-                fastest[place] = min(probe_s for probe_s in known if probe_s is not None)
-    return fastest
-
-
-def at_full_speed(records: Sequence[RunRecord], fastest_s: Mapping[RankOfHost, float]) -> FullSpeed | None:
-    """The figure at full core speed of ``records`` of one case; None if no round probed all of its ranks.
-
-    ``fastest_s``: as ``fastest_rank_probes_s`` finds it, in these records and in others of their hosts. The
-    probe before an iteration is the last one before it, and the probe after it the next one: early results
-    have one after every fourth iteration only.
-
-    Raises ValueError as ``suite.statistics.reduce.window`` does.
-    """
-    probed = [record for record in records if (columns := _columns(record)) and all(map(any, columns))]
-    if not probed:
-        return None
-    times_s = [time_s for record in probed for time_s in _full_speed_times_s(record, fastest_s)]
-    return FullSpeed(
-        counted=sum(len(counted_iterations(record)) for record in probed),
-        iterations=len(times_s),
-        iteration_s=statistics.fmean(times_s) if len(times_s) >= MIN_AT_FULL_SPEED else None,
-    )
 
 
 def core_speed(records: Sequence[RunRecord], fastest_s: Mapping[Host, float]) -> CoreSpeed | None:
@@ -190,26 +144,6 @@ def _looks(record: RunRecord, fastest_s: Mapping[Host, float]) -> Iterator[_Look
         probe_s = probes_s[index]
         if probe_s is not None:
             yield probe_s > limit_s, times_s[index + 1] if index + 1 in counted else None
-
-
-def _full_speed_times_s(record: RunRecord, fastest_s: Mapping[RankOfHost, float]) -> list[float]:
-    host, times_s = host_of(record.environment), iteration_times_s(record)
-    fast = [_between_fast(column, SLOWED * fastest_s[host, rank]) for rank, column in enumerate(_columns(record))]
-    return [times_s[index] for index in counted_iterations(record) if all(of_rank[index] for of_rank in fast)]
-
-
-def _between_fast(column: Sequence[float | None], limit_s: float) -> list[bool]:
-    """Whether the last probe before and the next one after each iteration are within the limit."""
-
-    def last_known(probes_s: Iterable[float | None]) -> Iterator[bool]:
-        is_fast = False
-        for probe_s in probes_s:
-            is_fast = is_fast if probe_s is None else probe_s <= limit_s
-            yield is_fast
-
-    before = [False, *last_known(column[:-1])]
-    after = [*last_known(reversed(column))][::-1]
-    return [one and other for one, other in zip(before, after, strict=True)]
 
 
 def _probes_s(record: RunRecord) -> list[float | None]:

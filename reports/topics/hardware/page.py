@@ -1,7 +1,6 @@
 """Where it ran, and what env_check said there."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from reports.analysis.environments import gpu_name
 from reports.analysis.machines import Machine
@@ -17,7 +16,6 @@ from reports.display.html import (
     heading,
     machine_cell,
     paragraph,
-    ratio,
     together,
 )
 from reports.display.resource_tables import slowed_cores_table
@@ -25,19 +23,9 @@ from reports.display.topic import has_speeds
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
 from reports.topics.hardware.env_check import alike_hosts, looked_at, what_checks_said
-from reports.topics.hardware.full_core_speed import Closer, SharedCase, come_closer, shared_cases_of
 from reports.topics.hardware.gpu_page import CPUS
 from reports.topics.hardware.tables import cost_table
 from suite.files.wording import counted
-from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED
-
-CHANCE: Final = 0.05  # what is as probable by chance shows nothing
-FULL_SPEED_RULE: Final = (
-    "The plain figure of a case is its headline everywhere. The figure at full core speed is the mean of the"
-    " counted iterations whose core probes before and after took at most"
-    f" {SLOWED:g} times the fastest that any case of the machine saw on that rank. It is left out for fewer than"
-    f" {MIN_AT_FULL_SPEED} such iterations."
-)
 
 
 def environments(version: Version) -> Html:
@@ -101,47 +89,6 @@ def _of_hosts(names: Sequence[str]) -> str:
 def slowed_cores(version: Version) -> Html:
     """What slowed cores did in each set."""
     return slowed_cores_table(version.sets) or paragraph("No set has slowed cores, or none was probed.")
-
-
-def core_speed(version: Version) -> Html:
-    """Cases that several machines measured, as measured and at full core speed, and how far machines are apart."""
-    found = shared_cases_of(version)
-    if not found:
-        return paragraph("No case ran on several machines with one kind of GPU.")
-    return together(
-        [
-            paragraph(FULL_SPEED_RULE),
-            paragraph(how_far_apart(found)),
-            machine_tables.core_speed_table(found, version.machine_names, label="Cases on several machines"),
-        ]
-    )
-
-
-def how_far_apart(found: Sequence[SharedCase]) -> str:
-    """Say how far machines are apart, and whether full core speed brings them closer. Pure."""
-    most = found[0]
-    said = (
-        f"{counted(len(found), 'case')} ran on several machines with one kind of GPU. The slowest machine takes up to"
-        f" {ratio(most.apart)} times as long as the quickest ({most.case.case_id})."
-    )
-    both = come_closer(found)
-    if both is None:
-        return f"{said} No two machines have figures of one case at full core speed."
-    return (
-        f"{said} Two machines or more have figures at full core speed for {counted(both.cases, 'case')}. Between these"
-        f" machines the slowest takes {ratio(both.plain)} times as long as measured and {ratio(both.full)} times at"
-        f" full core speed (medians of cases); they come closer in {both.closer} of {both.cases}."
-        f" {_what_that_shows(both)}"
-    )
-
-
-def _what_that_shows(both: Closer) -> str:
-    """Judge by the sign test."""
-    if both.full >= both.plain or both.closer <= both.cases / 2:
-        return "So full core speed does not bring machines closer."
-    if both.by_chance > CHANCE:
-        return f"So many come closer by chance with a probability of {both.by_chance:.0%}: that shows nothing."
-    return "So full core speed brings machines closer."
 
 
 def cost(version: Version) -> Html:

@@ -1,17 +1,16 @@
 """Where results came from, as tables: machines, versions, and what env_check said there. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from reports.analysis.cost import Cost, timed_points
 from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of
 from reports.analysis.machines import Machine
-from reports.display.html import MISSING, Cell, Html, count, html_table, machine_cell, paragraph, seconds, together
+from reports.display.html import MISSING, Cell, Html, count, html_table, paragraph, together
 from reports.topics.hardware.env_check import by_verdict, worth_showing
-from reports.topics.hardware.full_core_speed import SharedCase
 from suite.files.wording import counted
-from suite.schema.record import Case, CheckResult
+from suite.schema.record import CheckResult
 
 
 def cost_table(costs: Sequence[tuple[str, Cost]]) -> Html:
@@ -135,32 +134,6 @@ def _platform_facts(place: Place) -> tuple[tuple[str, str | None], ...]:
         ("Hash of the assets", where.asset_sha256 and where.asset_sha256[:SHORT_HASH_LENGTH]),
         ("Packages", ", ".join(f"{name} {version}" for name, version in place.versions.items()) or None),
     )
-
-
-def core_speed_table(found: Sequence[SharedCase], names: Mapping[str, str], *, label: str) -> Html:
-    """A row for each machine of each case, as measured and at full core speed. ``names``: of machines, by label."""
-
-    def fps(case: Case, iteration_s: float | None) -> str:
-        return count(case.frames_per_iteration / iteration_s if iteration_s and case.has_frames else None)
-
-    headings = ["Case", "Machine", "Rounds", "Iteration in s", "Frames/s", "Iteration in s at full core speed"]
-    headings += ["Frames/s at full core speed", "Iterations at full core speed", "Fastest probe in µs"]
-    rows: Iterable[list[Cell]] = (
-        [
-            one.case.case_id,
-            machine_cell(names.get(machine.label, machine.label)),
-            str(machine.rounds),
-            seconds(machine.iteration_s),
-            fps(one.case, machine.iteration_s),
-            seconds(machine.full_s),
-            fps(one.case, machine.full_s),
-            MISSING if machine.full is None else f"{machine.full.iterations} of {machine.full.counted}",
-            count(machine.fastest_probe_s and 1e6 * machine.fastest_probe_s),
-        ]
-        for one in found
-        for machine in one.machines
-    )
-    return html_table(headings, rows, label=label, num_text_columns=2)
 
 
 def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: str) -> Html:
