@@ -12,18 +12,32 @@ from reports.analysis.curves import as_shipped, task_name
 from reports.analysis.environments import places, where_it_ran
 from reports.analysis.rows import training_fps
 from reports.analysis.scaling.answer import answer
+from reports.analysis.trainings import Training
 from reports.display.addresses import anchor_of_series, page_of_task
 from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
 from reports.display.charts.sweep import environments
-from reports.display.html import Displayed, Html, answer_of_page, count, heading, html_table, link, paragraph, together
-from reports.display.series_tables import ranks_text, series_title
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    count,
+    estimated,
+    heading,
+    html_table,
+    link,
+    paragraph,
+    ratio,
+    together,
+)
+from reports.display.series_tables import STACK_NAMES, environments_text, ranks_text, series_title
 from reports.sets.version import Version
 from reports.topics.tasks.page import SWEEPS
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
 
+HARDLY: Final = 0.2  # of a slope: a core twice as fast makes training at most 1.15 times as fast
 FOLDER: Final = ROOT / "book" / "pictures"
 
 
@@ -109,6 +123,33 @@ def sweeps(version: Version, task: str) -> Html:
                 parts += [heading(link(title, f"#{anchor_of_series(name)}")), environments(series)]
     above = heading("How many environments on a GPU", depth=2, anchor=SWEEPS)
     return together([above, *parts] if parts else [])
+
+
+def cpu_core(version: Version, task: str) -> Html:
+    """How far training goes with its CPU core, for each library and physics of which that is known."""
+    found: dict[tuple[str, str], Html] = {}
+    for training in version.trainings:  # those of most machines first
+        if task_name(training.case.task) == task and (said := of_core(training)):
+            found.setdefault((training.case.rl_library, training.case.stack), paragraph(said))
+    above = heading("How far it goes with the CPU core", depth=2, anchor="cpu-core")
+    return together([above, *found.values()] if found else [])
+
+
+def of_core(training: Training) -> str:
+    """What the slope says of one core; empty where it is not known, or may be none."""
+    case, slope = training.case, training.model.slope
+    low, high = (slope and slope.interval) or (0.0, 1.0)
+    number = counted(len(training.machines), "machine")
+    with_what = f"With {case.rl_library} on {STACK_NAMES[case.stack]} and {environments_text(case.num_envs)}"
+    if high < HARDLY:
+        return f"{with_what} the CPU core hardly limits this training ({estimated(slope)}; {number})."
+    if slope is None or low <= 0:
+        return ""
+    return (
+        f"{with_what} this training goes with its CPU core: a core twice as fast makes it up to"
+        f" {2 ** min(1.0, slope.value):.1f} times as fast (slope {ratio(slope.value)}, {ratio(low)} to {ratio(high)};"
+        f" {number})."
+    )
 
 
 def details(version: Version, task: str) -> Html:

@@ -1,12 +1,18 @@
 """The page of a task, on generated results and on the published version."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from reports.analysis.trainings import Training
 from reports.sets.version import read_version
 from reports.site.pages import page_sources
 from reports.topics.results import page
 from reports.topics.tasks import overview
+from suite.statistics.machine_model import FULL_SPEED_LOG_PROBE, MachineRuns
+from tests.fixtures.results import version_2026_12
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (
     full_results,
@@ -60,3 +66,34 @@ def test_ranks_on_a_cpu_are_no_gpus(tmp_path: Path) -> None:
     version = read_version(write_results(results, tmp_path), name="v")
     assert overview.most_frames(results[:1]) == ""  # no speed of a CPU is the most of anything
     assert "up to 2 ranks of one machine" in page.sureness(version).text
+
+
+def test_a_task_says_how_far_training_goes_with_its_core_for_each_library_and_physics() -> None:
+    said = overview.cpu_core(version_2026_12.version(), "Ant").text.splitlines()
+    assert said[0] == "How far it goes with the CPU core"
+    assert [re.findall(r"^With (\w+) on (\w+) ", line) for line in said[1:]] == [
+        [("rl_games", "Newton")],
+        [("rsl_rl", "Newton")],
+        [("rsl_rl", "PhysX")],
+    ]
+    sentence = re.compile(r"makes it up to 1\.\d times as fast \(slope 0\.\d\d, .* machines\)\.$")
+    assert all(sentence.search(line) for line in said[1:])
+    assert overview.cpu_core(version_2026_12.version(), "Cartpole with camera").text == ""
+
+
+@pytest.mark.parametrize(
+    ("slope", "said"),
+    [
+        (0.0, "the CPU core hardly limits this training (0.0"),
+        (0.7, "a core twice as fast makes it up to 1.6 times as fast"),
+        (1.3, "a core twice as fast makes it up to 2.0 times as fast"),
+    ],
+)
+def test_a_core_that_hardly_limits_training_is_said_so(slope: float, said: str) -> None:
+    machines = tuple(
+        MachineRuns(label=str(place), gpu="H200", runs=((slope * core, FULL_SPEED_LOG_PROBE + core),))
+        for place, core in enumerate((0.0, 0.5, 1.0, 1.5, 2.0))
+    )
+    training = Training(case=make_case("ant-weak", device="cuda"), machines=machines, iterations=range(10))
+    assert said in overview.of_core(training)
+    assert overview.of_core(replace(training, machines=machines[:3])) == ""  # too few
