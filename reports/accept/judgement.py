@@ -23,8 +23,9 @@ from reports.analysis.same_work import work_of
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.machine_model import MachineModel, MachineRuns
 from suite.statistics.reduce import window
-from suite.statistics.series_model import PRIOR_SLOPE, PRIOR_WEIGHT, RunTime, run_time
+from suite.statistics.series_model import PRIOR_SLOPE, RunTime, run_time
 
 MOST: Final = 0.5
 type Answer = Literal["accepted", "slow", "cannot say"]
@@ -208,17 +209,13 @@ def _mean_probe(runs: Sequence[RunTime]) -> float | None:
 
 
 def _slope(machines: Iterable[Sequence[RunTime]]) -> float:
-    """How far log times of machines go with their log probes, from 0 to 1; pulled to that of runs alone."""
-    known = [
-        (statistics.fmean(run.log_time for run in runs), probe) for runs in machines if (probe := _mean_probe(runs))
+    """How far log times of machines go with their log probes, from 0 to 1."""
+    probed = [
+        MachineRuns(label="", gpu="", runs=tuple((run.log_time, run.log_probe or 0.0) for run in runs))
+        for runs in machines
+        if _mean_probe(runs) is not None
     ]
-    if not known:
-        return PRIOR_SLOPE
-    times, probes = zip(*known, strict=True)
-    squares, both = statistics.pvariance(probes) * len(probes), 0.0
-    if len(known) > 1:
-        both = statistics.covariance(times, probes) * (len(known) - 1)
-    return float(min(1.0, max(0.0, (both + PRIOR_WEIGHT * PRIOR_SLOPE) / (squares + PRIOR_WEIGHT))))
+    return min(1.0, max(0.0, MachineModel(probed).likely_slope)) if probed else PRIOR_SLOPE
 
 
 def _may_hide(time: Placed) -> str:

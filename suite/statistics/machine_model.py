@@ -57,6 +57,11 @@ class MachineModel:
         self._variance = float(rests @ rests) / max(self._freedom, 1.0)
 
     @property
+    def likely_slope(self) -> float:
+        """s however little machines say of it: then 0.5."""
+        return float(self._effects[-1])
+
+    @property
     def slope(self) -> Estimate | None:
         """s with its interval; None for too few machines, or where they say less of it than the pseudo-observation."""
         is_known = self._probe_weight >= PRIOR_WEIGHT and self._freedom >= MIN_FREEDOM
