@@ -10,6 +10,7 @@ from reports.display.html import (
     MISSING,
     Displayed,
     Html,
+    bullets,
     count,
     estimated,
     html_table,
@@ -34,26 +35,34 @@ CHARTS: Final = (
     "A point is a machine as it was measured: its core probe and its frames per second, both on a log scale. Lines are"
     " what machines with one GPU model make by the slope, down to a probe of 100 µs."
 )
-NOTHING: Final = "No training ran on several machines, so machines cannot be compared at equal core speed."
+NOTHING: Final = "Too few machines ran the same training, so they cannot be compared at equal core speed."
 
 
 def core_speed(version: Version) -> Html:
     """Compare all GPU models, and draw the machines of each training whose slope is known."""
-    drawn = [training for training in version.trainings if training.model.slope]
+    shown = _comparable(version.trainings)
+    if not shown:
+        return paragraph(NOTHING)
     names = {label: name for one in (*version.older, version) for label, name in one.machine_names.items()}
     charts = [
         together([paragraph(name_of(training)), frames_of_machines(training, name_of(training), names)])
-        for training in drawn
+        for training in shown
+        if training.model.slope
     ]
-    shown = _compared(version.trainings, None)
-    return together([*shown, paragraph(CHARTS), side_by_side(charts)] if charts else shown)
+    return together([*_compared(shown), *([paragraph(CHARTS), side_by_side(charts)] if charts else [])])
 
 
 def core_speed_of(version: Version, gpu: str) -> Html:
     """Compare a GPU model with the others."""
-    machines = link("Each machine of these trainings", "machines.html#full-core-speed")
-    shown = _compared([training for training in version.trainings if training.number_with(gpu)], gpu)
-    return together([*shown, machines])
+    shown = _comparable([training for training in version.trainings if training.number_with(gpu)])
+    if not shown:
+        return paragraph(NOTHING)
+    each_machine = link("Each machine of these trainings", "machines.html#full-core-speed")
+    return together([*_compared(shown, gpu), bullets([each_machine])])
+
+
+def _comparable(trainings: Sequence[Training]) -> list[Training]:
+    return [training for training in trainings if len(training.model.gpus) > 1 or training.model.slope]
 
 
 def name_of(training: Training) -> str:
@@ -63,12 +72,10 @@ def name_of(training: Training) -> str:
     return f"{task_name(case.task)}, {case.rl_library}, {physics}, {environments_text(case.num_envs)}"
 
 
-def _compared(trainings: Sequence[Training], gpu: str | None) -> list[Displayed]:
+def _compared(trainings: Sequence[Training], gpu: str | None = None) -> list[Displayed]:
     """An answer and a table for each pair of GPU models, of those with ``gpu`` if it is named."""
     models = sorted({model for training in trainings for model in training.model.gpus})
     pairs: list[tuple[str, ...]] = [pair for pair in combinations(models, 2) if gpu in (None, *pair)]
-    if not trainings:
-        return [paragraph(NOTHING)]
     answers = [paragraph(said) for pair in pairs if (said := answer(trainings, *pair))]
     return [*answers, paragraph(RULE), *(_table(trainings, pair) for pair in pairs or [tuple(models)])]
 
@@ -117,12 +124,12 @@ def _width(ratio: Estimate) -> float:
 
 
 def _table(trainings: Sequence[Training], gpus: Sequence[str]) -> Html:
-    """A row for each training that ran on all of these GPU models, or whose slope is known. ``gpus``: one or two."""
+    """A row for each training that ran on one of these GPU models. ``gpus``: one or two."""
     headings = ["Training", *(f"Machines, {gpu}" for gpu in gpus), "Slope", *(f"Frames/s, {gpu}" for gpu in gpus)]
     is_pair = len(gpus) > 1
     if is_pair:
         headings += [f"{gpus[1]} over {gpus[0]}", "Verdict"]
-    shown = [each for each in trainings if set(gpus) <= set(each.model.gpus) or each.model.slope]
+    shown = [training for training in trainings if set(gpus) & set(training.model.gpus)]
     return html_table(
         headings,
         ([*_cells(training, gpus), *(_ratio_cells(training, *gpus) if is_pair else [])] for training in shown),

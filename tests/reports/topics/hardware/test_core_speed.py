@@ -12,7 +12,7 @@ import pytest
 from reports.analysis.curves import as_shipped
 from reports.analysis.trainings import Training
 from reports.sets.version import Version
-from reports.topics.hardware.core_speed import NOTHING, answer, core_speed, core_speed_of
+from reports.topics.hardware.core_speed import NOTHING, answer, core_speed, core_speed_of, name_of
 from suite.schema.record import RunRecord
 from suite.statistics.machine_model import FULL_SPEED_LOG_PROBE, MachineRuns
 from tests.fixtures.results import version_2026_12
@@ -75,11 +75,11 @@ def test_h100_and_h200_stand_beside_each_other(training: str, task: str, library
     (row,) = (line for line in core_speed(stored()).text.splitlines() if line.startswith(f"{training}\t"))
     _, of_h100, of_h200, slope, h100, h200, ratio, verdict = row.split("\t")
     times, expected_slope = by_another_way(task, library, environments)
-    steps = environments * next(t for t in stored().trainings if t.case.task == task).case.num_steps_per_env
-    log_h100, log_h200 = (times[gpu] for gpu in ("NVIDIA H100 80GB HBM3", "NVIDIA H200"))
-    if library == "rl_games":
-        assert float(h100.split()[0].replace(",", "")) == pytest.approx(steps / math.exp(log_h100), rel=CLOSE)
-        assert float(h200.split()[0].replace(",", "")) == pytest.approx(steps / math.exp(log_h200), rel=CLOSE)
+    case = next(each.case for each in stored().trainings if name_of(each) == training)
+    for shown, gpu in ((h100, "NVIDIA H100 80GB HBM3"), (h200, "NVIDIA H200")):
+        fps = case.frames_per_iteration / math.exp(times[gpu])
+        assert float(shown.split()[0].replace(",", "")) == pytest.approx(fps, rel=CLOSE)
+    log_h100, log_h200 = times["NVIDIA H100 80GB HBM3"], times["NVIDIA H200"]
     assert float(ratio.split()[0]) == pytest.approx(math.exp(log_h100 - log_h200), rel=CLOSE)
     assert float(slope.split()[0]) == pytest.approx(expected_slope, abs=0.01)
     assert int(of_h100) >= 3
@@ -96,6 +96,7 @@ def test_the_page_of_a_gpu_has_the_same_table_and_the_way_to_its_machines() -> N
 def test_a_version_of_one_machine_says_so() -> None:
     one = replace(stored(), older=(), sets=tuple(each for each in stored().sets if each.name == "h200-x4"))
     assert core_speed(one).text == NOTHING
+    assert core_speed_of(one, "H200").text == NOTHING
 
 
 def test_machines_that_others_used_and_contributed_ones_are_left_out() -> None:
