@@ -58,15 +58,17 @@ def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:
     return tuple(max(times) for times in zip(*columns, strict=True))
 
 
-def window(record: RunRecord) -> range:
+def window(record: RunRecord, share: float = WINDOW) -> range:
     """The iterations of a round that count, the same for every rank and every column of samples; never the first one.
+
+    ``share``: of all iterations.
 
     Raises ValueError as ``iteration_times_s`` does, and for fewer than 2 iterations.
     """
     count = len(iteration_times_s(record))
     if count < 2:  # noqa: PLR2004  (the first one and another)
         raise ValueError(f"round {record.round} has no window; it needs at least 2 iterations")
-    return range(max(1, count - math.floor(WINDOW * count)), count)
+    return range(max(1, count - math.floor(share * count)), count)
 
 
 def counted_iterations(record: RunRecord, within: range | None = None) -> tuple[int, ...]:

@@ -27,14 +27,21 @@ function quantile(inverse, { quantiles, mostInverse }) {
   return quantiles[below] + (place - below) * (quantiles[below + 1] - quantiles[below]);
 }
 
-// Student's t on logarithms by Welch, as `ratio_of` of suite/statistics/intervals.py. A figure is the mean of its runs.
-function ratioOf(over, under, metric, data) {
+// Half the interval, of logarithms. That of times of one set is its model's; that of anything else is Welch's, as `ratio_of` of
+// suite/statistics/intervals.py.
+function halfWidth(over, under, metric, data) {
+  const ofModel = over.halfWidths[under.key] ?? under.halfWidths[over.key];
+  if (metric.sample === "time" && ofModel !== undefined) return ofModel;
   const logs = [over, under].map((point) => point.samples[metric.sample].map(Math.log));
-  const value = over.figures[metric.key][0] / under.figures[metric.key][0];
   const errors = logs.map(squaredError);
   const total = sum(errors);
   const inverse = total && sum(errors.map((error, index) => (error / total) ** 2 / (logs[index].length - 1)));
-  const half = total && quantile(inverse, data) * Math.sqrt(total);
+  return total && quantile(inverse, data) * Math.sqrt(total);
+}
+
+function ratioOf(over, under, metric, data) {
+  const value = over.figures[metric.key][0] / under.figures[metric.key][0];
+  const half = halfWidth(over, under, metric, data);
   return { value, low: value * Math.exp(-half), high: value * Math.exp(half) };
 }
 

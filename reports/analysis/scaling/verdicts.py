@@ -12,7 +12,7 @@ The rule, in this order:
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, point_efficiency
@@ -61,7 +61,8 @@ def verdict(group: ScalingGroup) -> Verdict:
             return _verdict("failed", f"no round of {_ranks(point.world_size)} completed", None)
     largest = group.points[-1].world_size
     efficiency = efficiencies[largest]
-    return _of_largest(group, largest, efficiency)
+    said = _of_largest(group, largest, efficiency)
+    return replace(said, reason=said.reason + _by_other_windows(group, said.word))
 
 
 def _of_largest(group: ScalingGroup, largest: int, efficiency: Estimate) -> Verdict:
@@ -77,9 +78,27 @@ def _of_largest(group: ScalingGroup, largest: int, efficiency: Estimate) -> Verd
         return _verdict("below 80 %", limit(group) + loss, decided)
     return _verdict(
         "within noise",
-        f"the interval at {largest} ranks, {low:.2f} to {high:.2f}, contains {SCALES_EFFICIENCY:.2f}",
+        f"the interval at {largest} ranks, {low:.1%} to {high:.1%}, contains {SCALES_EFFICIENCY:.0%}",
         decided,
     )
+
+
+def _by_other_windows(group: ScalingGroup, word: Word | None) -> str:
+    """Which other verdict the largest number of ranks has if more or fewer of the first iterations are left out."""
+    largest, ideal = group.points[-1], group.points[-1].world_size / group.baseline.world_size
+    found = {
+        share: _word(speedup.mapped(lambda times: times / ideal)) for share, speedup in largest.speedup_over.items()
+    }
+    return "".join(
+        f"; {other} by the last {share:.0%} of the iterations" for share, other in found.items() if other != word
+    )
+
+
+def _word(efficiency: Estimate) -> Word:
+    if efficiency.interval is None:
+        return "too few runs"
+    low, high = efficiency.interval
+    return "at least 80 %" if low >= SCALES_EFFICIENCY else "below 80 %" if high < SCALES_EFFICIENCY else "within noise"
 
 
 def limit(group: ScalingGroup) -> str:

@@ -1,5 +1,6 @@
 """The points that a reader can choose from: every configuration that trained or stepped on GPUs. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class Point:
     runs: int
     figures: Mapping[str, Estimate]  # by the metric's key
     samples: Samples
+    half_widths: Mapping[str, float]  # of its time over that of others, by their key; logarithms, by the set's model
     reward: float | None  # that the time to the reward is of
     baseline: str | None  # key of the point that its speed-up is over
     together: tuple[str, ...]  # points with the same were measured on one machine in one campaign
@@ -112,9 +114,21 @@ def _points(one: ResultSet, machine_names: Mapping[Environment, str]) -> list[Po
             baseline=_baseline(result.case, results) if len(counts[comparison_key(result.case)]) > 1 else None,
             machine_names=machine_names,
             names_series=works[work_of(result.case)] > 1,
+            half_widths=_half_widths(one, result.case, [other.case for other in results]),
         )
         for result in results
     ]
+
+
+def _half_widths(one: ResultSet, case: Case, others: Sequence[Case]) -> dict[str, float]:
+    """Half the interval of the ratio to each other case of the task that follows ``case`` and has one."""
+    after = others[others.index(case) + 1 :]
+    ratios = {_key(one, other): one.campaign.model.ratio(case, other) for other in after if other.task == case.task}
+    return {
+        key: math.log(ratio.interval[1] / ratio.interval[0]) / 2
+        for key, ratio in ratios.items()
+        if ratio and ratio.interval
+    }
 
 
 def _counts(result: CaseResult) -> bool:
@@ -133,6 +147,7 @@ def _point(
     baseline: str | None,
     machine_names: Mapping[Environment, str],
     names_series: bool,
+    half_widths: Mapping[str, float],
 ) -> Point:
     case = result.case
     where = _where(one.campaign, result)
@@ -155,6 +170,7 @@ def _point(
         runs=row.rounds_completed,
         figures=figures_of(result, row, samples, scales=baseline is not None),
         samples=samples,
+        half_widths=half_widths,
         reward=time.reward if time and "reward" in samples else None,
         baseline=None if baseline is None else f"{one.name}/{baseline}".removeprefix("/"),
         together=_host(one, where),

@@ -181,6 +181,7 @@ def _point(point: Point, found: Sequence[Point]) -> dict[str, Any]:
         "sweep": number("sweep"),
         "baseline": point.baseline,
         "reward": point.reward,
+        "halfWidths": {key: _digits(value, DIGITS) for key, value in point.half_widths.items()},
         "figures": {key: _rounded(figure) for key, figure in point.figures.items()},
         "samples": {
             name: [_digits(value, SAMPLE_DIGITS) for value in values] for name, values in point.samples.items()

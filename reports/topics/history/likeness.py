@@ -92,7 +92,7 @@ def _round_identity(record: RunRecord) -> dict[str, str]:
         **{
             name if name.startswith("versions.") else f"settings.{name}": repr(value)
             for name, value in settings.items()
-            if name not in _NOT_OF_THE_SETTINGS
+            if name not in _NOT_OF_THE_SETTINGS and not (name.startswith("versions.") and value is None)
         },
         **{f"workload.{name}": repr(value) for name, value in (record.workload or {}).items()},
     }

@@ -1,5 +1,6 @@
 """Explore in a Chromium: filters, addresses of views, comparisons as Python makes them, and all without scripts."""
 
+import math
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -74,13 +75,16 @@ def compare(tab: Tab, key: str) -> None:
 
 
 def ratio(over: Point, under: Point, key: str) -> Estimate:
-    """Return what ``ratio_of`` says; ``factor`` is what the figures have besides their samples."""
+    """The ratio of the figures, with the interval of the set's model, or of ``ratio_of`` for what it has none of."""
+    value = over.figures[key].value / under.figures[key].value
     metric = next(metric for metric in METRICS if metric.key == key)
     first, second = over.samples[metric.sample], under.samples[metric.sample]
     if metric.power < 0:
         first, second = second, first
-    factor = over.figures[key].value / under.figures[key].value / ratio_of(first, second).value
-    return ratio_of(first, second, factor=factor)
+    half_width = over.half_widths.get(under.key, under.half_widths.get(over.key))
+    if metric.sample == "time" and half_width is not None:
+        return Estimate(value=value, interval=(value * math.exp(-half_width), value * math.exp(half_width)))
+    return ratio_of(first, second, factor=value / ratio_of(first, second).value)
 
 
 def test_a_view_is_chosen_stands_in_the_address_and_opens_again(page: Path, browser: Browser) -> None:
