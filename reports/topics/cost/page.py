@@ -182,7 +182,8 @@ def _of_sets(version: Version, part: Callable[[Campaign], Campaign]) -> list[tup
 
 def _with_a_choice(campaign: Campaign) -> Campaign:
     found = _scaling(campaign)
-    kept = {name for name in found.series_names if len({row.world_size for row in found.series(name).rows}) > 1}
+    completed = {name: [row for row in found.series(name).rows if row.rounds_completed] for name in found.series_names}
+    kept = {name for name, rows in completed.items() if len({row.world_size for row in rows}) > 1}
     return found.only(lambda result: result.case.series in kept)
 
 

@@ -71,7 +71,7 @@ asset_root.find_assets("offline", python=pathlib.Path(sys.executable), key="k", 
 RANK = """
 import os, pathlib, sys, time, types
 from tasks import worker
-worker.read_case = lambda _: types.SimpleNamespace(pin_cpus=False, trainings_per_gpu=1)
+worker.read_configuration = lambda _: types.SimpleNamespace(pin_cpus=False, trainings_per_gpu=1)
 worker.run_rank = lambda *_: (pathlib.Path("trains").write_text(str(os.getpid())), time.sleep(600))
 worker.main(["worker", sys.argv[1]])
 """

@@ -1,9 +1,11 @@
 import math
+from dataclasses import replace
 
 import pytest
 
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY, Verdict, limit, verdict
+from suite.statistics.intervals import Estimate
 from tests.fixtures.results.generated_groups import amdahl, group_from, group_of, gustafson, usl
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result
 
@@ -41,6 +43,16 @@ def test_more_ranks_that_surely_make_fewer_frames_are_named(times_s: tuple[float
     found = judged(*times_s)
     assert found.word == "below 80 %"
     assert found.reason.endswith("; 2 ranks are slower than 1") == is_said
+
+
+@pytest.mark.parametrize(("times", "is_said"), [(1.9, False), (1.5, True)])
+def test_a_verdict_that_depends_on_the_window_says_so(times: float, *, is_said: bool) -> None:
+    group = group_of(amdahl(0.0))
+    elsewhere = {0.5: Estimate(value=8 * times, interval=(8 * times, 8 * times))}  # of 16 ranks
+    last = replace(group.points[-1], speedup_over=elsewhere)
+    found = verdict(replace(group, points=(*group.points[:-1], last)))
+    assert found.word == "at least 80 %"
+    assert ("below 80 % by the last 50% of the iterations" in found.reason) is is_said
 
 
 def test_limited_by_a_serial_part() -> None:

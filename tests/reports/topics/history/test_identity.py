@@ -57,6 +57,14 @@ def test_the_numa_nodes_of_a_place_are_no_difference() -> None:
     assert words(compare(changed(results(), at(0)), changed(results(), at(1)))) == {"unchanged"}
 
 
+def test_a_package_that_is_not_installed_is_no_difference() -> None:
+    def said(record: RunRecord) -> RunRecord:
+        ranks = (replace(rank, settings={**rank.settings, "versions.ray": None}) for rank in record.ranks)
+        return replace(record, ranks=tuple(ranks))
+
+    assert words(compare(results(), changed(results(), said))) == {"unchanged"}
+
+
 def test_other_assets_are_refused_by_name() -> None:
     found = compare(results(), elsewhere(results(), asset_sha256="00" * 32))
     assert (words(found), found.exit_code) == ({"incomparable"}, 2)
