@@ -19,6 +19,8 @@ The variance of a difference comes from the runs of its two configurations alone
 other configurations of the series have degrees of freedom too, the variance of all residuals adds one (Smyth 2004,
 "Linear models and empirical Bayes methods", section 6, with one prior degree of freedom). So a calm configuration lends
 a noisy one nearly nothing.
+
+Two configurations that shared no block, not even by way of others, are compared unpaired.
 """
 
 import math
@@ -99,7 +101,7 @@ class SeriesModel:
             pseudo = [0.0] * design.shape[1] + [math.sqrt(PRIOR_WEIGHT)]
             design = np.vstack([np.column_stack([design, x]), pseudo])
             y = np.append(y, math.sqrt(PRIOR_WEIGHT) * PRIOR_SLOPE)
-        self._inverse = np.linalg.pinv(design.T @ design)
+        self._inverse, self._known = np.linalg.pinv(design.T @ design), np.linalg.pinv(design) @ design
         self._effects = self._inverse @ design.T @ y
         residuals = (y - design @ self._effects)[: len(runs)]
         self._freedom, self._variance = freedom, float(residuals @ residuals) / max(freedom, 1.0)
@@ -122,12 +124,17 @@ class SeriesModel:
 
         Raises ValueError if one of them has no run.
         """
+        if over == under:
+            return Estimate(value=1.0, interval=None)
         contrast = np.zeros(len(self._effects))
         contrast[self.configurations.index(over)] += 1
         contrast[self.configurations.index(under)] -= 1
-        log_ratio = float(contrast @ self._effects)
-        own_variance, own_freedom = self._own_variance(over, under)
-        lent = min(PRIOR_FREEDOM, max(0.0, self._freedom - own_freedom))
+        own, own_variance, own_freedom = self._own_difference(over, under)
+        is_joined = np.allclose(
+            contrast @ self._known, contrast
+        )  # else they shared no block, nor others by way of both
+        log_ratio = float(contrast @ self._effects) if is_joined else own
+        lent = min(PRIOR_FREEDOM, max(0.0, self._freedom - own_freedom)) if is_joined else 0.0
         freedom = own_freedom + lent
         if freedom < MIN_FREEDOM:
             return Estimate(value=math.exp(log_ratio), interval=None)
@@ -137,8 +144,8 @@ class SeriesModel:
         interval = math.exp(log_ratio - half_width), math.exp(log_ratio + half_width)
         return Estimate(value=math.exp(log_ratio), interval=interval)
 
-    def _own_variance(self, over: str, under: str) -> tuple[float, float]:
-        """The variance of a difference by the runs of its two configurations, and its degrees of freedom."""
+    def _own_difference(self, over: str, under: str) -> tuple[float, float, float]:
+        """The difference by the runs of its two configurations alone, its variance, and its degrees of freedom."""
         values: dict[str, dict[Hashable, list[float]]] = {over: {}, under: {}}
         for run in self.runs:
             if run.configuration in values:
@@ -147,16 +154,17 @@ class SeriesModel:
         shared = [block for block in values[over] if block in values[under]]
         if len(shared) > 1:
             differences = [np.mean(values[over][block]) - np.mean(values[under][block]) for block in shared]
-            return float(np.var(differences, ddof=1)) / len(shared), len(shared) - 1
+            return float(np.mean(differences)), float(np.var(differences, ddof=1)) / len(shared), len(shared) - 1
         parts = [[value for block in blocks.values() for value in block] for blocks in values.values()]
+        difference = float(np.mean(parts[0]) - np.mean(parts[1]))
         if min(map(len, parts)) < 2:  # noqa: PLR2004  (no variance)
-            return 0.0, 0.0
+            return difference, 0.0, 0.0
         variances = [float(np.var(part, ddof=1)) / len(part) for part in parts]
         total = sum(variances)
         if not total:
-            return 0.0, float(sum(map(len, parts)) - len(parts))
+            return difference, 0.0, float(sum(map(len, parts)) - len(parts))
         freedom = total**2 / sum(variance**2 / (len(part) - 1) for variance, part in zip(variances, parts, strict=True))
-        return total, freedom
+        return difference, total, freedom
 
 
 class SetModel:

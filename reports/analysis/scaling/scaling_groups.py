@@ -19,13 +19,23 @@ OTHER_WINDOWS: Final = (0.95, 0.5)  # of the iterations; a verdict that depends 
 class ScalingPoint:
     """One case of a group; without a completed round it has no times."""
 
-    world_size: int
-    frames_per_iteration: int
+    case: Case
     times_s: Rounds  # seconds per iteration
     start_up_s: float | None = None  # of a process, everything beyond its iterations at their later pace
-    case_id: str = ""
     speedup: Estimate | None = None  # throughput over the baseline's; None if one of them has no completed round
     speedup_over: Mapping[float, Estimate] = field(default_factory=dict)  # the same by other shares of the iterations
+
+    @property
+    def case_id(self) -> str:
+        return self.case.case_id
+
+    @property
+    def world_size(self) -> int:
+        return self.case.world_size
+
+    @property
+    def frames_per_iteration(self) -> int:
+        return self.case.frames_per_iteration
 
     @property
     def total_fps(self) -> float:
@@ -41,6 +51,7 @@ class ScalingGroup:
     curve: str
     scaling: Scaling
     points: tuple[ScalingPoint, ...]
+    model: SetModel = field(repr=False, compare=False)
 
     @property
     def baseline(self) -> ScalingPoint:
@@ -80,6 +91,7 @@ def scaling_groups(results: Sequence[CaseResult], model: SetModel | None = None)
                 curve=curve_label(first, cases),
                 scaling=first.scaling,
                 points=tuple(_point(result, first, models) for result in by_world_size.values()),
+                model=model,
             )
         )
     return tuple(sorted(found, key=lambda group: (group.series, group.curve)))
@@ -88,11 +100,9 @@ def scaling_groups(results: Sequence[CaseResult], model: SetModel | None = None)
 def _point(result: CaseResult, first: Case, models: Mapping[float, SetModel]) -> ScalingPoint:
     speedups = {share: more for share, model in models.items() if (more := model.speedup(result.case, first))}
     return ScalingPoint(
-        world_size=result.case.world_size,
-        frames_per_iteration=result.case.frames_per_iteration,
+        case=result.case,
         times_s=case_times(result),
         start_up_s=start_up_s(result),
-        case_id=result.case.case_id,
         speedup=speedups.pop(WINDOW, None),
         speedup_over=speedups,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, mean_of, ratio_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, mean_of
 
 # Of what a GPU gives where the fewest are used. A convention, stated so that everyone can judge by another.
 KNEE_WORTH: Final = 0.5
@@ -97,17 +97,18 @@ def _option(group: ScalingGroup, point: ScalingPoint, before: ScalingPoint | Non
         total_fps=point.total_fps,
         wall_s_per_frame=wall_s_per_frame,
         rank_s_per_frame=scaled(wall_s_per_frame, point.world_size),
-        over_cheapest=_over(point, least),
+        over_cheapest=_over(group, point, least),
         worth=None if before is None or not group.baseline.times_s else _worth(group.baseline, before, point),
         start_up_s=point.start_up_s,
     )
 
 
-def _over(point: ScalingPoint, least: ScalingPoint) -> Estimate:
-    if point is least:
+def _over(group: ScalingGroup, point: ScalingPoint, least: ScalingPoint) -> Estimate:
+    longer = group.model.ratio(point.case, least.case)
+    if point is least or longer is None:
         return Estimate(value=1.0, interval=None)
     work = (point.world_size / point.frames_per_iteration) / (least.world_size / least.frames_per_iteration)
-    return ratio_of(point.times_s.values(), least.times_s.values(), factor=work)
+    return scaled(longer, work)
 
 
 def _worth(base: ScalingPoint, before: ScalingPoint, point: ScalingPoint) -> Estimate:

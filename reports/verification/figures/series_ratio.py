@@ -49,6 +49,10 @@ def over_series(
     y, x = np.array([run.y for run in runs]), [run.x for run in runs]
     contrast = np.array([(name == base.case_id) - (name == other.case_id) for name in names] + [0] * len(blocks), float)
     weights = contrast @ np.linalg.pinv(design)  # of the runs in the difference of the two cases
+    is_joined = np.allclose(weights @ design, contrast)  # by blocks that they share, or others with them
+    if not is_joined:
+        ones = [np.array([run.name == stored.case_id for run in runs], float) for stored in (base, other)]
+        weights = ones[0] / ones[0].sum() - ones[1] / ones[1].sum()
     spread = float(weights @ weights)
     if None in blocks and None not in x:
         probes = np.array(x, float)
@@ -60,7 +64,7 @@ def over_series(
     residuals = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
     own, own_freedom = _own_variance(runs, y, base.case_id, other.case_id)
     middle = math.log(other.frames / base.frames) + float(weights @ y)
-    lent = min(1.0, max(0.0, freedom - own_freedom))  # by the other cases, if they have any
+    lent = min(1.0, max(0.0, freedom - own_freedom)) if is_joined else 0.0  # by the other cases, if they have any
     total = own_freedom + lent
     if total < LEAST_FREEDOM:
         return math.exp(middle), None

@@ -1,26 +1,15 @@
-"""The intervals of a series' ratios hold what they promise: on stored runs without an effect, and on simulated ones."""
+"""The model of a series: ratios, their intervals and the slope of the core. Methodology tests how often they hold."""
 
-import itertools
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from functools import cache
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from suite.files.paths import ROOT
-from suite.records.store import load_results
-from suite.schema.record import RunRecord
-from suite.statistics.series_model import RunTime, SeriesModel, SetModel, run_time
+from suite.statistics.intervals import ratio_of
+from suite.statistics.series_model import RunTime, SeriesModel, SetModel
 from suite.statistics.twins import with_twins
 from tests.fixtures.results.generated_results import make_case, make_result
-
-VERSIONS = ("2026.11", "2026.12")
-LEAST = 0.93  # of intervals at 95 %
-SPREAD = 0.0435  # of a run's log time within its block, root mean square of version 2026.12
-SPREAD_OF_BLOCKS = 0.06
 
 
 def a_run(configuration: str, log_time: float, block: int | None = 0, log_probe: float | None = None) -> RunTime:
@@ -50,6 +39,17 @@ def test_a_slow_block_is_no_noise() -> None:
     runs = [a_run("one", by, block) for block, by in enumerate((0.0, 0.5, 0.1, 0.3))]
     runs += [a_run("two", 1 + by, block) for block, by in enumerate((0.0, 0.5, 0.1, 0.3))]
     assert SeriesModel(runs).ratio("two", "one").interval == pytest.approx((math.e, math.e))
+
+
+def test_configurations_that_shared_no_block_are_compared_unpaired() -> None:
+    """A slow block is a part of what they differ by, so the interval has the spread of blocks."""
+    blocks = {"one": (0.0, 0.2, 0.1), "two": (1.1, 1.0, 1.3)}
+    runs = [a_run("one", by, block) for block, by in enumerate(blocks["one"])]
+    runs += [a_run("two", by, 3 + block) for block, by in enumerate(blocks["two"])]
+    ratio = SeriesModel(runs).ratio("two", "one")
+    unpaired = ratio_of([math.exp(by) for by in blocks["two"]], [math.exp(by) for by in blocks["one"]])
+    assert ratio.value == pytest.approx(unpaired.value)
+    assert ratio.interval == pytest.approx(unpaired.interval)
 
 
 def test_the_core_explains_runs_alone_and_not_those_in_turns() -> None:
@@ -101,64 +101,3 @@ def test_a_repeat_of_the_baseline_is_the_same_configuration() -> None:
     assert speedup is not None
     assert speedup.value == pytest.approx(math.sqrt(8))  # the geometric means are sqrt(8) s and 1 s
     assert SetModel.of(results[:2]).speedup(two, base) is None
-
-
-# --- coverage ---
-
-
-@cache
-def stored_series() -> tuple[tuple[RunRecord, ...], ...]:
-    """The completed runs of each series and RL library of each set of both versions."""
-    series: dict[tuple[str, ...], list[RunRecord]] = defaultdict(list)
-    for folder in sorted(
-        path.parent for version in VERSIONS for path in (ROOT / "reports/results" / version).glob("*/cases")
-    ):
-        for kind in (folder, folder / "a_a"):
-            for result in load_results(kind) if kind.is_dir() else ():
-                case = result.case
-                key = (str(folder), case.series, case.rl_library, case.workload, case.minibatch_rule)
-                if case.device == "cuda" and case.kernel_cache == "kept":
-                    series[key] += result.completed
-    return tuple(map(tuple, series.values()))
-
-
-def halves() -> Iterator[list[RunTime]]:
-    """Six or more runs of one configuration as two configurations: every second run, and runs at random."""
-    for records in stored_series():
-        runs = [run_time(record) for record in records]
-        for name in dict.fromkeys(run.configuration for run in runs):
-            own = [run for run in runs if run.configuration == name]
-            if len(own) >= 6:
-                for chosen in itertools.islice(itertools.combinations(range(len(own)), len(own) // 2), 10):
-                    yield [relabelled(run, "one" if place in chosen else "two") for place, run in enumerate(own)]
-
-
-def relabelled(run: RunTime, configuration: str) -> RunTime:
-    return a_run(configuration, run.log_time, None, run.log_probe)
-
-
-def covers(runs: Sequence[RunTime], ratio: float = 1.0) -> bool:
-    interval = SeriesModel(runs).ratio("two", "one").interval
-    return interval is not None and interval[0] <= ratio <= interval[1]
-
-
-def test_halves_of_stored_runs_do_not_differ() -> None:
-    outcomes = [covers(runs) for runs in halves()]
-    assert len(outcomes) > 300
-    assert np.mean(outcomes) >= LEAST
-
-
-@pytest.mark.parametrize("noisy", [None, "one", "two", "three"])
-@pytest.mark.parametrize("num_blocks", [4, 6, 10])
-def test_simulated_runs_in_turns(noisy: str | None, num_blocks: int) -> None:
-    generator = np.random.default_rng(20261129)
-    outcomes = []
-    for _ in range(1000):
-        blocks = generator.normal(0, SPREAD_OF_BLOCKS, num_blocks)
-        runs = [
-            a_run(name, level + blocks[block] + generator.normal(0, SPREAD * (3 if name == noisy else 1)), block)
-            for block in range(num_blocks)
-            for name, level in (("one", 0.0), ("one", 0.0), ("two", 1.0), ("three", 2.0))
-        ]
-        outcomes.append(covers(runs, math.e))
-    assert np.mean(outcomes) >= LEAST
