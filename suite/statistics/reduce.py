@@ -77,20 +77,15 @@ def counted_iterations(record: RunRecord, within: range | None = None) -> tuple[
     ``within``: the window of a run that this one is compared with, which may be shorter. Raises ValueError as
     ``window`` does.
     """
-    marks = _marks(record)
-    return tuple(iteration for iteration in within or window(record) if not marks or not marks[iteration])
+    counted, marks = within or window(record), record.ranks[0].samples.get("marked", ())  # the same on all ranks
+    plain = tuple(iteration for iteration in counted if not (marks and marks[iteration]))
+    return plain or tuple(counted)
 
 
 def marked_iterations(record: RunRecord) -> tuple[int, ...]:
     """The window's iterations with marks; () if it is too short to have one. Raises ValueError as ``window`` does."""
-    marks = _marks(record)
-    return tuple(iteration for iteration in window(record) if not marks or marks[iteration])
-
-
-def _marks(record: RunRecord) -> tuple[float | None, ...]:
-    """The column of marks, the same on all ranks; () if every iteration of the window is marked, as in old rounds."""
     marks = record.ranks[0].samples.get("marked", ())
-    return tuple(marks) if marks and not all(marks[iteration] for iteration in window(record)) else ()
+    return tuple(iteration for iteration in window(record) if not marks or marks[iteration])
 
 
 def starts_of_turns(record: RunRecord) -> tuple[int, ...]:

@@ -93,6 +93,13 @@ def test_where_all_iterations_are_alike_all_count(every: int) -> None:
     assert counted_iterations(old) == marked_iterations(old) == tuple(range(9, 41))
 
 
+def test_a_shorter_window_of_marked_iterations_alone_counts_them() -> None:
+    record = round_of(lambda index, _: 0.01 * (1 + index))
+    assert counted_iterations(record, range(38, 39)) == (38,)  # marked
+    assert counted_iterations(record, range(38, 40)) == (39,)
+    assert round_time_s(record, range(38, 39)) == pytest.approx(0.39)
+
+
 def test_nothing_is_known_of_fewer_than_eight_marked_iterations() -> None:
     seven, eight = (round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=number) for number in (37, 41))
     assert len(iteration_costs(seven)) == 7
