@@ -192,36 +192,38 @@ def _at_own_core_speed(own: Sequence[RunRecord], others: Mapping[str, Sequence[R
     common = min((window(record) for record in every), key=len)
     mine = [run_time(record, common) for record in own]
     theirs = {name: [run_time(record, common) for record in records] for name, records in others.items()}
-    core, slope = _mean_probe(mine), _slope(theirs.values())
+    my_probes, slope = _log_probes(mine), _slope(theirs.values())
 
     def adjusted(runs: Sequence[RunTime]) -> list[float]:
-        is_probed = core is not None and _mean_probe(runs) is not None
-        longer = [slope * ((core or 0.0) - (run.log_probe or 0.0)) if is_probed else 0.0 for run in runs]
-        return [math.exp(run.log_time + by) for run, by in zip(runs, longer, strict=True)]
+        probes = _log_probes(runs)
+        if my_probes is None or probes is None:
+            return [math.exp(run.log_time) for run in runs]
+        core = statistics.fmean(my_probes)
+        return [math.exp(run.log_time + slope * (core - probe)) for run, probe in zip(runs, probes, strict=True)]
 
     return placed(adjusted(mine), {name: adjusted(runs) for name, runs in theirs.items()})
 
 
-def _mean_probe(runs: Sequence[RunTime]) -> float | None:
-    """The mean logarithm of the core probe; None if a run has none."""
+def _log_probes(runs: Sequence[RunTime]) -> list[float] | None:
+    """The logarithm of the core probe of each run; None if a run has none."""
     probes = [run.log_probe for run in runs if run.log_probe is not None]
-    return statistics.fmean(probes) if probes and len(probes) == len(runs) else None
+    return probes if probes and len(probes) == len(runs) else None
 
 
 def _slope(machines: Iterable[Sequence[RunTime]]) -> float:
     """How far log times of machines go with their log probes, from 0 to 1."""
     probed = [
-        MachineRuns(label="", gpu="", runs=tuple((run.log_time, run.log_probe or 0.0) for run in runs))
+        MachineRuns(label="", gpu="", runs=tuple(zip((run.log_time for run in runs), probes, strict=True)))
         for runs in machines
-        if _mean_probe(runs) is not None
+        if (probes := _log_probes(runs)) is not None
     ]
     return min(1.0, max(0.0, MachineModel(probed).likely_slope)) if probed else PRIOR_SLOPE
 
 
 def _may_hide(time: Placed) -> str:
-    if not time.may_hide or time.word != "within" or time.value is None or time.value.interval is None:
+    if not time.may_hide or time.word != "within" or not (time.value and time.value.interval and time.middle):
         return ""
-    most = time.value.interval[1] / (time.middle or math.nan) - 1
+    most = time.value.interval[1] / time.middle - 1
     return f"it may be up to {most:.0%} slower than the median machine; run it again with more --repeats"
 
 

@@ -103,8 +103,7 @@ def _natural(text: str) -> list[tuple[int, int | str]]:
 def _measured_row(result: CaseResult, curve: str) -> CaseRow:
     case = result.case
     times_s = case_times(result).values()
-    time = mean_of(times_s) if times_s else Estimate(value=0.0, interval=None)
-    time_s = time.value or None
+    time = mean_of(times_s) if times_s else None
     return CaseRow(
         case_id=case.case_id,
         series=case.series,
@@ -123,9 +122,9 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         outcome_counts=Counter(record.outcome for record in result.rounds),
         rounds_completed=len(result.completed),
         failures=failures_of(result),
-        iteration_time_s=time_s,
-        iteration_time_interval_s=time.interval,
-        total_fps=case.frames_per_iteration / time_s if time_s and case.has_frames else None,
+        iteration_time_s=time.value if time else None,
+        iteration_time_interval_s=time.interval if time else None,
+        total_fps=case.frames_per_iteration / time.value if time and case.has_frames else None,
         all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
         interconnect=interconnect_of(result),
         rank_skew=_median_over_rounds(result, _rank_skew),

@@ -130,9 +130,8 @@ class SeriesModel:
         contrast[self.configurations.index(over)] += 1
         contrast[self.configurations.index(under)] -= 1
         own, own_variance, own_freedom = self._own_difference(over, under)
-        is_joined = np.allclose(
-            contrast @ self._known, contrast
-        )  # else they shared no block, nor others by way of both
+        # Else they shared no block, nor others by way of both.
+        is_joined = np.allclose(contrast @ self._known, contrast)
         log_ratio = float(contrast @ self._effects) if is_joined else own
         lent = min(PRIOR_FREEDOM, max(0.0, self._freedom - own_freedom)) if is_joined else 0.0
         freedom = own_freedom + lent

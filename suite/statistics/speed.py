@@ -1,9 +1,16 @@
-"""Decide what a ratio of throughputs says. Pure."""
+"""Decide what a ratio of throughputs says, and an efficiency. Pure."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from suite.statistics.intervals import Estimate
 
+# At most a fifth of the GPUs paid for may be lost. A convention, stated so that everyone can judge by another.
+SCALES_EFFICIENCY: Final = 0.80
+
+# The slope below which a core hardly limits a training: a core twice as fast makes it at most 1.15 times as fast.
+HARDLY_SLOPE: Final = 0.2
+
+type Side = Literal["at least 80 %", "below 80 %", "within noise", "too few runs"]
 type Speed = Literal["faster", "slower", "within noise", "too few runs"]
 
 
@@ -13,3 +20,11 @@ def speed_of(throughput_ratio: Estimate | None) -> Speed:
         return "too few runs"
     low, high = throughput_ratio.interval
     return "faster" if low > 1 else "slower" if high < 1 else "within noise"
+
+
+def side_of(efficiency: Estimate) -> Side:
+    """Return the side of ``SCALES_EFFICIENCY`` on which the whole interval lies."""
+    if efficiency.interval is None:
+        return "too few runs"
+    low, high = efficiency.interval
+    return "at least 80 %" if low >= SCALES_EFFICIENCY else "below 80 %" if high < SCALES_EFFICIENCY else "within noise"

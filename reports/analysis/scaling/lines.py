@@ -19,6 +19,8 @@ type Mode = Literal["own", "split"]
 MODES: Final[Mapping[str, Mode]] = {"weak": "own", "strong": "split"}
 RULES: Final[Mapping[str, str]] = {"fixed_updates": "updates kept", "fixed_minibatch": "minibatch kept"}
 
+BASELINE_SPEEDUP: Final = Estimate(value=1.0, interval=None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
@@ -112,21 +114,22 @@ def _line(
         series=group.series,
         points=tuple(
             replace(
-                _point(point, results[point.case_id].case, is_first=point is group.baseline),
+                _point(point, results[point.case_id].case, speedup),
                 to_reward=to_rewards.get(point.case_id),
             )
             for point in group.measured
+            if (speedup := BASELINE_SPEEDUP if point is group.baseline else point.speedup) is not None
         ),
     )
 
 
-def _point(point: ScalingPoint, case: Case, *, is_first: bool) -> Point:
+def _point(point: ScalingPoint, case: Case, speedup: Estimate) -> Point:
     time_s = mean_of(list(point.times_s.values()))
     return Point(
         case=case,
         gpus=point.world_size,
         fps=time_s.mapped(lambda value: point.frames_per_iteration / value),
-        speedup=Estimate(value=1.0, interval=None) if is_first or point.speedup is None else point.speedup,
+        speedup=speedup,
         runs=len(point.times_s),
     )
 

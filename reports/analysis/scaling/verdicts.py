@@ -13,18 +13,16 @@ The rule, in this order:
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Literal
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, point_efficiency
 from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY, Fit, NoFit, fit
 from suite.files.wording import counted
 from suite.statistics.intervals import Estimate
 from suite.statistics.series_model import MIN_FREEDOM
+from suite.statistics.speed import SCALES_EFFICIENCY, Side, side_of
 
-# At most a fifth of the GPUs paid for may be lost. A convention, stated so that everyone can judge by another.
-SCALES_EFFICIENCY: Final = 0.80
-
-type Word = Literal["at least 80 %", "below 80 %", "within noise", "too few runs", "failed", "above ideal"]
+type Word = Side | Literal["failed", "above ideal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,39 +64,29 @@ def verdict(group: ScalingGroup) -> Verdict:
 
 
 def _of_largest(group: ScalingGroup, largest: int, efficiency: Estimate) -> Verdict:
-    decided = (largest, efficiency)
+    side, decided = side_of(efficiency), (largest, efficiency)
     if efficiency.interval is None:
-        return _verdict("too few runs", f"an interval needs {MIN_FREEDOM} degrees of freedom", decided)
+        return _verdict(side, f"an interval needs {MIN_FREEDOM} degrees of freedom", decided)
     low, high = efficiency.interval
-    if low >= SCALES_EFFICIENCY:
-        return _verdict("at least 80 %", f"at least {SCALES_EFFICIENCY:.2f} of ideal at {largest} ranks", decided)
-    if high < SCALES_EFFICIENCY:
+    if side == "at least 80 %":
+        return _verdict(side, f"at least {SCALES_EFFICIENCY:.2f} of ideal at {largest} ranks", decided)
+    if side == "below 80 %":
         slower = high * largest < group.baseline.world_size  # not even the frames of the fewest ranks
         loss = f"; {_ranks(largest)} are slower than {group.baseline.world_size}" if slower else ""
-        return _verdict("below 80 %", limit(group) + loss, decided)
-    return _verdict(
-        "within noise",
-        f"the interval at {largest} ranks, {low:.1%} to {high:.1%}, contains {SCALES_EFFICIENCY:.0%}",
-        decided,
-    )
+        return _verdict(side, limit(group) + loss, decided)
+    reason = f"the interval at {largest} ranks, {low:.1%} to {high:.1%}, contains {SCALES_EFFICIENCY:.0%}"
+    return _verdict(side, reason, decided)
 
 
 def _by_other_windows(group: ScalingGroup, word: Word | None) -> str:
     """Which other verdict the largest number of ranks has if more or fewer of the first iterations are left out."""
     largest, ideal = group.points[-1], group.points[-1].world_size / group.baseline.world_size
     found = {
-        share: _word(speedup.mapped(lambda times: times / ideal)) for share, speedup in largest.speedup_over.items()
+        share: side_of(speedup.mapped(lambda times: times / ideal)) for share, speedup in largest.speedup_over.items()
     }
     return "".join(
         f"; {other} by the last {share:.0%} of the iterations" for share, other in found.items() if other != word
     )
-
-
-def _word(efficiency: Estimate) -> Word:
-    if efficiency.interval is None:
-        return "too few runs"
-    low, high = efficiency.interval
-    return "at least 80 %" if low >= SCALES_EFFICIENCY else "below 80 %" if high < SCALES_EFFICIENCY else "within noise"
 
 
 def limit(group: ScalingGroup) -> str:

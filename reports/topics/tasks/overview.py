@@ -36,8 +36,8 @@ from reports.topics.tasks.page import SWEEPS
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.speed import HARDLY_SLOPE
 
-HARDLY: Final = 0.2  # of a slope: a core twice as fast makes training at most 1.15 times as fast
 FOLDER: Final = ROOT / "book" / "pictures"
 
 
@@ -141,7 +141,7 @@ def of_core(training: Training) -> str:
     low, high = (slope and slope.interval) or (0.0, 1.0)
     number = counted(len(training.machines), "machine")
     with_what = f"With {case.rl_library} on {STACK_NAMES[case.stack]} and {environments_text(case.num_envs)}"
-    if high < HARDLY:
+    if high < HARDLY_SLOPE:
         return f"{with_what} the CPU core hardly limits this training ({estimated(slope)}; {number})."
     if slope is None or low <= 0:
         return ""

@@ -6,11 +6,12 @@ from typing import Final
 from reports.analysis.scaling.prediction import predict
 from reports.analysis.scaling.scaling_groups import ScalingGroup, scaling_groups
 from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, karp_flatt
-from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY, verdict
+from reports.analysis.scaling.verdicts import verdict
 from reports.display.html import MISSING, Html, count, html_table, paragraph, percent, rounds_text
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate
 from suite.statistics.series_model import MIN_FREEDOM
+from suite.statistics.speed import SCALES_EFFICIENCY
 
 LAW_NAMES: Final[Mapping[Law, str]] = {"amdahl": "Amdahl", "gustafson": "Gustafson", "usl": "universal scalability law"}
 

@@ -1,17 +1,14 @@
 """What a campaign says of each number of GPUs and of environments, in sentences with intervals. Pure."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from suite.files.wording import counted
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.reduce import completed_times_s
 from suite.statistics.series_model import SetModel
-from suite.statistics.speed import speed_of
+from suite.statistics.speed import HARDLY_SLOPE, side_of, speed_of
 from suite.statistics.twins import is_twin
-
-GOOD: Final = 0.8  # of the ideal speed-up: at most a fifth of the GPUs may be lost
 
 
 def answers(results: Sequence[CaseResult]) -> dict[str, list[str]]:
@@ -60,20 +57,14 @@ def _times(other: CaseResult, base: CaseResult, more: Estimate) -> str:
     if ranks == 1:
         return f"{said}: {speed_of(more)}"
     share = more.mapped(lambda times: times / ranks)
-    return f"{said}, {share.value:.1%} of the ideal{_between(share, '{:.1%}')}: {_against_good(share)}"
-
-
-def _against_good(share: Estimate) -> str:
-    if share.interval is None:
-        return "too few runs"
-    low, high = share.interval
-    side = "at least" if low >= GOOD else "below" if high < GOOD else "within noise of"
-    return f"{side} {GOOD:.0%}"
+    side = side_of(share)
+    verdict = f"{side} of 80 %" if side == "within noise" else side
+    return f"{said}, {share.value:.1%} of the ideal{_between(share, '{:.1%}')}: {verdict}"
 
 
 def _of_core(slope: float, interval: tuple[float, float]) -> str:
     low, high = interval
-    if high < 0.2:  # noqa: PLR2004  (a core twice as fast makes it at most 1.15 times as fast)
+    if high < HARDLY_SLOPE:
         return "The CPU core hardly limits this training."
     if low <= 0:
         return "How far this training goes with its CPU core is within noise."

@@ -11,7 +11,6 @@ from pytest_benchmark.stats import Stats
 from scipy import stats as scipy_stats
 
 from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY
-from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY
 from reports.verification import formulas
 from reports.verification.figures import series_ratio
 from reports.verification.figures.core_probes import MIN_LOOKS, SLOWED
@@ -22,6 +21,7 @@ from reports.verification.samples.telemetry import AGREEMENT, HELD_BACK, MAX_GAP
 from suite.files.paths import ROOT
 from suite.records.telemetry import summary as telemetry_summary
 from suite.statistics import core_speed, intervals, reduce, series_model
+from suite.statistics.speed import SCALES_EFFICIENCY
 
 SPREAD = [0.10, 0.12, 0.11]
 

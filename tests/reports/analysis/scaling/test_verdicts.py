@@ -4,8 +4,9 @@ from dataclasses import replace
 import pytest
 
 from reports.analysis.scaling.scaling_groups import scaling_groups
-from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY, Verdict, limit, verdict
+from reports.analysis.scaling.verdicts import Verdict, limit, verdict
 from suite.statistics.intervals import Estimate
+from suite.statistics.speed import SCALES_EFFICIENCY
 from tests.fixtures.results.generated_groups import amdahl, group_from, group_of, gustafson, usl
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result
 

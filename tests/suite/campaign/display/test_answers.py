@@ -22,9 +22,9 @@ def ant(gpus: int, num_envs: int, time_s: float, spread: Sequence[float] = SPREA
 @pytest.mark.parametrize(
     ("other", "times", "verdict"),
     [
-        (ant(2, 1024, 1.1), "1.82 times those of 1,024 on 1 GPU (", ": at least 80%."),
-        (ant(2, 1024, 1.25), "1.6 times those of 1,024 on 1 GPU (", ": within noise of 80%."),
-        (ant(2, 1024, 1.5), "1.33 times those of 1,024 on 1 GPU (", ": below 80%."),
+        (ant(2, 1024, 1.1), "1.82 times those of 1,024 on 1 GPU (", ": at least 80 %."),
+        (ant(2, 1024, 1.25), "1.6 times those of 1,024 on 1 GPU (", ": within noise of 80 %."),
+        (ant(2, 1024, 1.5), "1.33 times those of 1,024 on 1 GPU (", ": below 80 %."),
         (ant(2, 1024, 1.1, [1.0]), "1.82 times those of 1,024 on 1 GPU, 90.", ": too few runs."),
         (ant(1, 2048, 1.5), "1.33 times those of 1,024 on 1 GPU (", "): faster."),
         (ant(1, 2048, 2.0), "1 times those of 1,024 on 1 GPU (", "): within noise."),
