@@ -226,7 +226,7 @@ class IterationTimer:
         end = self._marks.now()
         self._marks.synchronize()
         iteration_time_s = time.perf_counter() - self._start_s
-        conditions = self._conditions.end(probed=self._marked or iteration_time_s >= LONG_ENOUGH_S)
+        conditions = self._conditions.end(marked=self._marked, long_enough=iteration_time_s >= LONG_ENOUGH_S)
         self._ranges.pop(2)
         environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
         self.samples.append(

@@ -1,9 +1,9 @@
 """Laws of scaling fitted to measured points: Amdahl, Gustafson, the universal scalability law, and Karp-Flatt. Pure.
 
 Every law is linear in coefficients that cannot be negative (seconds and rates are not), so it is fitted by non-negative
-least squares of the relative error. Intervals come from fitting anew while each point moves by its standard error.
-What the points cannot support is a ``NoFit`` with its reason: too few points, none at the baseline, or points better
-than ideal.
+least squares of the relative error. Intervals of parameters come from the model of the series, by fitting anew while
+each point moves by its standard error. What the points cannot support is a ``NoFit`` with its reason: too few points,
+none at the baseline, or points better than ideal.
 """
 
 import math
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint
 from suite.files.wording import counted
 from suite.schema.record import Scaling
-from suite.statistics.intervals import Estimate, Scale, estimate
+from suite.statistics.intervals import Estimate, estimate
 
 # Beyond this no law here describes a point. The two per cent are for a baseline that was slightly disturbed; the noise
 # of the rounds is in the intervals already.
@@ -48,7 +48,8 @@ class Fit:
     def total_fps(self, world_size: int) -> Estimate:
         """What the law says of ``world_size`` ranks, measured or not."""
         form = _FORMS[self.law]
-        return _estimate(form, self.points, lambda coefficients: form.fps(world_size, coefficients), scale="log")
+        fps = _of_times(form, self.points, lambda coefficients: form.fps(world_size, coefficients))
+        return estimate([point.times_s.values() for point in self.points], fps)
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def fit(law: Law, group: ScalingGroup, *, check_points: int = 1) -> Fit | NoFit:
     coefficients = _solved(form, world_sizes, [point.total_fps for point in points])
     return Fit(
         law=law,
-        parameters={name: _parameter(form, points, value) for name, value in form.parameters.items()},
+        parameters={name: _parameter(form, group, value) for name, value in form.parameters.items()},
         world_sizes=world_sizes,
         worst_residual=max(abs(form.fps(p.world_size, coefficients) / p.total_fps - 1) for p in points),
         points=points,
@@ -186,22 +187,25 @@ def _allowed(rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
                 yield found
 
 
-def _parameter(form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float]) -> Estimate:
-    """A parameter cannot be below 0, and neither can its interval."""
-    return _estimate(form, points, value, scale="linear").mapped(lambda each: max(0.0, each))
+def _parameter(form: _Form, group: ScalingGroup, value: Callable[[Coefficients], float]) -> Estimate:
+    """A parameter cannot be below 0, and neither can its interval. It does not depend on the unit of time."""
+    points = group.measured
+    found = group.model.estimate([point.case for point in points], _of_times(form, points, value), scale="linear")
+    assert found is not None, "every measured point has a run"  # noqa: S101
+    return found.mapped(lambda each: max(0.0, each))
 
 
-def _estimate(
-    form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float], *, scale: Scale
-) -> Estimate:
-    """Estimate a value of the coefficients that a fit to the points' means has."""
+def _of_times(
+    form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float]
+) -> Callable[[tuple[float, ...]], float]:
+    """A function of the points' times of an iteration: the value of the coefficients that fit them."""
     world_sizes = [point.world_size for point in points]
 
-    def of_means(means_s: tuple[float, ...]) -> float:
-        fps = [point.frames_per_iteration / time_s for point, time_s in zip(points, means_s, strict=True)]
+    def of_times(times_s: tuple[float, ...]) -> float:
+        fps = [point.frames_per_iteration / time_s for point, time_s in zip(points, times_s, strict=True)]
         return value(_solved(form, world_sizes, fps))
 
-    return estimate([point.times_s.values() for point in points], of_means, scale=scale)
+    return of_times
 
 
 def karp_flatt(group: ScalingGroup) -> tuple[KarpFlatt, ...]:

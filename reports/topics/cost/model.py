@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, mean_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_of
 
 # Of what a GPU gives where the fewest are used. A convention, stated so that everyone can judge by another.
 KNEE_WORTH: Final = 0.5
@@ -98,7 +98,7 @@ def _option(group: ScalingGroup, point: ScalingPoint, before: ScalingPoint | Non
         wall_s_per_frame=wall_s_per_frame,
         rank_s_per_frame=scaled(wall_s_per_frame, point.world_size),
         over_cheapest=_over(group, point, least),
-        worth=None if before is None or not group.baseline.times_s else _worth(group.baseline, before, point),
+        worth=None if before is None or not group.baseline.times_s else _worth(group, before, point),
         start_up_s=point.start_up_s,
     )
 
@@ -111,17 +111,17 @@ def _over(group: ScalingGroup, point: ScalingPoint, least: ScalingPoint) -> Esti
     return scaled(longer, work)
 
 
-def _worth(base: ScalingPoint, before: ScalingPoint, point: ScalingPoint) -> Estimate:
+def _worth(group: ScalingGroup, before: ScalingPoint, point: ScalingPoint) -> Estimate | None:
     """(FPS of ``point`` - of ``before``) for each rank between them, over the FPS of a rank of the baseline."""
-    # A baseline that is also the option before is one sample, not two.
+    base = group.baseline
     points = [base, point] if before is base else [base, before, point]
 
-    def gained(means: tuple[float, ...]) -> float:
-        fps = [one.frames_per_iteration / time_s for one, time_s in zip(points, means, strict=True)]
+    def gained(times: tuple[float, ...]) -> float:
+        fps = [one.frames_per_iteration / time for one, time in zip(points, times, strict=True)]
         each = (fps[-1] - fps[-2]) / (point.world_size - before.world_size)
         return each / (fps[0] / base.world_size)
 
-    return estimate([one.times_s.values() for one in points], gained, scale="linear")
+    return group.model.estimate([one.case for one in points], gained, scale="linear")
 
 
 def _cheapest(options: Sequence[Option], world_size: int) -> Pick:

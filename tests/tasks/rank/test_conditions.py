@@ -43,10 +43,10 @@ def test_a_busy_thread_uses_and_loses_its_core_and_an_idle_one_does_not() -> Non
     conditions = Conditions(on_gpu=False)
     conditions.begin(steal=True)
     busy(0.2)
-    worked = conditions.end(probed=True)
+    worked = conditions.end(marked=True, long_enough=False)
     conditions.begin(steal=False)
     time.sleep(0.2)
-    slept = conditions.end(probed=False)
+    slept = conditions.end(marked=False, long_enough=False)
     assert number(slept, "core_cpu_time_s") < 0.02
     assert number(worked, "core_cpu_time_s") >= 0.2
     assert number(slept, "core_wait_time_s") < number(worked, "core_wait_time_s")
@@ -110,4 +110,4 @@ def test_an_empty_kernel_is_launched_and_waited_for(monkeypatch: pytest.MonkeyPa
 
     cuda = SimpleNamespace(current_stream=lambda: SimpleNamespace(synchronize=wait), _sleep=queue.append)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    assert number(Conditions(on_gpu=True).end(probed=True), "launch_probe_time_s") >= 0.001
+    assert number(Conditions(on_gpu=True).end(marked=True, long_enough=False), "launch_probe_time_s") >= 0.001
