@@ -17,7 +17,7 @@ def variant_of(case: Case) -> str:
     return case.case_id.rpartition(f"-{case.topology}")[2].removeprefix("-")
 
 
-def _size(case: Case) -> int:
+def size_of(case: Case) -> int:
     """What the series holds constant: all environments in strong scaling, those of a rank in weak scaling."""
     return case.num_envs_global if case.scaling == "strong" else case.num_envs
 
@@ -33,7 +33,7 @@ def comparison_key(case: Case) -> tuple[str | int, ...]:
         case.minibatch_rule,
         case.assets,
         case.num_steps_per_env,
-        _size(case),
+        size_of(case),
         variant_of(case),
     )
 
@@ -60,8 +60,8 @@ def curve_label(case: Case, cases: Sequence[Case]) -> str:
         parts.append(case.stack)
     if differs(lambda other: other.device):
         parts.append(case.device)
-    if len({_size(other) for other in sized}) > 1:
-        parts.append(f"{_size(case)} environments" + (" a rank" if case.scaling == "weak" else ""))
+    if len({size_of(other) for other in sized}) > 1:
+        parts.append(f"{size_of(case)} environments" + (" a rank" if case.scaling == "weak" else ""))
     if differs(lambda other: other.minibatch_rule):
         parts.append(case.minibatch_rule)
     if variant_of(case) and variant_of(case) not in parts:

@@ -127,7 +127,7 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         total_fps=case.frames_per_iteration / time.value if time and case.has_frames else None,
         all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
         interconnect=interconnect_of(result),
-        rank_skew=_median_over_rounds(result, _rank_skew),
+        rank_skew=_median_over_rounds(result, rank_skew),
     )
 
 
@@ -235,7 +235,7 @@ def _share(record: RunRecord, column: str) -> float | None:
     return part_s / whole_s if whole_s else None
 
 
-def _rank_skew(record: RunRecord) -> float | None:
+def rank_skew(record: RunRecord) -> float | None:
     """Median over the window of (slowest rank / median rank - 1)."""
     columns = [rank.samples["iteration_time_s"][window(record).start :] for rank in record.ranks]
     if len(columns) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with

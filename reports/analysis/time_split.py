@@ -98,15 +98,15 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
     def telemetry(value: Callable[[TelemetrySummary], float | None]) -> Values | None:
         return over_rounds(lambda record: None if record.telemetry is None else value(record.telemetry))
 
-    fps = {kind: _rates(_fps(record, column) for record in records) for kind, column in _kinds(result)}
+    fps = {kind: _rates(throughput(record, column) for record in records) for kind, column in _kinds(result)}
     return Inside(
         fps={kind: values for kind, values in fps.items() if values is not None},
         printed_fps=_printed_fps(records),
         shares=part_shares(records),
         rank_ratios=_rank_ratios(records),
         peak_memory_gb=over_rounds(lambda record: max(_present(r.peak_memory_gb for r in record.ranks), default=None)),
-        gpu_memory_gb=telemetry(lambda seen: max(_of_gpus(seen, "memory_used_gb", "max"), default=None)),
-        gpu_utilisation_percent=telemetry(lambda seen: _mean(_of_gpus(seen, "sm_utilisation_percent", "mean"))),
+        gpu_memory_gb=telemetry(lambda seen: max(of_gpus(seen, "memory_used_gb", "max"), default=None)),
+        gpu_utilisation_percent=telemetry(lambda seen: _mean(of_gpus(seen, "sm_utilisation_percent", "mean"))),
         power_w=telemetry(lambda seen: None if seen.power_w is None else seen.power_w.mean),
         joules_per_million_frames=telemetry(
             lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None
@@ -128,7 +128,7 @@ def _kinds(result: CaseResult) -> Iterable[tuple[Kind, str]]:
     return KIND_COLUMNS.items() if result.case.has_frames else ()
 
 
-def _fps(record: RunRecord, column: str) -> float | None:
+def throughput(record: RunRecord, column: str) -> float | None:
     """Frames of all ranks over the mean time of the slowest rank in ``column``, in the iterations that have it.
 
     ``total`` is the headline of the round, also of several trainings on one GPU.
@@ -198,7 +198,7 @@ def core_probe_us(record: RunRecord) -> float | None:
     return max((1e6 * statistics.median(times_s) for times_s in probed if times_s), default=None)
 
 
-def _of_gpus(seen: TelemetrySummary, name: str, statistic: str) -> list[float]:
+def of_gpus(seen: TelemetrySummary, name: str, statistic: str) -> list[float]:
     spreads: list[Spread | None] = [getattr(gpu, name) for gpu in seen.gpus]
     return [getattr(spread, statistic) for spread in spreads if spread is not None]
 

@@ -1,0 +1,246 @@
+"""Every column of the tables of runs, in one place: its name, unit, meaning, and where it comes from.
+
+The page *Data* shows this list, and users get the same columns as Parquet and CSV. A value that was not measured is
+null, never 0.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reports.analysis.curves import size_of, variant_of
+from reports.analysis.learning_curves import mean_rewards
+from reports.analysis.rows import own_wall_s, rank_skew
+from reports.analysis.time_split import KIND_COLUMNS, PARTS, Kind, core_probe_us, of_gpus, part_shares, throughput
+from reports.analysis.time_to_reward import SMOOTHING_WINDOW, smoothed
+from suite.schema.record import CaseResult, RunRecord
+from suite.schema.telemetry import TelemetrySummary
+from suite.statistics.core_speed import Host, core_speed
+from suite.statistics.reduce import round_time_s, window
+from suite.statistics.series_model import run_time
+from suite.statistics.start_up import Start, classify, start_up
+from suite.statistics.twins import SUFFIX, is_twin
+
+type Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A stored run with what its record does not say itself."""
+
+    set_name: str
+    contributor: str | None
+    is_alone: bool  # a copy of a configuration whose runs were measured alone
+    record: RunRecord
+    start: Start | None  # cold or warm, judged beside the other runs of its configuration
+    fastest_probe_s: Mapping[Host, float]  # of the set
+
+
+@dataclass(frozen=True)
+class Column:
+    """``value`` is None for what a run does not have."""
+
+    name: str
+    kind: type[str] | type[int] | type[float] | type[bool]
+    unit: str  # empty for names, counts and shares
+    meaning: str
+    value: Callable[[Run], Value]
+
+
+def _text(name: str, meaning: str, value: Callable[[Run], str | None]) -> Column:
+    return Column(name, str, "", meaning, value)
+
+
+def _flag(name: str, meaning: str, value: Callable[[Run], bool | None]) -> Column:
+    return Column(name, bool, "", meaning, value)
+
+
+def _count(name: str, meaning: str, value: Callable[[Run], int | None], unit: str = "") -> Column:
+    return Column(name, int, unit, meaning, value)
+
+
+def _measured(name: str, unit: str, meaning: str, value: Callable[[RunRecord], float | None]) -> Column:
+    """A column of completed runs alone."""
+    return Column(name, float, unit, meaning, lambda run: value(run.record) if run.record.counts else None)
+
+
+def _seen(name: str, unit: str, meaning: str, value: Callable[[TelemetrySummary], float | None]) -> Column:
+    """A column of completed runs that the sampler watched."""
+    return _measured(name, unit, meaning, lambda record: value(record.telemetry) if record.telemetry else None)
+
+
+def starts_of(result: CaseResult) -> Mapping[int, Start | None]:
+    """Return whether each completed run of a configuration began cold or warm, by its number."""
+    kinds = classify([start_up(record) for record in result.completed])
+    return {record.round: kind for record, kind in zip(result.completed, kinds, strict=True)}
+
+
+def _block(record: RunRecord) -> str | None:
+    return f"{record.round}:{min(record.case.case_id, *record.turns.beside)}" if record.turns else None
+
+
+def _mps(record: RunRecord) -> bool | None:
+    value = record.ranks[0].settings.get("mps") if record.ranks else None
+    return value if isinstance(value, bool) else None
+
+
+def _iteration_s(record: RunRecord, share: float) -> float:
+    return round_time_s(record, window(record, share))
+
+
+def _frames_per_s(record: RunRecord, kind: Kind) -> float | None:
+    return throughput(record, KIND_COLUMNS[kind]) if record.case.has_frames else None
+
+
+def _share(part: str) -> Callable[[RunRecord], float | None]:
+    return lambda record: part_shares([record]).get(part)
+
+
+def _mean_probe_us(record: RunRecord) -> float | None:
+    log_probe_s = run_time(record).log_probe
+    return None if log_probe_s is None else 1e6 * math.exp(log_probe_s)
+
+
+def _looks(run: Run) -> tuple[int | None, int | None]:
+    speed = core_speed([run.record], run.fastest_probe_s) if run.record.counts else None
+    return (speed.looks, speed.slowed) if speed else (None, None)
+
+
+def _last_reward(record: RunRecord) -> float | None:
+    curve = smoothed(mean_rewards(record), SMOOTHING_WINDOW)
+    return curve[-1] if curve else None
+
+
+def _peak_memory_gb(record: RunRecord) -> float | None:
+    return _most(rank.peak_memory_gb for rank in record.ranks)
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+IDENTITY: Final = (
+    _text("set", "folder of the campaign", lambda run: run.set_name),
+    _text("contributor", "who sent it; null: the project", lambda run: run.contributor),
+    _text(
+        "configuration", "what was run; a repeat of a baseline has the baseline's",
+        lambda run: run.record.case.case_id.removesuffix(SUFFIX),
+    ),
+    _flag("is_repeat", "whether it repeats a baseline to measure noise", lambda run: is_twin(run.record.case)),
+    _flag("is_alone", "whether it copies a configuration to measure it without turns", lambda run: run.is_alone),
+    _count("run", "number of the run, from 0", lambda run: run.record.round),
+    _text("block", "equal for runs that took turns with each other; null: alone", lambda run: _block(run.record)),
+)  # fmt: skip
+WORK: Final = (
+    _text("series", "configurations that were planned together", lambda run: run.record.case.series),
+    _text("task", "Gym id of Isaac Lab", lambda run: run.record.case.task),
+    _text("library", "RL library", lambda run: run.record.case.rl_library),
+    _text("physics", "physics and renderer; kitless: Newton, no Isaac Sim", lambda run: run.record.case.stack),
+    _text("workload", "train, or the part that runs alone", lambda run: run.record.case.workload),
+    _text("scaling", "weak: environments per GPU stay; strong: all of them stay", lambda run: run.record.case.scaling),
+    _text("device", "cuda or cpu", lambda run: run.record.case.device),
+    _count("nodes", "of one training", lambda run: run.record.case.nnodes),
+    _count("gpus", "of one training; processes on a CPU", lambda run: run.record.case.world_size),
+    _count("environments_per_gpu", "of one process", lambda run: run.record.case.num_envs),
+    _count("environments", "of all processes", lambda run: run.record.case.num_envs_global),
+    _count("size", "environments that stay while GPUs are added", lambda run: size_of(run.record.case)),
+    _count("steps", "environment steps of a rollout", lambda run: run.record.case.num_steps_per_env),
+    _count("iterations", "of training", lambda run: run.record.case.iterations),
+    _count(
+        "frames_per_iteration", "environment steps of all processes",
+        lambda run: run.record.case.frames_per_iteration, "frames",
+    ),
+    _text("minibatch_rule", "what stays while GPUs are added", lambda run: run.record.case.minibatch_rule),
+    _count("minibatch_size", "samples of an optimiser step of a process", lambda run: run.record.case.minibatch_size),
+    _count("optimiser_steps", "of an iteration and process", lambda run: run.record.case.optimiser_steps),
+    _flag(
+        "is_tuned", "whether settings differ from those that Isaac Lab ships",
+        lambda run: run.record.case.division == "open",
+    ),
+    _text("variant", "end of the id", lambda run: variant_of(run.record.case)),
+    _flag(
+        "is_deterministic", "with settings of `isaaclab train --deterministic`",
+        lambda run: run.record.case.deterministic,
+    ),
+    _count("trainings_per_gpu", "independent ones at the same time", lambda run: run.record.case.trainings_per_gpu),
+    _text("kernel_cache", "empty: each run compiles all kernels", lambda run: run.record.case.kernel_cache),
+    _text("packages", "versions that differ from the pins", lambda run: " ".join(run.record.case.with_packages)),
+    _count("seed", "of the first process", lambda run: run.record.case.seed_of(rank=0, round_index=run.record.round)),
+    _flag("mps", "whether trainings shared the GPU through MPS", lambda run: _mps(run.record)),
+)  # fmt: skip
+WHERE: Final = (
+    _text("machine", "label", lambda run: run.record.environment.host_label),
+    _text(
+        "gpu_model", "of the first GPU",
+        lambda run: run.record.environment.gpus[0].name if run.record.environment.gpus else None,
+    ),
+    _text("cpu_model", "as Linux says", lambda run: run.record.environment.cpu_model),
+    _count("cpus", "usable logical cores", lambda run: run.record.environment.num_cpus),
+    _text("driver", "of NVIDIA", lambda run: run.record.environment.driver_version),
+    _text("commit", "of labscale", lambda run: run.record.environment.git_commit),
+    _text(
+        "interconnect", "what the data of the processes crossed",
+        lambda run: run.record.transport.interconnect if run.record.transport else None,
+    ),
+    _flag(
+        "is_emulated", "whether the nodes are parts of one machine",
+        lambda run: bool(run.record.transport and run.record.transport.emulated),
+    ),
+)  # fmt: skip
+MEASURED: Final = (
+    _text("outcome", "how it ended", lambda run: run.record.outcome),
+    _text("reason", "why, unless it completed", lambda run: run.record.reason),
+    _text("started_utc", "ISO 8601", lambda run: run.record.started_utc),
+    Column("wall_s", float, "s", "from start to end", lambda run: run.record.wall_time_s),
+    _measured("own_wall_s", "s", "wall time without the turns of others", own_wall_s),
+    _text("start", "cold or warm kernels; null: unknown", lambda run: run.start),
+    _measured("start_s", "s", "to the end of the first iteration", lambda record: start_up(record).total_s),
+    _measured("kernels_compiled", "", "in the run", lambda record: start_up(record).kernels_compiled),
+    _measured("iteration_s", "s", "mean time of an iteration, over the last 80 % of them", round_time_s),
+    _measured("iteration_95_s", "s", "the same over the last 95 %", lambda record: _iteration_s(record, 0.95)),
+    _measured("iteration_50_s", "s", "the same over the last 50 %", lambda record: _iteration_s(record, 0.5)),
+    _measured("frames_per_s", "frames/s", "of all processes", lambda record: _frames_per_s(record, "total")),
+    _measured("step_frames_per_s", "frames/s", "of steps alone", lambda record: _frames_per_s(record, "step")),
+    _measured(
+        "rollout_frames_per_s", "frames/s", "of rollouts alone",
+        lambda record: _frames_per_s(record, "step and inference"),
+    ),
+    *(_measured(f"{name}_share", "", f"part of an iteration: {part}", _share(part)) for name, part in PARTS.items()),
+    _measured("process_skew", "", "slowest process over the median one, less 1", rank_skew),
+    _measured("core_probe_us", "µs", "a fixed piece of work on the core of the slowest process", core_probe_us),
+    _measured("mean_probe_us", "µs", "the same, geometric mean of processes and iterations", _mean_probe_us),
+    _count("core_looks", "how often the core was probed", lambda run: _looks(run)[0]),
+    _count("slowed_core_looks", "how often it was slowed", lambda run: _looks(run)[1]),
+    _measured("last_reward", "", "median of the last five iterations", _last_reward),
+    _measured("peak_memory_gb", "GB", "of torch, on the GPU with most", _peak_memory_gb),
+    _seen(
+        "gpu_memory_gb", "GB", "in use on the GPU with most",
+        lambda seen: _most(of_gpus(seen, "memory_used_gb", "max")),
+    ),
+    _seen(
+        "gpu_utilisation_percent", "%", "time in which a kernel ran, mean of GPUs",
+        lambda seen: _mean(of_gpus(seen, "sm_utilisation_percent", "mean")),
+    ),
+    _seen("power_w", "W", "of all GPUs", lambda seen: seen.power_w.mean if seen.power_w else None),
+    _seen(
+        "joules_per_million_frames", "J", "of all GPUs",
+        lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None,
+    ),
+    _seen(
+        "throttled_share", "", "of the time, on the GPU with most",
+        lambda seen: _most(gpu.throttled_share for gpu in seen.gpus),
+    ),
+    _seen("stolen_share", "", "of CPU time, by a hypervisor", lambda seen: seen.stolen_share),
+    _seen(
+        "others_share", "", "of CPU time, by other processes",
+        lambda seen: None if seen.host_others_percent is None else seen.host_others_percent / 100,
+    ),
+    _seen("sampler_core_share", "", "of a core, by the sampler", lambda seen: seen.sampler_cpu_share),
+)  # fmt: skip
+RUN_COLUMNS: Final[Sequence[Column]] = (*IDENTITY, *WORK, *WHERE, *MEASURED)

@@ -1,0 +1,1 @@
+"""Every number that is published: declared, computed, stored."""

@@ -1,0 +1,144 @@
+"""The only comparison: B over A, from runs of one campaign whose work is equal except for what is named. Pure.
+
+A pair has a ``Change``: the column that differs, and the columns that may differ because of it. All other columns of
+the work are equal. The ratio is that of ``suite.statistics.series_model``, of frames per second: above 1, B is faster.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import polars as pl
+
+from reports.data.columns import WORK
+from suite.statistics.intervals import Estimate
+from suite.statistics.series_model import RunTime, SeriesModel
+
+type Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs between the two configurations of a pair."""
+
+    column: str
+    entails: tuple[str, ...]  # columns that may differ too
+    is_base: Callable[[Row, Sequence[Row]], bool]  # whether a configuration is the A of the others
+
+
+def _least(column: str) -> Callable[[Row, Sequence[Row]], bool]:
+    return lambda row, rows: row[column] == min(other[column] for other in rows)
+
+
+def _equal_to(column: str, value: object) -> Callable[[Row, Sequence[Row]], bool]:
+    return lambda row, _: bool(row[column] == value)
+
+
+SIZES: Final = ("environments", "frames_per_iteration", "minibatch_size", "optimiser_steps")
+SETTINGS: Final = (*SIZES, "environments_per_gpu", "size", "variant", "is_tuned")
+CHANGES: Final = (
+    Change("gpus", (*SIZES, "environments_per_gpu", "nodes", "mps"), _least("gpus")),
+    Change("nodes", (), _least("nodes")),
+    Change("environments_per_gpu", (*SIZES, "size", "minibatch_rule"), _least("environments_per_gpu")),
+    Change("library", (*SIZES, "steps", "minibatch_rule"), _equal_to("library", "rl_games")),
+    Change("physics", (), _equal_to("physics", "kitless")),
+    Change("is_tuned", (*SETTINGS, "steps", "iterations"), _equal_to("is_tuned", value=False)),
+    Change("is_deterministic", ("variant", "is_tuned"), _equal_to("is_deterministic", value=False)),
+    Change("trainings_per_gpu", (*SETTINGS, "mps"), _least("trainings_per_gpu")),
+    Change("packages", ("variant", "is_tuned"), _least("packages")),
+    Change("workload", ("mps", "series"), _equal_to("workload", "train")),
+)
+_WORK: Final = tuple(column.name for column in WORK if column.name != "seed")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two configurations of a campaign: ``of`` over ``over``."""
+
+    set_name: str
+    of: Row
+    over: Row
+    change: Change
+
+
+class Runs:
+    """The completed runs of a version, which took turns or not, and the models of their series."""
+
+    def __init__(self, frame: pl.DataFrame, iterations: pl.DataFrame) -> None:
+        self._iterations = iterations
+        self.completed = frame.filter(pl.col("iteration_s").is_not_null() & ~pl.col("is_alone"))
+        self._models: dict[tuple[str, str, bool, frozenset[tuple[str, ...]]], SeriesModel] = {}
+
+    @cached_property
+    def configurations(self) -> Sequence[Row]:
+        """The work of every configuration that a run completed of, with ``set`` and ``configuration``."""
+        own = self.completed.filter(~pl.col("is_repeat"))
+        return list(own.unique(["set", "configuration"], keep="first", maintain_order=True).iter_rows(named=True))
+
+    @cached_property
+    def _rewards(self) -> Mapping[tuple[str, str], Mapping[int, Sequence[float | None]]]:
+        """By set and configuration, then run: the mean reward of all processes in each iteration."""
+        if "reward_mean" not in self._iterations.columns:
+            return {}
+        keys = ("set", "configuration", "run")
+        own = self._iterations.filter(~pl.col("is_repeat") & ~pl.col("is_alone"))
+        means = own.group_by(*keys, "iteration").agg(pl.col("reward_mean").mean())
+        curves = means.sort("iteration").group_by(keys, maintain_order=True).agg(pl.col("reward_mean"))
+        found: dict[tuple[str, str], dict[int, Sequence[float | None]]] = {}
+        for set_name, configuration, run, rewards in curves.iter_rows():
+            found.setdefault((set_name, configuration), {})[run] = rewards
+        return found
+
+    def rewards(self, row: Row) -> Mapping[int, Sequence[float | None]]:
+        """The reward in each iteration of the completed runs of a configuration, by number of the run."""
+        completed = self.completed.filter(
+            ~pl.col("is_repeat"), pl.col("set") == row["set"], pl.col("configuration") == row["configuration"]
+        )
+        every = self._rewards.get((row["set"], row["configuration"]), {})
+        return {run: every[run] for run in completed["run"] if run in every}
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield every pair of every change, with one configuration as the A of all that differ in this alone.
+
+        On GPUs only: no speed of a CPU means anything.
+        """
+        for change in CHANGES:
+            groups: dict[tuple[object, ...], list[Row]] = {}
+            equal = ("set", *(name for name in _WORK if name != change.column and name not in change.entails))
+            for row in (row for row in self.configurations if row["device"] == "cuda"):
+                groups.setdefault(tuple(row[name] for name in equal), []).append(row)
+            for rows in groups.values():
+                base = next((row for row in rows if change.is_base(row, rows)), None)
+                others = (row for row in rows if base and row[change.column] != base[change.column])
+                yield from (Pair(base["set"], row, base, change) for row in others if base)
+
+    def ratio(self, of: Row, over: Row, *, iteration: str = "iteration_s") -> Estimate:
+        """Frames per second of ``of`` over those of ``over``. ``iteration``: column with the time of an iteration."""
+        model = self.model(of["set"], (of, over), iteration=iteration)
+        work = of["frames_per_iteration"] / over["frames_per_iteration"]
+        return model.ratio(of["configuration"], over["configuration"]).mapped(lambda longer: work / longer)
+
+    def model(
+        self, set_name: str, rows: Sequence[Row], *, iteration: str = "iteration_s", needs_probe: bool = False
+    ) -> SeriesModel:
+        """The model of the series of these configurations. ``needs_probe``: for figures at full core speed."""
+        series = frozenset((row["series"], row["library"], row["workload"]) for row in rows)
+        key = set_name, iteration, needs_probe, series
+        if key not in self._models:
+            own = self.completed.filter(pl.col("set") == set_name)
+            self._models[key] = SeriesModel(
+                [
+                    RunTime(
+                        configuration=row["configuration"],
+                        block=row["block"],
+                        log_time=math.log(row[iteration]),
+                        log_probe=None if row["mean_probe_us"] is None else math.log(row["mean_probe_us"] / 1e6),
+                    )
+                    for row in own.iter_rows(named=True)
+                    if (row["series"], row["library"], row["workload"]) in series
+                ],
+                needs_probe=needs_probe,
+            )
+        return self._models[key]

@@ -1,0 +1,89 @@
+"""Which figures a version publishes. A new comparison is a ``Change`` in ``compare``; a new measure, a line here."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from reports.data.columns import RUN_COLUMNS
+from reports.figures.compare import Pair, Row, Runs
+from reports.figures.kinds import Declaration
+
+# Column of runs -> how the runs of one configuration become one value.
+MEASURES: Final[Mapping[str, str]] = {
+    "iteration_s": "mean",
+    "frames_per_s": "mean",
+    "step_frames_per_s": "mean",
+    "rollout_frames_per_s": "mean",
+    "simulate_share": "average",
+    "render_share": "average",
+    "environment_share": "average",
+    "infer_share": "average",
+    "other_share": "average",
+    "learn_share": "average",
+    "all_reduce_share": "average",
+    "waiting_share": "average",
+    "process_skew": "median",
+    "core_probe_us": "median",
+    "slowed_core_looks/core_looks": "share",
+    "last_reward": "median",
+    "peak_memory_gb": "median",
+    "gpu_memory_gb": "median",
+    "gpu_utilisation_percent": "median",
+    "power_w": "median",
+    "joules_per_million_frames": "median",
+    "throttled_share": "median",
+    "stolen_share": "median",
+    "others_share": "median",
+    "sampler_core_share": "median",
+}
+WINDOWS: Final = ("iteration_s", "iteration_95_s", "iteration_50_s")  # a verdict may depend on it
+SERIES: Final = ("set", "series", "library", "workload")  # what one model is of
+STARTS: Final = ("warm", "cold")
+TOTALS: Final = ("set", "machine", "gpu_model", "task", "library")
+_UNITS: Final = {column.name: column.unit for column in RUN_COLUMNS}
+
+
+def declarations(runs: Runs) -> Iterator[Declaration]:
+    """Yield the figures of every configuration and pair, and the totals of the version."""
+    for name in TOTALS:
+        yield Declaration(id=f"total/{name}", kind="count", column=name, of={})
+    series: dict[tuple[str, ...], Row] = {}
+    for row in runs.configurations:
+        yield from _of_configuration(row)
+        series.setdefault(tuple(row[name] for name in SERIES), row)
+    for key in series:
+        yield Declaration(
+            id=f"{'/'.join(key)}/core_slope", kind="slope", column="iteration_s", of=dict(zip(SERIES, key, strict=True))
+        )
+    for pair in runs.pairs():
+        yield from _of_pair(pair)
+
+
+def _of_configuration(row: Row) -> Iterator[Declaration]:
+    of = _selection(row)
+    for column, kind in MEASURES.items():
+        unit = _UNITS.get(column, "")
+        yield Declaration(id=_id(row, column.split("/")[0]), kind=kind, column=column, of=of, unit=unit)
+    for start in STARTS:
+        selection = {**of, "start": start}
+        yield Declaration(id=_id(row, f"{start}_start_s"), kind="median", column="start_s", of=selection, unit="s")
+
+
+def _of_pair(pair: Pair) -> Iterator[Declaration]:
+    of, over, name = _selection(pair.of), _selection(pair.over), pair.change.column
+    yield Declaration(id=_id(pair.of, f"over_{name}"), kind="ratio", column="iteration_s", of=of, over=over)
+    if name == "gpus":
+        for column in WINDOWS:
+            window = column.removeprefix("iteration").removesuffix("_s")
+            yield Declaration(
+                id=_id(pair.of, f"share_kept{window}"), kind="share_kept", column=column, of=of, over=over
+            )
+    if name == "is_tuned":
+        yield Declaration(id=_id(pair.of, "sooner"), kind="sooner", column="reward_mean", of=of, over=over)
+
+
+def _selection(row: Row) -> Mapping[str, str]:
+    return {"set": row["set"], "configuration": row["configuration"]}
+
+
+def _id(row: Row, name: str) -> str:
+    return f"{row['set']}/{row['configuration']}/{name}"

@@ -1,0 +1,167 @@
+"""The formulas of figures: a closed list. Pure.
+
+A figure is a kind, a column, and a selection of runs; ``ratio`` and ``share_kept`` have a second selection, which they
+are divided by. ``verify`` has the same list with code of its own, so a new kind is written twice.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from reports.analysis.time_to_reward import SMOOTHING_WINDOW, converged_reward, iterations_to_reward
+from reports.figures.compare import Row, Runs
+from suite.statistics.intervals import Estimate, mean_of
+from suite.statistics.speed import SCALES_EFFICIENCY
+
+type Status = Literal["clear", "within noise", "too few runs", "failed"]
+type Selection = Mapping[str, str]  # column -> value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """A figure that is to be computed."""
+
+    id: str
+    kind: str
+    column: str
+    of: Selection
+    over: Selection | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A declaration with its value; None where no run has it."""
+
+    declaration: Declaration
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    runs: int
+    status: Status | None = None  # of a ratio
+
+
+def evaluated(declaration: Declaration, runs: Runs) -> Figure:
+    """Return the figure. Raises KeyError for an unknown kind or column."""
+    return KINDS[declaration.kind](declaration, runs)
+
+
+def _selected(selection: Selection, runs: Runs) -> pl.DataFrame:
+    return runs.completed.filter(
+        ~pl.col("is_repeat"), *(pl.col(name).cast(pl.String) == value for name, value in selection.items())
+    )
+
+
+def _of_column(statistic: Callable[[Sequence[Any]], float | Estimate]) -> Callable[[Declaration, Runs], Figure]:
+    """A statistic of the values that runs have in the column."""
+
+    def figure(declaration: Declaration, runs: Runs) -> Figure:
+        values = _selected(declaration.of, runs)[declaration.column].drop_nulls().to_list()
+        found = statistic(values) if values else None
+        estimate = (
+            found if isinstance(found, Estimate) else None if found is None else Estimate(value=found, interval=None)
+        )
+        return _figure(declaration, estimate, len(values))
+
+    return figure
+
+
+def _share(declaration: Declaration, runs: Runs) -> Figure:
+    """Sum of the column before ``/`` over that of the column after it, in runs that have both."""
+    part, whole = declaration.column.split("/")
+    rows = _selected(declaration.of, runs).select(part, whole).drop_nulls()
+    total = float(sum(rows[whole]))
+    share = Estimate(value=float(sum(rows[part])) / total, interval=None) if total else None
+    return _figure(declaration, share, len(rows))
+
+
+def _ratio(declaration: Declaration, runs: Runs) -> Figure:
+    """Frames per second of ``of`` over those of ``over``, by the model of their series; the column has the times."""
+    of, over, number = _both(declaration, runs)
+    ratio = runs.ratio(of, over, iteration=declaration.column)
+    return _figure(declaration, ratio, number, _status(ratio))
+
+
+def _share_kept(declaration: Declaration, runs: Runs) -> Figure:
+    """The ratio over that of the GPUs: 1 is ideal. Clear: the interval lies on one side of 80 %."""
+    of, over, number = _both(declaration, runs)
+    kept = runs.ratio(of, over, iteration=declaration.column).mapped(lambda ratio: ratio * over["gpus"] / of["gpus"])
+    return _figure(declaration, kept, number, _status(kept, against=SCALES_EFFICIENCY))
+
+
+def _sooner(declaration: Declaration, runs: Runs) -> Figure:
+    """How much sooner ``of`` has the reward of ``over``, mean over seeds; None unless every run of both has it.
+
+    None too for one seed: it would say nothing of another.
+
+    The reward is that after 90 % of the rise that every run of ``over`` has. A run's time is its iterations until then,
+    each at the mean time of its window.
+    """
+    of, over, number = _both(declaration, runs)
+    curves, base_curves = runs.rewards(of), runs.rewards(over)
+    seeds = min(_selected(selection or {}, runs)["seed"].n_unique() for selection in (declaration.of, declaration.over))
+    target = converged_reward(list(base_curves.values())) if seeds > 1 else None
+    if target is None or not curves:
+        return _figure(declaration, None, number)
+    times_s = [
+        {run: _time_to_s(curve, target, row, run, runs) for run, curve in own.items()}
+        for row, own in ((of, curves), (over, base_curves))
+    ]
+    known = [{run: time_s for run, time_s in own.items() if time_s is not None} for own in times_s]
+    if any(len(got) < len(own) for got, own in zip(known, times_s, strict=True)):
+        return _figure(declaration, None, number)
+    shared = sorted(known[0].keys() & known[1].keys())
+    sooner = mean_of([known[1][run] / known[0][run] for run in shared]) if shared else None
+    return _figure(declaration, sooner, number, _status(sooner) if sooner else None)
+
+
+def _time_to_s(curve: Sequence[float | None], target: float, row: Row, run: int, runs: Runs) -> float | None:
+    needed = iterations_to_reward(curve, target, smoothing_window=SMOOTHING_WINDOW)
+    own = _selected({"set": row["set"], "configuration": row["configuration"], "run": str(run)}, runs)
+    return None if needed is None else float(needed * own["iteration_s"][0])
+
+
+def _status(ratio: Estimate, against: float = 1.0) -> Status:
+    if ratio.interval is None:
+        return "too few runs"
+    return "within noise" if ratio.interval[0] < against <= ratio.interval[1] else "clear"
+
+
+def _both(declaration: Declaration, runs: Runs) -> tuple[Row, Row, int]:
+    frames = [_selected(selection or {}, runs) for selection in (declaration.of, declaration.over)]
+    of, over = (frame.row(0, named=True) for frame in frames)
+    return of, over, sum(map(len, frames))
+
+
+def _slope(declaration: Declaration, runs: Runs) -> Figure:
+    """How far the time of an iteration of a series goes with that of the core probe."""
+    rows = _selected(declaration.of, runs)
+    if rows.is_empty():
+        return _figure(declaration, None, 0)
+    first = rows.row(0, named=True)
+    return _figure(declaration, runs.model(first["set"], [first], needs_probe=True).core_slope, len(rows))
+
+
+def _figure(declaration: Declaration, estimate: Estimate | None, runs: int, status: Status | None = None) -> Figure:
+    low, high = (estimate.interval if estimate else None) or (None, None)
+    value = estimate.value if estimate else None
+    return Figure(declaration=declaration, value=value, low=low, high=high, runs=runs, status=status)
+
+
+KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
+    "mean": _of_column(mean_of),  # geometric
+    "average": _of_column(statistics.fmean),
+    "median": _of_column(statistics.median),
+    "least": _of_column(min),
+    "most": _of_column(max),
+    "sum": _of_column(sum),
+    "count": _of_column(lambda values: len(set(values))),  # of different values
+    "share": _share,
+    "ratio": _ratio,
+    "share_kept": _share_kept,
+    "sooner": _sooner,
+    "slope": _slope,
+}
