@@ -52,7 +52,7 @@ def _of_results(one: ResultSet, results: Sequence[CaseResult], *, is_alone: bool
         starts = starts_of(result)
         for record in result.rounds:
             yield Run(
-                set_name=one.name,
+                set_name=one.name or "results",
                 contributor=one.contributor.name if one.contributor else None,
                 is_alone=is_alone,
                 record=record,

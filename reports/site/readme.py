@@ -14,7 +14,7 @@ from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
 from reports.analysis.time_to_reward import CONVERGED_SHARE
 from reports.display.series_tables import ranks_text
-from reports.sets.figures_file import read_figures
+from reports.figures.tables import read_figures
 from reports.site.publish import read_versions
 from reports.site.topics import topics
 from suite.errors import ReportError
@@ -23,6 +23,8 @@ from suite.files.wording import counted, joined
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
+from suite.statistics.intervals import Estimate
+from suite.statistics.speed import side_of
 
 BEGIN: Final = "<!-- begin: made by `python -m reports.site.readme` -->"
 BEGIN_WHERE: Final = "<!-- begin: what ran where, made by `python -m reports.site.readme` -->"
@@ -41,7 +43,7 @@ class Source:
 
     name: str  # version and folder, such as 2026.11/h200-x4
     results: Sequence[CaseResult]
-    figures: Mapping[str, Mapping[str, Any]]
+    figures: Mapping[str, Mapping[str, Any]]  # rows of the version by id
 
     @property
     def place(self) -> Place:
@@ -59,21 +61,23 @@ class Source:
             (case for case in cases if case.series == series and case.nnodes == 1), key=lambda case: case.world_size
         )
 
-    def of(self, case: Case, name: str) -> Any:
-        """A published figure. Raises ReportError if the file does not have it."""
-        return _known(self.figures[case.case_id][name])
+    def of(self, case: Case, name: str) -> Mapping[str, Any]:
+        """A published figure, with its interval. Raises ReportError if it is not published, or has no interval."""
+        row = self.figures.get(f"{self.name.partition('/')[2]}/{case.case_id}/{name}")
+        if row is None or row["low"] is None:
+            raise ReportError("A finding of README.md has no figure or no interval. Choose another set or case.")
+        return row
 
     def runs(self, *cases: Case) -> str:
         """How many runs some cases had, such as ``12 runs``."""
-        return counted(sum(self.of(case, "runs") for case in cases), "run")
+        return counted(sum(self.of(case, "iteration_s")["runs"] for case in cases), "run")
 
 
 def read(name: str) -> Source:
     """Read a set by its version and folder, such as ``2026.11/h200-x4``."""
-    version, _, folder = name.partition("/")
-    stored = read_figures(ROOT / FOLDER / version)[folder]
+    version = name.partition("/")[0]
     results = load_results(ROOT / FOLDER / name)
-    return Source(name=name, results=results, figures=stored["configurations"])
+    return Source(name=name, results=results, figures=read_figures(ROOT / FOLDER / version))
 
 
 def findings() -> str:
@@ -116,7 +120,7 @@ def what_ran_where() -> str:
 def tuned(source: Source) -> str:
     """Frames and time to a reward of every tuned case of a set with several seeds."""
     found = gains(source.results)
-    unsure = all(low <= 1 <= high for low, high in (source.of(gain.case, "sooner_interval") for gain in found))
+    unsure = all(source.of(gain.case, "sooner")["status"] == "within noise" for gain in found)
     claim = "more frames do not surely bring a reward sooner" if unsure else "frames, and the time to a reward"
     seeds = counted(min(min(gain.seeds) for gain in found), "seed")
     shared = _one({f"{gain.case.rl_library}, {ranks_text(gain.case)}" for gain in found})
@@ -139,37 +143,39 @@ def _at_other_marks(source: Source) -> str:
 
 
 def _efficiency(case: Case, source: Source) -> str:
-    value, (low, high) = source.of(case, "efficiency"), source.of(case, "efficiency_interval")
-    said = f"{100 * low:.1f} to {100 * high:.1f}; {_judged(case, source)}"
-    return f"an efficiency of {100 * value:.1f} % ({said}; {source.where})"
+    kept = source.of(case, "share_kept")
+    said = f"{100 * kept['low']:.1f} to {100 * kept['high']:.1f}; {_judged(kept)}"
+    return f"an efficiency of {100 * kept['value']:.1f} % ({said}; {source.where})"
+
+
+def _judged(kept: Mapping[str, Any]) -> str:
+    side = side_of(Estimate(value=kept["value"], interval=(kept["low"], kept["high"])))
+    return f"verdict {side}; {counted(kept['runs'], 'run')}"
 
 
 def _compared_with_one(case: Case, source: Source) -> str:
-    low, high = source.of(case, "speedup_interval")
-    word = "are slower than one" if high < 1 else "are faster than one" if low > 1 else "may be slower or faster"
-    return f"{word}:\n  {_times(case, 'speedup', source.runs(case), source)}"
+    ratio = source.of(case, "over_gpus")
+    word = "may be slower or faster"
+    if ratio["status"] == "clear":
+        word = "are slower than one" if ratio["value"] < 1 else "are faster than one"
+    return f"{word}:\n  {_times(case, 'over_gpus', source.runs(case), source)}"
 
 
 def _gain(gain: Gain, source: Source) -> str:
     """Raises ReportError if not every run had the reward as shipped."""
-    low, high = source.of(gain.case, "sooner_interval")
-    frames = _times(gain.case, "gain", f"{gain.speed}; {source.runs(gain.case, gain.closed)}", source)
+    sooner = source.of(gain.case, "sooner")
+    frames = _times(gain.case, "over_is_tuned", f"{gain.speed}; {source.runs(gain.case, gain.closed)}", source)
     return (
         f"{task_name(gain.case.task)} with {gain.case.num_envs:,} environments in place of {gain.closed.num_envs:,}:"
-        f" the reward as shipped comes {source.of(gain.case, 'sooner'):.2f} times as soon ({low:.2f} to {high:.2f}), at"
-        f" {frames}."
+        f" the reward as shipped comes {sooner['value']:.2f} times as soon ({sooner['low']:.2f} to"
+        f" {sooner['high']:.2f}), at {frames}."
     )
 
 
 def _times(case: Case, name: str, judged: str, source: Source) -> str:
-    low, high = source.of(case, f"{name}_interval")
-    said = f"{low:.2f} to {high:.2f}; {judged}"
-    return f"{source.of(case, name):.2f} times the frames/s ({said}; {source.where})"
-
-
-def _judged(case: Case, source: Source) -> str:
-    baseline = next(one.case for one in source.results if one.case.case_id == source.of(case, "baseline"))
-    return f"verdict {source.of(case, 'verdict')}; {source.runs(baseline, case)}"
+    ratio = source.of(case, name)
+    said = f"{ratio['low']:.2f} to {ratio['high']:.2f}; {judged}"
+    return f"{ratio['value']:.2f} times the frames/s ({said}; {source.where})"
 
 
 def _versions(sources: Sequence[Source]) -> str:
@@ -184,12 +190,6 @@ def _one[T](values: set[T]) -> T:
     if len(values) != 1:
         raise ReportError(f"The sets behind README.md's findings differ: {sorted(map(str, values))}. Say so there.")
     return values.pop()
-
-
-def _known[T](value: T | None) -> T:
-    if value is None:
-        raise ReportError("A finding of README.md has no figure or no interval. Choose another set or case.")
-    return value
 
 
 def _run() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from reports.sets import figures_file
+from reports.figures import tables
 from reports.sets.manifest import MANIFEST, Entry
 from reports.submit.target import Target
 from reports.verification.hashes import SIGNATURE, write_hashes
@@ -34,7 +34,7 @@ def built(source: Path, content: Mapping[Path, bytes], target: Target) -> Iterat
         _count_in_weaknesses(version, target.entry)
         with (version / MANIFEST).open("a", encoding="utf-8") as manifest:
             manifest.write(manifest_entry(target.entry, is_first=not manifest.tell()))
-        figures_file.write(version)
+        tables.write(version)
         write_hashes(version / target.entry.folder)
         (version / SIGNATURE).unlink(missing_ok=True)  # it is of the hashes before
         write_hashes(version)

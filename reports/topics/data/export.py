@@ -2,23 +2,25 @@
 
 ``python -m reports.topics.data.export RESULTS --format FORMAT [--out FILE]``
 
+parquet  a folder with the tables of runs, iterations, checks and figures; ``reports.data.columns`` has their columns
+csv      the same tables as CSV
 github   github-action-benchmark, `customBiggerIsBetter`: frames per second of every configuration
 bencher  Bencher Metric Format: frames per second and iteration time, with their intervals
-csv      one line a configuration, every figure
 reframe  a ReFrame test that runs the same configurations on another system and compares with these
 """
 
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from reports.analysis.environments import hardware
 from reports.analysis.rows import CaseRow
+from reports.figures.tables import content, tables
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import ResultSet, Version, read_version
-from reports.topics.data.downloads import configurations_csv
 from reports.topics.data.reframe_test import render
 from suite.errors import ReportError, UsageError
 from suite.files.wording import counted
@@ -77,9 +79,16 @@ def reframe(version: Version, matrix: str = MATRIX) -> str:
 FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
     "github": github_action_benchmark,
     "bencher": bencher,
-    "csv": configurations_csv,
     "reframe": reframe,
 }
+TABLES: Final = ("csv", "parquet")
+
+
+def write_tables(version: Version, suffix: str, folder: Path) -> None:
+    """Write every table into the folder, which is made. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables(version).items():
+        (folder / f"{name}.{suffix}").write_bytes(content(table, suffix))
 
 
 def _name(one: ResultSet, row: CaseRow) -> str:
@@ -142,21 +151,32 @@ def _run(arguments: Sequence[str] | None) -> int:
     parser.add_argument(
         "results", type=results_path, metavar="RESULTS", help="a campaign's folder, a set, or a version"
     )
-    parser.add_argument("--format", choices=FORMATS, required=True)
+    parser.add_argument("--format", choices=(*TABLES, *FORMATS), required=True)
     parser.add_argument(
         "--matrix",
         type=any_text,
         metavar="M",
         help=f"that the configurations are of, with --format reframe (default: {MATRIX})",
     )
-    parser.add_argument("--out", type=any_path, metavar="FILE", help="default: print it")
+    parser.add_argument(
+        "--out",
+        type=any_path,
+        metavar="FILE",
+        help="default: print it; a folder for csv and parquet, which have several tables",
+    )
     options = parser.read(arguments)
     if options.matrix is not None and options.format != "reframe":
         raise UsageError(
             f"--matrix {options.matrix}: only with --format reframe, got --format {options.format}. Leave it out."
         )
+    if options.format in TABLES and options.out is None:
+        raise UsageError(f"--format {options.format} writes several tables. Say where: --out FOLDER.")
     with told_when_unreadable(options.results):
         version = read_version(options.results, name="")
+    if options.format in TABLES:
+        with told_when_unwritable(options.out):
+            write_tables(version, options.format, options.out)
+        return 0
     is_reframe = options.format == "reframe"
     text = reframe(version, options.matrix or MATRIX) if is_reframe else FORMATS[options.format](version)
     if options.out is None:

@@ -78,7 +78,7 @@ def main(version: Version) -> Html:
         '<div class="comparison" hidden><p role="status"></p><button type="button">Clear</button></div>'
         '<p class="no-script">Figures are means over runs, with their intervals where runs are enough.</p>'
         f"{listed.markup}"
-        '<p class="fine">All figures in one file: <a href="data/configurations.csv">configurations.csv</a>.</p>'
+        '<p class="fine">All figures in one file: <a href="data/figures.csv">figures.csv</a>.</p>'
         f'<script type="application/json">{_script(found)}</script></div>'
     )
     return Html(markup=markup, text=listed.text)

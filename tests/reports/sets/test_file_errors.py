@@ -38,8 +38,8 @@ def test_a_folder_that_cannot_be_read_is_named(
     sound = shutil.copytree(results, tmp_path / "sound")
     deny(monkeypatch, denied)
     commands: list[tuple[Program, list[str]]] = [
-        (export.main, [str(results), "--format", "csv"]),
-        (export.main, [str(results), "--format", "csv", "--out", out]),
+        (export.main, [str(results), "--format", "bencher"]),
+        (export.main, [str(results), "--format", "bencher", "--out", out]),
         (verify.main, [str(results)]),
         (verify.main, [str(results.parent), "--write-hashes"]),
         (compare_command.main, [str(sound), str(results)]),
@@ -56,7 +56,7 @@ def test_results_that_are_not_there_end_every_command_alike(
 ) -> None:
     nowhere, out = str(tmp_path / "nowhere"), str(tmp_path / "out")
     commands: list[tuple[Program, list[str]]] = [
-        (export.main, [nowhere, "--format", "csv"]),
+        (export.main, [nowhere, "--format", "bencher"]),
         (verify.main, [nowhere]),
         (compare_command.main, [nowhere, str(results)]),
         (compare_command.main, [str(results), nowhere]),

@@ -1,17 +1,16 @@
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from reports.figures.tables import tables
 from reports.sets.version import read_version
 from reports.site import pages
 from reports.site.topics import series_parts
 from reports.topics.cost import page as choosing
 from reports.topics.data import export
 from reports.topics.data import page as downloads
-from reports.topics.data.downloads import configurations_csv
 from reports.topics.hardware import page as machines
 from reports.topics.history import page as comparison
 from reports.topics.tasks import curves_page as summary
@@ -125,8 +124,7 @@ def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> Non
     assert [name for name, part in shown.items() if theirs not in part.text] == []
     assert 'by <a href="https://example.org/r">Lab &amp; Sons</a>' in shown["table"].markup
     assert "Lab 2026" in shown["files"].text
-    lines = list(csv.DictReader(configurations_csv(version).splitlines()))
-    assert {line["contributed_by"] for line in lines} == {"Lab & Sons"}
+    assert set(tables(version)["runs"]["contributor"]) == {"Lab & Sons"}
     entries = json.loads(export.github_action_benchmark(version))
     assert all(entry["extra"].endswith("; contributed by Lab & Sons") for entry in entries)
 

@@ -1,19 +1,15 @@
 """README.md says what results in git say, is short, and the pages it leads to are those of the book."""
 
-import json
 import re
 from dataclasses import replace
 
 import pytest
 
 from reports.analysis.divisions import gains
-from reports.sets import figures_file
 from reports.sets.evidence import missing
-from reports.sets.figures_file import read_figures
 from reports.site import guide
 from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, tuned, what_ran_where
 from reports.topics.losses.findings import places_of_version
-from reports.verification.finding import differing
 from suite.campaign.runs import upstream
 from suite.files.paths import ROOT
 from suite.records.store import load_results
@@ -30,12 +26,6 @@ def test_the_readme_shows_the_findings_in_git() -> None:
 
 def test_the_readme_shows_what_ran_where() -> None:
     assert README.partition(BEGIN_WHERE)[2].partition(END)[0].strip() == what_ran_where()
-
-
-def test_the_figures_in_git_are_those_of_the_report() -> None:
-    """Whoever changes a rule of figures writes the file anew: ``python -m reports.sets.figures_file``."""
-    made = json.loads(figures_file.text(committed_version()))["sets"]
-    assert [str(finding) for finding in differing("figures.json", "figures", read_figures(RESULTS), made)] == []
 
 
 def test_tuned_settings_name_how_many_gpus_they_ran_on() -> None:
@@ -85,7 +75,8 @@ def test_four_gpus_are_slower_than_one_with_rsl_rl_and_a_fixed_number() -> None:
     """Every stored run on four GPUs is slower than every one on one GPU, the repeat included."""
     source = read("2026.11/h200-x4-rsl")
     four = source.most_gpus("cartpole-strong")
-    one = next(each for each in source.results if each.case.case_id == source.of(four, "baseline"))
+    speedup = source.of(four, "over_gpus")
+    one = next(each for each in source.results if speedup["over"].endswith(f"={each.case.case_id}"))
     repeats = load_results(RESULTS.parent / source.name / "a_a")
     repeat = next(each for each in repeats if each.case.case_id == f"{one.case.case_id}-aa")
     runs = [
@@ -95,8 +86,7 @@ def test_four_gpus_are_slower_than_one_with_rsl_rl_and_a_fixed_number() -> None:
     on_one, on_four = (list(map(round_time_s, each)) for each in runs)
     assert (len(on_one), len(on_four)) == (6, 3)
     assert min(on_four) > max(on_one)
-    low, high = source.of(four, "speedup_interval")
-    assert low < source.of(four, "speedup") < high < 1
+    assert speedup["low"] < speedup["value"] < speedup["high"] < 1
 
 
 def clock_differences() -> tuple[list[float], list[float]]:

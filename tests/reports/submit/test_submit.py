@@ -1,6 +1,5 @@
 """The command ``submit``, from the folder of a campaign to a version that ``verify`` accepts."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -47,7 +46,6 @@ def into(tmp_path: Path) -> Path:
 def with_version(into: Path) -> Path:
     """A folder of versions with one version that has no fault, which a README shows."""
     version = write_version(into / "2026.11")
-    (version / "configurations.csv").unlink()  # a download of the pages, which no version in git has
     write_hashes(version)
     assert verify(into).findings == ()
     return into
@@ -139,7 +137,7 @@ def test_a_set_is_added_to_the_newest_version(campaign: Path, with_version: Path
     }  # fmt: skip
     now = content(version)
     changed = {name for name in before if before[name] != now.get(name)}
-    assert changed == {"report.toml", "figures.json", "SHA256SUMS", SIGNATURE}
+    assert changed == {"report.toml", "figures.csv", "SHA256SUMS", SIGNATURE}
     assert {name.partition("/")[0] for name in now.keys() - before.keys()} == {"desk"}
     assert verify(with_version).findings == ()
 
@@ -269,7 +267,7 @@ def test_the_text_goes_away_with_a_version_that_cannot_be_moved(
     campaign: Path, with_version: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(version: Path, _final: Path) -> None:
-        assert json.loads((version / "figures.json").read_text())
+        assert (version / "figures.csv").read_text()
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(command, "put_in_place", fail)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.sets import figures_file
-from reports.sets.figures_file import FILE
+from reports.figures import tables
+from reports.figures.tables import FILE
 from reports.sets.version import Version, read_version
 from reports.topics.data.downloads import files, stored_files
 from reports.topics.data.page import answer, listing
@@ -21,7 +21,7 @@ def version(tmp_path: Path) -> Path:
     shutil.copytree(RESULTS.parent / "2026.12" / "h200-torchrl-camera-ray", folder / "own")
     (folder / "own" / SUMS).unlink(missing_ok=True)
     (folder / "report.toml").write_text('[[set]]\nfolder = "own"\n')
-    figures_file.write(folder)
+    tables.write(folder)
     write_hashes(folder / "own")
     return folder
 
@@ -40,7 +40,7 @@ def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(versio
 
 def test_hashes_and_tables_are_offered_with_the_others(version: Path) -> None:
     read = read_version(version, name=version.name)
-    assert {f"own/{SUMS}", "configurations.csv", FILE} < offered(read)
+    assert {f"own/{SUMS}", "runs.csv", "runs.parquet", "iterations.parquet", "checks.parquet", FILE} < offered(read)
     assert {f"{one.name}/{name}" for one in stored_files(read) for name in one.files} < offered(read)
     assert all(name in listing(read).text for name in offered(read))
 

@@ -1,6 +1,5 @@
 """The report of what has no speeds: marks, where everything is, what next, and nothing that compares ranks."""
 
-import csv
 import json
 import re
 from dataclasses import replace
@@ -9,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from reports.display import all_curves as at_a_glance
+from reports.figures.tables import tables
 from reports.sets.version import Version, read_version
 from reports.site import pages
 from reports.topics.data import export
 from reports.topics.data import page as downloads
-from reports.topics.data.downloads import configurations_csv
 from reports.topics.hardware import page as machines
 from reports.topics.results import what_worked as worked
 from reports.topics.tasks import curves_page as summary
@@ -108,8 +107,7 @@ def test_exports_have_its_frames_and_nothing_that_compares_ranks(version: Versio
     entries = json.loads(export.github_action_benchmark(version))
     assert len(entries) == 7
     assert all(entry["extra"].endswith("a speed that means nothing: on a CPU") for entry in entries)
-    lines = list(csv.DictReader(configurations_csv(version).splitlines()))
-    assert {line[name] for line in lines for name in FIGURES} == {""}
+    assert set(tables(version)["figures"]["over"]) == {""}
 
 
 def test_what_is_checked_has_its_own_mark(tmp_path: Path) -> None:

@@ -1,17 +1,19 @@
-"""``figures.csv`` of a version: a row for every number that is published, with the declaration that it follows from.
+"""The tables of a version: runs, iterations, checks and figures, which is a row for every number that is published.
 
-``python -m reports.figures.table VERSION`` writes it anew. ``verify`` computes each row again by its declaration.
+``figures.csv`` is in git, with the declaration that each row follows from, and ``verify`` computes each again.
+``python -m reports.figures.tabless VERSION`` writes it anew.
 """
 
 import io
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
-from reports.data.frames import iterations, runs
+from reports.data.frames import checks, iterations, runs
 from reports.figures.compare import Runs
 from reports.figures.declarations import declarations
 from reports.figures.kinds import Figure, evaluated
@@ -37,42 +39,47 @@ COLUMNS: Final[Mapping[str, type[pl.DataType]]] = {
 DIGITS: Final = 9  # that are stored; the last of a double differ between processors
 
 
-def figures(version: Version) -> pl.DataFrame:
-    """Return a row for each figure that has a value, in the order of their ids. Columns: ``COLUMNS``."""
-    own = Runs(runs(version), iterations(version))
-    rows = [_row(figure) for declared in declarations(own) if (figure := evaluated(declared, own)).value is not None]
-    return pl.DataFrame(rows, COLUMNS, orient="row").sort("id")
+@cache
+def tables(version: Version) -> Mapping[str, pl.DataFrame]:
+    """Return all tables by name; ``figures`` has a row for each figure that has a value, in the order of their ids."""
+    own, of_iterations = runs(version), iterations(version)
+    known = Runs(own, of_iterations)
+    every = (evaluated(declaration, known) for declaration in declarations(known))
+    rows = [_row(figure) for figure in every if figure.value is not None]
+    figures = pl.DataFrame(rows, COLUMNS, orient="row").sort("id")
+    return {"runs": own, "iterations": of_iterations, "checks": checks(version), "figures": figures}
 
 
 def _row(figure: Figure) -> tuple[Any, ...]:
     declared = figure.declaration
-    selections = [
-        "&".join(f"{name}={value}" for name, value in (each or {}).items()) for each in (declared.of, declared.over)
-    ]
-    numbers = [
-        None if number is None else float(f"{number:.{DIGITS}g}") for number in (figure.value, figure.low, figure.high)
-    ]
-    return (
-        declared.id,
-        declared.kind,
-        declared.column,
-        *selections,
-        declared.unit,
-        *numbers,
-        figure.runs,
-        figure.status,
+    of, over = (
+        "&".join(f"{name}={value}" for name, value in (own or {}).items()) for own in (declared.of, declared.over)
     )
+    bounds = (
+        None if number is None else float(f"{number:.{DIGITS}g}") for number in (figure.value, figure.low, figure.high)
+    )
+    return (declared.id, declared.kind, declared.column, of, over, declared.unit, *bounds, figure.runs, figure.status)
 
 
-def text(version: Version) -> str:
-    """Return the file."""
-    return figures(version).write_csv()
+def content(table: pl.DataFrame, suffix: str) -> bytes:
+    """Return a table as a file: ``csv`` or ``parquet``."""
+    file = io.BytesIO()
+    if suffix == "parquet":
+        table.write_parquet(file, compression="zstd")
+    else:
+        table.with_columns(pl.col(pl.String).map_elements(_no_formula, pl.String)).write_csv(file)
+    return file.getvalue()
+
+
+def _no_formula(text: str) -> str:
+    """A spreadsheet runs a text that begins so; with an apostrophe before it, it shows the text."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def write(folder: Path) -> Path:
-    """Write the file of the version in ``folder``, and return its path. Raises ReportError, StoreError, OSError."""
+    """Write ``figures.csv`` of the version in ``folder``; return its path. Raises ReportError, StoreError, OSError."""
     path = folder / FILE
-    path.write_text(text(read_version(folder, name=folder.name)), encoding="utf-8")
+    path.write_bytes(content(tables(read_version(folder, name=folder.name))["figures"], "csv"))
     return path
 
 
@@ -87,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parser = Parser(prog="python -m reports.figures.table", description=f"Write {FILE} of a version.")
+    parser = Parser(prog="python -m reports.figures.tables", description=f"Write {FILE} of a version.")
     parser.add_argument("version", type=results_path, metavar="VERSION")
     folder = parser.read(arguments).version
     with told_when_unreadable(folder), told_when_unwritable(folder):

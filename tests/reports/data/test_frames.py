@@ -1,0 +1,61 @@
+"""Tables of stored results: a row for each run and each iteration, null where nothing was measured."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from reports.data.columns import RUN_COLUMNS
+from reports.data.frames import checks, iterations, runs
+from reports.sets.version import Version, read_version
+from suite.statistics.reduce import round_time_s
+from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.generated_results import full_results, write_results
+
+
+@pytest.fixture(scope="module")
+def version() -> Version:
+    return committed_version()
+
+
+def test_every_stored_run_is_a_row_and_its_time_is_that_of_the_statistics(version: Version) -> None:
+    table = runs(version)
+    stored = [record for one in version.sets for result in one.campaign.with_twins for record in result.rounds]
+    own = table.filter(~pl.col("is_alone"))
+    assert len(own) == len(stored)
+    times_s = [round_time_s(record) for record in stored if record.counts]
+    assert own["iteration_s"].drop_nulls().to_list() == times_s
+    assert set(table.filter(pl.col("outcome") != "completed")["iteration_s"].to_list()) <= {None}
+
+
+def test_every_column_has_a_name_of_its_own_and_a_meaning(version: Version) -> None:
+    names = [column.name for column in RUN_COLUMNS]
+    assert runs(version).columns == names
+    assert len(set(names)) == len(names)
+    assert all(column.meaning for column in RUN_COLUMNS)
+    assert {column.unit for column in RUN_COLUMNS if column.name.endswith("_s") and "per_s" not in column.name} == {"s"}
+
+
+def test_a_repeat_has_the_configuration_of_its_baseline() -> None:
+    table = runs(read_version(RESULTS / "h200-x4-rsl", name="v"))
+    repeats = table.filter(pl.col("is_repeat"))
+    assert len(repeats) > 0
+    assert set(repeats["configuration"]) <= set(table.filter(~pl.col("is_repeat"))["configuration"])
+
+
+def test_iterations_and_checks_belong_to_runs(version: Version) -> None:
+    table, keys = runs(version), ["set", "configuration", "is_repeat", "is_alone", "run"]
+    for part in (iterations(version), checks(version)):
+        assert part.select(keys).unique().join(table.select(keys), on=keys, how="anti").is_empty()
+    last = iterations(version).group_by(*keys, "process").agg(pl.col("iteration").max() + 1).join(table, on=keys)
+    assert (last["iteration"] <= last["iterations"]).all()
+
+
+def test_a_run_that_never_began_has_no_figure(tmp_path: Path) -> None:
+    table = runs(read_version(write_results(full_results(), tmp_path), name="v"))
+    skipped = table.filter(pl.col("outcome") == "skipped")
+    assert len(skipped) > 0
+    assert (
+        skipped.select("started_utc", "iteration_s", "power_w", "last_reward").null_count().row(0)
+        == (len(skipped),) * 4
+    )

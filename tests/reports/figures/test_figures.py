@@ -1,0 +1,128 @@
+"""Figures: each follows from its declaration, compares equal work alone, and is stored as it was computed."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from reports.data.columns import WORK
+from reports.data.frames import iterations, runs
+from reports.figures import compare
+from reports.figures.compare import Change, Runs
+from reports.figures.declarations import declarations
+from reports.figures.kinds import KINDS, Declaration, evaluated
+from reports.figures.tables import FILE, content, main, read_figures, tables
+from reports.sets.version import Version, read_version
+from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Path:
+    results = [make_result(make_case(), 0.5, 1.0, 2.0), make_result(make_case(world_size=2), 0.55, 0.5, 0.605)]
+    write_results(on_gpus(results), tmp_path / "gpus")
+    write_results(results, tmp_path / "cpus")
+    return tmp_path
+
+
+def rows_of(version: Path) -> dict[str, dict[str, Any]]:
+    assert main([str(version)]) == 0
+    return {name: dict(row) for name, row in read_figures(version).items()}
+
+
+def test_a_configuration_has_its_time_its_runs_and_its_share_of_ideal(version: Path) -> None:
+    rows = rows_of(version)
+    one, two = (row for name, row in rows.items() if name.startswith("gpus/") and name.endswith("/iteration_s"))
+    assert (one["runs"], one["value"]) == (3, pytest.approx(1.0))
+    (speedup,) = (row for name, row in rows.items() if name.endswith("/over_gpus"))
+    (kept,) = (row for name, row in rows.items() if name.endswith("/share_kept"))
+    assert speedup["value"] == pytest.approx(1.0 / 0.55)
+    assert kept["value"] == pytest.approx(1.0 / 0.55 / 2)
+    assert (speedup["of"], speedup["over"]) == (two["of"], one["of"])
+    assert kept["status"] in {"clear", "within noise"}
+
+
+def test_no_speed_of_a_cpu_is_compared(version: Path) -> None:
+    assert not [row for name, row in rows_of(version).items() if name.startswith("cpus/") and row["over"]]
+
+
+def test_figures_in_git_are_those_of_the_report() -> None:
+    """Whoever changes a rule of figures writes the file anew: ``python -m reports.figures.tables VERSION``."""
+    for folder in (RESULTS, RESULTS.parent / "2026.12"):
+        read = committed_version() if folder == RESULTS else read_version(folder, name=folder.name)
+        assert content(tables(read)["figures"], "csv") == (folder / FILE).read_bytes()
+
+
+def test_ids_are_unique_and_kinds_are_of_the_list(committed: Runs) -> None:
+    every = list(declarations(committed))
+    assert len({declaration.id for declaration in every}) == len(every)
+    assert {declaration.kind for declaration in every} <= KINDS.keys()
+
+
+@pytest.fixture(scope="module")
+def committed() -> Runs:
+    read: Version = committed_version()
+    return Runs(runs(read), iterations(read))
+
+
+def test_a_pair_differs_in_what_is_named_and_the_ratio_inverts(committed: Runs) -> None:
+    pairs = list(committed.pairs())
+    assert {pair.change.column for pair in pairs} >= {"gpus", "environments_per_gpu", "library", "physics", "is_tuned"}
+    for pair in pairs:
+        may = {pair.change.column, *pair.change.entails}
+        assert pair.of[pair.change.column] != pair.over[pair.change.column]
+        assert all(
+            pair.of[column.name] == pair.over[column.name] for column in WORK if column.name not in may | {"seed"}
+        )
+    pair = next(pair for pair in pairs if pair.change.column == "physics")
+    ratio, inverse = committed.ratio(pair.of, pair.over), committed.ratio(pair.over, pair.of)
+    assert ratio.value * inverse.value == pytest.approx(1)
+    assert ratio.interval is not None
+    assert inverse.interval == pytest.approx((1 / ratio.interval[1], 1 / ratio.interval[0]))
+
+
+def test_another_comparison_is_one_declaration(committed: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases that keep their minibatches against those that keep their updates: nothing else is written for it."""
+    change = Change(
+        "minibatch_rule", (*compare.SIZES, "variant"), lambda row, _: row["minibatch_rule"] == "fixed_minibatch"
+    )
+    monkeypatch.setattr(compare, "CHANGES", (change,))
+    named = [declaration for declaration in declarations(committed) if declaration.kind == "ratio"]
+    assert named
+    figure = evaluated(named[0], committed)
+    assert figure.value is not None
+    assert figure.value > 0
+    assert figure.declaration.id.endswith("/over_minibatch_rule")
+
+
+def test_kinds_without_a_run_say_nothing(committed: Runs) -> None:
+    nobody = {"set": "none"}
+    for kind in ("mean", "average", "median", "least", "most", "sum", "count", "slope"):
+        figure = evaluated(Declaration(id="x", kind=kind, column="iteration_s", of=nobody), committed)
+        assert (figure.value, figure.runs) == (None, 0)
+
+
+def test_statistics_of_a_column_are_those_of_its_runs(version: Path) -> None:
+    read = read_version(version, name="v")
+    known = Runs(runs(read), iterations(read))
+    of = {"set": "gpus", "gpus": "1"}
+    values = {
+        kind: evaluated(Declaration(id="x", kind=kind, column="iteration_s", of=of), known).value
+        for kind in ("mean", "average", "median", "least", "most", "sum", "count")
+    }
+    assert values == pytest.approx(
+        {"mean": 1.0, "average": 3.5 / 3, "median": 1.0, "least": 0.5, "most": 2.0, "sum": 3.5, "count": 3}
+    )
+
+
+def test_a_spreadsheet_runs_nothing_of_a_table() -> None:
+    table = pl.DataFrame({"task": ['=HYPERLINK("https://example.org")', "Ant"]})
+    assert b"\n\"'=HYPERLINK" in content(table, "csv")
+    assert b"\nAnt" in content(table, "csv")
+
+
+def test_a_value_has_nine_digits(version: Path) -> None:
+    for row in rows_of(version).values():
+        assert math.isclose(row["value"], float(f"{row['value']:.9g}"), rel_tol=0)
