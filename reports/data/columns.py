@@ -4,6 +4,7 @@ The page *Data* shows this list, and users get the same columns as Parquet and C
 null, never 0.
 """
 
+import hashlib
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,16 @@ from typing import Final
 from reports.analysis.curves import size_of, variant_of
 from reports.analysis.learning_curves import mean_rewards
 from reports.analysis.rows import own_wall_s, rank_skew
-from reports.analysis.time_split import KIND_COLUMNS, PARTS, Kind, core_probe_us, of_gpus, part_shares, throughput
+from reports.analysis.time_split import (
+    KIND_COLUMNS,
+    PARTS,
+    Kind,
+    core_probe_us,
+    of_gpus,
+    part_shares,
+    samples_at,
+    throughput,
+)
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW, smoothed
 from suite.schema.record import CaseResult, RunRecord
 from suite.schema.telemetry import TelemetrySummary
@@ -111,6 +121,25 @@ def _looks(run: Run) -> tuple[int | None, int | None]:
 def _last_reward(record: RunRecord) -> float | None:
     curve = smoothed(mean_rewards(record), SMOOTHING_WINDOW)
     return curve[-1] if curve else None
+
+
+def _result(record: RunRecord) -> str | None:
+    hashes = [rank.parameters_sha256 for rank in record.ranks]
+    if not record.counts or None in hashes:
+        return None
+    rewards = [rank.samples.get("reward_mean") for rank in record.ranks]
+    return hashlib.sha256(repr((hashes, rewards)).encode()).hexdigest()[:16]
+
+
+def _library_median(column: str) -> Callable[[RunRecord], float | None]:
+    """The median over the window of a column that an RL library has of its own."""
+
+    def median(record: RunRecord) -> float | None:
+        values = samples_at(record.ranks[0], column, window(record))
+        known = [value for value in values if value is not None]
+        return statistics.median(known) if known else None
+
+    return median
 
 
 def _peak_memory_gb(record: RunRecord) -> float | None:
@@ -217,7 +246,11 @@ MEASURED: Final = (
     _measured("mean_probe_us", "µs", "the same, geometric mean of processes and iterations", _mean_probe_us),
     _count("core_looks", "how often the core was probed", lambda run: _looks(run)[0]),
     _count("slowed_core_looks", "how often it was slowed", lambda run: _looks(run)[1]),
+    _text("result", "hash of the trained parameters and all rewards", lambda run: _result(run.record)),
     _measured("last_reward", "", "median of the last five iterations", _last_reward),
+    _measured("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
+    _measured("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
+    _measured("bytes_per_frame", "B", "of LeRobot's data set", _library_median("lerobot.bytes_per_frame")),
     _measured("peak_memory_gb", "GB", "of torch, on the GPU with most", _peak_memory_gb),
     _seen(
         "gpu_memory_gb", "GB", "in use on the GPU with most",

@@ -26,6 +26,7 @@ class Change:
     column: str
     entails: tuple[str, ...]  # columns that may differ too
     is_base: Callable[[Row, Sequence[Row]], bool]  # whether a configuration is the A of the others
+    among: tuple[str, ...] = ()  # values of the column that are compared; empty: all
 
 
 def _least(column: str) -> Callable[[Row, Sequence[Row]], bool]:
@@ -48,7 +49,13 @@ CHANGES: Final = (
     Change("is_deterministic", ("variant", "is_tuned"), _equal_to("is_deterministic", value=False)),
     Change("trainings_per_gpu", (*SETTINGS, "mps"), _least("trainings_per_gpu")),
     Change("packages", ("variant", "is_tuned"), _least("packages")),
-    Change("workload", ("mps", "series"), _equal_to("workload", "train")),
+    Change("workload", ("mps", "series", "gpus"), _equal_to("workload", "train"), among=("train", "async_pipeline")),
+    Change(
+        "workload",
+        ("series", "iterations"),
+        _equal_to("workload", "collection"),
+        among=("collection", "collection_ray"),
+    ),
 )
 _WORK: Final = tuple(column.name for column in WORK if column.name != "seed")
 
@@ -62,12 +69,17 @@ class Pair:
     over: Row
     change: Change
 
+    @property
+    def id(self) -> str:
+        """The id of its ratio."""
+        return f"{self.set_name}/{self.of['configuration']}/over_{self.change.column}"
+
 
 class Runs:
     """The completed runs of a version, which took turns or not, and the models of their series."""
 
     def __init__(self, frame: pl.DataFrame, iterations: pl.DataFrame) -> None:
-        self._iterations = iterations
+        self.every, self.iterations = frame, iterations
         self.completed = frame.filter(pl.col("iteration_s").is_not_null() & ~pl.col("is_alone"))
         self._models: dict[tuple[str, str, bool, frozenset[tuple[str, ...]]], SeriesModel] = {}
 
@@ -80,10 +92,10 @@ class Runs:
     @cached_property
     def _rewards(self) -> Mapping[tuple[str, str], Mapping[int, Sequence[float | None]]]:
         """By set and configuration, then run: the mean reward of all processes in each iteration."""
-        if "reward_mean" not in self._iterations.columns:
+        if "reward_mean" not in self.iterations.columns:
             return {}
         keys = ("set", "configuration", "run")
-        own = self._iterations.filter(~pl.col("is_repeat") & ~pl.col("is_alone"))
+        own = self.iterations.filter(~pl.col("is_repeat") & ~pl.col("is_alone"))
         means = own.group_by(*keys, "iteration").agg(pl.col("reward_mean").mean())
         curves = means.sort("iteration").group_by(keys, maintain_order=True).agg(pl.col("reward_mean"))
         found: dict[tuple[str, str], dict[int, Sequence[float | None]]] = {}
@@ -107,7 +119,8 @@ class Runs:
         for change in CHANGES:
             groups: dict[tuple[object, ...], list[Row]] = {}
             equal = ("set", *(name for name in _WORK if name != change.column and name not in change.entails))
-            for row in (row for row in self.configurations if row["device"] == "cuda"):
+            own = (row for row in self.configurations if not change.among or row[change.column] in change.among)
+            for row in (row for row in own if row["device"] == "cuda"):
                 groups.setdefault(tuple(row[name] for name in equal), []).append(row)
             for rows in groups.values():
                 base = next((row for row in rows if change.is_base(row, rows)), None)

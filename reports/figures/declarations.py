@@ -25,6 +25,9 @@ MEASURES: Final[Mapping[str, str]] = {
     "core_probe_us": "median",
     "slowed_core_looks/core_looks": "share",
     "last_reward": "median",
+    "policy_call_s": "mean",
+    "written_s": "mean",
+    "bytes_per_frame": "mean",
     "peak_memory_gb": "median",
     "gpu_memory_gb": "median",
     "gpu_utilisation_percent": "median",
@@ -70,13 +73,16 @@ def _of_configuration(row: Row) -> Iterator[Declaration]:
 
 def _of_pair(pair: Pair) -> Iterator[Declaration]:
     of, over, name = _selection(pair.of), _selection(pair.over), pair.change.column
-    yield Declaration(id=_id(pair.of, f"over_{name}"), kind="ratio", column="iteration_s", of=of, over=over)
+    yield Declaration(id=pair.id, kind="ratio", column="iteration_s", of=of, over=over)
     if name == "gpus":
         for column in WINDOWS:
             window = column.removeprefix("iteration").removesuffix("_s")
             yield Declaration(
                 id=_id(pair.of, f"share_kept{window}"), kind="share_kept", column=column, of=of, over=over
             )
+    if name == "is_deterministic":
+        for row, selection in ((pair.of, of), (pair.over, over)):
+            yield Declaration(id=_id(row, "results"), kind="count", column="result", of=selection)
     if name == "is_tuned":
         yield Declaration(id=_id(pair.of, "sooner"), kind="sooner", column="reward_mean", of=of, over=over)
 

@@ -42,12 +42,22 @@ DIGITS: Final = 9  # that are stored; the last of a double differ between proces
 @cache
 def tables(version: Version) -> Mapping[str, pl.DataFrame]:
     """Return all tables by name; ``figures`` has a row for each figure that has a value, in the order of their ids."""
-    own, of_iterations = runs(version), iterations(version)
-    known = Runs(own, of_iterations)
+    known = runs_of(version)
     every = (evaluated(declaration, known) for declaration in declarations(known))
     rows = [_row(figure) for figure in every if figure.value is not None]
     figures = pl.DataFrame(rows, COLUMNS, orient="row").sort("id")
-    return {"runs": own, "iterations": of_iterations, "checks": checks(version), "figures": figures}
+    return {"runs": known.every, "iterations": known.iterations, "checks": checks(version), "figures": figures}
+
+
+@cache
+def runs_of(version: Version) -> Runs:
+    """Return the runs of a version, with their pairs."""
+    return Runs(runs(version), iterations(version))
+
+
+def rows_by_id(version: Version) -> Mapping[str, Mapping[str, Any]]:
+    """Return the rows of the figures by their ids."""
+    return {row["id"]: row for row in tables(version)["figures"].iter_rows(named=True)}
 
 
 def _row(figure: Figure) -> tuple[Any, ...]:
