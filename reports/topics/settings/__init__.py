@@ -1,0 +1,1 @@
+"""What settings, and sharing a GPU, buy."""
