@@ -1,13 +1,11 @@
 """What a topic gives to the site: its pages, what it has on the first page, and files beside the pages."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reports.analysis.analysed_set import Campaign
 from reports.display.card import Card
-from reports.display.html import Html
 from reports.sets.version import Version
 from suite.files.paths import ROOT
 
@@ -53,20 +51,9 @@ def speeds_and(condition: Callable[[Version], object]) -> Callable[[Version], ob
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeriesPart:
-    """What a topic shows of a series on the page of its task."""
-
-    after: str  # the heading that it follows
-    title: str | None = None  # None: below that heading, without its own
-    shown: Callable[[Version, Sequence[Campaign]], Sequence[Html]]  # of each set its part of the series; may be empty
-
-
-@dataclass(frozen=True, kw_only=True)
 class Topic:
     """What ``topic.py`` in the folder of a topic says of it."""
 
     pages: tuple[Page, ...]
-    series_parts: tuple[SeriesPart, ...] = ()
-    page_parts: Mapping[str, Callable[[Version], Html]] = field(default_factory=dict)  # page of another topic -> part
     write: Callable[[Version, Path], None] | None = None  # files beside the pages, into the folder of the site
     readme: Callable[[Version], str] | None = None  # its part of README.md, from all versions

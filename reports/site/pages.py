@@ -58,11 +58,6 @@ def found_elsewhere(version: Version) -> Html:
     return together([heading("What else the measurements show", depth=2), cards(shown)]) if shown else cards([])
 
 
-def from_other_topics(page: str, version: Version) -> Html:
-    """What other topics show on this page."""
-    return together([topic.page_parts[page](version) for topic in topics() if page in topic.page_parts])
-
-
 def write_beside(version: Version, folder: Path) -> None:
     """Write the files of the topics that stand beside the pages."""
     for topic in topics():

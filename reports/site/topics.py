@@ -5,23 +5,18 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from reports.display.topic import SeriesPart, Topic
+from reports.display.topic import Topic
 
 # Folder in ``reports/topics`` -> session of nox -> the topic's module that has its command.
 TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "results": {},
-    "cost": {},
     "explore": {},
     "tasks": {},
-    "losses": {},
+    "settings": {},
     "support": {},
     "hardware": {},
     "others": {},
     "tuning": {"learning_references": "learning_references"},
-    "determinism": {},
-    "shared_gpu": {},
-    "pipeline": {},
-    "lerobot": {},
     "history": {"compare": "command"},
     "releases": {},
     "acceptance": {},
@@ -39,8 +34,3 @@ COMMANDS: Final = {
 def topics() -> tuple[Topic, ...]:
     """What every topic gives to the site."""
     return tuple(import_module(f"reports.topics.{folder}.topic").TOPIC for folder in TOPICS)
-
-
-def series_parts() -> tuple[SeriesPart, ...]:
-    """What every topic shows of a series on the page of its task."""
-    return tuple(part for topic in topics() for part in topic.series_parts)

@@ -1,31 +1,282 @@
-"""What is shown of one series. ``parts``: what each set has of it, shown one below the other."""
+"""A task's page: how it scales, what fills a GPU, where the time goes, how it learns; then one table. Pure."""
 
+import base64
 import html
-from collections.abc import Callable, Iterator, Sequence
+import json
+import statistics
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
-from reports.analysis.start_ups import SAID, ColdAndWarm, cold_and_warm, headline
-from reports.display import division, pair_tables, resource_tables, series_tables
-from reports.display.charts import learning as learning_charts
-from reports.display.charts import scaling as scaling_charts
-from reports.display.charts import sweep as sweep_charts
-from reports.display.charts import time_split as inside_charts
-from reports.display.charts.drawing import named
-from reports.display.html import Displayed, Html, bullets, fold, heading, link, paragraph, together
-from reports.display.series_tables import ranks_text
+from reports.analysis.time_split import PARTS
+from reports.analysis.trainings import Training
+from reports.display.addresses import page_of_task
+from reports.display.calculator import calculator
+from reports.display.charts import drawing
+from reports.display.charts.curves import curves
+from reports.display.charts.drawing import Point, Texts
+from reports.display.charts.parts import parts
+from reports.display.charts.speedup import speedup
+from reports.display.charts.sweep import sweep
+from reports.display.figure import make_figure, source_line
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    bullets,
+    count,
+    estimated,
+    fold,
+    heading,
+    html_table,
+    paragraph,
+    percent,
+    ratio,
+    together,
+)
+from reports.display.series_tables import STACK_NAMES, environments_text, ranks_text
+from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version
-from reports.topics.tasks import verdict_table
-from reports.topics.tasks.start_up import parts_table, parts_title, start_up_answer, start_up_table
+from reports.topics.tasks.lines import Line, estimate, figure, over_environments, over_gpus, rows_of
+from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.records.videos import Video, poster_path, video_path
-from suite.schema.record import Case, CaseResult
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
-from suite.statistics.round_flags import flags
+from suite.schema.record import Case, RunRecord
+from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY
 
-VIDEOS: Final = "videos"  # anchor of their section
+FOLDER: Final = ROOT / "book" / "pictures"
+MAX_LINES: Final = 6  # of a chart
+COLOURS: Final = dict(zip(PARTS.values(), (*drawing.PALETTE, "#9ca3af", "#d1d5db"), strict=True))
+
+
+def opening(version: Version, task: str) -> Html:
+    """Say how the task scales, and what it is."""
+    said = [sentence for line in over_gpus(version, task)[:3] if (sentence := _kept(version, line))]
+    scales = " ".join(said) or f"{task} ran on one number of GPUs, so nothing is known of how it scales."
+    return together([answer_of_page(scales), picture(task), *map(paragraph, _what_it_is(version, task))])
+
+
+def _kept(version: Version, line: Line) -> str:
+    last = line.rows[-1]
+    kept = figure(version, last, "share_kept")
+    if kept is None:
+        return ""
+    span = f"{percent(kept['low'])} to {percent(kept['high'])}; " if kept["low"] is not None else ""
+    status = f"within noise of {SCALES_EFFICIENCY:.0%}" if kept["status"] == "within noise" else kept["status"]
+    return (
+        f"{line.label}: {counted(last['gpus'], 'GPU')} keep {percent(kept['value'])} of the ideal speed"
+        f" ({span}{status}; {line.where})."
+    )
+
+
+def picture(task: str, *, folder: Path = FOLDER) -> Html:
+    """Show the picture of a task, by its plain name, with how it was drawn; nothing if there is none."""
+    name = page_of_task(task).removeprefix("task-")
+    known: dict[str, Any] = json.loads((folder / "pictures.json").read_text(encoding="utf-8"))
+    if name not in known:
+        return Html(markup="", text="")
+    drawn = known[name]
+    view, versions = drawn["view"], drawn["versions"]
+    caption = (
+        f"{task} after {view['steps']} steps of random actions, drawn by Newton's renderer on the CPU (Newton"
+        f" {versions['newton']}, Isaac Lab {versions['isaaclab']}, offline assets, {drawn['drawn']}). SHA-256"
+        f" {drawn['sha256'][:12]}."
+    )
+    data = base64.b64encode((folder / f"{name}.png").read_bytes()).decode()
+    return Html(
+        markup=(
+            f'<figure class="task-picture"><img src="data:image/png;base64,{data}" width="{view["width_px"]}"'
+            f' height="{view["height_px"]}" alt="The simulation of {html.escape(task)}, one environment">'
+            f"<figcaption>{html.escape(caption)}</figcaption></figure>"
+        ),
+        text=caption,
+    )
+
+
+def _what_it_is(version: Version, task: str) -> Iterator[str]:
+    """Observations, actions, rewards and steps, as a run stored them."""
+    records = (
+        record
+        for one in version.scaling
+        for result in one.campaign.results
+        for record in result.completed
+        if record.workload and task_name(record.case.task) == task
+    )
+    record = next(records, None)
+    if record:
+        yield _facts(record)
+
+
+def _facts(record: RunRecord) -> str:
+    known = record.workload or {}
+    sizes = {name.partition(".")[2]: value for name, value in known.items() if name.startswith("observation_size.")}
+    observed = [f"{value} numbers ({name})" for name, value in sizes.items()]
+    said = [f"The policy observes {' and '.join(observed)}"] if observed else []
+    if "action_size" in known:
+        said.append(f"it acts with {counted(int(str(known['action_size'])), 'number')}")
+    step_s = known.get("physics_dt_s")
+    if isinstance(step_s, float) and "decimation" in known:
+        said.append(f"a physics step is {1000 * step_s:.3g} ms, and an action lasts {known['decimation']} of them")
+    return f"{record.case.task}. {'; '.join(said)}."
+
+
+# --- charts --------------------------------------------------------------------------------------------------------
+
+
+def charts(version: Version, task: str) -> Html:
+    """Show the four charts that have data, each below the question that it answers, and the calculator."""
+    scaling, sizes = over_gpus(version, task)[:MAX_LINES], over_environments(version, task)[:MAX_LINES]
+    shown: list[Displayed] = []
+    if scaling:
+        shown += [heading("How it scales", depth=2, anchor="scaling"), _share_kept(version, task, scaling)]
+        found = [line for line in version.lines if line.task == task]
+        shown += [calculator(found)] if found else []
+    if sizes:
+        shown += [heading("What fills a GPU", depth=2, anchor="environments"), _sizes(version, task, sizes)]
+    bars = _parts_of(version, scaling or sizes)
+    if bars:
+        texts = _texts(version, scaling or sizes, f"Where an iteration of {task} goes", "Time of an iteration in s")
+        shown += [heading("Where the time goes", depth=2, anchor="parts")]
+        drawn = parts(bars, texts, COLOURS, unit="s")
+        shown += [make_figure(drawn, figure_id=f"{page_of_task(task)}-parts", data=_of_points(bars), caption="")]
+    learned = _rewards(version, scaling or sizes)
+    if learned:
+        texts = _texts(version, scaling or sizes, f"What {task} learns", "Million frames", "Reward")
+        drawn = curves(learned, texts)
+        shown += [heading("How it learns", depth=2, anchor="learning")]
+        shown += [make_figure(drawn, figure_id=f"{page_of_task(task)}-learning", data=_ends(learned), caption="")]
+    return together(shown)
+
+
+def _texts(version: Version, lines: Sequence[Line], title: str, x: str, y: str = "") -> Texts:
+    return Texts(title=title, source=source_line(version.name, (line.where for line in lines)), x=x, y=y)
+
+
+def _share_kept(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
+    points = []
+    for line in lines:
+        points.append(Point(label=line.label, x=line.base["gpus"], y=1.0))
+        for row in line.rows[1:]:
+            if kept := figure(version, row, "share_kept"):
+                own = estimate(kept)
+                points.append(
+                    Point(label=line.label, x=row["gpus"], y=own.value, interval=own.interval, is_sure=bool(own.interval))
+                )
+    texts = _texts(version, lines, f"Share of the ideal speed that {task} keeps", "GPUs", "Share of ideal")
+    baselines = {line.base["gpus"] for line in lines}
+    drawn = speedup(points, texts, baselines=baselines, is_share=True)
+    return make_figure(drawn, figure_id=f"{page_of_task(task)}-share", data=_of_points(points), caption="")
+
+
+def _sizes(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
+    points = []
+    for line in lines:
+        for row in line.rows:
+            if fps := figure(version, row, "frames_per_s"):
+                own = estimate(fps)
+                x = row["environments_per_gpu"]
+                points.append(Point(label=line.label, x=x, y=own.value, interval=own.interval))
+    texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
+    drawn = sweep(points, texts)
+    return make_figure(drawn, figure_id=f"{page_of_task(task)}-environments", data=_of_points(points), caption="")
+
+
+def _parts_of(version: Version, lines: Sequence[Line]) -> list[Point]:
+    points = []
+    for line in lines:
+        for row in line.rows:
+            time = figure(version, row, "iteration_s")
+            shares = {part: figure(version, row, f"{name}_share") for name, part in PARTS.items()}
+            label = f"{line.label}, {counted(row['gpus'], 'GPU')}, {environments_text(row['environments_per_gpu'])}"
+            if time and shares["learning"]:
+                known = {part: share["value"] for part, share in shares.items() if share}
+                points += [Point(label=label, kind=part, x=time["value"] * share) for part, share in known.items()]
+    return points
+
+
+def _rewards(version: Version, lines: Sequence[Line]) -> list[Point]:
+    """The median reward of the runs of the first and the last configuration of each line, over frames."""
+    points = []
+    for line in lines:
+        for row in (line.rows[0], line.rows[-1]):
+            runs = runs_of(version).rewards(row).values()
+            label = f"{line.label}, {counted(row['gpus'], 'GPU')}"
+            for iteration, rewards in enumerate(zip(*runs, strict=False)):
+                known = [reward for reward in rewards if reward is not None]
+                frames = (iteration + 1) * row["frames_per_iteration"] / 1e6
+                points += [Point(label=label, x=frames, y=statistics.median(known))] if known else []
+    return points
+
+
+def _of_points(points: Sequence[Point]) -> Html:
+    rows = [
+        [point.label, *([point.kind] if point.kind else [f"{point.x:,.0f}"]), _value(point), _span(point)]
+        for point in points
+    ]
+    headings = ["Line", "Part" if points[0].kind else "Number", "Value", "95 % interval"]
+    return html_table(headings, rows, label="Values of the chart", num_text_columns=1)
+
+
+def _value(point: Point) -> str:
+    return f"{point.x if point.kind else point.y:,.3g}"
+
+
+def _span(point: Point) -> str:
+    return f"{point.interval[0]:,.3g} to {point.interval[1]:,.3g}" if point.interval else "n/a"
+
+
+def _ends(points: Sequence[Point]) -> Html:
+    ends = {point.label: point for point in points}
+    rows = [[label, f"{point.x:,.1f}", f"{point.y:.3g}"] for label, point in ends.items()]
+    return html_table(["Line", "Million frames", "Reward at the end"], rows, label="Ends of the curves")
+
+
+# --- table, core, videos -------------------------------------------------------------------------------------------
+
+
+def table(version: Version, task: str) -> Html:
+    """Show every configuration of the task as shipped."""
+    headings = ("Configuration", "Library", "GPUs", "Environments per GPU", "Frames/s", "Share of ideal", "How sure", "Runs")
+    rows = []
+    for row in sorted(rows_of(version, task), key=lambda row: (row["library"], row["size"], row["gpus"], row["set"])):
+        fps, kept = figure(version, row, "frames_per_s"), figure(version, row, "share_kept")
+        if fps:
+            share = estimated(estimate(kept), percent) if kept else "n/a"
+            sizes = str(row["gpus"]), f"{row['environments_per_gpu']:,}"
+            name = f"{row['set']}: {row['configuration']}"
+            rows.append(
+                [name, row["library"], *sizes, estimated(estimate(fps), count), share, (kept or {}).get("status") or "", str(fps["runs"])]
+            )
+    shown = html_table(headings, rows, label=f"Configurations of {task}", num_text_columns=2, text_headings=["How sure"])
+    return fold(f"All {len(rows)} configurations of {task} as shipped", [shown], anchor="configurations")
+
+
+def cpu_core(version: Version, task: str) -> Html:
+    """Say how far training goes with its CPU core, for each library and physics of which that is known."""
+    found: dict[tuple[str, str], str] = {}
+    for training in version.trainings:  # those of most machines first
+        if task_name(training.case.task) == task and (said := of_core(training)):
+            found.setdefault((training.case.rl_library, training.case.stack), said)
+    above = heading("How far it goes with the CPU core", depth=2, anchor="cpu-core")
+    return together([above, bullets(found.values())] if found else [])
+
+
+def of_core(training: Training) -> str:
+    """What the slope says of one core; empty where it is not known, or may be none."""
+    case, slope = training.case, training.model.slope
+    low, high = (slope and slope.interval) or (0.0, 1.0)
+    number = counted(len(training.machines), "machine")
+    with_what = f"With {case.rl_library} on {STACK_NAMES[case.stack]} and {environments_text(case.num_envs)}"
+    if high < HARDLY_SLOPE:
+        return f"{with_what} the CPU core hardly limits this training ({estimated(slope)}; {number})."
+    if slope is None or low <= 0:
+        return ""
+    return (
+        f"{with_what} this training goes with its CPU core: a core twice as fast makes it up to"
+        f" {2 ** min(1.0, slope.value):.1f} times as fast (slope {ratio(slope.value)}, {ratio(low)} to {ratio(high)};"
+        f" {number})."
+    )
 
 
 def videos(version: Version, task: str) -> Html:
@@ -35,7 +286,7 @@ def videos(version: Version, task: str) -> Html:
         return Html(markup="", text="")
     first, *others = found
     more = [fold(counted(len(others), "more video"), others)] if others else []
-    return together([heading("What a training looks like", depth=2, anchor=VIDEOS), first, *more])
+    return together([heading("What a training looks like", depth=2, anchor="videos"), first, *more])
 
 
 def _of_task(version: Version, task: str) -> Iterator[tuple[ResultSet, Case, Video]]:
@@ -71,160 +322,3 @@ def _figure(one: ResultSet, case: Case, video: Video) -> Html:
 def _address(one: ResultSet, path: Path) -> str:
     """Where the site has a file of a set."""
     return html.escape(f"data/{one.name or 'results'}/{path.relative_to(one.folder).as_posix()}")
-
-
-SWEEPS: Final = "environments"  # anchor of the charts that the page of a task has above its series
-OLDER_RULE: Final = (
-    "Where these remarks say that there is no interval of the median, an older rule is meant, by which this campaign"
-    f" decided: its interval took six rounds. Intervals above take {MIN_ROUNDS_FOR_INTERVAL}."
-)
-
-
-def facts(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [series_tables.series_facts(series.rows, series.kind)])
-
-
-def cases(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(
-        parts,
-        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {named(series)}")],
-    )
-
-
-def verdicts(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(
-        parts,
-        lambda series: [
-            verdict_table.verdicts(series.with_twins, label=f"Verdicts {named(series)}"),
-            *verdict_table.serial_fractions(series.results, label=f"Serial fractions {named(series)}"),
-        ],
-    )
-
-
-def speedup(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [_over_ranks(series, scaling_charts.speedup)])
-
-
-def efficiency(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [_over_ranks(series, scaling_charts.efficiency)])
-
-
-def throughput(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [_throughput(series)])
-
-
-def _throughput(series: Campaign) -> Displayed:
-    """The page of a task has the charts of environments above all its series."""
-    if series.is_sweep and series.is_training:
-        return bullets([link("How many environments on a GPU", f"#{SWEEPS}")])
-    return sweep_charts.environments(series) if series.is_sweep else scaling_charts.throughput(series)
-
-
-def gains(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [division.of_series(series, depth=5)])
-
-
-def time_split(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [inside_charts.time_split(series)])
-
-
-def rank_skew(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [series_tables.rank_skew(series)])
-
-
-def resources(parts: Sequence[Campaign]) -> Html:
-    def shown(series: Campaign) -> list[Displayed]:
-        label = f"The host's cores, {named(series)}"
-        host = resource_tables.host(series.rows, series.inside, label=label)
-        return [resource_tables.memory_figure(series), resource_tables.energy_figure(series), host]
-
-    return _of_every_set(parts, shown)
-
-
-def start_up(parts: Sequence[Campaign]) -> Html:
-    """How long cold and warm starts take, their parts in the set that says most of them, and a table of all cases."""
-    most = _says_most(parts)
-
-    def shown(series: Campaign) -> list[Displayed]:
-        label = f"Start-up of {named(series)}"
-        said = start_up_answer(series.results, where=series.where)
-        depth = 5 if _has_headings(parts, series) else 4
-        return [
-            *([paragraph(said)] if said else []),
-            *(_parts_of_starts(*most, depth=depth) if most and most[0] is series else []),
-            start_up_table(_in_order(series), label=label),
-        ]
-
-    return together([_of_every_set(parts, shown), paragraph(SAID)])
-
-
-def _says_most(parts: Sequence[Campaign]) -> tuple[Campaign, ColdAndWarm] | None:
-    """The work that says most of cold beside warm, with its set; None if none has starts of both kinds."""
-    bests = [(series, best) for series in parts if (best := headline(cold_and_warm(series.results))) is not None]
-    most = headline([best for _, best in bests])
-    return next(((series, best) for series, best in bests if best is most), None)
-
-
-def _parts_of_starts(series: Campaign, most: ColdAndWarm, *, depth: int) -> list[Displayed]:
-    """All work whose cold starts were made on purpose; else ``most``, which the title names."""
-    designed = [each for each in cold_and_warm(series.results) if each.is_designed and each.has_both]
-    return [heading(parts_title(most), depth=depth), parts_table(series, designed or [most])]
-
-
-def learning(parts: Sequence[Campaign]) -> Html:
-    return _of_every_set(parts, lambda series: [learning_charts.learning(series)])
-
-
-def remarks(parts: Sequence[Campaign]) -> Html:
-    """What is odd about the rounds, why cases got no more of them, and rounds that did not complete."""
-
-    def shown(series: Campaign) -> list[Displayed]:
-        notes = [
-            f"{result.case.case_id}: {sentence}"
-            for result in _in_order(series)
-            for sentence in (*flags(result.rounds), *([result.ended_because] if result.ended_because else []))
-        ]
-        odd = bullets(notes) if notes else paragraph("Nothing is odd about the times of the rounds.")
-        by_older_rule = any("interval of the median from" in (result.ended_because or "") for result in series.results)
-        return [
-            odd,
-            *([paragraph(OLDER_RULE)] if by_older_rule else []),
-            *([paragraph(str(slowed))] if (slowed := series.slowed_cores) else []),
-            series_tables.failures(series.failures, label=f"Rounds of {named(series)} that did not complete"),
-        ]
-
-    return _of_every_set(parts, shown)
-
-
-def _in_order(series: Campaign) -> list[CaseResult]:
-    """As its tables have them: 2048 before 16384."""
-    by_case = {result.case.case_id: result for result in series.results}
-    return [by_case[row.case_id] for row in series.rows]
-
-
-def _over_ranks(series: Campaign, chart: Callable[[Campaign], Displayed]) -> Displayed:
-    """Where there is something to show over them: a set may vary the environments alone, as a search for capacity."""
-    if series.is_sweep:
-        return paragraph("Different numbers of environments on one number of ranks: no speed-up to show.")
-    if not series.pairs_without_scaling:
-        return chart(series)
-    return together(
-        [
-            paragraph("The same ranks on one node and on several: no speed-up to show."),
-            pair_tables.more_on_nodes(),
-        ]
-    )
-
-
-def _of_every_set(parts: Sequence[Campaign], show: Callable[[Campaign], list[Displayed]]) -> Html:
-    shown: list[Displayed] = []
-    for series in parts:
-        if _has_headings(parts, series):
-            shown.append(heading(series.title, depth=4))
-        shown += show(series)
-    return together(shown)
-
-
-def _has_headings(parts: Sequence[Campaign], series: Campaign) -> bool:
-    """Whether what is shown of a set stands below its title."""
-    return len(parts) > 1 or series.is_contributed

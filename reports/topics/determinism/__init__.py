@@ -1,1 +1,0 @@
-"""What deterministic settings cost, and whether runs of one seed are then equal."""

@@ -1,1 +1,0 @@
-"""A policy of LeRobot that acts in many environments, and LeRobot's data set writer."""

@@ -1,1 +1,0 @@
-"""Where time is lost."""

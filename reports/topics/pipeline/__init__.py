@@ -1,1 +1,0 @@
-"""Simulation and learning at the same time, in two processes."""

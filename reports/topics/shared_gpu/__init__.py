@@ -1,1 +1,0 @@
-"""Several trainings at the same time on one GPU, in total and each."""

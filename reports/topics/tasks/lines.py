@@ -1,0 +1,120 @@
+"""The curves of a task: configurations that differ in nothing but their GPUs, and those that vary environments. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from reports.analysis.curves import task_name
+from reports.analysis.environments import plain_name
+from reports.figures.compare import Row
+from reports.figures.tables import rows_by_id, runs_of
+from reports.sets.version import Version
+from suite.statistics.intervals import Estimate
+
+type Figure = Mapping[str, Any]  # a row of the table of figures
+
+PLAIN: Final[Mapping[str, object]] = {  # what a configuration as shipped has, which is trained alone on GPUs
+    "device": "cuda", "is_tuned": False, "is_deterministic": False, "trainings_per_gpu": 1, "packages": "",
+    "kernel_cache": "kept", "workload": "train",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """Configurations of one campaign, by the number that varies, smallest first."""
+
+    label: str
+    where: str
+    rows: tuple[Row, ...]
+    newest: str  # start of its last run
+
+    @property
+    def base(self) -> Row:
+        return self.rows[0]
+
+
+def figure(version: Version, row: Row, name: str) -> Figure | None:
+    """A figure of a configuration; None if it has none."""
+    return rows_by_id(version).get(f"{row['set']}/{row['configuration']}/{name}")
+
+
+def estimate(own: Figure) -> Estimate:
+    """Its value with its interval."""
+    return Estimate(value=own["value"], interval=None if own["low"] is None else (own["low"], own["high"]))
+
+
+@cache
+def tasks(version: Version) -> tuple[str, ...]:
+    """The plain names of all tasks, in order."""
+    return tuple(sorted({task_name(row["task"]) for row in runs_of(version).configurations if _is_shown(version, row)}))
+
+
+def _is_shown(version: Version, row: Row) -> bool:
+    return any(row["set"] == (one.name or "results") for one in version.scaling) and row["device"] == "cuda"
+
+
+def rows_of(version: Version, task: str) -> list[Row]:
+    """Every configuration of the task as shipped, on one machine."""
+    return [
+        row
+        for row in runs_of(version).configurations
+        if task_name(row["task"]) == task
+        and _is_shown(version, row)
+        and not row["is_emulated"]
+        and all(row[name] == value for name, value in PLAIN.items())
+    ]
+
+
+def over_gpus(version: Version, task: str) -> list[Line]:
+    """Of each library, physics and size the curve over GPUs: the one with most GPUs, and of several the newest."""
+    return _best(version, task, "gpus", ("library", "physics", "scaling", "size", "minibatch_rule"), _size)
+
+
+def over_environments(version: Version, task: str) -> list[Line]:
+    """Of each library, physics and GPU model the curve over environments on one GPU, alike."""
+    return _best(version, task, "environments_per_gpu", ("library", "physics", "gpus", "gpu_model"), _model)
+
+
+def _best(version: Version, task: str, varied: str, same: Sequence[str], label: Any) -> list[Line]:
+    sets = {one.name or "results": one for one in version.scaling}
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows_of(version, task):
+        groups.setdefault((row["set"], row["series"], *(row[name] for name in same)), []).append(row)
+    best: dict[tuple[object, ...], Line] = {}
+    for key, rows in groups.items():
+        by_number = {row[varied]: row for row in sorted(rows, key=lambda row: -row["nodes"])}
+        line = Line(
+            label(rows[0], groups),
+            plain_name(max(sets[rows[0]["set"]].campaign.places, key=lambda place: len(place.environment.gpus))),
+            tuple(by_number[number] for number in sorted(by_number)),
+            max(row["started_utc"] or "" for row in rows),
+        )
+        known = best.get(key[2:])
+        if len(line.rows) > 1 and (known is None or _order(line, varied) > _order(known, varied)):
+            best[key[2:]] = line
+    return sorted(best.values(), key=lambda line: (line.base["scaling"], line.label), reverse=True)
+
+
+def _order(line: Line, varied: str) -> tuple[object, ...]:
+    return line.rows[-1][varied], len(line.rows), line.newest
+
+
+def _size(row: Row, groups: Mapping[tuple[object, ...], Sequence[Row]]) -> str:
+    size = f"{row['size']:,} {'per GPU' if row['scaling'] == 'weak' else 'in total'}"
+    rules = {
+        own["minibatch_rule"]
+        for rows in groups.values()
+        for own in rows
+        if (own["library"], own["scaling"], own["size"]) == (row["library"], row["scaling"], row["size"])
+    }
+    rule = {"fixed_updates": ", same steps", "fixed_minibatch": ", same minibatch"}[row["minibatch_rule"]]
+    return f"{row['library']}, {size}{rule if len(rules) > 1 else ''}{_physics(row)}"
+
+
+def _model(row: Row, _: object) -> str:
+    return f"{row['library']}, {row['gpu_model'].removeprefix('NVIDIA ')}{_physics(row)}"
+
+
+def _physics(row: Row) -> str:
+    return "" if row["physics"] == "kitless" else ", PhysX"
