@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from reports.analysis.curves import task_name
 from reports.analysis.environments import plain_name
+from reports.display.charts import forest
 from reports.display.charts.drawing import Texts
-from reports.display.charts.forest import forest, row
 from reports.display.figure import Figure, make_figure, source_line
 from reports.display.html import Html, answer_of_page, bullets, count, estimated, html_table, seconds
-from reports.display.series_tables import STACK_NAMES
+from reports.display.series_tables import STACK_NAMES, environments_text
 from reports.figures.compare import Pair, Row
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import ResultSet, Version
@@ -38,15 +38,20 @@ class Setting:
 
 
 def _environments(row: Row) -> str:
-    return f"{row['environments_per_gpu']:,} environments"
+    return environments_text(row["environments_per_gpu"])
 
 
 def _trainings(row: Row) -> str:
-    return counted(row["trainings_per_gpu"], "training") + (" with MPS" if row["mps"] and row["trainings_per_gpu"] > 1 else "")
+    number = row["trainings_per_gpu"]
+    return counted(number, "training") + (" with MPS" if row["mps"] and number > 1 else "")
 
 
 def _tuned(row: Row) -> str:
     return f"{row['variant'].replace('-', ' ') or 'as shipped'}, {_environments(row)}"
+
+
+def _deterministic(row: Row) -> str:
+    return "deterministic" if row["is_deterministic"] else "as shipped"
 
 
 def _process(row: Row) -> str:
@@ -58,17 +63,14 @@ def _process(row: Row) -> str:
 
 
 SETTINGS: Final = (
-    Setting("environments_per_gpu", "Environments on one GPU", "more environments on a GPU make {} times the frames", _environments),
-    Setting("trainings_per_gpu", "Trainings on one GPU", "several trainings on one GPU make {} times the frames in total", _trainings),
-    Setting("is_tuned", "Tuned settings", "tuned settings make {} times the frames", _tuned),
-    Setting("library", "RL library", "another RL library makes {} times the frames", lambda row: row["library"]),
-    Setting("physics", "Physics", "PhysX makes {} times the frames of Newton", lambda row: STACK_NAMES[row["physics"]]),
-    Setting(
-        "is_deterministic", "Deterministic", "deterministic settings make {} times the frames",
-        lambda row: "deterministic" if row["is_deterministic"] else "as shipped",
-    ),
-    Setting("workload", "A second process", "a second process makes {} times the frames", _process),
-)  # fmt: skip
+    Setting("environments_per_gpu", "Environments on a GPU", "more environments on a GPU make {}", _environments),
+    Setting("trainings_per_gpu", "Trainings on a GPU", "several trainings on a GPU make {} in total", _trainings),
+    Setting("is_tuned", "Tuned settings", "tuned settings make {}", _tuned),
+    Setting("library", "RL library", "another RL library makes {} of rl_games", lambda row: str(row["library"])),
+    Setting("physics", "Physics", "PhysX in place of Newton makes {}", lambda row: STACK_NAMES[row["physics"]]),
+    Setting("is_deterministic", "Deterministic", "deterministic settings make {}", _deterministic),
+    Setting("workload", "A second process", "simulating in another process makes {}", _process),
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,12 @@ class Ratio:
         return name if self.setting.column == "library" else f"{name}, {self.pair.of['library']}"
 
     @property
+    def is_training(self) -> bool:
+        """Whether it is of a training; others are of single parts."""
+        ends = self.pair.of["workload"], self.pair.over["workload"]
+        return set(ends) <= {"train", "async_pipeline"}
+
+    @property
     def where(self) -> str:
         """The machine and the day."""
         return plain_name(max(self.result_set.campaign.places, key=lambda place: len(place.environment.gpus)))
@@ -110,21 +118,25 @@ def ratios(version: Version) -> tuple[Ratio, ...]:
 
 
 def answer(version: Version) -> Html:
-    """Say what each setting makes, in clear ratios alone."""
+    """Say what each setting makes of the frames of a training, in clear ratios alone."""
     said = []
     for setting in SETTINGS:
-        values = [each.figure["value"] for each in ratios(version) if each.setting is setting and each.figure["status"] == "clear"]
+        values = [
+            ratio.figure["value"]
+            for ratio in ratios(version)
+            if ratio.setting is setting and ratio.figure["status"] == "clear" and ratio.is_training
+        ]
         if values:
             low, high = f"{min(values):.2f}", f"{max(values):.2f}"
-            said.append(setting.claim.format(low if low == high else f"{low} to {high}"))
-    return answer_of_page(f"{joined(said)}.".capitalize() if said else "No ratio is clear: too few runs.")
+            said.append(setting.claim.format(f"{low if low == high else f'{low} to {high}'} times the frames"))
+    text = f"{joined(said)}." if said else "No ratio is clear: too few runs."
+    return answer_of_page(text[0].upper() + text[1:])
 
 
 def table(version: Version) -> Html:
     """Show every ratio."""
-    return html_table(
-        HEADINGS, map(_row, ratios(version)), label="Ratios of configurations that differ in one setting", text_headings=TEXTS
-    )
+    label = "Ratios of configurations that differ in one setting"
+    return html_table(HEADINGS, map(_row, ratios(version)), label=label, text_headings=TEXTS)
 
 
 def chart(version: Version) -> Figure:
@@ -132,10 +144,12 @@ def chart(version: Version) -> Figure:
     shown: dict[tuple[str, str], Ratio] = {}
     for each in ratios(version):
         place = each.setting.column, each.subject
-        if each.estimate.interval and (place not in shown or _step(each) > _step(shown[place])):
+        if each.is_training and each.estimate.interval and (place not in shown or _step(each) > _step(shown[place])):
             shown[place] = each
     points = [
-        row(f"{each.setting.value(each.pair.of)}: {each.subject}", each.estimate, each.pair.id, kind=each.setting.title)
+        forest.row(
+            f"{each.setting.value(each.pair.of)}: {each.subject}", each.estimate, each.pair.id, kind=each.setting.title
+        )
         for each in shown.values()
     ]
     texts = Texts(
@@ -144,13 +158,11 @@ def chart(version: Version) -> Figure:
         source=source_line(version.name, dict.fromkeys(each.where for each in shown.values())),
         x="Times the frames/s",
     )
-    return make_figure(forest(points, texts), figure_id="settings", data=table(version), caption="")
+    return make_figure(forest.forest(points, texts), figure_id="settings", data=table(version), caption="")
 
 
 def _step(ratio: Ratio) -> tuple[int, int]:
-    sizes = [
-        row["environments_per_gpu"] * row["trainings_per_gpu"] for row in (ratio.pair.of, ratio.pair.over)
-    ]
+    sizes = [row["environments_per_gpu"] * row["trainings_per_gpu"] for row in (ratio.pair.of, ratio.pair.over)]
     return ratio.pair.of["trainings_per_gpu"], sizes[0] // sizes[1]
 
 
@@ -159,8 +171,8 @@ def beside(version: Version) -> Html:
     figures, sets = rows_by_id(version), {one.name or "results" for one in version.scaling}
     said = [_sooner(each, figures) for each in ratios(version)] + [_results(each, figures) for each in ratios(version)]
     rows = [row for row in runs_of(version).configurations if row["set"] in sets]
-    said += [_lerobot(row, figures) for row in rows]
-    return bullets(text for text in [*said, *_starts(rows, figures)] if text)
+    said += [_lerobot(row, figures) for row in sorted(rows, key=lambda row: row["environments"])]
+    return bullets(text for text in [*said, _starts(rows, figures)] if text)
 
 
 def _sooner(ratio: Ratio, figures: Figures) -> str:
@@ -186,29 +198,32 @@ def _results(ratio: Ratio, figures: Figures) -> str:
 
 
 def _lerobot(row: Row, figures: Figures) -> str:
-    own = {name: figures.get(f"{row['set']}/{row['configuration']}/{name}") for name in ("policy_call_s", "frames_per_s")}
-    call, frames = own["policy_call_s"], own["frames_per_s"]
+    call, frames = (
+        figures.get(f"{row['set']}/{row['configuration']}/{name}") for name in ("policy_call_s", "frames_per_s")
+    )
     if call is None or frames is None:
         return ""
     return (
-        f"A policy of LeRobot (ACT) in {counted(row['environments'], 'environment')}:"
+        f"A policy of LeRobot (ACT) in {environments_text(row['environments'])}:"
         f" {estimated(_estimate(frames), count)} frames/s; a call takes {seconds(call['value'])} s."
     )
 
 
-def _starts(rows: Sequence[Row], figures: Figures) -> list[str]:
-    """Of each task and library the start of the newest configuration on one GPU as shipped that began both ways."""
-    shown: dict[str, str] = {}
-    for row in rows:
-        name = f"{task_name(row['task'])}, {row['library']}"
-        warm, cold = (figures.get(f"{row['set']}/{row['configuration']}/{kind}_start_s") for kind in ("warm", "cold"))
-        if warm and cold and row["gpus"] == 1 and not row["is_tuned"]:
-            shown.setdefault(
-                name,
-                f"{name}: a process trains after {warm['value']:.0f} s, and after {cold['value']:.0f} s if it has to"
-                " compile kernels.",
-            )
-    return list(shown.values())
+def _starts(rows: Sequence[Row], figures: Figures) -> str:
+    """How long processes take until they train on one GPU as shipped, where both kinds of starts are known."""
+    both = [
+        [figures.get(f"{row['set']}/{row['configuration']}/{kind}_start_s") for kind in ("warm", "cold")]
+        for row in rows
+        if row["gpus"] == 1 and not row["is_tuned"]
+    ]
+    known = [(warm["value"], cold["value"]) for warm, cold in both if warm and cold]
+    if not known:
+        return ""
+    warm, cold = (f"{min(values):.0f} to {max(values):.0f} s" for values in zip(*known, strict=True))
+    return (
+        f"A process on one GPU trains after {warm}, and after {cold} if it has to compile kernels"
+        f" ({counted(len(known), 'configuration')})."
+    )
 
 
 def _estimate(figure: Mapping[str, Any]) -> Estimate:

@@ -1,4 +1,4 @@
-"""The curves of a task: configurations that differ in nothing but their GPUs, and those that vary environments. Pure."""
+"""The curves of a task: configurations that differ in nothing but GPUs, or but environments on a GPU. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,11 +55,14 @@ def _is_shown(version: Version, row: Row) -> bool:
 
 
 def rows_of(version: Version, task: str) -> list[Row]:
-    """Every configuration of the task as shipped, on one machine."""
+    """Every configuration of the task as shipped, on one machine; not those whose runs are to start, and are short."""
+    every = runs_of(version).configurations
+    starts = {(row["set"], row["series"]) for row in every if row["kernel_cache"] == "empty"}
     return [
         row
-        for row in runs_of(version).configurations
+        for row in every
         if task_name(row["task"]) == task
+        and (row["set"], row["series"]) not in starts
         and _is_shown(version, row)
         and not row["is_emulated"]
         and all(row[name] == value for name, value in PLAIN.items())

@@ -21,6 +21,7 @@ from reports.display.charts.speedup import speedup
 from reports.display.charts.sweep import sweep
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
+    MISSING,
     Displayed,
     Html,
     answer_of_page,
@@ -36,6 +37,7 @@ from reports.display.html import (
     together,
 )
 from reports.display.series_tables import STACK_NAMES, environments_text, ranks_text
+from reports.figures.compare import Row
 from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version
 from reports.topics.tasks.lines import Line, estimate, figure, over_environments, over_gpus, rows_of
@@ -43,7 +45,8 @@ from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.records.videos import Video, poster_path, video_path
 from suite.schema.record import Case, RunRecord
-from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY
+from suite.statistics.intervals import Estimate
+from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, side_of
 
 FOLDER: Final = ROOT / "book" / "pictures"
 MAX_LINES: Final = 6  # of a chart
@@ -53,7 +56,8 @@ COLOURS: Final = dict(zip(PARTS.values(), (*drawing.PALETTE, "#9ca3af", "#d1d5db
 def opening(version: Version, task: str) -> Html:
     """Say how the task scales, and what it is."""
     said = [sentence for line in over_gpus(version, task)[:3] if (sentence := _kept(version, line))]
-    scales = " ".join(said) or f"{task} ran on one number of GPUs, so nothing is known of how it scales."
+    trained = f"{task} ran on one number of GPUs, so nothing is known of how it scales."
+    scales = " ".join(said) or (trained if rows_of(version, task) else f"{task} was not trained: only parts of it ran.")
     return together([answer_of_page(scales), picture(task), *map(paragraph, _what_it_is(version, task))])
 
 
@@ -63,7 +67,8 @@ def _kept(version: Version, line: Line) -> str:
     if kept is None:
         return ""
     span = f"{percent(kept['low'])} to {percent(kept['high'])}; " if kept["low"] is not None else ""
-    status = f"within noise of {SCALES_EFFICIENCY:.0%}" if kept["status"] == "within noise" else kept["status"]
+    side = side_of(estimate(kept))
+    status = f"within noise of {SCALES_EFFICIENCY:.0%}" if side == "within noise" else side
     return (
         f"{line.label}: {counted(last['gpus'], 'GPU')} keep {percent(kept['value'])} of the ideal speed"
         f" ({span}{status}; {line.where})."
@@ -157,12 +162,8 @@ def _share_kept(version: Version, task: str, lines: Sequence[Line]) -> Displayed
     points = []
     for line in lines:
         points.append(Point(label=line.label, x=line.base["gpus"], y=1.0))
-        for row in line.rows[1:]:
-            if kept := figure(version, row, "share_kept"):
-                own = estimate(kept)
-                points.append(
-                    Point(label=line.label, x=row["gpus"], y=own.value, interval=own.interval, is_sure=bool(own.interval))
-                )
+        known = ((row["gpus"], figure(version, row, "share_kept")) for row in line.rows[1:])
+        points += [_point(line.label, gpus, estimate(kept)) for gpus, kept in known if kept]
     texts = _texts(version, lines, f"Share of the ideal speed that {task} keeps", "GPUs", "Share of ideal")
     baselines = {line.base["gpus"] for line in lines}
     drawn = speedup(points, texts, baselines=baselines, is_share=True)
@@ -172,14 +173,15 @@ def _share_kept(version: Version, task: str, lines: Sequence[Line]) -> Displayed
 def _sizes(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
     points = []
     for line in lines:
-        for row in line.rows:
-            if fps := figure(version, row, "frames_per_s"):
-                own = estimate(fps)
-                x = row["environments_per_gpu"]
-                points.append(Point(label=line.label, x=x, y=own.value, interval=own.interval))
+        known = ((row["environments_per_gpu"], figure(version, row, "frames_per_s")) for row in line.rows)
+        points += [_point(line.label, number, estimate(fps)) for number, fps in known if fps]
     texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
     drawn = sweep(points, texts)
     return make_figure(drawn, figure_id=f"{page_of_task(task)}-environments", data=_of_points(points), caption="")
+
+
+def _point(label: str, x: int, own: Estimate) -> Point:
+    return Point(label=label, x=x, y=own.value, interval=own.interval, is_sure=own.interval is not None)
 
 
 def _parts_of(version: Version, lines: Sequence[Line]) -> list[Point]:
@@ -235,21 +237,30 @@ def _ends(points: Sequence[Point]) -> Html:
 # --- table, core, videos -------------------------------------------------------------------------------------------
 
 
+HEADINGS: Final = (
+    "Configuration", "Library", "GPUs", "Environments per GPU", "Frames/s", "Share of ideal", "How sure", "Runs",
+)  # fmt: skip
+
+
 def table(version: Version, task: str) -> Html:
     """Show every configuration of the task as shipped."""
-    headings = ("Configuration", "Library", "GPUs", "Environments per GPU", "Frames/s", "Share of ideal", "How sure", "Runs")
-    rows = []
-    for row in sorted(rows_of(version, task), key=lambda row: (row["library"], row["size"], row["gpus"], row["set"])):
-        fps, kept = figure(version, row, "frames_per_s"), figure(version, row, "share_kept")
-        if fps:
-            share = estimated(estimate(kept), percent) if kept else "n/a"
-            sizes = str(row["gpus"]), f"{row['environments_per_gpu']:,}"
-            name = f"{row['set']}: {row['configuration']}"
-            rows.append(
-                [name, row["library"], *sizes, estimated(estimate(fps), count), share, (kept or {}).get("status") or "", str(fps["runs"])]
-            )
-    shown = html_table(headings, rows, label=f"Configurations of {task}", num_text_columns=2, text_headings=["How sure"])
-    return fold(f"All {len(rows)} configurations of {task} as shipped", [shown], anchor="configurations")
+    every = sorted(rows_of(version, task), key=lambda row: (row["library"], row["size"], row["gpus"], row["set"]))
+    cells = [own for row in every if (own := _cells(version, row))]
+    shown = html_table(
+        HEADINGS, cells, label=f"Configurations of {task}", num_text_columns=2, text_headings=["How sure"]
+    )
+    return fold(f"All {len(cells)} configurations of {task} as shipped", [shown]) if cells else shown
+
+
+def _cells(version: Version, row: Row) -> list[str]:
+    """Return the cells of a configuration; empty if no run completed."""
+    fps, kept = figure(version, row, "frames_per_s"), figure(version, row, "share_kept")
+    if fps is None:
+        return []
+    share, status = (estimated(estimate(kept), percent), kept["status"]) if kept else (MISSING, MISSING)
+    sizes = str(row["gpus"]), f"{row['environments_per_gpu']:,}"
+    name = f"{row['set']}: {row['configuration']}"
+    return [name, row["library"], *sizes, estimated(estimate(fps), count), share, status, str(fps["runs"])]
 
 
 def cpu_core(version: Version, task: str) -> Html:
