@@ -1,17 +1,6 @@
 """Where the pages are. Pure."""
 
-from reports.analysis.curves import task_name
 from suite.files.wording import slug
-
-
-def anchor_of_series(series: str) -> str:
-    """The section of a series on the page of its task: ``series-ant-weak``."""
-    return f"series-{slug(series)}"
-
-
-def address_of_series(task: str, series: str) -> str:
-    """Where a series has its section. ``task``: its id in Isaac Lab, or its plain name."""
-    return f"{page_of_task(task_name(task))}.html#{anchor_of_series(series)}"
 
 
 def page_of_task(task: str) -> str:

@@ -13,7 +13,7 @@ from reports.analysis.rows import CaseRow
 from reports.analysis.same_work import Work, work_of
 from reports.analysis.series_kind import Change, change_of
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
-from reports.display.addresses import address_of_series
+from reports.display.addresses import page_of_task
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.explore.metrics import Samples, figures_of, has_neighbours, samples_of
@@ -184,7 +184,7 @@ def _point(
         curve=f"{one.name}/{row.series}/{row.curve}",
         sweep=f"{one.name}/{row.series}/{'/'.join(apart)}",
         file=f"data/{one.name or 'results'}/cases/{case.case_id}.json",
-        page=address_of_series(case.task, case.series),
+        page=f"{page_of_task(task_name(case.task))}.html",
     )
 
 

@@ -113,7 +113,7 @@ def _of_cores(version: Version) -> tuple[str, ...]:
     if len(said) <= MAX_SETS_SAID:
         return said
     shared = f"In {len(said)} of {version.totals.sets} sets cores were shared or slowed, which makes iterations longer"
-    return (f"{shared}; the page Findings says how much in each.",)
+    return (f"{shared}.",)
 
 
 HOW_TO_READ: Final = (
@@ -142,7 +142,7 @@ def main(version: Version) -> Html:
     right = calculator(found)
     addresses = {
         "Explore these results": "explore.html",
-        "Every curve": "curves.html",
+        "Settings and sharing": "settings.html",
         "All files, CSV": "data.html",
     }
     links = together(link(text, address) for text, address in addresses.items())
