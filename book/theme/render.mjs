@@ -75,6 +75,6 @@ for (const page of site.pages) {
   for (const [name, content] of files) await fs.writeFile(path.join(outDir, name), content);
   const html = pageHtml({ site, page, body: withLinks, frontmatter: document.frontmatter, renderer });
   await fs.writeFile(path.join(outDir, page.file), html);
-  searched.push(...sectionsOf(body, page));
+  searched.push(...sectionsOf(body, page, document.frontmatter));
 }
 await fs.writeFile(path.join(outDir, "assets", "search-index.js"), `globalThis.searchIndex = ${JSON.stringify(searched)};\n`);

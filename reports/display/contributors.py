@@ -2,9 +2,8 @@
 
 import html
 
-from reports.display.html import Html, heading, html_table, link, together
+from reports.display.html import Html, link
 from reports.sets.manifest import Contributor
-from reports.sets.version import Version
 
 
 def byline(contributor: Contributor | None) -> Html:
@@ -18,21 +17,3 @@ def byline(contributor: Contributor | None) -> Html:
         markup=f"<p>Measured and contributed by {shown.markup}{html.escape(rest)}</p>",
         text=f"Measured and contributed by {name}{rest}",
     )
-
-
-def listing(version: Version) -> Html:
-    """Every set that is not the project's own; nothing where there is none."""
-    found = [(one.title, one.contributor) for one in version.sets if one.contributor is not None]
-    if not found:
-        return Html(markup="", text="")
-    rows = (
-        [
-            title,
-            contributor.name,
-            link(contributor.link, contributor.link) if contributor.link else "",
-            contributor.citation or "",
-        ]
-        for title, contributor in found
-    )
-    table = html_table(["Set", "Contributed by", "Link", "To cite"], rows, label="Contributed sets", num_text_columns=4)
-    return together([heading("Contributed sets", depth=3), table])

@@ -16,7 +16,7 @@ MANIFEST: Final = "report.toml"
 # is shown there.
 # turns: was made to compare rounds in turns with rounds alone, and is shown there.
 # learning: was made to see what a seed learns, and is shown there. archive: lacks evidence that other sets have, so its
-# figures are shown on a page of their own that says what is missing.
+# figures are shown on the page of the data, which says what is missing.
 type Role = Literal["scaling", "clock", "turns", "learning", "archive"]
 # Whether other runs used the machine at the same time: such times say nothing of how fast the machine is.
 type SharedMachine = Literal["no", "yes", "unknown"]

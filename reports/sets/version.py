@@ -84,7 +84,7 @@ class Version:
 
     @property
     def archived(self) -> tuple[ResultSet, ...]:
-        """The sets whose figures stand on a page of their own, because evidence is missing."""
+        """The sets whose figures stand on the page of the data alone, because evidence is missing."""
         return tuple(one for one in self.sets if one.role == "archive")
 
     @cached_property

@@ -31,7 +31,7 @@ from reports.site.pages import contents, keep_links_to, page_sources
 from reports.site.replacing import check_replaceable, replace_folder
 from suite.errors import ReportError
 
-FRONTMATTER: Final = ("title", "description")
+FRONTMATTER: Final = ("title", "description", "keywords")
 STEP_TIMEOUT_S: Final = 600
 MAX_CELL_ID: Final = 64
 
@@ -125,7 +125,7 @@ def _notebook(name: str, text: str) -> Any:
     import jupytext  # noqa: PLC0415  (takes half a second, which a site without changes would wait for)
 
     notebook = jupytext.reads(text, fmt="md:myst")
-    frontmatter = json.dumps({name: notebook.metadata[name] for name in FRONTMATTER})
+    frontmatter = json.dumps({name: notebook.metadata[name] for name in FRONTMATTER if name in notebook.metadata})
     # Jupyter Book reads a notebook's title from its first cell, jupytext writes it to the metadata.
     notebook.cells.insert(0, nbformat.v4.new_markdown_cell(f"---\n{frontmatter}\n---"))
     for index, cell in enumerate(notebook.cells):

@@ -156,7 +156,10 @@ def test_the_citation_says_what_the_project_says() -> None:
         project[key] for key in ("name", "description", "license")
     ]
     assert "date-released" in citation
-    assert citation.get("repository-code") == project.get("urls", {}).get("Repository")  # None: there is no address yet
+    address = project.get("urls", {}).get("Repository")
+    assert citation.get("repository-code") == address
+    to_clone = "It has no public address yet" if address is None else f"git clone {address}"
+    assert to_clone in (ROOT / "reports" / "topics" / "data" / "pages" / "data.md").read_text()
 
 
 TEXTS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", GITHUB / "pull_request_template.md", *FORMS]

@@ -89,7 +89,8 @@ function showFound() {
   found.replaceChildren();
   if (wanted.length === 0) return;
   const hits = searchIndex
-    .map((entry) => ({ entry, title: entry.title.toLowerCase(), all: `${entry.title} ${entry.text}`.toLowerCase() }))
+    .map((entry) => ({ entry, title: `${entry.title} ${entry.keywords}`.toLowerCase() }))
+    .map(({ entry, title }) => ({ entry, title, all: `${title} ${entry.text}`.toLowerCase() }))
     .filter(({ all }) => wanted.every((word) => all.includes(word)))
     .sort((one, other) => wanted.filter((word) => other.title.includes(word)).length - wanted.filter((word) => one.title.includes(word)).length);
   for (const { entry } of hits.slice(0, MAX_FOUND)) {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,9 @@ from reports.sets.version import Version
 from reports.verification.hashes import SUMS, members
 from reports.verification.weaknesses import WEAKNESSES
 from suite.files.input_file import read_input
+
+DATA_FOLDER: Final = "data"
+TABLES: Final = ("figures.csv", "runs.csv", "runs.parquet", "iterations.parquet", "checks.parquet")
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,8 @@ class StoredFiles:
     sums: Path | None
 
     @cached_property
-    def sizes(self) -> Mapping[str, int]:
-        """Bytes of each file by its name."""
-        return {name: path.stat().st_size for name, path in self.files.items()}
+    def size_bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.files.values())
 
 
 def stored_files(version: Version) -> Sequence[StoredFiles]:
@@ -43,17 +45,6 @@ def env_check_files(version: Version) -> StoredFiles:
     return _stored(ENV_CHECKS, "What env_check said beside the sets", folder, paths)
 
 
-def with_env_checks(version: Version) -> Sequence[StoredFiles]:
-    """Return all of them."""
-    of_hosts = env_check_files(version)
-    return [*stored_files(version), *([of_hosts] if of_hosts.files else [])]
-
-
-def counts(found: Sequence[StoredFiles]) -> Mapping[str, int]:
-    """Return the number of files, and the sum of their bytes."""
-    return {"files": sum(len(one.sizes) for one in found), "bytes": sum(sum(one.sizes.values()) for one in found)}
-
-
 def _stored(name: str, title: str, folder: Path, paths: Sequence[Path]) -> StoredFiles:
     sums = folder / SUMS
     files = {path.relative_to(folder).as_posix(): path for path in paths}
@@ -65,30 +56,25 @@ def _members(folder: Path) -> list[Path]:
     return members(folder) or sorted(folder.glob("*.json"))
 
 
-DATA_FOLDER: Final = "data"
-
-
-@cache
-def files(version: Version) -> dict[str, dict[str, bytes]]:
-    """Title of a group -> address below ``DATA_FOLDER`` -> content."""
-    groups = {"Tables of all runs and figures": _of_all(version)} if version.sets else {}
-    for one in with_env_checks(version):
-        paths = {**one.files, **({SUMS: one.sums} if one.sums else {})}
-        groups[one.title] = {f"{one.name}/{name}": read_input(path) for name, path in paths.items()}
-    return groups
+def files(version: Version) -> dict[str, bytes]:
+    """Address below ``DATA_FOLDER`` -> content."""
+    found = _of_all(version) if version.sets else {}
+    for stored in (*stored_files(version), env_check_files(version)):
+        paths = {**stored.files, **({SUMS: stored.sums} if stored.sums else {})}
+        found |= {f"{stored.name}/{name}": read_input(path) for name, path in paths.items()}
+    return found
 
 
 def _of_all(version: Version) -> dict[str, bytes]:
     """The tables, and the list of weaknesses, without which a check of these files would name them again."""
     path = version.folder / WEAKNESSES
     known = {path.name: read_input(path)} if path.is_file() else {}
-    formats = ("runs", "csv"), ("runs", "parquet"), ("iterations", "parquet"), ("checks", "parquet"), ("figures", "csv")
-    return {f"{name}.{suffix}": content(tables(version)[name], suffix) for name, suffix in formats} | known
+    names = (file.split(".") for file in TABLES)
+    return {f"{name}.{suffix}": content(tables(version)[name], suffix) for name, suffix in names} | known
 
 
 def write(version: Version, site: Path) -> None:
-    for group in files(version).values():
-        for name, stored in group.items():
-            path = site / DATA_FOLDER / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(stored)
+    for name, stored in files(version).items():
+        path = site / DATA_FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(stored)

@@ -1,39 +1,116 @@
 """What can be taken away: the stored results as they are in git, and tables made of them."""
 
-import hashlib
+import html
 
-from reports.display.contributors import listing as listing_of_contributors
-from reports.display.html import MISSING, Cell, Displayed, Html, answer_of_page, heading, html_table, link, together
-from reports.sets.version import Version
-from reports.topics.data.downloads import DATA_FOLDER, counts, files, stored_files, with_env_checks
+from reports.display import all_curves
+from reports.display.contributors import byline
+from reports.display.html import (
+    MISSING,
+    Cell,
+    Displayed,
+    Html,
+    answer_of_page,
+    heading,
+    html_table,
+    link,
+    paragraph,
+    together,
+)
+from reports.display.per_set import under_titles
+from reports.sets.evidence import missing
+from reports.sets.version import ResultSet, Version
+from reports.topics.data.downloads import DATA_FOLDER, TABLES, StoredFiles, env_check_files, stored_files
+from reports.verification.hashes import SUMS
 from suite.files.wording import counted
+
+# What people ask for most. A name is left out as soon as somebody has measured it.
+ASKED_FOR = ("RTX 5090", "RTX 4090", "RTX PRO 6000", "L40S", "A100", "B200")
 
 
 def answer(version: Version) -> Html:
     """Say how many files of sets there are, and how large they are."""
-    found = counts(stored_files(version))
-    size_mb, sets = found["bytes"] / 1e6, counted(len(version.sets), "set")
+    stored = stored_files(version)
+    files, size_mb = sum(len(one.files) for one in stored), sum(one.size_bytes for one in stored) / 1e6
     return answer_of_page(
-        f"{counted(found['files'], 'file')} ({size_mb:.0f} MB) have every stored sample of {sets}."
-        " Each can be downloaded here, and one command computes the figures again."
+        f"{counted(files, 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
+        " One command computes their figures again, and three add the results of your machine."
     )
 
 
+def downloads(version: Version) -> Html:
+    """Links to the tables of all runs and figures; nothing without a set."""
+    if not version.sets:
+        return together(())
+    links = [link(name, f"{DATA_FOLDER}/{name}") for name in TABLES]
+    rest = "have every published number and a row a run. The samples are in the files of the sets below."
+    return Html(
+        markup=f"<p><strong>Download</strong>: {', '.join(one.markup for one in links)} {html.escape(rest)}</p>",
+        text=f"Download: {', '.join(TABLES)} {rest}",
+    )
+
+
+def not_measured(version: Version) -> Html:
+    """Name the GPUs that people ask for and that no set of this version or an older one ran on."""
+    sets = [one for each in (version, *version.older) for one in each.sets]
+    measured = {gpu.name for one in sets for place in one.campaign.places for gpu in place.environment.gpus}
+    names = [name for name in ASKED_FOR if not any(name in model for model in measured)]
+    said = f"Nobody has measured these GPUs yet: {', '.join(names)}. If you have one, your results are the first of it."
+    return paragraph(said) if names else together(())
+
+
 def listing(version: Version) -> Html:
-    """Every file with its hash, by set; with its size where it has what was measured, not what was made of that."""
-    parts: list[Displayed] = [listing_of_contributors(version)]
-    sizes = {f"{one.name}/{name}": size for one in with_env_checks(version) for name, size in one.sizes.items()}
-    for title, members in files(version).items():
-        rows = [_row(name, content, sizes.get(name)) for name, content in members.items()]
-        headings = ["File", "Size in kB", "SHA-256"]
-        if not sizes.keys() & members.keys():
-            headings, rows = [headings[0], headings[2]], [[row[0], row[2]] for row in rows]
-        parts.append(heading(title))
-        parts.append(html_table(headings, rows, label=f"Files of {title}"))
+    """One row a set, with a link to the list of its files; whose it is, where some are not the project's own."""
+    rows: list[list[Cell]] = [
+        [stored.title, one.campaign.where, _contributor(one), *_files(stored)]
+        for one, stored in zip(version.sets, stored_files(version), strict=True)
+    ]
+    beside = env_check_files(version)
+    if beside.files:
+        rows.append([beside.title, MISSING, "labscale", *_files(beside)])
+    headings = ["Set", "Measured on", "Contributed by", "Files", "MB", "List of files"]
+    if not any(one.contributor for one in version.sets):
+        headings, rows = [*headings[:2], *headings[3:]], [[*row[:2], *row[3:]] for row in rows]
+    return html_table(
+        headings, rows, label="Files of every set", num_text_columns=len(headings) - 3, text_headings=headings[-1:]
+    )
+
+
+def _files(stored: StoredFiles) -> list[Cell]:
+    sums = link(stored.name, f"{DATA_FOLDER}/{stored.name}/{SUMS}") if stored.sums else MISSING
+    return [str(len(stored.files)), f"{stored.size_bytes / 1e6:.2f}", sums]
+
+
+def _contributor(one: ResultSet) -> Cell:
+    if one.contributor is None:
+        return "labscale"
+    name, address, citation = one.contributor.name, one.contributor.link, one.contributor.citation
+    shown = Html(markup=html.escape(name), text=name) if address is None else link(name, address)
+    rest = f". To cite: {citation}" if citation else ""
+    return Html(markup=shown.markup + html.escape(rest), text=shown.text + rest)
+
+
+def less_evidence(version: Version) -> Html:
+    """Show what each archived set lacks, and its curves; nothing without one."""
+    if not version.archived:
+        return together(())
+    said = (
+        "These campaigns ran before labscale stored all that it stores today. Their times can be computed again from"
+        " their samples. What is missing is evidence of the work behind the times, so no table of speed-ups and no"
+        " chart on another page uses them. Only the page Findings does, for how far machines of one kind differ."
+    )
+    parts: list[Displayed] = [
+        heading("Sets with less evidence", depth=2, anchor="less-evidence"),
+        paragraph(said),
+        under_titles(version.archived, _archived, are_named=True),
+    ]
     return together(parts)
 
 
-def _row(name: str, content: bytes, size_bytes: int | None) -> list[Cell]:
-    digest = hashlib.sha256(content).hexdigest()
-    size = MISSING if size_bytes is None else f"{size_bytes / 1000:.1f}"
-    return [link(name, f"{DATA_FOLDER}/{name}"), size, Html(markup=f"<code>{digest}</code>", text=digest)]
+def _archived(one: ResultSet) -> Html:
+    return together(
+        [
+            byline(one.contributor),
+            paragraph(f"{one.campaign.where}. {missing(one.campaign.results)}"),
+            all_curves.table([one], label=f"Every curve, {one.title}"),
+        ]
+    )

@@ -1,1 +1,1 @@
-"""How sure the figures are: limits, turns, coverage, the archive."""
+"""How sure the figures are: limits, turns, coverage."""

@@ -8,7 +8,6 @@ from reports.topics.trust.turns_page import has_check
 TOPIC: Final = Topic(
     pages=(
         Page(text="turns", part=MEASURING, is_shown=speeds_and(has_check)),
-        Page(text="archive", part=MEASURING, is_shown=speeds_and(lambda version: version.archived)),
         Page(text="methodology", part=MEASURING, is_shown=has_speeds),
         Page(text="limits", part=MEASURING, is_shown=lambda _: True),
     ),

@@ -231,6 +231,24 @@ def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Brows
     assert tab.complaints == []
 
 
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("add my result", "data.html"),
+        ("5090", "data.html#add-your-results"),
+        ("price", "choosing.html"),
+        ("which GPU", "index.html"),
+    ],
+)
+def test_search_finds_pages_by_the_words_that_people_use(site: Path, browser: Browser, words: str, first: str) -> None:
+    tab = Tab.opened(browser, (site / NEWER / "limits.html").as_uri(), width=1440)
+    tab.click("#query")
+    tab.write(words)
+    tab.wait_for("document.querySelector('#found a')")
+    assert tab.value("document.querySelector('#found a').getAttribute('href')") == first
+    tab.close()
+
+
 def test_print_has_the_drawings_and_no_controls(site: Path, browser: Browser, tmp_path: Path) -> None:
     tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
     tab.call("Emulation.setEmulatedMedia", media="print")

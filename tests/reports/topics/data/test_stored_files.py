@@ -1,15 +1,16 @@
 """Files of sets, as the page counts and offers them."""
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from reports.figures import tables
-from reports.figures.tables import FILE
-from reports.sets.version import Version, read_version
-from reports.topics.data.downloads import files, stored_files
-from reports.topics.data.page import answer, listing
+from reports.sets.version import read_version
+from reports.topics.data import page
+from reports.topics.data.downloads import TABLES, files, stored_files
+from reports.topics.data.page import answer, downloads, listing
 from reports.verification.hashes import SUMS, write_hashes
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 
@@ -26,10 +27,6 @@ def version(tmp_path: Path) -> Path:
     return folder
 
 
-def offered(version: Version) -> set[str]:
-    return {name for group in files(version).values() for name in group}
-
-
 def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(version: Path) -> None:
     read = read_version(version, name=version.name)
     (own,) = stored_files(read)
@@ -40,13 +37,32 @@ def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(versio
 
 def test_hashes_and_tables_are_offered_with_the_others(version: Path) -> None:
     read = read_version(version, name=version.name)
-    assert {f"own/{SUMS}", "runs.csv", "runs.parquet", "iterations.parquet", "checks.parquet", FILE} < offered(read)
-    assert {f"{one.name}/{name}" for one in stored_files(read) for name in one.files} < offered(read)
-    assert all(name in listing(read).text for name in offered(read))
+    offered = files(read).keys()
+    assert {f"own/{SUMS}", *TABLES} < offered
+    assert {f"{one.name}/{name}" for one in stored_files(read) for name in one.files} < offered
+
+
+def test_every_link_of_the_page_leads_to_an_offered_file(version: Path) -> None:
+    read = read_version(version, name=version.name)
+    links = re.findall(r'href="data/([^"]+)"', listing(read).markup + downloads(read).markup)
+    assert links == [f"own/{SUMS}", *TABLES]
+    assert set(links) <= files(read).keys()
+
+
+def test_a_set_has_one_row_with_its_machine_and_the_number_of_its_files(version: Path) -> None:
+    read = read_version(version, name=version.name)
+    _, row = listing(read).text.splitlines()
+    (own,) = stored_files(read)
+    assert row.split("\t") == ["own", "1 x H200, 16 vCPU, 28 Nov 2026", str(len(own.files)), "0.09", "own"]
 
 
 def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_samples() -> None:
     version = committed_version()
     assert version.env_checks
-    assert {f"env_check/{one.name}.json" for one in version.env_checks} < offered(version)
+    assert {f"env_check/{one.name}.json" for one in version.env_checks} < files(version).keys()
     assert not any(one.name == "env_check" for one in stored_files(version))
+
+
+def test_gpus_that_people_ask_for_are_named_until_somebody_has_measured_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "ASKED_FOR", ("RTX 5090", "H200"))
+    assert page.not_measured(committed_version()).text.startswith("Nobody has measured these GPUs yet: RTX 5090. If")

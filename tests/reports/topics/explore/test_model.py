@@ -137,7 +137,7 @@ def test_every_shown_case_of_the_published_version_is_a_point_and_its_file_is_of
         if result.completed and result.case.workload in ("train", "environment_step")
     }
     assert {point.key for point in shown} == expected
-    offered = {f"{DATA_FOLDER}/{name}" for group in files(version).values() for name in group}
+    offered = {f"{DATA_FOLDER}/{name}" for name in files(version)}
     assert {point.file for point in shown} <= offered
     assert {point.task for point in shown} == {"Ant", "Cartpole", "Shadow Hand with camera"}
     known = {metric.key for metric in METRICS if any(metric.key in point.figures for point in shown)}
