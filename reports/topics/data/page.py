@@ -23,9 +23,6 @@ from reports.topics.data.downloads import DATA_FOLDER, TABLES, StoredFiles, env_
 from reports.verification.hashes import SUMS
 from suite.files.wording import counted
 
-# What people ask for most. A name is left out as soon as somebody has measured it.
-ASKED_FOR = ("RTX 5090", "RTX 4090", "RTX PRO 6000", "L40S", "A100", "B200")
-
 
 def answer(version: Version) -> Html:
     """Say how many files of sets there are, and how large they are."""
@@ -47,15 +44,6 @@ def downloads(version: Version) -> Html:
         markup=f"<p><strong>Download</strong>: {', '.join(one.markup for one in links)} {html.escape(rest)}</p>",
         text=f"Download: {', '.join(TABLES)} {rest}",
     )
-
-
-def not_measured(version: Version) -> Html:
-    """Name the GPUs that people ask for and that no set of this version or an older one ran on."""
-    sets = [one for each in (version, *version.older) for one in each.sets]
-    measured = {gpu.name for one in sets for place in one.campaign.places for gpu in place.environment.gpus}
-    names = [name for name in ASKED_FOR if not any(name in model for model in measured)]
-    said = f"Nobody has measured these GPUs yet: {', '.join(names)}. If you have one, your results are the first of it."
-    return paragraph(said) if names else together(())
 
 
 def listing(version: Version) -> Html:

@@ -11,7 +11,7 @@ from reports.sets.version import Version
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
 
-ASKED_FOR: Final = ("L40S", "RTX PRO 6000", "A100", "B200")  # what clusters have and readers ask for
+ASKED_FOR: Final = ("RTX 5090", "RTX 4090", "RTX PRO 6000", "L40S", "A100", "B200")  # what readers ask for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,8 @@ def models(version: Version) -> Html:
     for model, (older, ran) in only_before(version).items():
         rows[model] = _row(model, ran, of=older)
     missing = [name for name in ASKED_FOR if not any(name in model for model in rows)]
-    empty: list[list[Cell]] = [[", ".join(missing), "none", "nobody has sent results yet"]] if missing else []
+    invitation = link("nobody has sent results yet: add yours", "data.html#add-your-results")
+    empty: list[list[Cell]] = [[", ".join(missing), "none", invitation]] if missing else []
     return html_table(
         ["GPU", "GPUs used", "Tasks and runs"],
         [*(row for _, row in sorted(rows.items())), *empty],

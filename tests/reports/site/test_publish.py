@@ -235,7 +235,7 @@ def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Brows
     ("words", "first"),
     [
         ("add my result", "data.html"),
-        ("5090", "data.html#add-your-results"),
+        ("5090", "index.html#hardware"),
         ("price", "choosing.html"),
         ("which GPU", "index.html"),
     ],

@@ -1,4 +1,4 @@
-"""Frames are not learning: no sentence says "sooner" of them, on a page, in README.md, in the guide or in notes."""
+"""Frames are not learning: no sentence says "sooner" of them, on a page, in README.md, in the guide or in a finding."""
 
 import html
 import re
@@ -18,7 +18,7 @@ DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "OWN_TASK.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "book").rglob("*.md")),
     *sorted((ROOT / "reports" / "topics").rglob("*.md")),
-    *sorted(RESULTS.parent.glob("*/NOTES.md")),
+    *sorted(RESULTS.parent.glob("*/findings.toml")),
 ]
 
 

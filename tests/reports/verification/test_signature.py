@@ -61,7 +61,7 @@ def test_hashes_that_were_written_after_signing_are_an_error(version: Path, tmp_
     key = make_key(tmp_path, "key")
     allow(version, "someone@example.org", key)
     sign(version, key)
-    (version / "NOTES.md").write_text("A claim that nobody signed.\n")
+    (version / "claim.txt").write_text("A claim that nobody signed.\n")
     write_hashes(version)
     verified = verify(version.parent)
     assert verified.signatures == ("2026.11: the signature is wrong.",)

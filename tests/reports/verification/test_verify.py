@@ -119,7 +119,7 @@ def test_a_list_of_weaknesses_needs_all_of_each(version: Path, text: str) -> Non
 @pytest.mark.parametrize(
     ("change", "where", "said"),
     [
-        (lambda v: (v / "NOTES.md").write_text("new"), "NOTES.md", "not in SHA256SUMS"),
+        (lambda v: (v / "new.txt").write_text("new"), "new.txt", "not in SHA256SUMS"),
         (lambda v: (v / "env_check").mkdir() or (v / "env_check" / "a.json").touch(), "env_check/a.json", "not in"),
         (lambda v: (v / "theirs" / "run.log").touch(), "theirs/run.log", "not in SHA256SUMS"),
         (lambda v: (v / "report.toml").write_text("# none\n"), "report.toml", ""),

@@ -8,7 +8,6 @@ import pytest
 
 from reports.figures import tables
 from reports.sets.version import read_version
-from reports.topics.data import page
 from reports.topics.data.downloads import TABLES, files, stored_files
 from reports.topics.data.page import answer, downloads, listing
 from reports.verification.hashes import SUMS, write_hashes
@@ -61,8 +60,3 @@ def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_sam
     assert version.env_checks
     assert {f"env_check/{one.name}.json" for one in version.env_checks} < files(version).keys()
     assert not any(one.name == "env_check" for one in stored_files(version))
-
-
-def test_gpus_that_people_ask_for_are_named_until_somebody_has_measured_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "ASKED_FOR", ("RTX 5090", "H200"))
-    assert page.not_measured(committed_version()).text.startswith("Nobody has measured these GPUs yet: RTX 5090. If")
