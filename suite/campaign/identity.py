@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, TypedDict
 
 from pydantic import Field
 
+from suite.campaign import run_log
 from suite.campaign.folder import Folder, locked, require_identity
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError
@@ -124,11 +125,12 @@ def _own_pins(campaign: Campaign) -> list[str | None] | None:
 
 @contextmanager
 def opened(root: Path, whose: Mapping[str, object]) -> Iterator[Folder]:
-    """Lock the folder ``root`` for a campaign with this identity, and store its rule in ``campaign.json``.
+    """Lock ``root`` for a campaign with this identity, store its rule in ``campaign.json``, and mend the run log.
 
     Raises:
         CampaignError: another process uses it, it belongs to another or an unknown campaign, or it cannot be written
             or locked.
+        StoreError: the run log cannot be read or written.
     """
     with locked(root) as folder:
         path = root / CAMPAIGN_FILE
@@ -137,6 +139,7 @@ def opened(root: Path, whose: Mapping[str, object]) -> Iterator[Folder]:
         now = {**found, **{name: whose.get(name) for name in RULE}}
         if now != found or not path.exists():
             replace_json(now, path, sort_keys=True)
+        run_log.resume(root)
         yield folder
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from rich.console import Console
 
-from suite.campaign import cases, identity
+from suite.campaign import cases, identity, run_log
 from suite.campaign.display.ending import print_what_worked
 from suite.campaign.display.tables import print_rounds, print_summary
 from suite.campaign.folder import Folder, locked
@@ -80,6 +80,7 @@ def store_finished(root: Path) -> list[CaseResult]:
             for case, records in found
         ]
         results = cases.write_all(folder, results)
+        run_log.resume(root)
         upstream.write_all(folder)
     return results
 

@@ -17,6 +17,7 @@ ALONE: Final = "alone"  # copies that run alone, to compare with rounds in turns
 RAW: Final = "raw"  # the files of each round of a campaign
 CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder
 PLAN_FILE: Final = "plan.json"  # the cases that a campaign was to measure
+RUN_LOG: Final = "runs.log"  # a line for each run that ended, each with the hash of the line before
 _OF_A_ROUND: Final = frozenset({CONFIGURATION_FILE, "record.json"})
 MAX_NAMED: Final = 5
 

@@ -32,15 +32,17 @@ AGAIN_CASE: Final = "Move the file away and run again: the case is stored again 
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
 
 
-def write_record(record: RunRecord, path: Path) -> None:
-    """Write one round as JSON, samples rounded to 9 significant digits; ``read_record`` returns the rounded record.
+def write_record(record: RunRecord, path: Path) -> RunRecord:
+    """Write one round as JSON, samples rounded to 9 significant digits; return it rounded, as ``read_record`` does.
 
     Raises StoreError if ``path`` exists, the record is not valid (NaN, wrong type), or the file
     cannot be written.
     """
     _refuse_existing(path)
     stored = validation.stored_record(_rounded(record))
-    _write(validation.stored_record(validation.checked_record(stored, path, _UNWRITTEN)), path)
+    checked = validation.checked_record(stored, path, _UNWRITTEN)
+    _write(validation.stored_record(checked), path)
+    return checked
 
 
 def read_record(path: Path) -> RunRecord:

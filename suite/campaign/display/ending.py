@@ -10,6 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from suite.campaign import run_log
 from suite.campaign.display.answers import answers
 from suite.campaign.display.progress import clock
 from suite.campaign.display.tables import print_summary, print_timing_cost
@@ -22,6 +23,7 @@ from suite.statistics.intervals import CONFIDENCE
 STYLES: Final[dict[State, str]] = {"works": "green", "failed": "red", "none": "dim", "unknown": "yellow"}
 PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "unknown": "?"}  # without Unicode
 MORE_ROUNDS: Final = 8
+WITNESS: Final = "commit or post this hash with a date before you submit: it proves that no run was removed later"
 MOST_WORKS: Final = 4  # more are better read on the page
 
 
@@ -104,6 +106,8 @@ def print_where_and_next(campaign: Campaign, page: Path | None) -> None:
         say(console, f"  page:     {page}")
     say(console, f"  results:  {campaign.out / 'cases'}")
     say(console, f"  logs:     {campaign.out / 'raw'}")
+    if head := run_log.head(campaign.out):
+        say(console, f"  run log:  {head[:12]} ({WITNESS})")
     next_steps = _next_on_gpus() if has_speeds(campaign.results) else _next_elsewhere(campaign)
     say(console, "What next")
     for what, how in next_steps:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from suite.campaign import run_log
 from suite.campaign.folder import drop_checkpoints
 from suite.campaign.state import Campaign
 from suite.files.paths import ROOT
@@ -102,8 +103,10 @@ def _without_memory_of_others(seen: TelemetrySummary | None) -> TelemetrySummary
 
 
 def keep(run: Run, record: RunRecord) -> None:
-    """Write the record of a run, and delete what nobody needs after that."""
-    store.write_record(record, run.record_path)
+    """Write the record of a run, and its line of the run log if it counts; delete what nobody needs after that."""
+    stored = store.write_record(record, run.record_path)
+    if not run.uncounted:
+        run_log.append(run.run_dir, stored)
     if record.outcome == "completed":
         drop_checkpoints(run.run_dir / "library")
         shutil.rmtree(run.run_dir / EMPTY_CACHE, ignore_errors=True)  # its kernels serve no other run

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from suite.campaign import run_log
 from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
 from suite.campaign.runs import warm_up
@@ -108,7 +109,7 @@ def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:
             clocks=None,
             transport=None,
         )
-        store.write_record(failed, folder.record_path(case, index))
+        run_log.append(folder.run_dir(case, index), store.write_record(failed, folder.record_path(case, index)))
     if rounds:
         say(
             campaign.console,
