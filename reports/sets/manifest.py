@@ -42,6 +42,7 @@ class Entry(TomlTable):
     contributed_by: _Text | None = None
     link: Annotated[str, Field(pattern=r"^https://\S+$")] | None = None
     citation: _Text | None = None
+    witness: Annotated[str, Field(pattern=r"^https://\S+$")] | None = None  # has a hash of the run log, with a date
 
     @property
     def contributor(self) -> Contributor | None:

@@ -48,6 +48,7 @@ class ResultSet:
     copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
     contributor: Contributor | None = None  # None: the project's own
     shared_machine: SharedMachine = "no"
+    witness: str | None = None  # a page that has a hash of the run log
     videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
 
 
@@ -277,6 +278,7 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         contributor=entry.contributor,
         shared_machine=entry.shared_machine,
+        witness=entry.witness,
         videos=intact_videos(folder),
     )
 

@@ -177,7 +177,7 @@ def refuse_private(folder: Path, content: Mapping[Path, bytes]) -> None:
 
 
 def private_texts(content: Mapping[Path, bytes]) -> Iterator[Private]:
-    """Yield each text of JSON files that names somebody or some machine."""
+    """Yield each text of JSON files and the run log that names somebody or some machine."""
     users = _user_names()
     with default_settings() as scanner:
         scanner.disable_plugins(*_GUESSES)
@@ -187,7 +187,7 @@ def private_texts(content: Mapping[Path, bytes]) -> Iterator[Private]:
 def _private_texts(content: Mapping[Path, bytes], users: Sequence[str]) -> Iterator[Private]:
     known: dict[str, str | None] = {}  # most texts are there many times
     for path, text in content.items():
-        if path.suffix != ".json":
+        if path.suffix not in {".json", ".log"}:
             continue  # a picture
         for number, line in enumerate(text.decode().splitlines(), start=1):
             if _VERSION.fullmatch(line):

@@ -9,7 +9,8 @@ has formulas of its own. Whoever wants to know how a published figure follows fr
 3. ``round_facts``, ``telemetry``: does everything else of a round fit its case, its machine, its samples, its energy?
 4. ``formulas``: seconds per iteration of a process, means, intervals; ``case_file``: does the document
    have these numbers?
-5. ``set_folder``: pairs with Isaac Lab's benchmark; is everything there that was planned?
+5. ``set_folder``: pairs with Isaac Lab's benchmark; is everything there that was planned? ``run_log``: is every run
+   there that ended, as it ended?
 6. ``across_rounds``: copies, overlapping clocks, several machines, missing evidence, over a set and over a version.
 7. ``published``: speed-ups, efficiencies, intervals and verdicts; ``case_figures``: what was measured besides; both
    against ``figures.json`` and ``configurations.csv`` by ``published_files``; ``readme``: the figures of README.md.
@@ -28,6 +29,7 @@ from reports.verification.figures.published_files import check_figures
 from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.readme import check_readme
+from reports.verification.run_log import check_run_log
 from reports.verification.samples.across_rounds import check_copies, check_environment, check_evidence, check_overlaps
 from reports.verification.samples.case_file import CASES
 from reports.verification.samples.set_folder import PLAN, StoredSet, check_asked, read_set
@@ -83,6 +85,7 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``."""
     sets = [read_set(path, root=root) for path in paths]
     findings = [finding for one in sets for finding in one.findings]
+    findings += [finding for one in sets for finding in check_run_log(one)]
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
     if is_published:
         findings += [finding for one in sets for finding in _check_published(one)]

@@ -7,6 +7,7 @@ from typing import Final
 
 from reports.verification.finding import Finding, differing
 from reports.verification.regular_file import read_bytes
+from reports.verification.run_log import RUN_LOG
 from reports.verification.samples.set_folder import PLAN, case_paths
 
 MANIFEST: Final = "report.toml"  # a folder with it is a version
@@ -26,7 +27,7 @@ def members(folder: Path) -> list[Path]:
     if is_version(folder):
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if path.parent != folder or path.name not in {SUMS, SIGNATURE}]
-    beside = [path for name in ("upstream.json", PLAN) if (path := folder / name).is_file()]
+    beside = [path for name in ("upstream.json", PLAN, RUN_LOG) if (path := folder / name).is_file()]
     return [*case_paths(folder), *beside, *_of_videos(folder)]
 
 

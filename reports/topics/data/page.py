@@ -1,5 +1,6 @@
 """What can be taken away: the stored results as they are in git, and tables made of them."""
 
+import hashlib
 import html
 
 from reports.display import all_curves
@@ -21,7 +22,9 @@ from reports.sets.evidence import missing
 from reports.sets.version import ResultSet, Version
 from reports.topics.data.downloads import DATA_FOLDER, TABLES, StoredFiles, env_check_files, stored_files
 from reports.verification.hashes import SUMS
+from suite.files.input_file import read_input
 from suite.files.wording import counted
+from suite.records.folders import RUN_LOG
 
 
 def answer(version: Version) -> Html:
@@ -92,6 +95,30 @@ def less_evidence(version: Version) -> Html:
         under_titles(version.archived, _archived, are_named=True),
     ]
     return together(parts)
+
+
+def run_logs(version: Version) -> Html:
+    """Every set that has a run log, with who witnessed it; in a sentence, how many have none."""
+    rows: list[list[Cell]] = []
+    for one in version.sets:
+        path = one.folder / RUN_LOG
+        lines = read_input(path).splitlines(keepends=True) if path.is_file() else []
+        if lines:
+            witness = link(one.witness, one.witness) if one.witness else "not witnessed"
+            late = sum(b'"late": true' in line for line in lines)
+            rows.append([one.title or "Results", witness, _sha256(lines[-1]), f"{len(lines)}", f"{late}"])
+    parts: list[Displayed] = []
+    if rows:
+        headings = ["Set", "Witness", "Hash of the last line", "Runs", "Late"]
+        parts.append(html_table(headings, rows, label="Run logs", num_text_columns=3))
+    if without := len(version.sets) - len(rows):
+        parts.append(paragraph(f"No run log, so not witnessed: {counted(without, 'set')}."))
+    return together(parts)
+
+
+def _sha256(content: bytes) -> Html:
+    digest = hashlib.sha256(content).hexdigest()
+    return Html(markup=f"<code>{digest}</code>", text=digest)
 
 
 def _archived(one: ResultSet) -> Html:

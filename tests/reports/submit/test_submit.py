@@ -20,10 +20,11 @@ from reports.verification.hashes import SIGNATURE, write_hashes
 from reports.verification.samples.set_folder import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
+from suite.records.folders import RUN_LOG
 from suite.records.videos import intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, machine, set_item
 from tests.fixtures.results.films import store_film
-from tests.fixtures.results.finished_campaign import CASE, SMALL, write_campaign
+from tests.fixtures.results.finished_campaign import CASE, SMALL, write_campaign, write_raw
 from tests.fixtures.results.forged_version import write_version
 
 NAME: Final = "h100-80gb-hbm3x2-20261125-0351"
@@ -84,6 +85,15 @@ def test_results_become_a_set_of_a_new_version(tmp_path: Path, into: Path, capsy
     assert f"{len(stored)} configurations, 48 runs." in said
     assert f"git add {into / '2026.12'} && git commit --file {source / TEXT_FILE}" in said
     assert (source / TEXT_FILE).read_text() in said
+
+
+def test_the_run_log_is_submitted_with_its_hash(campaign: Path, into: Path) -> None:
+    write_raw(campaign)
+    assert main([str(campaign), "--version", "2026.12", "--into", str(into)]) == 0
+    (written,) = (into / "2026.12").glob("*/")
+    assert (written / RUN_LOG).read_bytes() == (campaign / RUN_LOG).read_bytes()
+    assert f"  {RUN_LOG}\n" in (written / "SHA256SUMS").read_text()
+    assert verify(into).findings == ()
 
 
 def test_videos_are_submitted_with_their_results(campaign: Path, into: Path) -> None:

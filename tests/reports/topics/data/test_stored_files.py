@@ -9,8 +9,9 @@ import pytest
 from reports.figures import tables
 from reports.sets.version import read_version
 from reports.topics.data.downloads import TABLES, files, stored_files
-from reports.topics.data.page import answer, downloads, listing
+from reports.topics.data.page import answer, downloads, listing, run_logs
 from reports.verification.hashes import SUMS, write_hashes
+from suite.records.folders import RUN_LOG
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 
 
@@ -53,6 +54,17 @@ def test_a_set_has_one_row_with_its_machine_and_the_number_of_its_files(version:
     _, row = listing(read).text.splitlines()
     (own,) = stored_files(read)
     assert row.split("\t") == ["own", "1 x H200, 16 vCPU, 28 Nov 2026", str(len(own.files)), "0.09", "own"]
+
+
+def test_a_run_log_is_offered_and_is_not_witnessed_without_an_address(version: Path) -> None:
+    assert run_logs(read_version(version, name=version.name)).text == "No run log, so not witnessed: 1 set."
+    (version / "own" / RUN_LOG).write_text("{}\n")
+    read = read_version(version, name=version.name)
+    assert f"own/{RUN_LOG}" in files(read)
+    assert "not witnessed" in run_logs(read).text
+    address = "https://example.org/commit/1"
+    (version / "report.toml").write_text(f'[[set]]\nfolder = "own"\nwitness = "{address}"\n')
+    assert f'href="{address}"' in run_logs(read_version(version, name=version.name)).markup
 
 
 def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_samples() -> None:
