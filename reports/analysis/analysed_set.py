@@ -5,10 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reports.analysis.cost import Cost, cost
-from reports.analysis.curves import comparison_key
 from reports.analysis.environments import Place, places, where_it_ran, with_label
 from reports.analysis.learning_curves import CurvePoint, learning_curve
-from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
 from reports.analysis.rows import CaseRow, Failure, case_rows, failures_of
 from reports.analysis.series_kind import SeriesKind, series_kind
 from reports.analysis.time_split import Inside, inside
@@ -140,25 +138,6 @@ class Campaign:
     def varies_settings(self) -> bool:
         return self.kind in {"tuned", "deterministic", "shared_gpu", "versions"}
 
-    @property
-    def pairs_without_scaling(self) -> tuple[CasePair, ...]:
-        """Of cases that differ in their nodes alone; none where ranks are varied too, whatever became of those."""
-        kinds = {comparison_key(result.case) for result in self.results}
-        sizes = {(comparison_key(result.case), result.case.world_size) for result in self.results}
-        return nodes_side_by_side(self.results) if len(kinds) == len(sizes) else ()
-
-    @property
-    def compares_stacks_alone(self) -> bool:
-        """Whether all that completed ran on one number of ranks and has its like on another stack beside it."""
-        completed = [result for result in self.results if result.completed]
-        pairs = stacks_side_by_side(completed)
-        paired = {side.case.case_id for pair in pairs for side in (pair.base, pair.case)}
-        return (
-            len({result.case.world_size for result in completed}) == 1
-            and all(result.case.case_id in paired for result in completed)
-            and all(self.series(name).kind == "scaling" for name in self.series_names)
-        )
-
     def series(self, name: str) -> "Campaign":
         return self.only(lambda result: result.case.series == name)
 
@@ -177,11 +156,3 @@ def shared_kind(parts: Sequence[Campaign]) -> SeriesKind:
     """Return the kind of a series in several campaigns; where they differ, it is shown as scaling."""
     kinds = {part.kind for part in parts}
     return kinds.pop() if len(kinds) == 1 else "scaling"
-
-
-def has_one_size(parts: Sequence[Campaign]) -> bool:
-    """Whether all that completed of a series ran on one number of ranks of one node: nothing of it can scale."""
-    sizes = {
-        (result.case.world_size, result.case.nnodes) for part in parts for result in part.results if result.completed
-    }
-    return len(sizes) == 1 and all(nnodes == 1 for _, nnodes in sizes)

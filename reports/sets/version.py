@@ -19,7 +19,6 @@ from typing import Final
 from reports.analysis.analysed_set import Campaign, shared_kind
 from reports.analysis.environments import Place
 from reports.analysis.machines import Found, Machine, machines
-from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
 from reports.analysis.trainings import Training, trainings
@@ -153,16 +152,6 @@ class Version:
         every = [one for version in (self, *self.older) for one in version.sets]
         own = [one for one in every if not one.contributor and one.shared_machine != "yes"]
         return trainings(result for one in own for result in one.campaign.results)
-
-    @property
-    def has_stacks(self) -> bool:
-        """Whether a case ran on two stacks."""
-        return any(stacks_side_by_side(one.campaign.results) for one in self.scaling)
-
-    @property
-    def has_node_pairs(self) -> bool:
-        """Whether the same number of ranks completed on one node and on several."""
-        return any(pair.over_base for one in self.scaling for pair in nodes_side_by_side(one.campaign.results))
 
     @property
     def slowed_cores(self) -> tuple[str, ...]:

@@ -26,13 +26,12 @@ Two configurations that shared no block, not even by way of others, are compared
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final, Self
 
 import numpy as np
 
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.intervals import CONFIDENCE, Estimate, Scale, Statistic
+from suite.statistics.intervals import CONFIDENCE, Estimate
 from suite.statistics.reduce import WINDOW, round_time_s, window
 from suite.statistics.student_t import t_quantile
 from suite.statistics.twins import SUFFIX
@@ -41,7 +40,6 @@ PRIOR_SLOPE: Final = 0.5  # of runs alone of version 2026.11: 0.55
 PRIOR_WEIGHT: Final = 0.05  # sum of squares of x that the pseudo-observation has; five runs have as much
 PRIOR_FREEDOM: Final = 1  # degrees of freedom that all residuals add at most to those of two configurations
 MIN_FREEDOM: Final = 3  # with fewer there is no interval: too few runs
-SMALLEST_STEP: Final = 1e-6  # of a logarithm, for the slope of a statistic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +74,6 @@ def _mean_log(probes_s: np.ndarray) -> float | None:
     if np.isnan(probes_s).all(axis=1).any():
         return None
     return float(np.nanmean(np.log(probes_s), axis=1).mean())
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Difference:
-    """The logarithm of the ratio of two configurations' times, its variance, and that variance's degrees of freedom."""
-
-    log_ratio: float
-    variance: float
-    freedom: float
 
 
 class SeriesModel:
@@ -137,52 +126,22 @@ class SeriesModel:
         """
         if over == under:
             return Estimate(value=1.0, interval=None)
-        difference = self._difference(over, under)
-        return _estimate(difference.log_ratio, difference.variance, difference.freedom, scale="log")
-
-    def estimate(self, configurations: Sequence[str], statistic: Statistic, *, scale: Scale = "log") -> Estimate:
-        """Estimate a statistic of the configurations' times, each divided by the first one's: so the first is 1.
-
-        By the delta method, from the variance of each pair's difference, with the fewest degrees of freedom of a pair.
-        ``scale`` as in ``suite.statistics.intervals``. A statistic that is infinite has no interval.
-        Raises ValueError if one of them has no run.
-        """
-        pairs = {
-            (first, second): self._difference(second_name, first_name)
-            for (first, first_name), (second, second_name) in combinations(enumerate(configurations), 2)
-        }
-        relative = [pairs[0, place] for place in range(1, len(configurations))]
-        logs = np.array([0.0, *(difference.log_ratio for difference in relative)])
-
-        def of_logs(moved: np.ndarray) -> float:
-            value = statistic(tuple(map(float, np.exp(moved))))
-            return math.log(value) if scale == "log" else value
-
-        value, weights = of_logs(logs), np.zeros(len(logs))
-        for place, difference in enumerate(relative, start=1):
-            step = np.zeros(len(logs))
-            step[place] = math.sqrt(difference.variance) or SMALLEST_STEP
-            weights[place] = (of_logs(logs + step) - of_logs(logs - step)) / (2 * step[place])
-        weights[0] = -weights.sum()  # of the logarithm that all are taken relative to
-        variance = -sum(weights[a] * weights[b] * pair.variance for (a, b), pair in pairs.items())
-        freedom = min(pair.freedom for pair in pairs.values())
-        return _estimate(value, variance if np.isfinite([value, *weights]).all() else math.inf, freedom, scale=scale)
-
-    def _difference(self, over: str, under: str) -> "_Difference":
         contrast = np.zeros(len(self._effects))
         contrast[self.configurations.index(over)] += 1
         contrast[self.configurations.index(under)] -= 1
         own, own_variance, own_freedom = self._own_difference(over, under)
         # Else they shared no block, nor others by way of both.
         is_joined = np.allclose(contrast @ self._known, contrast)
+        log_ratio = float(contrast @ self._effects) if is_joined else own
         lent = min(PRIOR_FREEDOM, max(0.0, self._freedom - own_freedom)) if is_joined else 0.0
         freedom = own_freedom + lent
+        if freedom < MIN_FREEDOM:
+            return Estimate(value=math.exp(log_ratio), interval=None)
         of_all = self._variance * float(contrast @ self._inverse @ contrast)
-        return _Difference(
-            log_ratio=float(contrast @ self._effects) if is_joined else own,
-            variance=(own_freedom * own_variance + lent * of_all) / freedom if freedom else 0.0,
-            freedom=freedom,
-        )
+        variance = (own_freedom * own_variance + lent * of_all) / freedom
+        half_width = t_quantile(CONFIDENCE, freedom) * math.sqrt(variance)
+        interval = math.exp(log_ratio - half_width), math.exp(log_ratio + half_width)
+        return Estimate(value=math.exp(log_ratio), interval=interval)
 
     def _own_difference(self, over: str, under: str) -> tuple[float, float, float]:
         """The difference by the runs of its two configurations alone, its variance, and its degrees of freedom."""
@@ -205,15 +164,6 @@ class SeriesModel:
             return difference, 0.0, float(sum(map(len, parts)) - len(parts))
         freedom = total**2 / sum(variance**2 / (len(part) - 1) for variance, part in zip(variances, parts, strict=True))
         return difference, total, freedom
-
-
-def _estimate(centre: float, variance: float, freedom: float, *, scale: Scale) -> Estimate:
-    """The t interval about ``centre``, which is on the scale; None for few degrees of freedom or no finite variance."""
-    back = math.exp if scale == "log" else float
-    if freedom < MIN_FREEDOM or not math.isfinite(variance):
-        return Estimate(value=back(centre), interval=None)
-    half_width = t_quantile(CONFIDENCE, freedom) * math.sqrt(max(0.0, variance))
-    return Estimate(value=back(centre), interval=(back(centre - half_width), back(centre + half_width)))
 
 
 class SetModel:
@@ -245,13 +195,6 @@ class SetModel:
         model = self._fitted(frozenset((_series(over), _series(under))))
         names = [case.case_id.removesuffix(SUFFIX) for case in (over, under)]
         return model.ratio(*names) if model and set(names) <= set(model.configurations) else None
-
-    def estimate(self, cases: Sequence[Case], statistic: Statistic, *, scale: Scale = "log") -> Estimate | None:
-        """Estimate a statistic of the times of cases of one series, relative to the first's; None if one has no run."""
-        model = self._fitted(frozenset(map(_series, cases)))
-        names = [case.case_id.removesuffix(SUFFIX) for case in cases]
-        is_run = model is not None and set(names) <= set(model.configurations)
-        return model.estimate(names, statistic, scale=scale) if model and is_run else None
 
     def speedup(self, of: Case, base: Case) -> Estimate | None:
         """Frames per second of ``of`` over those of ``base``; None if one of them has no run."""

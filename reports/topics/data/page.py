@@ -3,7 +3,6 @@
 import hashlib
 import html
 
-from reports.display import all_curves
 from reports.display.contributors import byline
 from reports.display.html import (
     MISSING,
@@ -126,6 +125,5 @@ def _archived(one: ResultSet) -> Html:
         [
             byline(one.contributor),
             paragraph(f"{one.campaign.where}. {missing(one.campaign.results)}"),
-            all_curves.table([one], label=f"Every curve, {one.title}"),
         ]
     )

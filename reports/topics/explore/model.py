@@ -239,7 +239,7 @@ def _times_to_reward(campaign: Campaign) -> dict[str, TimeToReward]:
     found: dict[str, TimeToReward] = {}
     for name in campaign.series_names:
         series = campaign.series(name).only(lambda result: result.case.learns)
-        if series.kind != "scaling" or series.pairs_without_scaling:
+        if series.kind != "scaling":
             continue
         for _, results, reward in rewarded_curves(series):
             if reward is not None:

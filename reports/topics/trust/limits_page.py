@@ -116,7 +116,6 @@ def uncertain(version: Version) -> Html:
                 f"ran on more than one node{_emulated(len(emulated))}",
             ),
             _overflow(version),
-            *_not_compared(version),
         ]
     )
 
@@ -151,16 +150,6 @@ def _overflow(version: Version) -> str:
     answers += [f"It did not in {sound}."] if sound else []
     number = counted(len(asked), "run")
     return f"{question} was looked at in {number}; the others are older than this check. {' '.join(answers)}"
-
-
-def _not_compared(version: Version) -> list[str]:
-    """What has no page because nothing was measured of it."""
-    questions = {
-        "The same case on two stacks": version.has_stacks,
-        "The same number of GPUs on one node and on several": version.has_node_pairs,
-        "How many environments to give a GPU": any(version.kind(name) == "sweep" for name in version.series_names),
-    }
-    return [f"{what}: not measured." for what, is_measured in questions.items() if not is_measured]
 
 
 def _missing(cases: Sequence[Case]) -> list[str]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reports.analysis.learning_curves import learned_rounds, mean_rewards
-from reports.analysis.pairs_of_cases import STACK_ORDER
 from reports.analysis.seeds import Size
 from suite.records.learning_check import reward_at
 from suite.schema.record import Case, CaseResult
@@ -18,6 +17,8 @@ from suite.statistics.intervals import Estimate, sum_of_means
 
 MIN_SHARED_SEEDS: Final = 5  # all of one sign by chance once in 16 times; of 3, once in 4
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned
+
+STACK_ORDER: Final = ("kitless", "ovphysx", "isaacsim")
 
 type Word = Literal["less", "more", "no sure difference", "unknown"]
 

@@ -1,26 +1,14 @@
 """Tuned cases compared with the case as shipped, on results whose gain is known."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import curve_label
 from reports.analysis.divisions import changes, gains
 from reports.display import division_tables
-from reports.display.charts import gains as gain_charts
-from reports.display.charts import learning as learning_charts
-from reports.display.figure import Figure
-from reports.sets.version import read_version
-from reports.site.topics import series_parts
-from reports.topics.cost import page as choosing
-from reports.topics.tasks import curves_page as summary
-from reports.topics.tasks import page as series_pages
-from reports.topics.tasks.section import section
-from reports.topics.tuning import division_page as division
 from suite.schema.record import Case, CaseResult
-from tests.fixtures.results.generated_results import failed_result, make_case, make_result, on_gpus, write_results
+from tests.fixtures.results.generated_results import failed_result, make_case, make_result
 
 CLOSED = make_case("cartpole-open", scaling="weak", rl_library="rl_games")
 
@@ -166,17 +154,6 @@ def test_with_several_seeds_the_ratio_is_that_of_each_seed() -> None:
     assert "90% of the rise" in division_tables.learning([gain]).text
 
 
-def test_several_seeds_say_when_nothing_comes_surely_sooner_and_when_a_run_has_no_such_reward() -> None:
-    closed = rising(with_seeds(CLOSED), 1.0, 2.0, 4.0)
-    (gain,) = gains([closed, rising(with_seeds(tuned("other")), 1.0, 4.0, 2.0)])
-    assert ", so not surely sooner or later, over 3 seeds" in division_tables.time_to_reward(gain)
-    (gain,) = gains([closed, rising(with_seeds(tuned("late")), 0.5, 4.0, 2.0)])
-    said = "2 of 3 runs had the reward as shipped, 8.9, in their iterations."
-    assert division_tables.time_to_reward(gain) == said
-    (gain,) = gains([rising(with_seeds(CLOSED), -1.0, -2.0), rising(with_seeds(tuned("x")), 1.0, 2.0)])
-    assert division_tables.time_to_reward(gain).startswith("The reward as shipped did not rise")
-
-
 def test_a_closed_case_that_does_not_rise_sets_no_reward_to_wait_for() -> None:
     (gain,) = gains([rising(CLOSED, -1.0), rising(tuned("fast"), 1.0)])
     assert (gain.target, gain.iterations_to_target, gain.sooner) == (None, (None, None), None)
@@ -223,32 +200,6 @@ def test_the_changes_name_what_differs_and_nothing_else() -> None:
     assert changes(CLOSED, CLOSED) == ()
 
 
-def test_the_tables_have_a_row_for_each_change(fast: Case, lost: Case) -> None:
-    closed = rising(CLOSED, 1.0, 1.0, 1.0)
-    found = gains(
-        [closed, rising(fast, 1.0, 1.0, 1.0, iteration_time_s=0.25), failed_result(lost, outcome="oom", reason="x")]
-    )
-    lines = division_tables.throughput(found).text.splitlines()
-    assert [line.split("\t")[0] for line in lines[1:4]] == [CLOSED.case_id, fast.case_id, lost.case_id]
-    assert lines[1].split("\t")[1:] == ["as shipped", "4,096", "1", "", "3"]
-    assert lines[2].split("\t")[2:] == ["8,192", "2.00 (2.00 to 2.00)", "faster", "3"]
-    assert lines[3].split("\t")[2:] == ["n/a", "n/a", "too few runs", "0"]
-    lines = division_tables.learning(found).text.splitlines()
-    assert lines[1].split("\t") == [
-        fast.case_id, "the same", "9 / 9", "9 / 9", "3 / 9", "12 / 12",
-        "6.00 (6.00 to 6.00) / 3.00 (3.00 to 3.00)", "2.00 (2.00 to 2.00)",
-    ]  # fmt: skip
-    assert lines[2].split("\t")[1:] == [
-        "unknown", "9 / n/a", "9 / n/a", "n/a", "12 / n/a", "6.00 (6.00 to 6.00) / n/a", "n/a",
-    ]  # fmt: skip
-
-
-def test_the_headline_says_how_many_runs_had_the_reward_where_not_all_did(fast: Case) -> None:
-    found = gains([rising(CLOSED, 1.0), rising(fast, 0.5, iteration_time_s=0.1)])
-    rows = division_tables.headline(found, address="task-x.html#series-x", label="x").text.splitlines()
-    assert rows[1].split("\t") == ["fast", "20,480", "5.00", "too few runs", "unknown", "0 of 1 run", "1, 1"]
-
-
 def test_runs_are_counted_for_a_reward_of_zero_too_and_not_without_rewards(fast: Case) -> None:
     zero = with_column(CLOSED, tuple(float(index - 9) for index in range(12)))  # the mean of the last five is 0
     lower = with_rewards(make_result(fast, 0.1), -20.0)
@@ -258,12 +209,6 @@ def test_runs_are_counted_for_a_reward_of_zero_too_and_not_without_rewards(fast:
     (gain,) = gains([zero, silent(fast)])
     assert (gain.rounds, gain.ended_before) == (1, False)
     assert division_tables.learning([gain]).text.splitlines()[1].split("\t")[5] == "12 / n/a"
-
-
-def test_what_is_held_against_two_closed_cases_is_told_apart() -> None:
-    wide = [replace(tuned("wide"), case_id=f"{CLOSED.case_id}-{n}-1x1-wide", num_envs=n) for n in (256, 512)]
-    found = gains([make_result(CLOSED, 0.5), *(make_result(case, 0.5) for case in (*wide, tuned("fast")))])
-    assert [division_tables.short_name(gain, found) for gain in found] == ["wide, 256", "wide, 512", "fast"]
 
 
 @pytest.fixture
@@ -279,38 +224,6 @@ def lost() -> Case:
 # --- the page ----------------------------------------------------------------------------------------------------
 
 
-def test_the_chart_shows_both_gains_and_names_what_never_gets_there(fast: Case) -> None:
-    slow = tuned("slow")
-    results = [rising(CLOSED, 1.0), rising(fast, 1.0, iteration_time_s=0.25), rising(slow, 0.5)]
-    series = Campaign.from_results(results)
-    chart = gain_charts.gains(series, gains(series.results))
-    assert "fast, frames per second: 2.00; fast, time to the reward as shipped: 2.00" in chart.alt_text
-    assert "slow, frames per second: 1.00." in chart.alt_text
-    assert "slow, time" not in chart.alt_text
-    assert "Not every run had the reward as shipped in its iterations: slow (0 of 1 run)." in chart.caption
-
-
-def test_a_tuned_series_is_neither_a_sweep_nor_scaling(tmp_path: Path, fast: Case) -> None:
-    wide = tuned("wide", num_envs_global=512)
-    results = [rising(CLOSED, 1.0, 1.0), rising(fast, 1.0, 1.0, iteration_time_s=0.25), rising(wide, 1.0, 1.0)]
-    version = read_version(write_results(on_gpus(results), tmp_path), name="v")
-    assert version.kind("cartpole-open") == "tuned"
-    assert "What each change gains" in section(version, "Cartpole", "cartpole-open", series_parts()).text
-    (series,) = version.series("cartpole-open")
-    assert [row.curve for row in series.rows] == [
-        "as shipped",
-        "fast",
-        "wide",
-    ]
-    assert "Speed-up" not in series_pages.cases([series]).text
-    assert "2.00" in series_pages.gains([series]).text
-    assert "2.00" in division.of_version(version).text
-    headline = summary.answers(version).text
-    assert "fast\t8,192\t2.00 (2.00 to 2.00)\tfaster\tthe same\t2.00" in headline
-    assert "fast, frames per second: 2.00" in summary.charts(version).text
-    assert choosing.rewards(version).text == "Nothing was measured of this."
-
-
 def test_a_tuned_line_is_named_by_its_change_and_what_that_leaves_open(fast: Case) -> None:
     wide = [replace(tuned("envs", num_envs_global=n), case_id=f"x/n{n}-1x1-envs") for n in (256, 512)]
     other = replace(CLOSED, rl_library="rsl_rl")
@@ -319,14 +232,3 @@ def test_a_tuned_line_is_named_by_its_change_and_what_that_leaves_open(fast: Cas
         "as shipped, rl_games", "as shipped, rsl_rl", "fast, rl_games",
         "envs, rl_games, 256 environments a rank", "envs, rl_games, 512 environments a rank",
     ]  # fmt: skip
-
-
-def test_what_learns_the_same_is_one_line(tmp_path: Path, fast: Case) -> None:
-    results = [rising(CLOSED, 1.0), rising(fast, 1.0), rising(tuned("other"), 0.5)]
-    (series,) = read_version(write_results(on_gpus(results), tmp_path), name="v").series("cartpole-open")
-    drawn = learning_charts.learning(series)
-    assert isinstance(drawn, Figure)
-    (points,) = drawn.spec["datasets"].values()
-    assert {point["curve"] for point in points} == {
-        "as shipped and 1 more", "other",
-    }  # fmt: skip

@@ -101,25 +101,3 @@ def test_a_repeat_of_the_baseline_is_the_same_configuration() -> None:
     assert speedup is not None
     assert speedup.value == pytest.approx(math.sqrt(8))  # the geometric means are sqrt(8) s and 1 s
     assert SetModel.of(results[:2]).speedup(two, base) is None
-
-
-def test_a_statistic_of_several_is_as_sure_as_their_ratios() -> None:
-    noise = np.random.default_rng(0).normal(0, 0.02, (3, 6))
-    slow = (0.0, 0.4, 0.1, 0.3, 0.0, 0.2)  # of each block, so no part of a statistic of ratios
-    names = ("one", "two", "three")
-    runs = [
-        a_run(name, place + float(noise[place, block]) + slow[block], block)
-        for place, name in enumerate(names)
-        for block in range(6)
-    ]
-    model = SeriesModel(runs)
-    ratio, as_statistic = model.ratio("two", "one"), model.estimate(("one", "two"), lambda times: times[1])
-    assert as_statistic.value == pytest.approx(ratio.value)
-    assert as_statistic.interval == pytest.approx(ratio.interval)
-    gained = model.estimate(names, lambda times: 1 / times[2] - 1 / times[1], scale="linear")
-    differences = np.exp(-2) * (noise[0] - noise[2]) - np.exp(-1) * (noise[0] - noise[1])  # to first order
-    assert gained.interval is not None
-    half_width = (gained.interval[1] - gained.interval[0]) / 2
-    expected = stats.sem(differences) * stats.t.ppf(0.975, 6)
-    assert half_width == pytest.approx(expected, rel=0.15)  # the variance is moderated
-    assert gained.value == pytest.approx(sum(gained.interval) / 2)

@@ -26,7 +26,7 @@ from tests.fixtures.results.generated_results import (
     sweep_results,
     write_results,
 )
-from tests.reports.analysis.test_pairs_of_cases import emulated
+from tests.reports.analysis.test_interconnect import emulated
 from tests.reports.analysis.test_time_split import with_telemetry
 
 

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from reports.display import all_curves as at_a_glance
 from reports.figures.tables import tables
 from reports.sets.version import Version, read_version
 from reports.site import pages
 from reports.topics.data import export
 from reports.topics.data import page as downloads
 from reports.topics.hardware import page as machines
+from reports.topics.results import page as at_a_glance
 from reports.topics.results import what_worked as worked
-from reports.topics.tasks import curves_page as summary
 from reports.topics.trust import limits_page as limits
 from suite.records.worked import LEGEND
 from suite.schema.record import CheckResult, CheckVerdict
@@ -95,7 +94,7 @@ def test_beside_sets_with_speeds_it_has_a_section_and_no_row(tmp_path: Path) -> 
     write_results(smoke_results(), tmp_path / "laptop")
     version = read_version(tmp_path, name="v")
     assert [one.name for one in version.scaling] == ["gpus"]
-    assert "laptop" not in at_a_glance.curves(version).text + summary.answers(version).text
+    assert "laptop" not in at_a_glance.opening(version).text
     assert "series-shadow-horizontal" not in pages.page_sources(version)
     said = worked.beside(version).text.splitlines()
     assert said[:3] == ["What works elsewhere", worked.NOT_MEASURED, "laptop"]
