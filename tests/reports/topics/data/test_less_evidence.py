@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from reports.display import all_curves as at_a_glance
 from reports.sets.evidence import missing
 from reports.sets.version import read_version
 from reports.topics.data.page import less_evidence
@@ -17,13 +16,11 @@ WITHOUT = "a fingerprint of the work"
 def test_no_set_of_the_first_page_lacks_fingerprints() -> None:
     version = committed_version()
     assert [one.name for one in version.scaling if WITHOUT in missing(one.campaign.results)] == []
-    assert "the first campaign" not in at_a_glance.curves(version).text
 
 
-def test_the_section_says_of_each_set_what_is_missing_and_shows_its_curves() -> None:
+def test_the_section_says_of_each_set_what_is_missing() -> None:
     said = less_evidence(committed_version()).text
     assert "35 of 35 rounds did not store a fingerprint of the work, checks of it after training, power and" in said
-    assert said.count("\nant-weak: rl_games\t") == 1
 
 
 def test_limits_name_every_set_without_a_fingerprint() -> None:
