@@ -48,8 +48,9 @@ def calculator(lines: Sequence[Line]) -> Html:
         f'<table><thead><tr>{heads}<th scope="col">GPUs</th><th scope="col">Hours for these frames</th>'
         '<th scope="col">GPU-hours</th><th scope="col">Seconds to a reward</th><th scope="col">Runs</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
-        f'{said}<p class="fine">Settings as Isaac Lab ships them, without start-up. A training needs other numbers of'
-        " frames on more GPUs, so hours for frames are not hours to a reward, which was measured: see "
+        f'{said}<p class="fine">Settings as Isaac Lab ships them, without start-up. A price is GPU-hours times what a'
+        " GPU-hour costs you. A training needs other numbers of frames on more GPUs, so hours for frames are"
+        " not hours to a reward, which was measured: see "
         '<a href="choosing.html#time-to-a-reward">time to a reward</a>.</p></section>'
     )
     text = "\n".join(
