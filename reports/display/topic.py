@@ -1,11 +1,11 @@
 """What a topic gives to the site: its pages, what it has on the first page, and files beside the pages."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from reports.display.card import Card
+from reports.display.html import Html
 from reports.sets.version import Version
 from suite.files.paths import ROOT
 
@@ -26,7 +26,6 @@ class Page:
     is_shown: Callable[[Version], object]  # its truth counts
     made: Callable[[Version], Texts] | None = None  # None: one page, named as its text, or ``name``
     name: str | None = None
-    card: Callable[[Version], Card | None] | None = None  # what it has on the first page
 
     def texts(self, version: Version) -> Texts:
         """Return its pages of this version; empty if it is not shown."""
@@ -55,5 +54,6 @@ class Topic:
     """What ``topic.py`` in the folder of a topic says of it."""
 
     pages: tuple[Page, ...]
+    page_parts: Mapping[str, Callable[[Version], Html]] = field(default_factory=dict)  # page of another topic -> part
     write: Callable[[Version, Path], None] | None = None  # files beside the pages, into the folder of the site
     readme: Callable[[Version], str] | None = None  # its part of README.md, from all versions

@@ -5,8 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from reports.display.card import cards
-from reports.display.html import Html, heading, together
+from reports.display.html import Html, together
 from reports.display.topic import Page
 from reports.sets.version import Version
 from reports.site import guide
@@ -51,11 +50,9 @@ def contents(version: Version) -> list[dict[str, Any]]:
     return [*_files(first), *({"title": part, "children": _files(names)} for part, names in parts.items() if names)]
 
 
-def found_elsewhere(version: Version) -> Html:
-    """The cards of all pages that are shown and have one."""
-    found = [page.card(version) for page in pages() if page.card and page.is_shown(version)]
-    shown = [card for card in found if card is not None]
-    return together([heading("What else the measurements show", depth=2), cards(shown)]) if shown else cards([])
+def from_other_topics(page: str, version: Version) -> Html:
+    """What other topics show on this page."""
+    return together([topic.page_parts[page](version) for topic in topics() if page in topic.page_parts])
 
 
 def write_beside(version: Version, folder: Path) -> None:

@@ -4,9 +4,11 @@ import string
 from typing import Final
 
 from reports.display.addresses import page_of_gpu
+from reports.display.html import heading, together
 from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
 from reports.sets.version import Version
 from reports.topics.hardware.gpu_page import gpu_models
+from reports.topics.hardware.models import models
 
 PART: Final = "Hardware"
 
@@ -22,4 +24,5 @@ TOPIC: Final = Topic(
         Page(text="machines", part=PART, is_shown=lambda _: True),
         Page(text="hardware", part=PART, is_shown=has_speeds, made=_hardware),
     ),
+    page_parts={"index": lambda version: together([heading("Hardware", depth=2, anchor="hardware"), models(version)])},
 )

@@ -1,51 +1,49 @@
-"""The first page: the answer, both charts, the calculator, how sure it is, and how to check or cite it."""
+"""The first page: what to do with GPUs in a sentence and a table, a chart, the calculator, and how to check it. Pure."""
 
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from typing import Any, Final
 
 from reports.analysis.curves import task_name
-from reports.analysis.scaling.answer import answer, worst_curve
-from reports.analysis.scaling.lines import Line
+from reports.analysis.time_to_reward import TimeToReward
 from reports.display.calculator import calculator
-from reports.display.charts.speedups import panels
-from reports.display.html import Html, answer_of_page, aside, link, paragraph, together
+from reports.display.charts import forest
+from reports.display.charts.drawing import Texts
+from reports.display.figure import make_figure, source_line
+from reports.display.html import (
+    MISSING,
+    Displayed,
+    Html,
+    answer_of_page,
+    estimated,
+    html_table,
+    link,
+    paragraph,
+    percent,
+    together,
+)
+from reports.figures.compare import Pair
+from reports.figures.lines import Line, estimate, figure, over_gpus, tasks
+from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import Version
 from reports.topics.results import one_size
-from suite.files.wording import counted
+from suite.files.wording import counted, joined
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import CONFIDENCE
+from suite.statistics.intervals import Estimate
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What some runs cover. ``tasks``: their ids."""
+@dataclass(frozen=True)
+class Ratio:
+    """A pair of training configurations with its figure."""
 
-    tasks: frozenset[str]
-    libraries: frozenset[str]
-    gpus: frozenset[str]
-    most: int  # GPUs of one machine, or ranks of a CPU
-
-    @classmethod
-    def by(cls, records: Sequence[RunRecord]) -> "Measured":
-        return cls(
-            tasks=frozenset(record.case.task for record in records),
-            libraries=frozenset(record.case.rl_library for record in records),
-            gpus=frozenset(gpu.name for record in records for gpu in record.environment.gpus),
-            most=max((record.case.nproc_per_node for record in records), default=0),
-        )
+    pair: Pair
+    own: Mapping[str, Any]
 
     @property
-    def task_names(self) -> list[str]:
-        return sorted({*map(task_name, self.tasks)})
-
-    def beyond(self, other: "Measured") -> list[str]:
-        """Return in words what this covers and ``other`` does not."""
-        up_to = [f"up to {counted(self.most, 'GPU')}"] if self.most > other.most else []
-        tasks = sorted({*map(task_name, self.tasks - other.tasks)})
-        return [*up_to, *sorted(self.gpus - other.gpus), *tasks, *sorted(self.libraries - other.libraries)]
+    def subject(self) -> str:
+        return f"{task_name(self.pair.of['task'])}, {self.pair.of['library']}"
 
 
 def completed(version: Version) -> list[RunRecord]:
@@ -53,158 +51,193 @@ def completed(version: Version) -> list[RunRecord]:
     return [record for one in version.scaling for record in one.campaign.completed]
 
 
-def measured_by_none(version: Version) -> list[str]:
-    """Return in words what people ask first and no run of this version or an older one has. It has to have a run."""
-    records = [record for one in (version, *version.older) for record in completed(one)]
-    real = [record for record in records if not (record.transport and record.transport.emulated)]
-    most = max(record.case.nproc_per_node for record in records)
-    known = {
-        f"more than {counted(most, 'GPU')} of a machine": False,
-        "several real nodes": any(record.case.nnodes > 1 for record in real),
-        "Isaac Sim's RTX renderer": any(record.case.stack == "isaacsim" for record in records),
-        "NVIDIA's own assets": any(record.case.assets == "official" for record in records),
-    }
-    return [name for name, is_known in known.items() if not is_known]
+def ratios(version: Version, column: str) -> list[Ratio]:
+    """Every ratio of trainings that differ in the column."""
+    sets, rows = {one.name or "results" for one in version.scaling}, rows_by_id(version)
+    return [
+        Ratio(pair, rows[pair.id])
+        for pair in runs_of(version).pairs()
+        if pair.change.column == column and pair.set_name in sets and pair.of["workload"] == "train"
+    ]
 
 
-def beyond_newer(version: Version) -> Mapping[str, list[str]]:
-    """Return name of each older version, newest first -> what it covers beyond all newer ones."""
-    newer, found = completed(version), dict[str, list[str]]()
-    for older in version.older:
-        records = completed(older)
-        found[older.name] = Measured.by(records).beyond(Measured.by(newer))
-        newer += records
-    return found
-
-
-def measured_before(version: Version) -> Html:
-    """One sentence for each older version that covers more than all newer ones; nothing without one."""
-    markup, text = "", []
-    for older, more in beyond_newer(version).items():
-        if more:
-            said = f"also has {', '.join(more)}."
-            name = link(f"Version {older}", f"../{older}/index.html")
-            markup += f'<p class="how">{name.markup} {html.escape(said)}</p>'
-            text.append(f"{name.text} {said}")
-    return Html(markup=markup, text="\n".join(text))
-
-
-MAX_SETS_SAID: Final = 2  # one by one
-
-
-def caution(version: Version) -> Html:
-    """What a reader must know before using the numbers; empty when there is nothing."""
-    rows = [row for one in version.scaling for row in one.campaign.rows]
-    notes = []
-    if any(row.rounds_completed == 1 for row in rows):
-        notes.append("Where only one round completed, nothing is known about the spread between rounds.")
-    labels = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
-    if len(labels) > 1:
-        notes.append(
-            "The results come from more than one environment. Cases are compared within a set only, and where one set"
-            " has several environments a speed-up mixes them."
-        )
-    notes += _of_cores(version)
-    return aside("Before you use these numbers", notes)
-
-
-def _of_cores(version: Version) -> tuple[str, ...]:
-    said = version.slowed_cores
-    if len(said) <= MAX_SETS_SAID:
-        return said
-    shared = f"In {len(said)} of {version.totals.sets} sets cores were shared or slowed, which makes iterations longer"
-    return (f"{shared}.",)
-
-
-HOW_TO_READ: Final = (
-    "Frames per second relative to one GPU of the same machine; each line is one machine. The bar behind a"
-    f" filled point is its {CONFIDENCE:.0%} interval. Hollow points are of too few runs to have one. Dotted: ideal."
-)
+def lines(version: Version) -> list[tuple[str, Line]]:
+    """The curves over GPUs of every task, with its name."""
+    return [(task, line) for task in tasks(version) for line in over_gpus(version, task)]
 
 
 def opening(version: Version) -> Html:
-    """What was measured when and on what, then the answer, with the worst curve of this version and older ones."""
+    """Say what was measured when and on what, and what to do."""
     records = completed(version)
     kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
     above = Html(markup=f'<p class="kicker">{html.escape(kicker)}</p>', text=kicker)
-    worst = worst_curve({each.name: each.lines for each in (version, *version.older)})
-    scales = f"{answer(version.lines)} {worst}".strip()
-    first, *more = ([] if version.lines else one_size.sentences(version)) or [scales]
+    first, *more = ([] if version.lines else one_size.sentences(version)) or [_advice(version)]
     return together([above, answer_of_page(first), *map(paragraph, more)])
 
 
+def _advice(version: Version) -> str:
+    """One GPU first, with what filling it makes; then what the most GPUs bring in frames and in reward."""
+    filled = _clear(ratios(version, "environments_per_gpu"))
+    said = (
+        [f"Start with one GPU and fill it: more environments on it make {_range(filled)} times the frames."]
+        if filled
+        else []
+    )
+    best = max(lines(version), key=lambda each: each[1].rows[-1]["gpus"], default=None)
+    if best:
+        task, line = best
+        last, ratio = line.rows[-1], figure(version, line.rows[-1], "over_gpus")
+        if ratio:
+            said.append(
+                f"{counted(last['gpus'], 'GPU')} make {estimated(estimate(ratio))} times the frames of one"
+                f" ({task}, {line.label}); {_reward(version, task, line)}."
+            )
+    return " ".join(said) or "Nothing here ran on one GPU and on several, so nothing is known of how training scales."
+
+
+def _reward(version: Version, task: str, line: Line) -> str:
+    """What the same GPUs bring in reward: the times of the line, in words."""
+    own = [
+        each
+        for each in version.lines
+        if each.task == task and each.points[-1].case.case_id == line.rows[-1]["configuration"]
+    ]
+    times = [(point.gpus, point.to_reward) for each in own[:1] for point in each.points]
+    return _times(times) or "how much sooner a reward comes was not measured"
+
+
+def _times(times: Sequence[tuple[int, TimeToReward | None]]) -> str:
+    known = [(gpus, reached.time_s) for gpus, reached in times if reached and reached.time_s is not None]
+    if len(known) < 2 or len(known) < len(times):  # noqa: PLR2004  (two can be compared)
+        return ""
+    shown = joined([f"{time_s:.0f} s on {gpus}" for gpus, time_s in known])
+    return f"the reward that all reach comes after {shown} (one seed)"
+
+
+# --- the table -----------------------------------------------------------------------------------------------------
+
+HEADINGS: Final = ("You want", "Do", "Measured", "How sure")
+
+
+def table(version: Version) -> Html:
+    """Show what to do for five wishes, with what was measured."""
+    environments, shared = ratios(version, "environments_per_gpu"), ratios(version, "trainings_per_gpu")
+    own = [each for each in lines(version) if each[1].base["scaling"] == "weak"]
+    split = [each for each in lines(version) if each[1].base["scaling"] == "strong"]
+    rows = [
+        ["More frames from one GPU", "give it more environments", *_measured(environments, "times the frames")],
+        [
+            "Several experiments",
+            "run them on one GPU at the same time",
+            *_measured(shared, "times the frames in total"),
+        ],
+        ["One training, environments on each GPU", "use all GPUs of a machine", *_kept(version, own)],
+        ["One training, a fixed number of environments", "use one GPU", *_kept(version, split)],
+        ["A reward sooner", "measure it: more frames are not a reward sooner", *_rewards(version)],
+    ]
+    return html_table(HEADINGS, rows, label="What to do with GPUs", num_text_columns=4)
+
+
+def _measured(found: Sequence[Ratio], what: str) -> list[str]:
+    clear = _clear(found)
+    if not found:
+        return ["not measured", MISSING]
+    subjects = list(dict.fromkeys(ratio.subject for ratio in clear))
+    value = f"{_range(clear)} {what} ({'; '.join(subjects)})" if clear else "too few runs"
+    return [value, f"clear in {len(clear)} of {counted(len(found), 'ratio')}"]
+
+
+def _kept(version: Version, found: Sequence[tuple[str, Line]]) -> list[str]:
+    """The share of ideal on the most GPUs of each line."""
+    known = [(task, line, own) for task, line in found if (own := figure(version, line.rows[-1], "share_kept"))]
+    if not known:
+        return ["not measured", MISSING]
+    said = [
+        f"{task}, {line.base['library']}, {line.rows[-1]['gpus']} GPUs: {estimated(estimate(own), percent)} of ideal"
+        for task, line, own in known
+    ]
+    sure = sum(own["status"] == "clear" for _, _, own in known)
+    return ["; ".join(said), f"clear of 80 % in {sure} of {len(known)}"]
+
+
+def _rewards(version: Version) -> list[str]:
+    said = [
+        f"{line.task}, {line.library}, {line.work}: {text.removeprefix('the reward that all reach comes after ')}"
+        for line in version.lines
+        if (text := _times([(point.gpus, point.to_reward) for point in line.points]))
+    ]
+    return ["; ".join(said) or "not measured", "one seed each: too few" if said else MISSING]
+
+
+def _clear(found: Sequence[Ratio]) -> list[Ratio]:
+    return [ratio for ratio in found if ratio.own["status"] == "clear"]
+
+
+def _range(found: Sequence[Ratio]) -> str:
+    values = sorted(ratio.own["value"] for ratio in found)
+    low, high = f"{values[0]:.1f}", f"{values[-1]:.1f}"
+    return low if low == high else f"{low} to {high}"
+
+
+# --- chart, calculator, releases, trust ------------------------------------------------------------------------------
+
+
 def main(version: Version) -> Html:
-    """Show both charts beside the calculator; nothing where no machine ran on several numbers of GPUs."""
-    found = version.lines
+    """Show the share of the ideal speed that each training keeps, and the calculator; nothing without several GPUs."""
+    found = lines(version)
+    points, where = [], []
+    for task, line in found:
+        for row in line.rows[1:]:
+            if kept := figure(version, row, "share_kept"):
+                label = f"{task}, {line.label}, {row['gpus']} GPUs"
+                points.append(forest.row(label, estimate(kept), row["configuration"], kind=task))
+                where.append(line.where)
+    if not points:
+        return Html(markup="", text="")
+    texts = Texts(
+        title="Share of the ideal speed that several GPUs keep",
+        note="1 is ideal: as many times the frames as GPUs.",
+        source=source_line(version.name, where),
+        x="Share of ideal",
+    )
+    rows = [[point.label, estimated(Estimate(value=point.x, interval=point.interval), percent)] for point in points]
+    data = html_table(["Training", "Share of ideal"], rows, label="Share of the ideal speed")
+    drawn = make_figure(forest.forest(points, texts), figure_id="share", data=data, caption="")
+    shown: list[Displayed] = [drawn]
+    if version.lines:
+        shown.append(calculator(version.lines))
+    return together(shown)
+
+
+def releases(version: Version) -> Html:
+    """Say whether another release of a package is slower, and what would have been seen."""
+    found = [ratio for ratio in ratios(version, "packages") if ratio.own["low"] is not None]
     if not found:
         return Html(markup="", text="")
-    left = panels(found)
-    right = calculator(found)
-    addresses = {
-        "Explore these results": "explore.html",
-        "Settings and sharing": "settings.html",
-        "All files, CSV": "data.html",
-    }
-    links = together(link(text, address) for text, address in addresses.items())
-    markup = (
-        f'<div class="first"><div>{left.markup}'
-        f'<p class="how"><b>How to read it.</b> {html.escape(HOW_TO_READ)}</p><p class="links">{links.markup}</p></div>'
-        f"{right.markup}</div>"
+    slower = [ratio for ratio in found if ratio.own["status"] == "clear" and ratio.own["value"] < 1]
+    least = max(1 - ratio.own["low"] / ratio.own["value"] for ratio in found)
+    names = joined([f"{ratio.pair.of['packages']} ({ratio.subject})" for ratio in slower])
+    said = (
+        f"Clearly slower: {names}." if slower else f"None of {counted(len(found), 'release')} tried is clearly slower."
     )
-    return Html(markup=markup, text=f"{left.text}\n{HOW_TO_READ}\n{right.text}")
+    more = link("Releases", "releases.html").markup
+    text = f"Is a release slower? {said} A loss of {least:.0%} would have been seen in each."
+    return Html(markup=f"<p>{html.escape(text)} {more}</p>", text=text)
 
 
-def sureness(version: Version) -> Html:
-    """What was measured, how sure it is, what is not known, and how to check it."""
+def trust(version: Version) -> Html:
+    """Say in a sentence what there is, and how to check it."""
     records = completed(version)
     if not records:
         return Html(markup="", text="")
-    facts = {
-        "What was measured": _measured(records, version.totals.runs),
-        "How sure is it": _sure(version, version.lines),
-        "What is not known": _unknown(version),
-        "Can I check it": "Every sample can be downloaded, and one command computes the figures of every case again.",
-    }
-    more = {
-        "How sure is it": link("Why, and all limits", "limits.html"),
-        "What is not known": link("Everything that is missing", "limits.html"),
-        "Can I check it": link("Files and command", "data.html"),
-    }
-    parts = "".join(
-        f"<div><h3>{name}</h3><p>{html.escape(text)} {more[name].markup if name in more else ''}</p></div>"
-        for name, text in facts.items()
+    found = {record.case.task for record in records}, {record.case.rl_library for record in records}
+    said = (
+        f"{counted(version.totals.runs, 'completed run')} of {counted(len(found[0]), 'task')} with"
+        f" {len(found[1])} RL {'library' if len(found[1]) == 1 else 'libraries'}; every sample can be downloaded, and one command"
+        " computes every figure again. Compare ratios between machines, not frames per second."
     )
-    shown = Html(
-        markup=f'<div class="facts">{parts}</div>', text="\n".join(f"{name}: {text}" for name, text in facts.items())
-    )
-    return together([shown, measured_before(version)])
-
-
-def _measured(records: Sequence[RunRecord], runs: int) -> str:
-    found = Measured.by(records)
-    unit = "GPU" if all(record.case.device == "cuda" for record in records) else "rank"
-    of_libraries = f"{len(found.libraries)} RL {'library' if len(found.libraries) == 1 else 'libraries'}"
-    tasks = f"{counted(len(found.tasks), 'task')} ({', '.join(found.task_names)})"
-    return (
-        f"{tasks}, {of_libraries}, up to {counted(found.most, unit)} of one machine, {counted(runs, 'completed run')}."
-    )
-
-
-def _sure(version: Version, found: Sequence[Line]) -> str:
-    said = []
-    if speedups := [point.speedup for line in found for point in line.points[1:]]:
-        known = sum(speedup.interval is not None for speedup in speedups)
-        said.append(f"{known} of {counted(len(speedups), 'speed-up')} have an interval.")
-    machines = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
-    if len(machines) > 1:
-        said.append("Speed-ups compare within a machine. Frames per second of two machines do not compare.")
-    return " ".join(said) or "Nothing here compares numbers of GPUs."
-
-
-def _unknown(version: Version) -> str:
-    """What nobody measured of what people ask first."""
-    text = f"{', '.join(measured_by_none(version))}."
-    return text[0].upper() + text[1:]
+    links = [link("Data", "data.html"), link("limits", "limits.html"), link("explore", "explore.html")]
+    return Html(markup=f"<p>{html.escape(said)} {' · '.join(each.markup for each in links)}</p>", text=said)
 
 
 def _versions(records: Sequence[RunRecord]) -> str:
@@ -240,7 +273,7 @@ def _days(records: Sequence[RunRecord]) -> str:
 
 
 def _gpus(records: Sequence[RunRecord]) -> str:
-    return " and ".join(sorted(Measured.by(records).gpus)) or "CPUs"
+    return " and ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus})) or "CPUs"
 
 
 def citation(version: Version) -> Html:

@@ -38,9 +38,9 @@ from reports.display.html import (
 )
 from reports.display.series_tables import STACK_NAMES, environments_text, ranks_text
 from reports.figures.compare import Row
+from reports.figures.lines import Line, estimate, figure, over_environments, over_gpus, rows_of
 from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version
-from reports.topics.tasks.lines import Line, estimate, figure, over_environments, over_gpus, rows_of
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.records.videos import Video, poster_path, video_path

@@ -5,8 +5,8 @@ from typing import Final
 
 from reports.display.addresses import page_of_task
 from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
+from reports.figures.lines import tasks
 from reports.sets.version import Version
-from reports.topics.tasks.lines import tasks
 
 
 def _tasks(version: Version) -> Texts:
