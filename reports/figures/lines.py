@@ -1,6 +1,6 @@
 """The curves of a task: configurations that differ in nothing but GPUs, or but environments on a GPU. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -24,6 +24,7 @@ PLAIN: Final[Mapping[str, object]] = {  # what a configuration as shipped has, w
 class Line:
     """Configurations of one campaign, by the number that varies, smallest first."""
 
+    version: Version  # that measured it, which may be an older one
     label: str
     where: str
     rows: tuple[Row, ...]
@@ -32,6 +33,10 @@ class Line:
     @property
     def base(self) -> Row:
         return self.rows[0]
+
+    def figure(self, row: Row, name: str) -> Figure | None:
+        """A figure of one of its configurations; None if it has none."""
+        return figure(self.version, row, name)
 
 
 def figure(version: Version, row: Row, name: str) -> Figure | None:
@@ -80,23 +85,33 @@ def over_environments(version: Version, task: str) -> list[Line]:
 
 
 def _best(version: Version, task: str, varied: str, same: Sequence[str], label: Any) -> list[Line]:
+    best: dict[tuple[object, ...], Line] = {}
+    for key, line in (each for own in (version, *version.older) for each in _lines(own, task, varied, same, label)):
+        known = best.get(key)
+        if known is None or _order(line, varied) > _order(known, varied):
+            best[key] = line
+    return sorted(best.values(), key=lambda line: (line.base["scaling"], line.label), reverse=True)
+
+
+def _lines(
+    version: Version, task: str, varied: str, same: Sequence[str], label: Any
+) -> Iterator[tuple[tuple[object, ...], Line]]:
+    """Yield every curve of a version that has two points, with what it shares with others of its kind."""
     sets = {one.name or "results": one for one in version.scaling}
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows_of(version, task):
         groups.setdefault((row["set"], row["series"], *(row[name] for name in same)), []).append(row)
-    best: dict[tuple[object, ...], Line] = {}
     for key, rows in groups.items():
         by_number = {row[varied]: row for row in sorted(rows, key=lambda row: -row["nodes"])}
         line = Line(
+            version,
             label(rows[0], groups),
             plain_name(max(sets[rows[0]["set"]].campaign.places, key=lambda place: len(place.environment.gpus))),
             tuple(by_number[number] for number in sorted(by_number)),
             max(row["started_utc"] or "" for row in rows),
         )
-        known = best.get(key[2:])
-        if len(line.rows) > 1 and (known is None or _order(line, varied) > _order(known, varied)):
-            best[key[2:]] = line
-    return sorted(best.values(), key=lambda line: (line.base["scaling"], line.label), reverse=True)
+        if len(line.rows) > 1:
+            yield key[2:], line
 
 
 def _order(line: Line, varied: str) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""The first page: what to do with GPUs in a sentence and a table, a chart, the calculator, and how to check it. Pure."""
+"""The first page: what to do with GPUs in a sentence and a table, a chart, the calculator, and how to check it."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from reports.display.html import (
     together,
 )
 from reports.figures.compare import Pair
-from reports.figures.lines import Line, estimate, figure, over_gpus, tasks
+from reports.figures.lines import Line, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import Version
 from reports.topics.results import one_size
@@ -86,11 +86,11 @@ def _advice(version: Version) -> str:
     best = max(lines(version), key=lambda each: each[1].rows[-1]["gpus"], default=None)
     if best:
         task, line = best
-        last, ratio = line.rows[-1], figure(version, line.rows[-1], "over_gpus")
+        last, ratio = line.rows[-1], line.figure(line.rows[-1], "over_gpus")
         if ratio:
             said.append(
                 f"{counted(last['gpus'], 'GPU')} make {estimated(estimate(ratio))} times the frames of one"
-                f" ({task}, {line.label}); {_reward(version, task, line)}."
+                f" ({task}, {line.label}); {_reward(task, line)}."
             )
     return " ".join(said) or "Nothing here ran on one GPU and on several, so nothing is known of how training scales."
 
@@ -131,8 +131,8 @@ def table(version: Version) -> Html:
             "run them on one GPU at the same time",
             *_measured(shared, "times the frames in total"),
         ],
-        ["One training, environments on each GPU", "use all GPUs of a machine", *_kept(version, own)],
-        ["One training, a fixed number of environments", "use one GPU", *_kept(version, split)],
+        ["One training, environments on each GPU", "use all GPUs of a machine", *_kept(own)],
+        ["One training, a fixed number of environments", "use one GPU", *_kept(split)],
         ["A reward sooner", "measure it: more frames are not a reward sooner", *_rewards(version)],
     ]
     return html_table(HEADINGS, rows, label="What to do with GPUs", num_text_columns=4)
@@ -147,9 +147,9 @@ def _measured(found: Sequence[Ratio], what: str) -> list[str]:
     return [value, f"clear in {len(clear)} of {counted(len(found), 'ratio')}"]
 
 
-def _kept(version: Version, found: Sequence[tuple[str, Line]]) -> list[str]:
+def _kept(found: Sequence[tuple[str, Line]]) -> list[str]:
     """The share of ideal on the most GPUs of each line."""
-    known = [(task, line, own) for task, line in found if (own := figure(version, line.rows[-1], "share_kept"))]
+    known = [(task, line, own) for task, line in found if (own := line.figure(line.rows[-1], "share_kept"))]
     if not known:
         return ["not measured", MISSING]
     said = [
@@ -161,12 +161,14 @@ def _kept(version: Version, found: Sequence[tuple[str, Line]]) -> list[str]:
 
 
 def _rewards(version: Version) -> list[str]:
-    said = [
-        f"{line.task}, {line.library}, {line.work}: {text.removeprefix('the reward that all reach comes after ')}"
-        for line in version.lines
-        if (text := _times([(point.gpus, point.to_reward) for point in line.points]))
-    ]
-    return ["; ".join(said) or "not measured", "one seed each: too few" if said else MISSING]
+    """The newest time to a reward of each training on one GPU and on several."""
+    said: dict[tuple[object, ...], str] = {}
+    for line in version.lines:
+        times = _times([(point.gpus, point.to_reward) for point in line.points])
+        if times:
+            name = f"{line.task}, {line.library}, {line.work}"
+            said.setdefault(line.key, f"{name}: {times.partition(' after ')[2].removesuffix(' (one seed)')}")
+    return ["; ".join(said.values()) or "not measured", "one seed each: too few to say" if said else MISSING]
 
 
 def _clear(found: Sequence[Ratio]) -> list[Ratio]:
@@ -188,7 +190,7 @@ def main(version: Version) -> Html:
     points, where = [], []
     for task, line in found:
         for row in line.rows[1:]:
-            if kept := figure(version, row, "share_kept"):
+            if kept := line.figure(row, "share_kept"):
                 label = f"{task}, {line.label}, {row['gpus']} GPUs"
                 points.append(forest.row(label, estimate(kept), row["configuration"], kind=task))
                 where.append(line.where)
@@ -217,9 +219,7 @@ def releases(version: Version) -> Html:
     slower = [ratio for ratio in found if ratio.own["status"] == "clear" and ratio.own["value"] < 1]
     least = max(1 - ratio.own["low"] / ratio.own["value"] for ratio in found)
     names = joined([f"{ratio.pair.of['packages']} ({ratio.subject})" for ratio in slower])
-    said = (
-        f"Clearly slower: {names}." if slower else f"None of {counted(len(found), 'release')} tried is clearly slower."
-    )
+    said = f"Clearly slower: {names}." if slower else f"None of {counted(len(found), 'comparison')} shows a slower one."
     more = link("Releases", "releases.html").markup
     text = f"Is a release slower? {said} A loss of {least:.0%} would have been seen in each."
     return Html(markup=f"<p>{html.escape(text)} {more}</p>", text=text)
@@ -231,10 +231,11 @@ def trust(version: Version) -> Html:
     if not records:
         return Html(markup="", text="")
     found = {record.case.task for record in records}, {record.case.rl_library for record in records}
+    libraries = f"{len(found[1])} RL {'library' if len(found[1]) == 1 else 'libraries'}"
     said = (
-        f"{counted(version.totals.runs, 'completed run')} of {counted(len(found[0]), 'task')} with"
-        f" {len(found[1])} RL {'library' if len(found[1]) == 1 else 'libraries'}; every sample can be downloaded, and one command"
-        " computes every figure again. Compare ratios between machines, not frames per second."
+        f"{counted(version.totals.runs, 'completed run')} of {counted(len(found[0]), 'task')} with {libraries}; every"
+        " sample can be downloaded, and one command computes every figure again. Compare ratios between machines, not"
+        " frames per second."
     )
     links = [link("Data", "data.html"), link("limits", "limits.html"), link("explore", "explore.html")]
     return Html(markup=f"<p>{html.escape(said)} {' · '.join(each.markup for each in links)}</p>", text=said)

@@ -55,15 +55,15 @@ COLOURS: Final = dict(zip(PARTS.values(), (*drawing.PALETTE, "#9ca3af", "#d1d5db
 
 def opening(version: Version, task: str) -> Html:
     """Say how the task scales, and what it is."""
-    said = [sentence for line in over_gpus(version, task)[:3] if (sentence := _kept(version, line))]
+    said = [sentence for line in over_gpus(version, task)[:3] if (sentence := _kept(line))]
     trained = f"{task} ran on one number of GPUs, so nothing is known of how it scales."
     scales = " ".join(said) or (trained if rows_of(version, task) else f"{task} was not trained: only parts of it ran.")
     return together([answer_of_page(scales), picture(task), *map(paragraph, _what_it_is(version, task))])
 
 
-def _kept(version: Version, line: Line) -> str:
+def _kept(line: Line) -> str:
     last = line.rows[-1]
-    kept = figure(version, last, "share_kept")
+    kept = line.figure(last, "share_kept")
     if kept is None:
         return ""
     span = f"{percent(kept['low'])} to {percent(kept['high'])}; " if kept["low"] is not None else ""
@@ -139,13 +139,13 @@ def charts(version: Version, task: str) -> Html:
         shown += [calculator(found)] if found else []
     if sizes:
         shown += [heading("What fills a GPU", depth=2, anchor="environments"), _sizes(version, task, sizes)]
-    bars = _parts_of(version, scaling or sizes)
+    bars = _parts_of(scaling or sizes)
     if bars:
         texts = _texts(version, scaling or sizes, f"Where an iteration of {task} goes", "Time of an iteration in s")
         shown += [heading("Where the time goes", depth=2, anchor="parts")]
         drawn = parts(bars, texts, COLOURS, unit="s")
         shown += [make_figure(drawn, figure_id=f"{page_of_task(task)}-parts", data=_of_points(bars), caption="")]
-    learned = _rewards(version, scaling or sizes)
+    learned = _rewards(scaling or sizes)
     if learned:
         texts = _texts(version, scaling or sizes, f"What {task} learns", "Million frames", "Reward")
         drawn = curves(learned, texts)
@@ -162,7 +162,7 @@ def _share_kept(version: Version, task: str, lines: Sequence[Line]) -> Displayed
     points = []
     for line in lines:
         points.append(Point(label=line.label, x=line.base["gpus"], y=1.0))
-        known = ((row["gpus"], figure(version, row, "share_kept")) for row in line.rows[1:])
+        known = ((row["gpus"], line.figure(row, "share_kept")) for row in line.rows[1:])
         points += [_point(line.label, gpus, estimate(kept)) for gpus, kept in known if kept]
     texts = _texts(version, lines, f"Share of the ideal speed that {task} keeps", "GPUs", "Share of ideal")
     baselines = {line.base["gpus"] for line in lines}
@@ -173,7 +173,7 @@ def _share_kept(version: Version, task: str, lines: Sequence[Line]) -> Displayed
 def _sizes(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
     points = []
     for line in lines:
-        known = ((row["environments_per_gpu"], figure(version, row, "frames_per_s")) for row in line.rows)
+        known = ((row["environments_per_gpu"], line.figure(row, "frames_per_s")) for row in line.rows)
         points += [_point(line.label, number, estimate(fps)) for number, fps in known if fps]
     texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
     drawn = sweep(points, texts)
@@ -184,12 +184,12 @@ def _point(label: str, x: int, own: Estimate) -> Point:
     return Point(label=label, x=x, y=own.value, interval=own.interval, is_sure=own.interval is not None)
 
 
-def _parts_of(version: Version, lines: Sequence[Line]) -> list[Point]:
+def _parts_of(lines: Sequence[Line]) -> list[Point]:
     points = []
     for line in lines:
         for row in line.rows:
-            time = figure(version, row, "iteration_s")
-            shares = {part: figure(version, row, f"{name}_share") for name, part in PARTS.items()}
+            time = line.figure(row, "iteration_s")
+            shares = {part: line.figure(row, f"{name}_share") for name, part in PARTS.items()}
             label = f"{line.label}, {counted(row['gpus'], 'GPU')}, {environments_text(row['environments_per_gpu'])}"
             if time and shares["learning"]:
                 known = {part: share["value"] for part, share in shares.items() if share}
@@ -197,12 +197,12 @@ def _parts_of(version: Version, lines: Sequence[Line]) -> list[Point]:
     return points
 
 
-def _rewards(version: Version, lines: Sequence[Line]) -> list[Point]:
+def _rewards(lines: Sequence[Line]) -> list[Point]:
     """The median reward of the runs of the first and the last configuration of each line, over frames."""
     points = []
     for line in lines:
         for row in (line.rows[0], line.rows[-1]):
-            runs = runs_of(version).rewards(row).values()
+            runs = runs_of(line.version).rewards(row).values()
             label = f"{line.label}, {counted(row['gpus'], 'GPU')}"
             for iteration, rewards in enumerate(zip(*runs, strict=False)):
                 known = [reward for reward in rewards if reward is not None]
