@@ -95,13 +95,10 @@ def _advice(version: Version) -> str:
     return " ".join(said) or "Nothing here ran on one GPU and on several, so nothing is known of how training scales."
 
 
-def _reward(version: Version, task: str, line: Line) -> str:
+def _reward(task: str, line: Line) -> str:
     """What the same GPUs bring in reward: the times of the line, in words."""
-    own = [
-        each
-        for each in version.lines
-        if each.task == task and each.points[-1].case.case_id == line.rows[-1]["configuration"]
-    ]
+    last = line.rows[-1]["configuration"]
+    own = [each for each in line.version.lines if (each.task, each.points[-1].case.case_id) == (task, last)]
     times = [(point.gpus, point.to_reward) for each in own[:1] for point in each.points]
     return _times(times) or "how much sooner a reward comes was not measured"
 
@@ -132,7 +129,7 @@ def table(version: Version) -> Html:
             *_measured(shared, "times the frames in total"),
         ],
         ["One training, environments on each GPU", "use all GPUs of a machine", *_kept(own)],
-        ["One training, a fixed number of environments", "use one GPU", *_kept(split)],
+        ["One training, a fixed number of environments", "use one GPU", *_times_of_one(split)],
         ["A reward sooner", "measure it: more frames are not a reward sooner", *_rewards(version)],
     ]
     return html_table(HEADINGS, rows, label="What to do with GPUs", num_text_columns=4)
@@ -158,6 +155,19 @@ def _kept(found: Sequence[tuple[str, Line]]) -> list[str]:
     ]
     sure = sum(own["status"] == "clear" for _, _, own in known)
     return ["; ".join(said), f"clear of 80 % in {sure} of {len(known)}"]
+
+
+def _times_of_one(found: Sequence[tuple[str, Line]]) -> list[str]:
+    """How many times the frames of one GPU the most GPUs of each line make."""
+    known = [(task, line, own) for task, line in found if (own := line.figure(line.rows[-1], "over_gpus"))]
+    if not known:
+        return ["not measured", MISSING]
+    said = [
+        f"{task}, {line.base['library']}, {line.rows[-1]['gpus']} GPUs: {estimated(estimate(own))} times the frames"
+        for task, line, own in known
+    ]
+    sure = sum(own["status"] == "clear" for _, _, own in known)
+    return ["; ".join(said), f"clear of 1 in {sure} of {len(known)}"]
 
 
 def _rewards(version: Version) -> list[str]:
