@@ -10,6 +10,7 @@ from reports.display.topic import Topic
 # Folder in ``reports/topics`` -> session of nox -> the topic's module that has its command.
 TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "results": {},
+    "findings": {},
     "explore": {},
     "tasks": {},
     "settings": {},

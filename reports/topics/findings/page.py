@@ -1,0 +1,113 @@
+"""Findings: a claim, its figures from the table of figures, how sure it is, and what to do because of it. Pure."""
+
+import html
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
+from functools import cache
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from reports.analysis.environments import plain_name
+from reports.display.html import Html, answer_of_page, heading, together
+from reports.figures.kinds import Status
+from reports.figures.tables import rows_by_id
+from reports.sets.version import Version
+from suite.errors import ReportError
+from suite.files.wording import counted
+
+FILE: Final = "findings.toml"
+MAX_FIGURES: Final = 6  # that are shown of a finding
+
+
+class Finding(BaseModel):
+    """An entry of ``findings.toml``. ``figures``: a pattern of what follows the set in the ids of its figures."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    claim: str
+    so_what: str
+    status: Status
+    sets: tuple[str, ...]
+    figures: str | None = None
+    replaces: str | None = None
+
+
+@cache
+def findings(version: Version) -> tuple[tuple[Version, Finding], ...]:
+    """Return the findings of a version and its older ones, in their order. Raises ReportError for a wrong file."""
+    return tuple((own, finding) for own in (version, *version.older) for finding in _read(own))
+
+
+def _read(version: Version) -> Sequence[Finding]:
+    path = version.folder / FILE
+    if not path.is_file():
+        return ()
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("finding", [])
+        return tuple(Finding.model_validate(entry) for entry in entries)
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        raise ReportError(f"{path}: {error}. Mend the entry; CONTRIBUTING.md says what one has.") from None
+
+
+def answer(version: Version) -> Html:
+    """Count the findings by how sure they are."""
+    number = Counter(finding.status for _, finding in findings(version))
+    said = ", ".join(f"{count} {status}" for status, count in number.most_common())
+    return answer_of_page(f"{counted(len(findings(version)), 'finding')}: {said}.")
+
+
+def listing(version: Version) -> Html:
+    """Show every finding below its claim."""
+    return together(part for own, finding in findings(version) for part in _shown(own, finding))
+
+
+def _shown(version: Version, finding: Finding) -> list[Html]:
+    lines = {
+        "How sure": finding.status,
+        "Measured": _measured(version, finding),
+        "So what": finding.so_what,
+        "Where": _where(version, finding),
+        "Corrects": finding.replaces,
+    }
+    known = {name: text for name, text in lines.items() if text}
+    markup = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in known.items())
+    text = "\n".join(f"{name}: {line}" for name, line in known.items())
+    return [heading(finding.claim, anchor=finding.id), Html(markup=f"<dl>{markup}</dl>", text=text)]
+
+
+def figures_of(version: Version, finding: Finding) -> list[Mapping[str, Any]]:
+    """Return the rows of its figures, the surest first."""
+    parts = ((name.partition("/"), row) for name, row in rows_by_id(version).items() if finding.figures)
+    rows = [row for (own, _, rest), row in parts if own in finding.sets and fnmatch(rest, finding.figures or "")]
+    return sorted(rows, key=lambda row: row["low"] is None)
+
+
+def _measured(version: Version, finding: Finding) -> str:
+    """Its figures; how many more there are than are shown."""
+    rows = figures_of(version, finding)
+    more = f"; {len(rows) - MAX_FIGURES} more in figures.csv" if len(rows) > MAX_FIGURES else ""
+    return "; ".join(map(_in_words, rows[:MAX_FIGURES])) + more
+
+
+def _in_words(row: Mapping[str, Any]) -> str:
+    configuration = row["id"].partition("/")[2].rpartition("/")[0]
+    span = f" ({_number(row['low'])} to {_number(row['high'])})" if row["low"] is not None else ""
+    unit = f" {row['unit']}" if row["unit"] else ""
+    return f"{configuration} {_number(row['value'])}{unit}{span}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004  (three digits)
+
+
+def _where(version: Version, finding: Finding) -> str:
+    sets = {one.name: one for one in version.sets}
+    known = [sets[name].campaign.places for name in finding.sets if name in sets]
+    machines = dict.fromkeys(
+        plain_name(max(places, key=lambda place: len(place.environment.gpus))) for places in known if places
+    )
+    return "; ".join(machines)
