@@ -1,4 +1,4 @@
-"""Findings of the published versions: claims without figures, whose figures are those of the table, as sure as these."""
+"""Findings of the published versions: claims without numbers; their figures are rows of the table, and as sure."""
 
 import re
 from pathlib import Path
