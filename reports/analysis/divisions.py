@@ -21,7 +21,6 @@ from reports.analysis.time_to_reward import (
     iterations_to_reward,
     reward_of_all,
 )
-from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult
 from suite.statistics.intervals import Estimate, Rounds, mean_of, ratio_of
 from suite.statistics.series_model import SetModel
@@ -68,17 +67,6 @@ class Gain:
     @property
     def speed(self) -> Speed:
         return speed_of(self.gain)
-
-    @property
-    def ended_before(self) -> bool:
-        """Whether a run ended before it had the closed case's reward; not where none reported any."""
-        is_known = self.target is not None and bool(self.rewards["iterations"].tuned)
-        return is_known and self.iterations_to_target[1] is None
-
-    @property
-    def runs_with_target(self) -> str:
-        """Such as ``3 of 5 runs``."""
-        return f"{self.reached[0]} of {counted(self.reached[1], 'run')}"
 
     @property
     def learning(self) -> Learning:

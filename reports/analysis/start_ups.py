@@ -2,12 +2,11 @@
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from suite.schema.case_suffixes import COLD_SUFFIX
 from suite.schema.record import Case, CaseResult
-from suite.statistics.intervals import Estimate, mean_of, ratio_of
+from suite.statistics.intervals import Estimate, ratio_of
 from suite.statistics.start_up import COLD_FACTOR, Start, StartUp, classify, start_up
 
 SAID: Final = (
@@ -76,12 +75,6 @@ def parts_s(start: StartUp) -> dict[str, float]:
     return {**found, PREPARATION: max(0.0, rest_s), FIRST_ITERATION: start.first_iteration_s}
 
 
-def median_parts_s(starts: Sequence[StartUp]) -> dict[str, float]:
-    """The median of each part over starts [s]. Medians of parts need not add up to the median of the whole."""
-    found = [parts_s(start) for start in starts]
-    return {part: statistics.median(each[part] for each in found) for part in PARTS}
-
-
 # --- cold beside warm --------------------------------------------------------------------------------------------
 
 
@@ -108,44 +101,9 @@ class ColdAndWarm:
         return ratio_of(_totals_s(self.cold), _totals_s(self.warm))
 
     @property
-    def whole_longer_by_s(self) -> float:
-        """How much longer a cold start takes [s]. Raises ValueError without starts of both kinds."""
-        return whole_of(self.cold).value - whole_of(self.warm).value
-
-    @property
-    def longer_by_s(self) -> dict[str, float]:
-        """How much longer each part of a cold start takes [s]. Raises ValueError without starts of both kinds."""
-        cold_s, warm_s = median_parts_s(self.cold), median_parts_s(self.warm)
-        return {part: cold_s[part] - warm_s[part] for part in PARTS}
-
-    @property
     def kernels_compiled(self) -> tuple[int, ...]:
         """In each of the cold starts of which it is known, fewest first."""
         return tuple(sorted(start.kernels_compiled for start in self.cold if start.kernels_compiled is not None))
-
-
-def whole_of(starts: Sequence[StartUp]) -> Estimate:
-    """The mean start [s] with its interval over processes. Raises ValueError without a start."""
-    return mean_of(_totals_s(starts))
-
-
-def compile_time_s(starts: Iterable[StartUp]) -> float | None:
-    """What Warp compiled for [s], median of the starts; None where no record says it."""
-    return median_of_known([start.warp_compile_time_s for start in starts])
-
-
-def cold_and_warm(results: Iterable[CaseResult]) -> tuple[ColdAndWarm, ...]:
-    """One for each kind of work of which a start is known to be cold or warm, in the order of ``results``.
-
-    If cold starts were made on purpose, others of the same work are left out: they may have found some kernels.
-    """
-    found: dict[Case, list[tuple[StartUp, Start | None]]] = {}
-    for result in results:
-        starts = start_ups(result)
-        known = [(start, kind) for kind, each in starts.by_kind.items() for start in each]
-        found.setdefault(_with_kept_cache(result.case), []).extend(known)
-    both = [_cold_and_warm(case, known) for case, known in found.items()]
-    return tuple(each for each in both if each.cold or each.warm)
 
 
 def headline(found: Sequence[ColdAndWarm]) -> ColdAndWarm | None:
@@ -155,18 +113,6 @@ def headline(found: Sequence[ColdAndWarm]) -> ColdAndWarm | None:
         return each.is_designed, min(len(each.cold), len(each.warm)), max(each.kernels_compiled, default=0)
 
     return max((each for each in found if each.has_both), key=says, default=None)
-
-
-def _cold_and_warm(case: Case, known: Sequence[tuple[StartUp, Start | None]]) -> ColdAndWarm:
-    cold = tuple(start for start, kind in known if kind == "cold")
-    designed = tuple(start for start in cold if start.kernel_cache == "empty")
-    return ColdAndWarm(case=case, cold=designed or cold, warm=tuple(start for start, kind in known if kind == "warm"))
-
-
-def _with_kept_cache(case: Case) -> Case:
-    if case.kernel_cache == "kept":
-        return case
-    return replace(case, kernel_cache="kept", case_id=case.case_id.removesuffix(COLD_SUFFIX))
 
 
 def _totals_s(starts: Iterable[StartUp]) -> list[float]:

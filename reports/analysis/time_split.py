@@ -76,12 +76,6 @@ class Inside:
     sampler_core_share: Values | None  # of one core, what the sampling of the above cost; the busiest node's
     without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
 
-    @property
-    def rank_extremes(self) -> tuple[int, int] | None:
-        """The rank that is fastest in the median round, and the one that is slowest; None for one rank."""
-        ordered = sorted(range(len(self.rank_ratios)), key=lambda rank: self.rank_ratios[rank].median)
-        return (ordered[0], ordered[-1]) if ordered else None
-
 
 def parts_s(iteration_time_s: float | None, shares: Mapping[Part, float]) -> Mapping[Part, float]:
     """Return seconds of each part, scaled to the median round; nothing where no round completed."""

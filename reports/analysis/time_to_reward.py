@@ -38,10 +38,6 @@ class TimeToReward:
     time_s: float | None
     interval_s: Interval | None
 
-    def of_all_ranks_s(self, ranks: int) -> float | None:
-        """Return ``time_s`` of all ranks together, such as GPU-seconds."""
-        return None if self.time_s is None else self.time_s * ranks
-
 
 def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int = SMOOTHING_WINDOW) -> TimeToReward:
     """Raises ValueError as ``suite.statistics.reduce.iteration_times_s`` does, and for a window below 1."""

@@ -1,12 +1,10 @@
 """The answer of the first page in sentences, computed from its lines. Pure."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from reports.analysis.scaling.lines import Line, Mode, Point
 from suite.files.wording import counted
-from suite.statistics.intervals import Estimate
 
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ALIKE: Final = 0.05  # speed-ups that lie no further apart are said once
@@ -18,28 +16,6 @@ def answer(lines: Sequence[Line]) -> str:
     return " ".join(sentence for sentence in said if sentence) or (
         "Nothing here ran on one GPU and on several, so nothing is known of how training scales."
     )
-
-
-def cost_answer(lines: Sequence[Line]) -> str:
-    """How often one GPU is the cheapest, and the most GPUs process the most frames per second, by the medians."""
-    cheap, quick = cheapest_and_most_frames(lines)
-    return (
-        f"{counted(len(lines), 'training')} ran on one GPU and on several: {cheap} of them {_agreeing(cheap, 'take')}"
-        f" the fewest GPU-hours for a number of frames on one GPU, and {quick} {_agreeing(quick, 'process')} the most"
-        " frames per second on the most GPUs that ran it."
-    )
-
-
-def cheapest_and_most_frames(lines: Sequence[Line]) -> tuple[int, int]:
-    """How many lines take the fewest GPU-hours on one GPU, and how many have most frames per second on most GPUs."""
-    cheap = sum(min(line.points, key=lambda point: point.gpus / point.fps.value) is line.points[0] for line in lines)
-    quick = sum(max(line.points, key=lambda point: point.fps.value) is line.points[-1] for line in lines)
-    return cheap, quick
-
-
-def _agreeing(number: int, verb: str) -> str:
-    ending = "es" if verb.endswith("s") else "s"
-    return verb + ending if number == 1 else verb
 
 
 def most(lines: Sequence[Line], mode: Mode) -> list[tuple[Line, Point]]:
@@ -78,29 +54,6 @@ def _gpus(found: Sequence[tuple[Line, Point]]) -> str:
     """Such as ``four H200s``, by the model if there is one only."""
     models = {line.gpu for line, _ in found}
     return f"{_number(found[0][1].gpus)} {models.pop() if len(models) == 1 else 'GPU'}s"
-
-
-def worst_curve(lines: Mapping[str, Sequence[Line]]) -> str:
-    """Return a sentence of the line that keeps the least of the ideal on its most GPUs; empty where none is known.
-
-    ``lines``: version -> its lines, newest first. Of a configuration that several versions have, the newest counts.
-    """
-    newest: dict[tuple[object, ...], tuple[float, Estimate, str, Line]] = {}
-    for version, of_version in lines.items():
-        for line in of_version:
-            gpus, speedup = line.points[-1].gpus, line.points[-1].speedup
-            if speedup.interval:
-                newest.setdefault((*line.key, gpus), (speedup.value / gpus, speedup, version, line))
-    if not newest:
-        return ""
-    _, speedup, version, line = min(newest.values(), key=lambda each: each[0])
-    low, high = speedup.interval or (0.0, math.inf)
-    judged = "less than" if high < 1 else "more than" if low > 1 else "not surely more or less than"
-    return (
-        f"The worst curve is {line.task}, {line.library}, {line.work}: {_gpus([(line, line.points[-1])])} process"
-        f" {speedup.value:.2f} times the frames of one ({low:.2f} to {high:.2f}), which is {judged}"
-        f" one alone (version {version})."
-    )
 
 
 def _span(points: Sequence[Point]) -> str:

@@ -106,9 +106,3 @@ def _point(result: CaseResult, first: Case, models: Mapping[float, SetModel]) ->
         speedup=speedups.pop(WINDOW, None),
         speedup_over=speedups,
     )
-
-
-def point_efficiency(group: ScalingGroup, point: ScalingPoint) -> Estimate | None:
-    """The speed-up of ``point`` over the ideal one."""
-    ideal = point.world_size / group.baseline.world_size
-    return point.speedup and point.speedup.mapped(lambda speedup: speedup / ideal)
