@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reports.analysis.cost import Cost, cost
-from reports.analysis.environments import Place, places, where_it_ran, with_label
+from reports.analysis.environments import Place, places, where_it_ran, with_label, with_label_and_day
 from reports.analysis.learning_curves import CurvePoint, learning_curve
 from reports.analysis.rows import CaseRow, Failure, case_rows, failures_of
 from reports.analysis.series_kind import SeriesKind, series_kind
@@ -25,6 +25,7 @@ class Campaign:
     model: SetModel = field(repr=False, compare=False)  # of the whole set
     name: str = ""  # of its folder; empty where there is but one
     title: str = ""
+    version: str = ""  # of the report
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
     upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
     is_contributed: bool = False  # somebody else's; the title says whose
@@ -39,6 +40,7 @@ class Campaign:
         *,
         name: str = "",
         title: str = "",
+        version: str = "",
         twins: Sequence[CaseResult] = (),
         upstream_wall_s: Mapping[str, float] | None = None,
         is_contributed: bool = False,
@@ -50,6 +52,7 @@ class Campaign:
             model=model,
             name=name,
             title=title,
+            version=version,
             twins=tuple(twins),
             upstream_wall_s=upstream_wall_s or {},
             is_contributed=is_contributed,
@@ -86,7 +89,7 @@ class Campaign:
             label = place.environment.host_label or with_label(place)
             if label not in by_label or len(place.environment.gpus) > len(by_label[label].environment.gpus):
                 by_label[label] = place
-        name_of = where_it_ran if self.title else with_label
+        name_of = where_it_ran if self.title else with_label_and_day
         return "; ".join(dict.fromkeys(map(name_of, by_label.values()))) or "nothing yet"
 
     @property

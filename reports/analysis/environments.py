@@ -70,6 +70,10 @@ def with_label(place: Place) -> str:
     return hardware(place.environment) + label
 
 
+def with_label_and_day(place: Place) -> str:
+    return ", ".join([with_label(place), *_day(place)])
+
+
 def where_it_ran(place: Place) -> str:
     """A machine with GPUs by its plain name; one without them by its processor and the day."""
     if place.environment.gpus:

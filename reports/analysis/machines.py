@@ -4,12 +4,12 @@ Whoever measured gave a machine a label, so places of one label and one kind of 
 a label a machine is what has the same name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from reports.analysis.environments import Place, gpu_name, where_it_ran
-from suite.files.wording import slug
+from suite.files.wording import day_in_words, slug
 from suite.schema.record import Environment
 
 
@@ -79,6 +79,13 @@ def _unnamed(found: Sequence[Found]) -> Machine:
     gpus = place.environment.gpus
     kind = f"{slug(gpu_name(place.environment) or '')}x{len(gpus)}" if gpus else "cpu"
     return replace(one, name=where_it_ran(place), slug="-".join([kind, *_digits(one.first_started_utc)]))
+
+
+def machines_in_short(found: Collection[Machine]) -> str:
+    """Their GPUs and the days on which they began: ``2 x H200, 4 x H200, 22 Nov 2026 to 28 Nov 2026``."""
+    started = sorted((one.first_started_utc, one.name) for one in found if one.first_started_utc)
+    days = [day_in_words(_in_utc(day)) for day, _ in (*started[:1], *started[-1:])]
+    return ", ".join([*sorted({one.name.partition(",")[0] for one in found}), " to ".join(dict.fromkeys(days))])
 
 
 def _digits(started_utc: str | None) -> list[str]:

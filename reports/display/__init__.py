@@ -1,1 +1,1 @@
-"""Makes HTML: tables, figures, links. Altair is imported here and in charts of topics only."""
+"""Makes HTML: tables, figures, links. Altair is imported in ``charts`` only."""

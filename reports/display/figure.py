@@ -7,16 +7,18 @@ in them is random, so the same results give the same bytes.
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 import vl_convert
 
-from reports.display.html import Html
+from reports.analysis.analysed_set import Campaign
+from reports.display.html import Html, named_of
 
 STATIC_WIDTH_PX, SMALL_WIDTH_PX = 640, 380
+LICENCE: Final = "CC-BY-4.0"  # of data and text
 INK, MUTED_INK, RULE = "#111827", "#374151", "#6b7280"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
 CONFIG: Mapping[str, Any] = {
@@ -81,7 +83,7 @@ class Figure:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         # "</" would end the script element early. The theme moves the spec into a script of its own.
-        spec = json.dumps(self.spec, separators=(",", ":")).replace("</", "<\\/")
+        spec = json.dumps(self.spec, separators=(",", ":")).replace("<", "\\u003c")
         markup = (
             f'<figure class="vega-figure" id="{self.figure_id}">'
             f'<div class="vega-static">{self.svg}</div>'
@@ -109,24 +111,64 @@ class TableFigure:
 
 
 def make_figure(
-    chart: Mapping[str, Any],
-    *,
-    figure_id: str,
-    alt_text: str,
-    caption: str,
-    data: Html,
-    static_width_px: int = STATIC_WIDTH_PX,
+    chart: Mapping[str, Any], *, figure_id: str, data: Html, caption: str = "", is_small: bool = False
 ) -> Figure:
-    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says."""
+    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says.
+
+    ``is_small``: half as wide as a page.
+    """
     spec = {"padding": PADDING, **chart, "config": CONFIG}
+    alt_text = chart["description"]
+    width_px = SMALL_WIDTH_PX if is_small else STATIC_WIDTH_PX
     return Figure(
         figure_id=figure_id,
         spec=spec,
-        svg=_static_svg(spec, alt_text=alt_text, width_px=static_width_px),
+        svg=_static_svg(spec, alt_text=alt_text, width_px=width_px),
         alt_text=alt_text,
         caption=caption,
         data=data,
     )
+
+
+def figure_of(
+    campaign: Campaign, chart: Mapping[str, Any], name: str, *, data: Html, caption: str = "", is_small: bool = False
+) -> Figure:
+    """Return the figure ``name`` of one series and set."""
+    named_data = named_of(data, " ".join(_parts_of_name(campaign, name)))
+    figure_id = figure_id_of(campaign, name)
+    return make_figure(chart, figure_id=figure_id, data=named_data, caption=caption, is_small=is_small)
+
+
+def table_of(campaign: Campaign, name: str, *, caption: str, data: Html) -> TableFigure:
+    """Return what takes the place of a chart of too few numbers."""
+    return TableFigure(
+        figure_id=figure_id_of(campaign, name),
+        caption=f"{caption} Ran on {campaign.where}.",
+        data=named_of(data, " ".join(_parts_of_name(campaign, name))),
+    )
+
+
+def source_of(*campaigns: Campaign) -> str:
+    """Return what a chart says of its values: which report, which machines, from which day, and the licence."""
+    return source_line(campaigns[0].version, (campaign.where for campaign in campaigns))
+
+
+def source_line(version: str, machines: Iterable[str]) -> str:
+    return f"labscale {version} \u00b7 {'; '.join(dict.fromkeys(machines))} \u00b7 {LICENCE}"
+
+
+def figure_id_of(campaign: Campaign, name: str) -> str:
+    """Unique on the site: set, series, chart."""
+    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in _parts_of_name(campaign, name))
+
+
+def _parts_of_name(campaign: Campaign, name: str) -> list[str]:
+    return [part for part in (campaign.name, campaign.rows[0].series, name) if part]
+
+
+def named(campaign: Campaign) -> str:
+    """What tells a table of one series and set from that of another on the same page."""
+    return f"{campaign.rows[0].series} {campaign.title}".strip()
 
 
 def vega_lite_version(schema: str) -> str:

@@ -9,8 +9,7 @@ from typing import Final
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.rows import CaseRow
 from reports.analysis.time_split import GPU_MEMORY, Inside, Values
-from reports.display.charts.drawing import as_table
-from reports.display.figure import TableFigure
+from reports.display.figure import TableFigure, table_of
 from reports.display.html import MISSING, Html, html_table, paragraph, seconds, together
 from reports.sets.version import ResultSet
 from suite.statistics.core_speed import SLOWED
@@ -47,9 +46,9 @@ def memory_figure(series: Campaign) -> TableFigure | Html:
     """Peak memory of the fullest rank, as torch's allocator counts it, and all memory in use."""
     if all(found.peak_memory_gb is None for found in series.inside.values()):
         return paragraph("Memory was not measured: on a CPU there is no allocator to ask.")
-    return as_table(
+    return table_of(
         series,
-        chart="memory",
+        "memory",
         caption="Peak of what torch allocated on the GPU of the rank with most. What simulation and rendering allocate"
         " by other means is not in it; all that is in use on the GPU, by whichever process, is in the table where it"
         f" was sampled. {RANGES}",
@@ -62,9 +61,9 @@ def energy_figure(series: Campaign) -> TableFigure | Html:
     if all(found.joules_per_million_frames is None for found in series.inside.values()):
         reasons = dict.fromkeys(reason for found in series.inside.values() for reason in found.without_telemetry)
         return paragraph(f"Energy was not measured: {'; '.join(reasons) or 'no GPU was used'}.")
-    return as_table(
+    return table_of(
         series,
-        chart="energy",
+        "energy",
         caption="Energy of the case's GPUs in the iterations that count by the driver's counters, for a million"
         f" environment steps. The host's own consumption is not in it. {RANGES}",
         data=energy(series.rows, series.inside),

@@ -8,9 +8,8 @@ from reports.analysis.learning_curves import CurvePoint
 from reports.analysis.rows import CaseRow, Failure
 from reports.analysis.series_kind import SeriesKind
 from reports.analysis.time_split import PARTS, Inside, Kind, Part, parts_s
-from reports.display.charts.drawing import as_table
 from reports.display.charts.points import MAX_RANKS, case_label, some_ranks
-from reports.display.figure import TableFigure
+from reports.display.figure import TableFigure, table_of
 from reports.display.html import (
     MISSING,
     Html,
@@ -172,9 +171,9 @@ def rank_skew(series: Campaign) -> TableFigure | Html:
         else ""
     )
     words = "; ".join(f"{case_label(row, shown)}: {behind(row.rank_skew)}" for row in shown)
-    return as_table(
+    return table_of(
         series,
-        chart="rank-skew",
+        "rank-skew",
         caption="Each line is a rank, median over rounds. Ranks wait for each other in every all-reduce, so their"
         f" iterations end close together even where their work does not.{left_out} Slowest over median, by case:"
         f" {words}.",

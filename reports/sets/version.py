@@ -18,7 +18,7 @@ from typing import Final
 
 from reports.analysis.analysed_set import Campaign, shared_kind
 from reports.analysis.environments import Place
-from reports.analysis.machines import Found, Machine, machines
+from reports.analysis.machines import Found, Machine, machines, machines_in_short
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
 from reports.analysis.trainings import Training, trainings
@@ -179,6 +179,13 @@ class Version:
         by = f", by {one.contributor.name}" if one.contributor else ""
         return {place.environment: self.machine_of(one, place).name + by for place in one.campaign.places}
 
+    def machines_of_lines(self, found: Sequence[Line]) -> str:
+        """The machines of lines, in short. A line's machine may have who measured after its name."""
+        names = {line.machine for line in found}
+        return machines_in_short(
+            [machine for machine in self.machines if any(name.startswith(machine.name) for name in names)]
+        )
+
     @cached_property
     def machine_names(self) -> Mapping[str, str]:
         """The names of machines by the labels that their records have; without labels that several machines have."""
@@ -210,7 +217,7 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
     return Version(
         name=name,
         folder=folder,
-        sets=tuple(_read_set(folder / entry.folder, entry, is_alone=is_alone) for entry in entries),
+        sets=tuple(_read_set(folder / entry.folder, entry, version=name, is_alone=is_alone) for entry in entries),
         env_checks=read_env_checks(folder / ENV_CHECKS),
         older=tuple(older),
     )
@@ -243,7 +250,7 @@ def hand_on(version: Version, path: Path) -> dict[str, str]:
     return {VERSION_VARIABLE: str(path)}
 
 
-def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
+def _read_set(folder: Path, entry: Entry, *, version: str, is_alone: bool) -> ResultSet:
     """``is_alone``: the folder is the whole report, which has no manifest."""
     name, title = ("", "") if is_alone else (entry.folder, entry.full_title)
     pairs = read_pairs(folder / "upstream.json")
@@ -253,6 +260,7 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         results,
         name=name,
         title=title,
+        version=version,
         twins=twins,
         upstream_wall_s=_upstream_walls(pairs),
         is_contributed=entry.contributor is not None,

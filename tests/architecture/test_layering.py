@@ -189,9 +189,7 @@ def test_nothing_outside_of_a_topic_imports_it() -> None:
 
 def is_chart(relative: str) -> bool:
     """Whether a file may import Altair."""
-    return relative.startswith("reports/display/charts/") or (
-        relative.startswith("reports/topics/") and relative.endswith("chart.py")
-    )
+    return relative.startswith("reports/display/charts/")
 
 
 def launcher_names_compared(source: str) -> set[str]:

@@ -1,7 +1,6 @@
-"""Charts that several topics have, from analysed results. Pure; topics have their own in ``chart.py``.
+"""The five forms of charts, from plain points: ``speedup``, ``sweep``, ``forest``, ``parts`` and ``curves``. Pure.
 
-Colours are picked from Okabe and Ito's palette, darkened to a contrast of 3:1 on white; shapes and dashes repeat what
-colours say. A chart without anything to show is a sentence that says so.
+``drawing`` has what they share. Colours are of Okabe and Ito's palette, darkened to a contrast of 3:1 on white.
 """
 
 from altair.utils import schemapi

@@ -1,307 +1,335 @@
-"""What the charts share: colours, axes, labels at the marks, legends that select. Pure."""
+"""What the forms of charts share: points, texts, axes, lines, whiskers, labels at the marks, title and footer. Pure."""
 
+import json
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import altair as alt
 
-from reports.analysis.analysed_set import Campaign
-from reports.analysis.rows import CaseRow
-from reports.display.charts.points import case_points, curves_of
-from reports.display.figure import PADDING, RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, TableFigure, make_figure
-from reports.display.html import Html, named_of
+from reports.display.figure import INK, MUTED_INK, SMALL_WIDTH_PX, STATIC_WIDTH_PX
+from suite.statistics.intervals import CONFIDENCE, Interval
 
 SCHEMA_URL: Final[str] = alt.SCHEMA_URL
+
+type Spec = dict[str, Any]  # a chart as Altair writes it for Vega-Lite
+
 PALETTE: Final = ("#0072B2", "#D55E00", "#007A5A", "#AA4499", "#7A6000", "#4B5563")
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-DASHES: Final = ([1, 0], [6, 3], [2, 2])
-RULE_DASH: Final = [5, 4]
-SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own format would write 0k
-PLAIN_NUMBER: Final = ",~f"  # as many decimals as the steps need; "~g" makes 200 of large axes 2e+2
-FADED: Final = 0.15
+DASHES: Final = ([1, 0], [9, 4], [9, 3, 2, 3], [4, 2], [14, 4, 4, 4], [6, 2, 2, 2, 2, 2])
+FONT_PX, TITLE_PX, LINE_PX = 12, 14, 15
+CHARACTER_PX: Final = 6.8  # of a label; a reader's font may be wider than the one that drawings are made with
+LABEL_CHARACTERS: Final = 18  # of a line of a label at the end of a curve
+LABEL_PX: Final = 10  # from the plot to its labels
+NARROW_PX: Final = 500  # of a phone, or of one of two charts beside each other
+CHARACTERS, CHARACTERS_OF_A_TITLE = (46, 88), (38, 74)  # of a line on a narrow and on a wide screen
+FEW_TIMES, MOST_STEPS = 6, 7
 SPEC_DIGITS: Final = 6
-# Of the longest two, which may stand side by side.
-TWO_COLUMNS_CHARACTERS, TWO_COLUMNS_CHARACTERS_ON_A_PHONE = 40, 24
-LABEL_SEPARATION_PX: Final = 6  # between the numbers of an axis, which read as one number where they touch
-LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
-LABEL_MARGIN_PX: Final = 52  # right of the last point
-# In pixels; more would leave no room for bars on a phone. A drawing that is not live has no container.
-ON_A_PHONE: Final = "containerSize()[0] && containerSize()[0] < 500"
-CASE_LABEL_LIMIT: Final = f"{ON_A_PHONE} ? 120 : 230"
+SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own format would write 0k
+TIMES: Final = "datum.label + '\u00d7'"
 
 
-def figure_id(campaign: Campaign, chart: str) -> str:
-    """Unique on the site: set, series, chart."""
-    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in _name(campaign, chart))
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A value: of a line over ``x``, of a row, where it is ``x``, or of a bar, where ``x`` is its length."""
+
+    label: str  # of its line, row or bar
+    x: float
+    y: float = 0
+    interval: Interval | None = None  # at ``CONFIDENCE``
+    spread: Interval | None = None  # the least and the most of what was measured
+    is_sure: bool = True  # else the point is hollow
+    kind: str = ""  # rows of one kind have one colour, and a bar has a part of each kind
+    told: Mapping[str, str] = field(default_factory=dict)  # what is read by pointing at it, the same names in a chart
+
+    @property
+    def ends(self) -> Interval:
+        """The least and the most that is drawn of its bounds; the value itself where it has none."""
+        return self.interval or self.spread or (self.y, self.y)
 
 
-def named(campaign: Campaign) -> str:
-    """What tells a table of one series and set from that of another on the same page."""
-    return f"{campaign.rows[0].series} {campaign.title}".strip()
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """What a chart says in its own picture."""
+
+    title: str
+    source: str  # which version, what it ran on, and when
+    x: str
+    y: str = ""
+    spread: str = "slowest to fastest run"  # what a thin bar is
+    note: str = ""
+    is_small: bool = False  # drawn half as wide as a page
+
+    def lines(self, text: str, characters: tuple[int, int]) -> Any:
+        """Return a text in lines that fit the width at which it is read."""
+        narrow, wide = (textwrap.wrap(text, number) for number in characters)
+        width_px = SMALL_WIDTH_PX if self.is_small else STATIC_WIDTH_PX  # a drawing has no container
+        is_narrow = f"(containerSize()[0] || {width_px}) < {NARROW_PX}"
+        return alt.ExprRef(f"{is_narrow} ? {json.dumps(narrow)} : {json.dumps(wide)}") if narrow != wide else narrow
 
 
-def _name(campaign: Campaign, chart: str) -> list[str]:
-    return [part for part in (campaign.name, campaign.rows[0].series, chart) if part]
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """A scale with its numbers. A form of chart knows where each value is drawn, so labels can keep apart."""
+
+    title: str
+    low: float
+    high: float
+    ticks: Sequence[float] | None = None
+    base: Literal[2, 10] | None = None  # of a logarithmic scale
+    number: str = ",~f"  # as many decimals as the steps need
+    wording: str = "datum.label"
+    has_grid: bool = True
+
+    def encoding(self, channel: type[alt.X] | type[alt.Y], name: str) -> Any:
+        """Encode the field ``name``."""
+        kind: dict[str, Any] = {"type": "log", "base": self.base} if self.base else {"zero": False}
+        ticks: dict[str, Any] = {"tickCount": 5} if self.ticks is None else {"values": list(self.ticks)}
+        return channel(
+            f"{name}:Q",
+            title=self.title,
+            scale=alt.Scale(domain=[self.low, self.high], nice=False, **kind),
+            axis=alt.Axis(
+                **ticks,
+                format=self.number,
+                labelExpr=self.wording,
+                grid=self.has_grid,
+                labelOverlap="greedy",
+                labelSeparation=6,
+            ),
+        )
+
+    def px(self, value: float, height: int) -> float:
+        """Pixels from the top of a plot so high."""
+        low, high, at = (math.log(each) if self.base else each for each in (self.low, self.high, value))
+        return height * (high - at) / (high - low)
+
+    def at(self, px: float, height: int) -> float:
+        """Return the value that is drawn there, beyond the ends of the axis too."""
+        low, high = (math.log(each) if self.base else each for each in (self.low, self.high))
+        value = high - (high - low) * px / height
+        return math.exp(value) if self.base else value
 
 
-def figure(
-    layers: Sequence[alt.Chart],
-    campaign: Campaign,
-    *,
-    chart: str,
-    height: int,
-    alt_text: str,
-    caption: str,
-    data: Html,
-    is_labelled: bool = False,
-    is_small: bool = False,
-    others: Sequence[Campaign] = (),
-) -> Figure:
-    """``is_labelled`` leaves room on the right for the labels of ``end_labels``.
-
-    The caption says where the campaign ran and ``others`` that it shows, unless the figure is a small one among many.
-    """
-    padding = {"padding": {**PADDING, "right": LABEL_MARGIN_PX}} if is_labelled else {}
-    return make_figure(
-        {**layered(layers, height=height, alt_text=alt_text), **padding},
-        figure_id=figure_id(campaign, chart),
-        alt_text=alt_text,
-        caption=caption if is_small else _with_where(caption, (campaign, *others)),
-        data=named_of(data, " ".join(_name(campaign, chart))),
-        static_width_px=SMALL_WIDTH_PX if is_small else STATIC_WIDTH_PX,
-    )
-
-
-def as_table(campaign: Campaign, *, chart: str, caption: str, data: Html) -> TableFigure:
-    """What takes the place of a chart of too few numbers."""
-    return TableFigure(
-        figure_id=figure_id(campaign, chart),
-        caption=_with_where(caption, [campaign]),
-        data=named_of(data, " ".join(_name(campaign, chart))),
-    )
-
-
-def _with_where(caption: str, campaigns: Sequence[Campaign]) -> str:
-    return f"{caption} Ran on {'; '.join(dict.fromkeys(one.where for one in campaigns))}."
-
-
-def layered(layers: Sequence[alt.Chart], *, height: int, alt_text: str) -> dict[str, Any]:
-    """A Vega-Lite spec of layers in one plot, as wide as its container. The first layer has data.
-
-    altair's own ``LayerChart`` copies all layers four times, which took a third of the time without the drawing.
-    """
-    datasets: dict[str, Any] = {}
-    within = {"top_level": False, "datasets": datasets}
-    # A test validates; each build would take seconds for it.
-    drawn = [layer.to_dict(validate=False, context=within) for layer in layers]
-    params = [param for layer in drawn for param in _taken_out_of(layer)]
-    whole: dict[str, Any] = {"params": params} if params else {}
-    if all(layer["data"] == drawn[0]["data"] for layer in drawn):
-        whole["data"] = drawn[0]["data"]
-        for layer in drawn:
-            del layer["data"]
-    spec = {"layer": drawn, "width": "container", "height": height, "description": alt_text, **whole}
-    return {"$schema": SCHEMA_URL, **rounded(spec), "datasets": rounded(datasets)}
-
-
-def _taken_out_of(layer: dict[str, Any]) -> list[Any]:
-    """Remove and return its variables, which only a whole spec may have; its selections stay."""
-    params = layer.pop("params", [])
-    if selections := [param for param in params if "select" in param]:
-        layer["params"] = selections
-    return [param for param in params if "select" not in param]
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between these: 1, 2 and 5 of every power of ten, or equal steps where that would be too few."""
+    if high / low < FEW_TIMES:
+        power = 10.0 ** math.floor(math.log10(high - low) - 1)
+        step = next(power * times for times in (1, 2, 5, 10, 20) if (high - low) / (power * times) <= MOST_STEPS)
+        return [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [tick for power in powers for step in (1, 2, 5) if low <= (tick := step * 10.0**power) <= high]
 
 
 def inline(points: Iterable[Mapping[str, Any]]) -> alt.InlineData:
     """A chart's data, in a tuple: altair copies a list anew with each thing that is said of the chart."""
-    return alt.InlineData(values=tuple(points))
+    return alt.InlineData(values=tuple({name: _rounded(value) for name, value in point.items()} for point in points))
 
 
-def rows_data(rows: Iterable[CaseRow]) -> alt.InlineData:
-    return inline(case_points(rows))
+def _rounded(value: Any) -> Any:
+    """Six significant digits: more than a screen has, and a third of the bytes."""
+    return float(f"{value:.{SPEC_DIGITS}g}") if isinstance(value, float) else value
 
 
-def tip(field: str, title: str, number_format: str | None = None) -> alt.Tooltip:
-    return (
-        alt.Tooltip(field, title=title)
-        if number_format is None
-        else alt.Tooltip(field, title=title, format=number_format)
+def scale_of(points: Iterable[Point], looks: Sequence[Any], *, each: int = 1) -> alt.Scale:
+    """The looks in turn, one for every label by its name; the next one after ``each`` labels."""
+    labels = sorted({point.label for point in points})
+    return alt.Scale(domain=labels, range=[looks[place // each % len(looks)] for place in range(len(labels))])
+
+
+def colours(points: Iterable[Point]) -> alt.Color:
+    """A colour for each label, without a legend."""
+    return alt.Color("label:N", scale=scale_of(points, PALETTE), legend=None)
+
+
+def lines(points: Sequence[Point], x: Any, y: Any) -> alt.Chart:
+    """A line through the points of each label. No two look alike: after all colours come other dashes."""
+    dashes = scale_of(points, DASHES, each=len(PALETTE))
+    line: alt.Chart = (
+        alt.Chart(inline({"label": point.label, "x": point.x, "y": point.y} for point in points))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=x,
+            y=y,
+            color=colours(points),
+            strokeDash=alt.StrokeDash("label:N", scale=dashes, legend=None),
+        )
     )
-
-
-def ranks_axis(rows: Sequence[CaseRow]) -> alt.X:
-    unit = "GPUs" if all(row.device == "cuda" for row in rows) else "Ranks"
-    return counts_axis("world_size", unit, (row.world_size for row in rows))
-
-
-def counts_axis(field: str, unit: str, counts: Iterable[int], *, is_crowded: bool = False) -> alt.X:
-    """Doublings are equally far apart, and every count has its number, unless they are ``is_crowded``."""
-    overlap: Literal["greedy"] | alt.UndefinedType = "greedy" if is_crowded else alt.Undefined
-    return alt.X(
-        f"{field}:Q",
-        title=f"{unit}, log scale",
-        scale=alt.Scale(type="log", base=2, padding=24, nice=False),
-        axis=alt.Axis(
-            values=sorted(set(counts)),
-            format="d",
-            grid=False,
-            labelOverlap=overlap,
-            labelSeparation=LABEL_SEPARATION_PX,
-        ),
-    )
-
-
-def fps_axis(values: Sequence[float]) -> alt.Y:
-    ticks = log_ticks(min(values), max(values))
-    return alt.Y(
-        "fps:Q",
-        title="Frames per second, log scale",
-        scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
-        axis=alt.Axis(labelExpr=SHORT_NUMBER, values=ticks),
-    )
-
-
-def efficiency_axis(field: str, *, top: float, title: str = "Scaling efficiency") -> alt.Y:
-    """From zero, so that heights can be compared."""
-    return alt.Y(
-        f"{field}:Q",
-        title=title,
-        scale=alt.Scale(domain=[0, top], nice=False),
-        axis=alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
-    )
-
-
-def dashed_line_at(y: float) -> alt.Chart:
-    """What a figure's points are compared with."""
-    shown = alt.Chart(inline([{}]))
-    line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.YDatum(y))
     return line
 
 
-def pick(field: str) -> alt.Parameter:
-    """A click on a legend's entry fades the others. It has to be added to the first layer that has this legend.
-
-    The name is fixed: a counter would change from build to build.
-    """
-    return alt.selection_point(name="picked", fields=[field], bind="legend")
-
-
-def faded_unless(picked: alt.Parameter, opacity: float = 1) -> Any:
-    # alt.condition would say the same as a dict, whose class altair would have to search for.
-    return alt.OpacityValue(FADED, condition={"param": picked.name, "value": opacity})
-
-
-def legend_of(values: Sequence[str]) -> alt.Legend | None:
-    """Only where there is more than one thing to tell apart; in two columns where they fit."""
-    if len(values) <= 1:
-        return None
-    longest = sum(sorted(map(len, values))[-2:])
-    on_a_phone, columns = (
-        1 if longest > most else 2 for most in (TWO_COLUMNS_CHARACTERS_ON_A_PHONE, TWO_COLUMNS_CHARACTERS)
+def dots(points: Sequence[Point], x: Any, y: Any, tips: Mapping[str, str]) -> list[alt.Chart]:
+    """A filled point for each that is sure, else a hollow one. ``tips``: heading -> number format, of x and y."""
+    tooltip = [
+        alt.Tooltip("label:N", title=" "),
+        *(alt.Tooltip(f"{axis}:Q", title=title, format=tips[title]) for axis, title in zip("xy", tips, strict=True)),
+        *(alt.Tooltip(f"{name}:N") for name in points[0].told),
+    ]
+    marks: tuple[tuple[bool, dict[str, Any]], ...] = (
+        (True, {"filled": True, "size": 55, "opacity": 1}),
+        (False, {"fill": "#ffffff", "size": 50, "strokeWidth": 2}),
     )
-    return alt.Legend(
-        columns=alt.ExprRef(f"{ON_A_PHONE} ? {on_a_phone} : {columns}"),
-        labelLimit=alt.ExprRef(f"{ON_A_PHONE} ? 210 : 260"),
-    )
-
-
-def colour(values: Sequence[str], field: str = "curve", colours: Sequence[str] = PALETTE) -> alt.Color:
-    legend = legend_of(values)
-    return alt.Color(
-        f"{field}:N", title=None, sort=list(values), scale=alt.Scale(domain=values, range=colours), legend=legend
-    )
-
-
-def shape(values: Sequence[str], field: str = "curve") -> alt.Shape:
-    legend = legend_of(values)
-    return alt.Shape(
-        f"{field}:N", title=None, sort=list(values), scale=alt.Scale(domain=values, range=SHAPES), legend=legend
-    )
-
-
-def lines_and_points(
-    base: alt.Chart, rows: Sequence[CaseRow], *, y: alt.Y, tooltip: list[alt.Tooltip], picked: alt.Parameter
-) -> list[alt.Chart]:
-    curves = curves_of(rows)
-    coloured = base.encode(y=y, color=colour(curves), opacity=faded_unless(picked))
-    points = coloured.mark_point(filled=True, size=75).encode(
-        shape=shape(curves), tooltip=[tip("case_id:N", "Case"), *tooltip]
-    )
-    points = points.add_params(picked)
-    return [points, coloured.mark_line(strokeWidth=2)]
-
-
-def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked: alt.Parameter) -> list[alt.Chart]:
-    """Whiskers where there is an interval; no layer where there is none."""
-    shown = [point for point in case_points(rows) if low in point]
-    if not shown:
-        return []
-    base = alt.Chart(inline(shown)).encode(x=x, color=colour(curves_of(rows)), opacity=faded_unless(picked))
-    whisker = base.mark_rule(strokeWidth=2).encode(y=alt.Y(f"{low}:Q"), y2=alt.Y2(f"{high}:Q"))
-    caps = [base.mark_tick(thickness=2, size=9).encode(y=alt.Y(f"{name}:Q")) for name in (low, high)]
-    return [whisker, *caps]
-
-
-def end_labels(
-    values: Mapping[str, tuple[float, str]], *, to_px: Mapping[str, float], colours: Mapping[str, str], x: alt.X
-) -> list[alt.Chart]:
-    """The last value of every curve, in its colour, right of its last point; none touches another.
-
-    ``values``: curve -> world size and text; ``to_px``: curve -> pixels from the top of the plot.
-    """
-    placed = spread(to_px)
+    shown = ((mark, [point for point in points if point.is_sure == is_sure]) for is_sure, mark in marks)
     return [
-        alt.Chart(inline([{"world_size": world_size}]))
-        .mark_text(text=text, align="left", dx=9, fontSize=12, fontWeight=600, color=colours[curve])
-        .encode(x=x, y=alt.value(placed[curve]))
-        for curve, (world_size, text) in values.items()
+        alt.Chart(inline({"label": point.label, "x": point.x, "y": point.y, **point.told} for point in these))
+        .mark_point(**mark)
+        .encode(
+            x=x,
+            y=y,
+            color=colours(points),
+            shape=alt.Shape("label:N", scale=scale_of(points, SHAPES), legend=None),
+            tooltip=tooltip,
+        )
+        for mark, these in shown
+        if these
     ]
 
 
-def spread(wanted_px: Mapping[str, float]) -> dict[str, float]:
-    """Positions at least ``LABEL_GAP_PX`` apart, in the order of the wanted ones, as a group where they were wanted."""
-    placed: dict[str, float] = {}
-    below = float("-inf")
-    for name, position in sorted(wanted_px.items(), key=lambda item: item[1]):
-        placed[name] = below = max(position, below + LABEL_GAP_PX)
-    if not placed:
-        return placed
-    shift = (sum(wanted_px.values()) - sum(placed.values())) / len(placed)
-    return {name: position + shift for name, position in placed.items()}
+def whiskers(values: Sequence[Mapping[str, Any]], *, along: Literal["x", "y"], across: Any, colour: Any) -> list[Any]:
+    """An interval is a bar with caps; a spread is a thin bar without. ``values``: see ``bounds``."""
+    layers = []
+    other = "y" if along == "x" else "x"
+    for is_spread in (False, True):
+        shown = [value for value in values if value["is_spread"] == is_spread]
+        if not shown:
+            continue
+        base = alt.Chart(inline(shown)).encode(**{other: across}, color=colour)
+        bar = base.mark_rule(strokeWidth=1 if is_spread else 2)
+        layers.append(bar.encode(**{along: "low:Q", f"{along}2": "high:Q"}))
+        if not is_spread:
+            caps = base.mark_tick(thickness=2, size=9, orient="vertical" if along == "x" else "horizontal")
+            layers += [caps.encode(**{along: f"{end}:Q"}) for end in ("low", "high")]
+    return layers
 
 
-def curve_colours(rows: Iterable[CaseRow]) -> dict[str, str]:
-    return {curve: PALETTE[index % len(PALETTE)] for index, curve in enumerate(curves_of(rows))}
+def bounds(point: Point) -> list[dict[str, Any]]:
+    """The fields of ``whiskers``: for its interval, or else its spread; none where the point has neither."""
+    ends = point.interval or point.spread
+    return [{"low": ends[0], "high": ends[1], "is_spread": point.interval is None}] if ends else []
 
 
-def last_rows(rows: Iterable[CaseRow]) -> dict[str, CaseRow]:
-    """The row with the most ranks of every curve."""
-    last: dict[str, CaseRow] = {}
-    for row in sorted(rows, key=lambda row: row.world_size):
-        last[row.curve] = row
-    return last
+def line_whiskers(points: Sequence[Point], x: Any) -> list[Any]:
+    """The whiskers of points of lines."""
+    values = [{"label": point.label, "x": point.x, **ends} for point in points for ends in bounds(point)]
+    return whiskers(values, along="y", across=x, colour=colours(points))
 
 
-def ideal_line(base: alt.Chart, y: alt.Y, detail: alt.Detail) -> alt.Chart:
-    line: alt.Chart = base.mark_line(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(y=y, detail=detail)
-    return line
+def ends_of(points: Sequence[Point]) -> dict[str, Point]:
+    """The point of every label that is farthest right."""
+    return {point.label: point for point in sorted(points, key=lambda point: point.x)}
 
 
-def log_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 of every power of ten from below ``low`` to above ``high``."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [step * 10.0**power for power in powers for step in (1, 2, 5)]
-    first = max(index for index, tick in enumerate(ticks) if tick <= low)
-    last = min(index for index, tick in enumerate(ticks) if tick >= high)
-    return ticks[first : last + 1]
+def label_lines(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """The lines of each label: its value before its name."""
+    return {label: textwrap.wrap(f"{value} {label}", LABEL_CHARACTERS) for label, value in texts.items()}
 
 
-def rounded(value: Any) -> Any:
-    """Six significant digits: more than a screen has, and a third of the bytes."""
-    if isinstance(value, float):
-        return float(f"{value:.{SPEC_DIGITS}g}")
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+def height_for(labels: Mapping[str, Sequence[str]], least_px: int) -> int:
+    """A plot in which all labels find room beside each other."""
+    return max(least_px, LINE_PX * sum(len(lines) for lines in labels.values()))
+
+
+def spread_apart(wanted_px: Mapping[str, float], heights_px: Mapping[str, float], height: int) -> dict[str, float]:
+    """Upper edges, each as near to the wanted one as the others and the plot's ends leave it."""
+    placed, edge = {}, 0.0
+    for label in sorted(wanted_px, key=wanted_px.__getitem__):
+        placed[label] = max(wanted_px[label], edge)
+        edge = placed[label] + heights_px[label]
+    edge = float(height)
+    for label in reversed(placed):
+        placed[label] = min(placed[label], edge - heights_px[label])
+        edge = placed[label]
+    return placed
+
+
+def end_labels(points: Sequence[Point], labels: Mapping[str, Sequence[str]], y: Axis, height: int) -> list[alt.Chart]:
+    """The name and the last value of every line, in its colour, right of the plot, with dots that lead there."""
+    ends = ends_of(points)
+    wanted = {label: y.px(end.y, height) - LINE_PX / 2 for label, end in ends.items()}
+    tops = spread_apart(wanted, {label: LINE_PX * len(lines) for label, lines in labels.items()}, height)
+    base = alt.Chart(
+        inline(
+            {
+                "label": label,
+                "x": end.x,
+                "y": end.y,
+                "at": y.at(tops[label] + LINE_PX / 2, height),
+                "top": y.at(tops[label] + 1, height),
+                "text": "\n".join(labels[label]),
+            }
+            for label, end in ends.items()
+        )
+    ).encode(color=colours(points))
+    lead = base.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(
+        x=alt.X("x:Q"), x2=alt.value(alt.ExprRef(f"width + {LABEL_PX - 2}")), y=alt.Y("y:Q"), y2=alt.Y2("at:Q")
+    )
+    text = base.mark_text(
+        align="left", baseline="top", fontSize=FONT_PX, fontWeight=600, lineBreak="\n", lineHeight=LINE_PX
+    ).encode(x=alt.value(alt.ExprRef(f"width + {LABEL_PX}")), y=alt.Y("top:Q"), text="text:N")
+    return [lead, text]
+
+
+def room_of(labels: Mapping[str, Sequence[str]]) -> int:
+    """Pixels right of the plot that its labels take."""
+    longest = max((len(line) for lines in labels.values() for line in lines), default=0)
+    return LABEL_PX + math.ceil(CHARACTER_PX * longest)
+
+
+def layered(
+    layers: Sequence[alt.Chart], texts: Texts, points: Collection[Point], *, height: int, room_px: int, said: str
+) -> Spec:
+    """All layers in one plot, as wide as its container, with its title above and its source below.
+
+    altair's own ``LayerChart`` copies all layers four times, which took a third of the time without the drawing.
+    ``said``: the values in words. ``room_px``: right of the plot.
+    """
+    datasets: dict[str, Any] = {}
+    within = {"top_level": False, "datasets": datasets}
+    # A test validates; each build would take seconds for it.
+    drawn = [layer.to_dict(validate=False, context=within) for layer in (*layers, _footer(texts, height, room_px))]
+    title = alt.TitleParams(
+        text=texts.lines(texts.title, CHARACTERS_OF_A_TITLE),
+        subtitle=textwrap.wrap(_how_to_read(texts, points), CHARACTERS[0]),  # Vega-Lite takes no expression here
+        anchor="start",
+        frame="bounds",
+        fontSize=TITLE_PX,
+        subtitleFontSize=FONT_PX,
+        color=INK,
+        subtitleColor=MUTED_INK,
+        offset=10,
+    )
+    return {
+        "$schema": SCHEMA_URL,
+        "layer": drawn,
+        "width": "container",
+        "height": height,
+        "title": title.to_dict(validate=False),
+        "description": f"{texts.title}. {said}.",
+        "datasets": {name: list(values) for name, values in datasets.items()},
+    }
+
+
+def _how_to_read(texts: Texts, points: Collection[Point]) -> str:
+    """What whiskers and thin bars are, where there are some, and the chart's own note."""
+    parts = [texts.note] if texts.note else []
+    if any(point.interval for point in points):
+        parts.append(f"Whisker: {100 * CONFIDENCE:.0f} % interval.")
+    if any(point.spread and not point.interval for point in points):
+        parts.append(f"Thin bar: {texts.spread}.")
+    return " ".join(parts)
+
+
+def _footer(texts: Texts, height: int, room_px: int) -> alt.Chart:
+    below_px = 44 if texts.x else 26  # the axis, with its title
+    text = alt.Chart(inline([{}])).mark_text(
+        text=texts.lines(texts.source, CHARACTERS),
+        align="right",
+        baseline="top",
+        fontSize=FONT_PX,
+        lineHeight=LINE_PX,
+        color=MUTED_INK,
+    )
+    footer: alt.Chart = text.encode(x=alt.value(alt.ExprRef(f"width + {room_px}")), y=alt.value(height + below_px))
+    return footer

@@ -5,7 +5,9 @@ from itertools import combinations
 from typing import Final
 
 from reports.analysis.curves import task_name
+from reports.analysis.machines import machines_in_short
 from reports.analysis.trainings import Training
+from reports.display.figure import source_line
 from reports.display.html import (
     MISSING,
     Displayed,
@@ -21,7 +23,7 @@ from reports.display.html import (
 )
 from reports.display.series_tables import STACK_NAMES, WITHOUT_ISAAC_SIM, environments_text
 from reports.sets.version import Version
-from reports.topics.hardware.core_speed_chart import frames_of_machines
+from reports.topics.hardware.machines_chart import frames_of_machines
 from suite.files.wording import counted, joined
 from suite.statistics.intervals import Estimate
 
@@ -44,8 +46,10 @@ def core_speed(version: Version) -> Html:
     if not shown:
         return paragraph(NOTHING)
     names = {label: name for one in (*version.older, version) for label, name in one.machine_names.items()}
+    every = [machine for one in (*version.older, version) for machine in one.machines if machine.model]
+    source = source_line(version.name, [machines_in_short(every)])
     charts = [
-        together([paragraph(name_of(training)), frames_of_machines(training, name_of(training), names)])
+        together([paragraph(name_of(training)), frames_of_machines(training, name_of(training), names, source)])
         for training in shown
         if training.model.slope
     ]

@@ -4,6 +4,9 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from reports.display.charts.drawing import Point, Texts
+from reports.display.charts.forest import forest
+from reports.display.figure import Figure, make_figure, source_line
 from reports.display.html import (
     MISSING,
     Cell,
@@ -21,11 +24,11 @@ from reports.display.html import (
     together,
 )
 from reports.sets.version import ResultSet, Version
-from reports.topics.history.chart import over_versions
 from reports.topics.history.comparison import DEFAULT_THRESHOLD, CaseComparison
 from reports.topics.history.conditions import RELEASES, Condition, measurement, software, software_answer
 from reports.topics.history.over_versions import (
     Change,
+    Measured,
     again,
     answer,
     changes_since_last,
@@ -34,13 +37,10 @@ from reports.topics.history.over_versions import (
     measured,
 )
 from suite.files.wording import are, counted
-from suite.statistics.intervals import CONFIDENCE
 
 HOW_TO_READ: Final = (
-    "Each point is the speed-up of several GPUs over one GPU of the same machine. The bar behind a"
-    f" filled point is its {CONFIDENCE:.0%} interval. Hollow points are of too few runs to have one. All"
-    " figures are computed by the same code, that of this version. No line joins versions, because each was"
-    " measured on other machines."
+    "Each point is the speed-up of several GPUs over one GPU of the same machine; a colour is a version. All"
+    " figures are computed by the same code, that of this version. Versions were measured on other machines."
 )
 CHANGED: Final[Mapping[bool | None, str]] = {True: "yes", False: "no", None: "not known"}
 
@@ -62,8 +62,8 @@ def over_all_versions(version: Version) -> Html:
     title = f"{several} of {counted(number, 'configuration')} {are(several)} in more than one version"
     how = Html(markup=f'<p class="how"><b>How to read it.</b> {html.escape(HOW_TO_READ)}</p>', text=HOW_TO_READ)
     once = number - several
-    alone = f"{counted(once, 'configuration')} {'has' if once == 1 else 'have'} points in one version only: grey."
-    return together([heading(title, depth=2), over_versions(found), how, *([paragraph(alone)] if once else [])])
+    alone = f"{counted(once, 'configuration')} {'has' if once == 1 else 'have'} points in one version only."
+    return together([heading(title, depth=2), _chart(found, version), how, *([paragraph(alone)] if once else [])])
 
 
 def speedups(version: Version) -> Html:
@@ -132,6 +132,55 @@ def case_by_case(version: Version) -> Html:
     if new:
         parts.append(paragraph(f"Version {before.name} has no campaign of these names: {', '.join(new)}."))
     return together(parts)
+
+
+def _chart(found: Sequence[Measured], version: Version) -> Figure:
+    """Draw each figure as a row, those of one configuration below each other."""
+    every = [one for one in (*reversed(version.older), version) if one.name in {each.version for each in found}]
+    plain = [f"{each.configuration}, in {each.version}" for each in found]
+    points = [
+        Point(
+            label=name if plain.count(name) == 1 else f"{name} ({each.line.machine})",
+            x=each.point.speedup.value,
+            interval=each.point.speedup.interval,
+            kind=each.version,
+            told={"Version": each.version, "Machine": each.line.machine, "Software": _software_of(each)},
+        )
+        for each, name in zip(found, plain, strict=True)
+    ]
+    texts = Texts(
+        title="Speed-up of several GPUs over one",
+        source=source_line(
+            " and ".join(dict.fromkeys(each.version for each in found)),
+            (one.machines_of_lines([each.line for each in found if each.version == one.name]) for one in every),
+        ),
+        x="Times one GPU",
+    )
+    return make_figure(forest(points, texts), figure_id="speedups-over-versions", data=_table(found))
+
+
+def _software_of(each: Measured) -> str:
+    return ", ".join(filter(None, [each.releases, each.library]))
+
+
+def _table(found: Sequence[Measured]) -> Html:
+    return html_table(
+        ["Configuration", "Version", "Machine", "Software", "Speed-up", "Runs"],
+        (
+            [
+                each.configuration,
+                each.version,
+                each.line.machine,
+                _software_of(each),
+                estimated(each.point.speedup),
+                rounds_text([each.point.runs]),
+            ]
+            for each in found
+        ),
+        label="Speed-ups by version",
+        num_text_columns=4,
+        text_headings=("Runs",),
+    )
 
 
 def _table_of_changes(before: str, now: str, found: Sequence[Change]) -> Html:

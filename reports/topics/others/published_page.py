@@ -6,6 +6,9 @@ from typing import Final
 import reports.topics.others.published as figures
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.rows import CaseRow
+from reports.display.charts.drawing import Point, Texts
+from reports.display.charts.speedup import speedup
+from reports.display.figure import Figure, figure_of, source_of
 from reports.display.html import (
     MISSING,
     Cell,
@@ -21,10 +24,10 @@ from reports.display.html import (
     percent,
     together,
 )
+from reports.display.series_tables import speedups
 from reports.sets.version import Version
 from reports.topics.others.published import Row, Source, Table, read_published
 from reports.topics.others.published_beside import cases_beside, fewest_rounds, fps_beside, most_tuned
-from reports.topics.others.published_chart import efficiencies
 from suite.files.wording import counted
 
 EXACT: Final = 0.005  # of an efficiency: rounding that leaves less open is not worth a range
@@ -114,6 +117,39 @@ def _table(version: Version, table: Table, source: Source, *, depth: int = 3) ->
     rows += [_our_row(series, row, is_hours=is_hours) for series, found in ours for row in found]
     parts.append(html_table([*headings, "Efficiency", "Range"], rows, label=f"{table.title}, {source.name}"))
     return parts + _tuned(version, table, source)
+
+
+def efficiencies(table: Table, ours: Sequence[tuple[Campaign, Sequence[CaseRow]]], source: Source) -> Figure:
+    """Draw the share of ideal speed that both keep."""
+    theirs = source.author.partition(",")[0]
+    points = [
+        Point(label=theirs, x=row.gpus, y=found[0], spread=found[1])
+        for row in table.rows
+        if (found := figures.efficiency(table, row)) is not None
+    ]
+    points += [
+        Point(
+            label=f"labscale, {series.title or 'this report'}",
+            x=case.world_size,
+            y=case.scaling_efficiency,
+            interval=case.scaling_efficiency_interval,
+        )
+        for series, rows in ours
+        for case in rows
+        if case.scaling_efficiency is not None
+    ]
+    campaigns = [series for series, _ in ours]
+    texts = Texts(
+        title="Share of ideal speed kept, total frames per second",
+        note="Other hardware, other versions and other physics: only the shape of the curves can be compared.",
+        source=f"{theirs}, {source.date}; {source_of(*campaigns)}",
+        x="GPUs",
+        y="Efficiency of total FPS",
+        spread="what rounding leaves open in theirs",
+    )
+    chart = speedup(points, texts, is_share=True)
+    data = speedups([row for _, rows in ours for row in rows])
+    return figure_of(campaigns[0], chart, f"published-{source.name}", data=data)
 
 
 def _tuned(version: Version, table: Table, source: Source) -> list[Displayed]:

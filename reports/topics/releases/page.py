@@ -9,7 +9,9 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.rows import case_times
 from reports.analysis.same_work import work_of
 from reports.analysis.start_ups import start_ups
-from reports.display.charts.ratios import ratio_lines
+from reports.display.charts.drawing import Texts
+from reports.display.charts.forest import forest, row
+from reports.display.figure import figure_of, source_of
 from reports.display.html import (
     Displayed,
     Html,
@@ -172,15 +174,14 @@ def _shown(one: ResultSet, found: Sequence[Release]) -> list[Displayed]:
             num_text_columns=3,
             text_headings=SPEEDS_IN_WORDS,
         )
-        drawn = ratio_lines(
-            one.campaign,
-            {name: (each.other.case.case_id, each.frames) for name, each in _named(timed).items() if each.frames},
-            chart="releases",
-            title="Frames/s, pinned is 1",
-            said="Frames per second with another version over those of the same case with the pinned one.",
-            data=table,
+        rows = [row(name, each.frames, each.other.case.case_id) for name, each in _named(timed).items() if each.frames]
+        texts = Texts(
+            title="Frames per second with other versions",
+            note="Over those of the same case with the pinned version, which is 1.",
+            source=source_of(one.campaign),
+            x="Times the pinned version",
         )
-        parts += [drawn, table]
+        parts += [figure_of(one.campaign, forest(rows, texts), "releases", data=table), table]
     if started:
         label = f"Starts with other versions, {one.title or one.name}"
         parts.append(html_table(STARTS, map(_start, started), label=label, num_text_columns=4))

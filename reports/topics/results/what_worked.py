@@ -4,7 +4,6 @@ import html
 from collections.abc import Sequence
 from typing import Final
 
-from reports.display.charts import learning as learning_charts
 from reports.display.contributors import byline
 from reports.display.html import (
     Cell,
@@ -18,6 +17,7 @@ from reports.display.html import (
     seconds,
     together,
 )
+from reports.display.learning_chart import learning
 from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted
@@ -73,7 +73,7 @@ def learned(version: Version) -> Html:
         for name in one.campaign.series_names:
             series = one.campaign.series(name)
             if series.is_training and max(result.case.iterations for result in series.results) >= MIN_LEARNED:
-                parts += [heading(f"{name} {one.title}".strip()), learning_charts.learning(series)]
+                parts += [heading(f"{name} {one.title}".strip()), learning(series)]
     return together([heading("What was learned", depth=2), *parts] if parts else [])
 
 

@@ -4,7 +4,12 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 
 from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import task_name
 from reports.analysis.seeds import Seeds, Size, seeds
+from reports.display.charts.curves import curves
+from reports.display.charts.drawing import Point, Texts
+from reports.display.charts.points import stride_of
+from reports.display.figure import Figure, figure_of, source_of
 from reports.display.html import (
     MISSING,
     Displayed,
@@ -18,7 +23,6 @@ from reports.display.html import (
 )
 from reports.display.series_tables import STACK_NAMES, series_title
 from reports.sets.version import ResultSet, Version
-from reports.topics.tuning import seeds_chart as seed_charts
 from reports.topics.tuning.learned_beside import (
     MIN_ITERATIONS,
     MIN_SHARED_SEEDS,
@@ -73,10 +77,37 @@ def runs(version: Version) -> Html:
                 f" {found.size.optimiser_steps} optimiser steps an iteration."
                 + _alone(catalog.why_ranks_learn_alone(found.size.task))
             ),
-            seed_charts.curves(_of_first_seed(version, found), found, data=table),
+            _chart(_of_first_seed(version, found), found, table),
             table,
         ]
     return together(parts)
+
+
+def _chart(campaign: Campaign, found: Seeds, table: Html) -> Figure:
+    """Draw the reward of every seed, and what a sound run has at least. ``campaign``: of one of the seeds."""
+    points = []
+    for seed, rewards in found.curves.items():
+        stride = stride_of(len(rewards))
+        points += [
+            Point(label=f"seed {seed}", x=iteration, y=reward)
+            for iteration, reward in enumerate(rewards)
+            if reward is not None and iteration % stride == 0
+        ]
+    least = [
+        Point(label="at least", x=one.reference.iterations - 1, y=one.reference.reward_at_least) for one in found.judged
+    ]
+    several = "; of a seed with several runs the first" if found.num_runs > len(found.curves) else ""
+    texts = Texts(
+        title=f"{task_name(found.case.task)}: reward of every seed",
+        note=f"A line is a seed{several}. Triangles: a round below is no measurement.",
+        source=source_of(campaign),
+        x="Iteration",
+        y="Mean return",
+    )
+    size = found.size  # one set and series may have the same frames and steps on two stacks
+    parts = (size.rl_library, size.stack, found.case.topology, size.frames_per_iteration, size.optimiser_steps)
+    name = "-".join(("seeds", *map(str, parts)))
+    return figure_of(campaign, curves(points, texts, least=least), name, data=table)
 
 
 def ranks(version: Version) -> Html:

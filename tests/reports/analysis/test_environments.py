@@ -25,6 +25,6 @@ def test_a_machine_of_a_set_with_a_title_has_a_plain_name_and_otherwise_its_labe
     label = GPU_HOST.host_label
     assert label is not None
     assert named.where == f"8 x Generated Accelerator, {GPU_HOST.num_cpus} vCPU, 21 Nov 2026"
-    assert replace(named, title="").where == f"8 x Generated Accelerator [{label}]"
+    assert replace(named, title="").where == f"8 x Generated Accelerator [{label}], 21 Nov 2026"
     skipped = [replace(result, rounds=()) for result in full_results()]
     assert Campaign.from_results(skipped, title="1 x H200: Ant").where == "nothing yet"

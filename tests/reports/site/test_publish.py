@@ -20,8 +20,9 @@ from tests.fixtures.results.generated_results import smoke_results, write_result
 from tests.fixtures.runs.published_site import NEWER, OLDER, TASK
 from tests.reports.site.test_report import read_pages
 
-FIGURE = "desk-cartpole-strong-efficiency"
+FIGURE = "task-cartpole-share"
 CHART = f"document.querySelector('figure[id=\"{FIGURE}\"]')"
+BARS = "document.querySelector('figure[id=\"task-cartpole-parts\"]')"
 
 
 @pytest.fixture(scope="module")
@@ -148,17 +149,19 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.C
 
 def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, browser: Browser) -> None:
     tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
-    tab.value(f"{CHART}.closest('details').open = true")
     tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
     tab.wait_for(f"{CHART}.dataset.live")
     points = f"[...{CHART}.querySelectorAll('.vega-live .mark-symbol.role-mark path')]"
     box = tab.value(f"{points}.at(-1).getBoundingClientRect().toJSON()")
     tab.move_to(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     tab.wait_for("document.querySelector('#vg-tooltip-element.visible')")
-    assert "Efficiency" in tab.value("document.querySelector('#vg-tooltip-element').innerText")
-    opacities = f"new Set({points}.map((point) => point.getAttribute('opacity') ?? '1')).size"
+    assert "Share of ideal" in tab.value("document.querySelector('#vg-tooltip-element').innerText")
+    tab.value(f"{BARS}.scrollIntoView({{block: 'center'}})")
+    tab.wait_for(f"{BARS}.dataset.live")
+    bars = f"[...{BARS}.querySelectorAll('.vega-live .mark-rect.role-mark path')]"
+    opacities = f"new Set({bars}.map((bar) => bar.getAttribute('opacity') ?? '1')).size"
     assert tab.value(opacities) == 1
-    entry = tab.value(f"{CHART}.querySelector('.vega-live .role-legend-label text').getBoundingClientRect().toJSON()")
+    entry = tab.value(f"{BARS}.querySelector('.vega-live .role-legend-label text').getBoundingClientRect().toJSON()")
     tab.click_at(entry["x"] + 4, entry["y"] + entry["height"] / 2)
     tab.wait_for(f"{opacities} === 2")
     assert tab.complaints == []
@@ -182,7 +185,6 @@ def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, brows
 def test_a_chart_can_be_taken_away_as_png_from_a_disk(site: Path, browser: Browser, tmp_path: Path) -> None:
     tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=390, dark=True)
     browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    tab.value(f"{CHART}.closest('details').open = true")
     tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
     tab.wait_for(f"{CHART}.dataset.live")  # its place changes with that
     tab.click(f'figure[id="{FIGURE}"] .links button')

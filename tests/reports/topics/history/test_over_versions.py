@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from reports.display.figure import Figure
 from reports.sets.version import Version, read_version
 from reports.topics.history import page
-from reports.topics.history.chart import ONCE, over_versions
 from reports.topics.history.conditions import NOT_RECORDED, measurement, software, software_answer
 from reports.topics.history.over_versions import again, changes, measured
 from suite.schema.record import CaseResult
@@ -106,32 +103,18 @@ def test_the_change_of_a_speed_up_is_wider_than_either(tmp_path: Path) -> None:
         assert high - low > (interval[1] - interval[0]) / side.point.speedup.value
 
 
-def values_of(drawn: Figure) -> list[dict[str, Any]]:
-    """Find the values of all points of a figure, each once."""
-    layers = [*drawn.spec["datasets"].values()]
-    return list({each["version"]: each for values in layers for each in values}.values())
-
-
-def test_each_version_and_each_of_its_releases_is_a_place_on_the_axis(tmp_path: Path) -> None:
+def test_each_version_of_a_configuration_is_a_row(tmp_path: Path) -> None:
     later = with_packages(ant(1.8), isaaclab="3.1.0", newton="1.8.0")
-    version = two_versions(tmp_path, ant(1.8, QUIET[:2]), later)
-    drawn = over_versions(measured([*version.older, version]))
-    points = sorted(values_of(drawn), key=lambda each: bool(each["is_sure"]))
-    assert [point["at"] for point in points] == [
-        "2026.9 | Isaac Lab 3.0.0 | torch 2.11.0",
-        "2026.11 | Isaac Lab 3.1.0 | Newton 1.8.0 | torch 2.11.0",
-    ]
-    assert [point["is_sure"] for point in points] == [False, True]
-    assert ["low" in point for point in points] == [False, True]
-    assert len({point["name"] for point in points}) == 1
-    assert ONCE not in {point["name"] for point in points}
+    shown = page.over_all_versions(two_versions(tmp_path, ant(1.8, QUIET[:2]), later))
+    configuration = "Ant, 64 on each GPU, rsl_rl, 2 x Generated Accelerator"
+    assert f"{configuration}, in {OLD}: 1.80; {configuration}, in {NEW}: 1.80" in shown.text
+    assert "Isaac Lab 3.1.0, Newton 1.8.0, torch 2.11.0" in shown.markup
+    assert f"labscale {OLD} and {NEW}" in shown.markup
 
 
-def test_what_only_one_version_measured_is_one_grey_point(tmp_path: Path) -> None:
-    more = [*ant(1.8), *ant(1.6, rl_library="rl_games")]
-    version = two_versions(tmp_path, ant(1.8), more)
-    assert "1 configuration has points in one version only: grey." in page.over_all_versions(version).text
-    assert ONCE in str(over_versions(measured([*version.older, version])).spec)
+def test_what_only_one_version_measured_is_counted(tmp_path: Path) -> None:
+    version = two_versions(tmp_path, ant(1.8), [*ant(1.8), *ant(1.6, rl_library="rl_games")])
+    assert "1 configuration has points in one version only." in page.over_all_versions(version).text
 
 
 def test_software_that_changed_is_named_and_what_one_side_did_not_record_is_not_known(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -10,7 +11,6 @@ from reports.analysis.rows import case_rows
 from reports.sets.version import read_version
 from reports.topics.others import published_page as page
 from reports.topics.others.published import efficiency, implied, parse_figure, read_published
-from reports.topics.others.published_chart import efficiencies
 from suite.errors import ReportError
 from suite.schema.record import CaseResult
 from tests.fixtures.results.committed_results import committed_version
@@ -155,5 +155,7 @@ def test_the_figure_says_of_every_curve_of_ours_where_it_ran() -> None:
         )
         campaign = Campaign.from_results([CaseResult(case=case, rounds=(here,))], title=label)
         ours.append((campaign, campaign.rows))
-    caption = efficiencies(table, ours, source).caption
-    assert caption.endswith("(2 CPUs), 21 Nov 2026; Generated Processor (2 CPUs), 22 Nov 2026.")
+    drawn = page.efficiencies(table, ours, source).svg
+    said = " ".join(ET.fromstring(drawn).itertext())  # noqa: S314 - our own drawing
+    assert "(2 CPUs), 21 Nov 2026; Generated Processor (2 CPUs), 22 Nov 2026 \u00b7 CC-BY-4.0" in said
+    assert f"{source.author.partition(',')[0]}, {source.date}; labscale" in said

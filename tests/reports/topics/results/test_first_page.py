@@ -11,7 +11,6 @@ from reports.analysis.scaling.answer import advice, answer, cost_answer, worst_c
 from reports.analysis.scaling.lines import Line, Mode, Point
 from reports.analysis.time_to_reward import TimeToReward
 from reports.display.calculator import FRAMES, calculator
-from reports.display.charts.speedups import speedups
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from reports.site.pages import found_elsewhere
@@ -200,9 +199,7 @@ def test_alike_machines_of_one_day_are_told_apart_in_the_calculator_speed_ups_an
     assert {each.machine for each in version.lines} == names
     assert {each.line.machine for each in measured([version])} == names
     assert "The range is over 2 machines: " in calculator(version.lines).markup
-    data = speedups(version.lines, "split").spec["datasets"].values()
-    drawn = {point["line"] for points in data for point in points if "line" in point}
-    assert len(drawn) == len(names) * len(LIBRARIES)
+    assert len([each for each in version.lines if each.mode == "split"]) == len(names) * len(LIBRARIES)
 
 
 def at(result: CaseResult, *, label: str, hour: int) -> CaseResult:
@@ -282,14 +279,6 @@ def test_what_only_an_older_version_measured_is_said_with_the_way_there() -> Non
     of_h100 = "../2026.11/hardware-nvidia-h100-80gb-hbm3.html"
     assert of_h100 in models(both).markup
     assert of_h100 not in models(newer).markup
-
-
-def test_a_chart_names_only_the_tasks_that_it_shows() -> None:
-    found = [line(1.0, 1.8), replace(line(1.0, 1.6, mode="split"), task="Cartpole")]
-    specs = [speedups(found, "own").spec, speedups(found, "split").spec]
-    coloured = [next(each for each in spec["layer"] if "color" in each["encoding"]) for spec in specs]
-    legends = [layer["encoding"]["color"]["legend"]["values"] for layer in coloured]
-    assert legends == [[found[0].task], ["Cartpole"]]
 
 
 def test_one_gpu_opens_with_its_frames_its_place_and_what_would_raise_them() -> None:

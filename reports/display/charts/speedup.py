@@ -1,0 +1,103 @@
+"""The form ``speedup``: a speed-up, or the share of the ideal one that is kept, over the number of GPUs. Pure."""
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import altair as alt
+
+from reports.display.charts.drawing import (
+    FONT_PX,
+    TIMES,
+    Axis,
+    Point,
+    Spec,
+    Texts,
+    dots,
+    end_labels,
+    ends_of,
+    height_for,
+    inline,
+    label_lines,
+    layered,
+    line_whiskers,
+    lines,
+    log_ticks,
+    room_of,
+)
+from reports.display.figure import RULE
+
+HEIGHT_PX: Final = 240
+ROOM: Final = 1.1  # beyond the least and the most of an axis
+
+
+def speedup(
+    points: Sequence[Point], texts: Texts, *, baselines: Collection[int] = (1,), is_share: bool = False
+) -> Spec:
+    """Draw a line for each label. ``baselines``: the numbers of GPUs that are 1, each with an ideal line of its own."""
+    counts = sorted({int(point.x) for point in points})
+    x = Axis(
+        title=f"{texts.x}, log scale",
+        low=counts[0] / ROOM,
+        high=counts[-1] * ROOM,
+        ticks=counts,
+        base=2,
+        number="d",
+        has_grid=False,
+    )
+    ideal = [(baseline, count, 1 if is_share else count / baseline) for baseline in baselines for count in counts]
+    ideal = [each for each in ideal if each[1] >= each[0]]
+    y = _axis(points, texts, [value for _, _, value in ideal], is_share=is_share)
+    value = "{:.0%}" if is_share else "{:.2f}\u00d7"
+    labels = label_lines({label: value.format(end.y) for label, end in ends_of(points).items()})
+    height = height_for(labels, HEIGHT_PX)
+    across, up = x.encoding(alt.X, "x"), y.encoding(alt.Y, "y")
+    tips = {texts.x: "d", texts.y: ".1%" if is_share else ".2f"}
+    said = "; ".join(
+        f"{label}: "
+        + ", ".join(f"{value.format(point.y)} on {point.x:.0f}" for point in points if point.label == label)
+        for label in labels
+    )
+    return layered(
+        [
+            *_ideal(ideal, across, up),
+            lines(points, across, up),
+            *line_whiskers(points, across),
+            *end_labels(points, labels, y, height),
+            *dots(points, across, up, tips),
+        ],
+        texts,
+        points,
+        height=height,
+        room_px=room_of(labels),
+        said=said,
+    )
+
+
+def _axis(points: Sequence[Point], texts: Texts, ideal: Sequence[float], *, is_share: bool) -> Axis:
+    """Doublings are as far apart as those of GPUs are, so the ideal is straight."""
+    values = [*ideal, *(value for point in points for value in (point.y, *point.ends))]
+    low, high = min(values) / ROOM, max(values) * ROOM
+    if is_share:
+        low = min(low, 0.45)
+        return Axis(title=f"{texts.y}, log scale", low=low, high=high, ticks=log_ticks(low, high), base=2, number=".0%")
+    powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
+    return Axis(
+        title=f"{texts.y}, log scale",
+        low=low,
+        high=high,
+        ticks=[2.0**power for power in powers],
+        base=2,
+        number="~g",
+        wording=TIMES,
+    )
+
+
+def _ideal(ideal: Sequence[tuple[int, int, float]], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """A thin line for each baseline, with its name."""
+    ends = [{"baseline": baseline, "x": count, "y": value} for baseline, count, value in ideal]
+    line = alt.Chart(inline(ends)).mark_line(color=RULE, strokeWidth=1).encode(x=x, y=y, detail="baseline:N")
+    name = alt.Chart(inline(ends[-1:])).mark_text(
+        text="ideal", align="right", dx=-12, dy=-8, color=RULE, fontSize=FONT_PX
+    )
+    return [line, name.encode(x=x, y=y)]
