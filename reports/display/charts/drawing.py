@@ -24,11 +24,15 @@ CHARACTER_PX: Final = 6.8  # of a label; a reader's font may be wider than the o
 LABEL_CHARACTERS: Final = 18  # of a line of a label at the end of a curve
 LABEL_PX: Final = 10  # from the plot to its labels
 NARROW_PX: Final = 500  # of a phone, or of one of two charts beside each other
-CHARACTERS, CHARACTERS_OF_A_TITLE = (46, 88), (38, 74)  # of a line on a narrow and on a wide screen
+CHARACTERS, CHARACTERS_OF_A_TITLE = (42, 84), (32, 66)  # of a line on a narrow and on a wide screen
 FEW_TIMES, MOST_STEPS = 6, 7
 SPEC_DIGITS: Final = 6
 SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own format would write 0k
 TIMES: Final = "datum.label + '\u00d7'"
+
+
+def wrapped(text: str, characters: int) -> list[str]:
+    return textwrap.wrap(text, characters, break_on_hyphens=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +68,7 @@ class Texts:
 
     def lines(self, text: str, characters: tuple[int, int]) -> Any:
         """Return a text in lines that fit the width at which it is read."""
-        narrow, wide = (textwrap.wrap(text, number) for number in characters)
+        narrow, wide = (wrapped(text, number) for number in characters)
         width_px = SMALL_WIDTH_PX if self.is_small else STATIC_WIDTH_PX  # a drawing has no container
         is_narrow = f"(containerSize()[0] || {width_px}) < {NARROW_PX}"
         return alt.ExprRef(f"{is_narrow} ? {json.dumps(narrow)} : {json.dumps(wide)}") if narrow != wide else narrow
@@ -223,7 +227,7 @@ def ends_of(points: Sequence[Point]) -> dict[str, Point]:
 
 def label_lines(texts: Mapping[str, str]) -> dict[str, list[str]]:
     """The lines of each label: its value before its name."""
-    return {label: textwrap.wrap(f"{value} {label}", LABEL_CHARACTERS) for label, value in texts.items()}
+    return {label: wrapped(f"{value} {label}", LABEL_CHARACTERS) for label, value in texts.items()}
 
 
 def height_for(labels: Mapping[str, Sequence[str]], least_px: int) -> int:
@@ -291,7 +295,7 @@ def layered(
     drawn = [layer.to_dict(validate=False, context=within) for layer in (*layers, _footer(texts, height, room_px))]
     title = alt.TitleParams(
         text=texts.lines(texts.title, CHARACTERS_OF_A_TITLE),
-        subtitle=textwrap.wrap(_how_to_read(texts, points), CHARACTERS[0]),  # Vega-Lite takes no expression here
+        subtitle=wrapped(_how_to_read(texts, points), CHARACTERS[0]),  # Vega-Lite takes no expression here
         anchor="start",
         frame="bounds",
         fontSize=TITLE_PX,

@@ -1,6 +1,5 @@
 """Rows below each other, each with its name above its mark, so that a long name fits a phone too. Pure."""
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -8,7 +7,7 @@ from typing import Self
 
 import altair as alt
 
-from reports.display.charts.drawing import CHARACTERS, FONT_PX, LINE_PX, inline
+from reports.display.charts.drawing import CHARACTERS, FONT_PX, LINE_PX, inline, wrapped
 from reports.display.figure import INK
 
 
@@ -24,7 +23,7 @@ class Rows:
     @classmethod
     def of(cls, names: Sequence[str], mark_px: int) -> Self:
         """Return a row of each name, with a mark so high below it."""
-        in_lines = [textwrap.wrap(name, CHARACTERS[0]) for name in names]
+        in_lines = [wrapped(name, CHARACTERS[0]) for name in names]
         heights = [LINE_PX * len(lines) + mark_px for lines in in_lines]
         *tops, height = accumulate(heights, initial=0)
         marks = [top + own - mark_px / 2 for top, own in zip(tops, heights, strict=True)]
