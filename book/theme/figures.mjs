@@ -1,8 +1,8 @@
-// What can be taken away of a figure: its drawing as SVG if it has one, its table as CSV, and a link that leads to it.
+// What can be taken away of a chart: its drawing as SVG, its table as CSV, and a link that leads to it.
 // PNG is added in the browser, by assets/png.js.
 export const FIGURES = "figures";
 
-const FIGURE = /<figure class="(vega|table)-figure" id="([^"]+)">[\s\S]*?<\/figure>/g;
+const FIGURE = /<figure class="vega-figure" id="([^"]+)">[\s\S]*?<\/figure>/g;
 const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" };
 
 const plain = (html) => html.replace(/<[^>]+>/g, "").replace(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => ENTITIES[entity]);
@@ -16,8 +16,8 @@ function csvOf(table) {
 // The body of a page with links below each of its figures, and the files that they lead to.
 export function withFiles(body) {
   const files = [];
-  const withLinks = body.replace(FIGURE, (figure, kind, id) => {
-    const links = [`<a href="#${id}">Link to this ${kind === "vega" ? "chart" : "table"}</a>`];
+  const withLinks = body.replace(FIGURE, (figure, id) => {
+    const links = [`<a href="#${id}">Link to this chart</a>`];
     const [svg] = figure.match(/<svg [\s\S]*?<\/svg>/) ?? [];
     if (svg) {
       files.push([`${FIGURES}/${id}.svg`, `${svg}\n`]);

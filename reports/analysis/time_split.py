@@ -42,9 +42,6 @@ PARTS: Final[Mapping[str, Part]] = {
     "waiting": "waiting",
 }
 
-# Heading of ``gpu_memory_gb``: the driver gives that of the whole GPU, which others may use too.
-GPU_MEMORY: Final = "GPU memory of all processes in GB"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Values:

@@ -94,22 +94,6 @@ class Figure:
         return {"text/html": markup, "text/plain": self.alt_text}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableFigure:
-    """Numbers that are read in a table sooner than in a chart; it can be linked and taken away as a chart can."""
-
-    figure_id: str
-    caption: str
-    data: Html
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        markup = (
-            f'<figure class="table-figure" id="{self.figure_id}">{self.data.markup}'
-            f"<figcaption>{html.escape(self.caption)}</figcaption></figure>"
-        )
-        return {"text/html": markup, "text/plain": f"{self.data.text}\n{self.caption}"}
-
-
 def make_figure(
     chart: Mapping[str, Any], *, figure_id: str, data: Html, caption: str = "", is_small: bool = False
 ) -> Figure:
@@ -139,15 +123,6 @@ def figure_of(
     return make_figure(chart, figure_id=figure_id, data=named_data, caption=caption, is_small=is_small)
 
 
-def table_of(campaign: Campaign, name: str, *, caption: str, data: Html) -> TableFigure:
-    """Return what takes the place of a chart of too few numbers."""
-    return TableFigure(
-        figure_id=figure_id_of(campaign, name),
-        caption=f"{caption} Ran on {campaign.where}.",
-        data=named_of(data, " ".join(_parts_of_name(campaign, name))),
-    )
-
-
 def source_of(*campaigns: Campaign) -> str:
     """Return what a chart says of its values: which report, which machines, from which day, and the licence."""
     return source_line(campaigns[0].version, (campaign.where for campaign in campaigns))
@@ -164,11 +139,6 @@ def figure_id_of(campaign: Campaign, name: str) -> str:
 
 def _parts_of_name(campaign: Campaign, name: str) -> list[str]:
     return [part for part in (campaign.name, campaign.rows[0].series, name) if part]
-
-
-def named(campaign: Campaign) -> str:
-    """What tells a table of one series and set from that of another on the same page."""
-    return f"{campaign.rows[0].series} {campaign.title}".strip()
 
 
 def vega_lite_version(schema: str) -> str:

@@ -1,15 +1,10 @@
-"""Tables of what cases took of their machine: memory, energy, and how its host's cores were. Units in the headings.
-
-Those of memory and energy are figures of a series too, which can be linked as charts can. Pure.
-"""
+"""Tables of what cases took of their machine: energy, and how its host's cores were. Units in the headings. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from reports.analysis.analysed_set import Campaign
 from reports.analysis.rows import CaseRow
-from reports.analysis.time_split import GPU_MEMORY, Inside, Values
-from reports.display.figure import TableFigure, table_of
+from reports.analysis.time_split import Inside, Values
 from reports.display.html import MISSING, Html, html_table, paragraph, seconds, together
 from reports.sets.version import ResultSet
 from suite.statistics.core_speed import SLOWED
@@ -37,41 +32,7 @@ def slowed_cores_table(sets: Sequence[ResultSet]) -> Html | None:
 
 
 NOT_MEASURED: Final = "not measured"
-RANGES: Final = "Median round; in brackets the rounds with least and with most, where they differ."
-
 type Columns = Mapping[str, Callable[[Inside], str]]  # by heading
-
-
-def memory_figure(series: Campaign) -> TableFigure | Html:
-    """Peak memory of the fullest rank, as torch's allocator counts it, and all memory in use."""
-    if all(found.peak_memory_gb is None for found in series.inside.values()):
-        return paragraph("Memory was not measured: on a CPU there is no allocator to ask.")
-    return table_of(
-        series,
-        "memory",
-        caption="Peak of what torch allocated on the GPU of the rank with most. What simulation and rendering allocate"
-        " by other means is not in it; all that is in use on the GPU, by whichever process, is in the table where it"
-        f" was sampled. {RANGES}",
-        data=memory(series.rows, series.inside),
-    )
-
-
-def energy_figure(series: Campaign) -> TableFigure | Html:
-    """Energy of all GPUs of a case for a million environment steps."""
-    if all(found.joules_per_million_frames is None for found in series.inside.values()):
-        reasons = dict.fromkeys(reason for found in series.inside.values() for reason in found.without_telemetry)
-        return paragraph(f"Energy was not measured: {'; '.join(reasons) or 'no GPU was used'}.")
-    return table_of(
-        series,
-        "energy",
-        caption="Energy of the case's GPUs in the iterations that count by the driver's counters, for a million"
-        f" environment steps. The host's own consumption is not in it. {RANGES}",
-        data=energy(series.rows, series.inside),
-    )
-
-
-def memory(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
-    return _table(rows, found, _MEMORY, label="Memory")
 
 
 def energy(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
@@ -126,10 +87,6 @@ def _unslowed(found: Inside) -> str:
     return NOT_MEASURED if speed is None or speed.unslowed_iteration_s is None else seconds(speed.unslowed_iteration_s)
 
 
-_MEMORY: Final[Columns] = {
-    "Peak of torch's allocator in GB": lambda found: _with_range(found.peak_memory_gb, "{:.3g}"),
-    GPU_MEMORY: lambda found: _median(found.gpu_memory_gb, "{:.3g}"),
-}
 _ENERGY: Final[Columns] = {
     "GPU utilisation": lambda found: _median(found.gpu_utilisation_percent, "{:.0f} %"),
     "Power of all GPUs in W": lambda found: _median(found.power_w, "{:,.0f}"),

@@ -17,9 +17,9 @@ from reports.display.html import (
     seconds,
     together,
 )
-from reports.display.learning_chart import learning
 from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
+from reports.topics.results.learned import learning
 from suite.files.wording import counted
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
 

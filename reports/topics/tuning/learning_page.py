@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
 from reports.analysis.seeds import Seeds, Size, seeds
-from reports.display.charts.curves import curves
+from reports.display.charts.curves import curves, stride_of
 from reports.display.charts.drawing import Point, Texts
-from reports.display.charts.points import stride_of
 from reports.display.figure import Figure, figure_of, source_of
 from reports.display.html import (
     MISSING,

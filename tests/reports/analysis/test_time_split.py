@@ -5,7 +5,7 @@ import pytest
 
 from reports.analysis.rows import case_rows
 from reports.analysis.time_split import inside
-from reports.display.resource_tables import energy, host, memory
+from reports.display.resource_tables import energy, host
 from suite.schema.record import CaseResult, RankRecord, RunRecord
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result
@@ -111,32 +111,22 @@ def test_energy_and_memory_come_from_telemetry_where_there_is_any() -> None:
     assert found.without_telemetry == ("the sampler was killed",)
 
 
-def test_memory_in_use_is_named_after_all_processes_on_the_gpu() -> None:
-    """A neighbour with 82 GB made 85 GB of a case with 3."""
-    record = with_telemetry(make_record(make_case()), frames_per_joule=1000.0, memory_gb=84.7)
-    result = CaseResult(case=record.case, rounds=(record,))
-    shown = memory(case_rows([result]), {record.case.case_id: inside(result)}).text
-    headings, cells = (line.split("\t") for line in shown.splitlines()[:2])
-    assert cells[headings.index("GPU memory of all processes in GB")] == "84.7"
-
-
 def test_every_figure_has_its_own_columns_and_the_host_has_a_table() -> None:
     """All figures once had one table of twelve columns, too wide for a screen."""
     record = with_telemetry(make_record(make_case()), frames_per_joule=1000.0, memory_gb=8.0)
     result = CaseResult(case=record.case, rounds=(record,))
     found = {record.case.case_id: inside(result)}
     rows = case_rows([result])
-    tables = [memory(rows, found).text, energy(rows, found).text, host(rows, found, label="Cores").text]
+    tables = [energy(rows, found).text, host(rows, found, label="Cores").text]
     headings = [text.splitlines()[0].split("\t")[2:] for text in tables]
     assert list(chain.from_iterable(headings)) == [
-        "GPU memory of all processes in GB",
         "Power of all GPUs in W",
         "Energy for a million frames in J",
         "Throttled time",
         "CPU time taken by a hypervisor",
         "Sampler's share of a core",
     ]
-    assert tables[1].endswith("Measured in none of these cases: GPU utilisation.")
+    assert tables[0].endswith("Measured in none of these cases: GPU utilisation.")
     none = host(
         rows, {record.case.case_id: inside(failed_result(record.case, outcome="oom", reason="x"))}, label="Cores"
     )

@@ -10,8 +10,6 @@ from xml.etree import ElementTree as ET
 import altair as alt
 import pytest
 
-from reports.analysis.analysed_set import Campaign
-from reports.display import resource_tables, series_tables
 from reports.display.charts import drawing
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import DASHES, PALETTE, Axis, Point, Spec, Texts
@@ -19,14 +17,8 @@ from reports.display.charts.forest import forest
 from reports.display.charts.parts import parts
 from reports.display.charts.speedup import speedup
 from reports.display.charts.sweep import sweep
-from reports.display.figure import TableFigure, make_figure
+from reports.display.figure import make_figure
 from reports.display.html import Html
-from suite.schema.record import CaseResult
-from tests.fixtures.results.generated_results import (
-    make_case,
-    make_record,
-    make_result,
-)
 
 TEXTS = Texts(title="A title", source="labscale 1 · 2 x H200, 26 Nov 2026 · CC-BY-4.0", x="GPUs", y="Speed-up")
 NO_DATA = Html(markup="", text="")
@@ -81,34 +73,6 @@ def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
     live = json.loads(markup.partition('json">')[2].partition("</script>")[0])
     assert live["width"] == "container"
     assert live["layer"] == spec["layer"]
-
-
-# --- tables in the place of charts -------------------------------------------------------------------------------
-
-
-def test_memory_is_a_table_that_can_be_linked_with_the_rounds_that_had_least_and_most() -> None:
-    case = make_case(device="cuda")
-    first, second = (make_record(case, index=index) for index in (0, 1))
-    more = replace(second, ranks=(replace(second.ranks[0], peak_memory_gb=3.0),))
-    less = replace(first, ranks=(replace(first.ranks[0], peak_memory_gb=1.0),))
-    shown = resource_tables.memory_figure(Campaign.from_results([CaseResult(case=case, rounds=(less, more))]))
-    assert isinstance(shown, TableFigure)
-    assert "\t2 (1 to 3)" in shown.data.text
-    markup = shown._repr_mimebundle_()["text/html"]
-    assert markup.startswith('<figure class="table-figure" id="cartpole-strong-memory"><div class="scroll"')
-    assert "generated data, not measured" in markup.partition("<figcaption>")[2]
-
-
-def test_each_rank_has_a_line_with_how_far_it_is_behind() -> None:
-    shown = series_tables.rank_skew(Campaign.from_results([make_result(make_case(world_size=2), 0.5, 0.5)]))
-    assert isinstance(shown, TableFigure)
-    headings, *lines = (line.split("\t") for line in shown.data.text.splitlines())
-    assert headings == ["Case", "Ranks", "Rank", "Behind the median rank by", "Least round", "Most"]
-    assert [line[2] for line in lines] == ["0", "1"]
-    assert all(float(line[4].split()[0]) <= float(line[3].split()[0]) <= float(line[5].split()[0]) for line in lines)
-
-
-# --- the forms ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chart", FORMS)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
 from reports.analysis.learning_curves import CurvePoint
+from reports.analysis.rows import CaseRow
 from reports.display import html as tables
 from reports.display import series_tables
-from reports.display.charts.curves import curves
+from reports.display.charts.curves import curves, stride_of
 from reports.display.charts.drawing import Point, Texts
-from reports.display.charts.points import case_label, stride_of
 from reports.display.figure import Figure, figure_of, source_of
 from reports.display.html import Html
 
@@ -57,6 +57,14 @@ def _alike(points: Sequence[CurvePoint], series: Campaign) -> dict[str, str]:
     for case_id, of_case in rewards.items():
         alike.setdefault(tuple(of_case), []).append(case_id)
     rows = [row for row in series.rows if row.case_id in rewards]
-    labels = {row.case_id: case_label(row, rows) for row in rows}
+    labels = {row.case_id: _case_label(row, rows) for row in rows}
     groups = [sorted(group, key=lambda case_id: (len(case_id), case_id)) for group in alike.values()]
     return {first: labels[first] + (f" and {len(others)} more" if others else "") for first, *others in groups}
+
+
+def _case_label(row: CaseRow, rows: Sequence[CaseRow]) -> str:
+    """What tells a case from the others, what matters first: a phone has no room for all of it."""
+    curve = row.curve.replace(" environments a rank", " envs").replace(" environments", " envs")
+    if len({other.topology for other in rows}) == 1:
+        return curve
+    return f"{row.topology} {curve}" if len({other.curve for other in rows}) > 1 else row.topology
