@@ -13,7 +13,6 @@ from reports.analysis.time_split import PARTS
 from reports.analysis.trainings import Training
 from reports.display.addresses import page_of_task
 from reports.display.calculator import calculator
-from reports.display.charts import drawing
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Point, Texts
 from reports.display.charts.parts import parts
@@ -50,7 +49,9 @@ from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, side_of
 
 FOLDER: Final = ROOT / "book" / "pictures"
 MAX_LINES: Final = 6  # of a chart
-COLOURS: Final = dict(zip(PARTS.values(), (*drawing.PALETTE, "#9ca3af", "#d1d5db"), strict=True))
+# Blues belong to the rollout, oranges to learning; light and dark alternate, so that neighbours differ without colour.
+SHADES: Final = ("#0B4F7D", "#0072B2", "#4FA3D8", "#9BCBEA", "#C9CED6", "#F2A35E", "#B94700", "#7A2E00")
+COLOURS: Final = dict(zip(PARTS.values(), SHADES, strict=True))
 
 
 def opening(version: Version, task: str) -> Html:

@@ -27,7 +27,7 @@ def test_cases_that_learn_the_same_are_one_line_that_counts_them() -> None:
 def test_cases_that_learn_otherwise_have_a_line_each() -> None:
     case = make_case(rl_library="rl_games")
     (rank,) = make_record(case).ranks
-    rewards = [None if value is None else 2 * value for value in rank.samples["reward_mean"]]
+    rewards = tuple(None if value is None else 2 * value for value in rank.samples["reward_mean"])
     twice = replace(rank, samples={**rank.samples, "reward_mean": rewards})
     better = CaseResult(case=case, rounds=(replace(make_record(case), ranks=(twice,)),))
     results = [make_result(make_case(), 0.5), better]
