@@ -107,8 +107,8 @@ def _table(version: Version, table: Table, source: Source, *, depth: int = 3) ->
         )
     elif table.series:
         parts.append(paragraph(f"This version has no case of the series {table.series} to compare it with."))
-    if ours:
-        parts.append(efficiencies(table, ours, source))
+    if several := [(series, found) for series, found in ours if len({row.world_size for row in found}) > 1]:
+        parts.append(efficiencies(table, several, source))
     is_hours = table.rows[0].hours is not None
     headings = ["Measured by", "GPUs"] + (
         ["Hours of training"] if is_hours else ["Step FPS", "Step and inference FPS", "Total FPS"]
