@@ -18,7 +18,6 @@ from pydantic import TypeAdapter
 from suite.errors import StoreError
 from suite.files.input_file import read_input
 from suite.files.json_file import read_json_lines
-from suite.install.pins import sha256
 from suite.records import store
 from suite.records.folders import RAW, RUN_LOG
 from suite.schema.record import RunRecord
@@ -53,7 +52,7 @@ def append(run_dir: Path, record: RunRecord, *, late: bool = False) -> None:
             "logged_utc": datetime.now(UTC).isoformat(timespec="seconds"),
             "outcome": record.outcome,
             "run_sha256": run_sha256(record),
-            "files": {path.name: sha256(path) for path in [run_dir / _RECORD, *sorted(run_dir.glob("*.jsonl"))]},
+            "files": {path.name: _sha256(path) for path in [run_dir / _RECORD, *sorted(run_dir.glob("*.jsonl"))]},
             **({"late": True} if late else {}),
         }
         with _LOCK, (root / RUN_LOG).open("ab") as log:
@@ -83,7 +82,9 @@ def resume(root: Path) -> None:
     logged = set()
     try:
         if path.exists():
-            os.truncate(path, read_input(path).rfind(b"\n") + 1)
+            content = read_input(path)
+            if not content.endswith(b"\n"):
+                os.truncate(path, content.rfind(b"\n") + 1)
             lines, corrupt = read_json_lines(path, _LINE)
             if corrupt:
                 raise StoreError(
@@ -95,7 +96,7 @@ def resume(root: Path) -> None:
         missing = [
             path
             for path in sorted(ended, key=lambda path: path.stat().st_mtime)
-            if (path.parent.relative_to(root / RAW).as_posix(), sha256(path)) not in logged
+            if (path.parent.relative_to(root / RAW).as_posix(), _sha256(path)) not in logged
         ]
     except OSError as error:
         raise _unusable(root, error) from error
@@ -112,6 +113,10 @@ def head(root: Path) -> str | None:
     path = root / RUN_LOG
     lines = read_input(path).splitlines(keepends=True) if path.exists() else []
     return hashlib.sha256(lines[-1]).hexdigest() if lines else None
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(read_input(path)).hexdigest()
 
 
 def _unusable(root: Path, error: OSError) -> StoreError:

@@ -45,10 +45,13 @@ def test_runs_that_end_together_make_one_chain_with_the_hashes_of_their_files(tm
 
 
 def test_the_same_command_goes_on_with_the_chain(tmp_path: Path) -> None:
+    changed_ns = []
     for rounds in (2, 2, 3):
         bench(tmp_path, rounds=rounds)
+        changed_ns.append((tmp_path / RUN_LOG).stat().st_mtime_ns)
         assert [line["run"] for line in lines_of(tmp_path)] == [f"{PAIR.case_id}/r{index}" for index in range(rounds)]
     assert not any("late" in line for line in lines_of(tmp_path))
+    assert changed_ns[0] == changed_ns[1]
 
 
 @pytest.mark.parametrize("left", [50, 0])
