@@ -15,7 +15,7 @@ from reports.verification import first
 from reports.verification.finding import Finding, counted
 from reports.verification.first import Verified
 from reports.verification.hashes import SIGNATURE, SUMS, is_of_hashes, is_version, write_hashes
-from reports.verification.samples.case_file import CASES
+from reports.verification.samples.stored import CASES
 from reports.verification.weaknesses import WEAKNESSES
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT

@@ -1,23 +1,22 @@
 """Read this first: what is verified, in which order.
 
-This package shares no code with what made the figures. It imports the standard library and itself, reads raw JSON, and
-has formulas of its own. Whoever wants to know how a published figure follows from samples reads ``formulas``,
-``case_file`` and ``published``, some 600 lines. Everything else asks whether these samples can be true. The order:
+This package shares no code with what made the figures. It imports numpy, the standard library and itself, reads raw
+JSON, and has formulas of its own. Whoever wants to know how a published figure follows from samples reads ``formulas``,
+``stored`` and ``published``, some 600 lines. Everything else asks whether these samples can be true. The order:
 
-1. ``shape``: is each file a document of the format, with known words alone?
-2. ``rank_samples``: do the samples of a rank fit each other: lengths, order, parts, marks, the library's own clock?
-3. ``round_facts``, ``telemetry``: does everything else of a round fit its case, its machine, its samples, its energy?
-4. ``formulas``: seconds per iteration of a process, means, intervals; ``case_file``: does the document
-   have these numbers?
-5. ``set_folder``: pairs with Isaac Lab's benchmark; is everything there that was planned? ``run_log``: is every run
-   there that ended, as it ended?
-6. ``across_rounds``: copies, overlapping clocks, several machines, missing evidence, over a set and over a version.
-7. ``published``: speed-ups, efficiencies, intervals and verdicts; ``case_figures``: what was measured besides; both
+1. ``shape``: is each file a document of the format?
+2. ``rank``: do the samples of a rank fit each other: lengths, order, parts, marks, turns, the library's own clock?
+3. ``run``, ``telemetry``: does everything else of a run fit its case, its machine, its samples and its readings?
+4. ``formulas``: seconds per iteration of a process, means, intervals; ``stored``: does the document have these numbers,
+   and is everything there that was planned? ``run_log``: is every run there that ended, as it ended?
+5. ``together``, ``commits``: blocks and their turns, curves, copies, overlaps, one machine, evidence, the commits.
+6. ``published``: speed-ups, efficiencies, intervals and verdicts; ``case_figures``: what was measured besides; both
    against ``figures.json`` and ``configurations.csv`` by ``published_files``; ``readme``: the figures of README.md.
-8. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
-9. ``weaknesses``: which findings are known and listed; every other finding is a fault.
+7. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
+8. ``weaknesses``: which findings are known and listed; every other finding is a fault.
 
 No verifier can find a consistent invention: samples that nobody measured, made to fit in all of these respects.
+``tests/reports/verification/test_forgeries.py`` lists what is found, and what is not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,14 +24,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
+from reports.verification.commits import check_commits
 from reports.verification.figures.published_files import check_figures
-from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
+from reports.verification.finding import OR_LIST, Finding
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.readme import check_readme
 from reports.verification.run_log import check_run_log
-from reports.verification.samples.across_rounds import check_copies, check_environment, check_evidence, check_overlaps
-from reports.verification.samples.case_file import CASES
-from reports.verification.samples.set_folder import PLAN, StoredSet, check_asked, read_set
+from reports.verification.samples.stored import CASES, PLAN, StoredSet, read_set
+from reports.verification.samples.together import check_copies, check_overlaps, check_published, check_set, table_of
 from reports.verification.signature import check_signature
 from reports.verification.weaknesses import WEAKNESSES, without_known
 
@@ -87,8 +86,10 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     findings = [finding for one in sets for finding in one.findings]
     findings += [finding for one in sets for finding in check_run_log(one)]
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
-    if is_published:
-        findings += [finding for one in sets for finding in _check_published(one)]
+    tables = {one.name: table_of([one]) for one in sets}
+    for one in sets:
+        findings += check_set(one.name, tables[one.name])
+        findings += check_published(one, tables[one.name]) if is_published else ()
     for path in paths:
         findings += check_hashes(path, root=root)
     records = [record for one in sets for stored in one.cases for record in stored.rounds]
@@ -99,17 +100,17 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
         samples=sum(map(len, columns)),
         hashed_files=sum(len(read_hashes(path)) for path in paths),
     )
-    runs = [run for one in sets for run in one.runs]
+    runs = [run for table in tables.values() for run in table]
     where = "." if root == paths[0] else parent.relative_to(root).as_posix()
-    findings += as_far_as_possible(where, check_copies(runs))
+    findings += check_copies(where, runs)
     if root == paths[0]:  # one set alone, of a version or not
         faults, known = without_known(parent, findings, root=root)
         return replace(verified, findings=faults, known_weaknesses=known)
-    findings += as_far_as_possible(where, check_overlaps(where, runs, between_sets=True))
+    findings += check_overlaps(where, runs, between_sets=True)
     number, differing = check_figures(parent, sets, root=root)
     verified, findings = replace(verified, published_cases=number), [*findings, *differing]
     if is_published:
-        findings += _check_plans(where, sets)
+        findings += [*_check_plans(where, sets), *check_commits(where, parent, runs)]
     sentences: tuple[str, ...] = ()
     if is_version(parent):
         sentence, wrong = check_signature(parent, root=root)
@@ -118,13 +119,6 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     faults, known = without_known(parent, findings, root=root)
     hashed_files = verified.hashed_files + len(read_hashes(parent))
     return replace(verified, findings=faults, known_weaknesses=known, hashed_files=hashed_files, signatures=sentences)
-
-
-def _check_published(one: StoredSet) -> Iterator[Finding]:
-    """Check what only a published set must be: of one machine, with all evidence, and with the rounds asked for."""
-    yield from as_far_as_possible(one.name, check_environment(one.name, one.runs))
-    yield from as_far_as_possible(one.name, check_evidence(one.name, one.cases))
-    yield from check_asked(one)
 
 
 def _check_plans(where: str, sets: Sequence[StoredSet]) -> Iterator[Finding]:

@@ -140,35 +140,11 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def benchmark_stats(data: Sequence[float]) -> Mapping[str, Any]:
-    """Return the ``stats`` that pytest-benchmark stores of ``data``, which is not empty."""
-    ordered, count, total = sorted(data), len(data), sum(data)
+    """Return what pytest-benchmark stores of ``data``, which is not empty, but for its quartiles and outliers."""
+    count, total = len(data), sum(data)
     mean = math.fsum(data) / count
-    stddev = math.sqrt(math.fsum((value - mean) ** 2 for value in data) / (count - 1)) if count > 1 else 0
-    q1, q3 = _quartiles(ordered)
-    fence = 1.5 * (q3 - q1)
-    beyond_stddev = sum(not mean - stddev <= value <= mean + stddev for value in data)
-    beyond_fence = sum(not q1 - fence <= value <= q3 + fence for value in data)
     return {
-        "data": list(data), "min": ordered[0], "max": ordered[-1], "mean": mean, "stddev": stddev, "rounds": count,
-        "median": median(data), "iqr": q3 - q1, "q1": q1, "q3": q3, "iqr_outliers": beyond_fence,
-        "stddev_outliers": beyond_stddev, "outliers": f"{beyond_stddev};{beyond_fence}",
-        "ld15iqr": next(value for value in ordered if value >= q1 - fence), "ops": count / total, "total": total,
+        "data": list(data), "min": min(data), "max": max(data), "mean": mean, "rounds": count, "iterations": 1,
+        "stddev": math.sqrt(math.fsum((value - mean) ** 2 for value in data) / (count - 1)) if count > 1 else 0,
+        "median": median(data), "ops": count / total, "total": total,
     }  # fmt: skip
-
-
-def _quartiles(ordered: Sequence[float]) -> Interval:
-    """Even: medians of the halves. Odd: between two values, a quarter of the way from one that depends on the size."""
-    count = len(ordered)
-    if count == 1:
-        return ordered[0], ordered[0]
-    half = count // 2
-    if count % 2 == 0:
-        return median(ordered[:half]), median(ordered[half:])
-    n, remainder = divmod(count, 4)
-
-    def between(low: int, weight: float) -> float:
-        return (1 - weight) * ordered[low] + weight * ordered[low + 1]
-
-    if remainder == 1:
-        return between(n - 1, 0.75), between(3 * n, 0.25)
-    return between(n, 0.25), between(3 * n + 1, 0.75)

@@ -8,7 +8,7 @@ from typing import Final
 from reports.verification.finding import Finding, differing
 from reports.verification.regular_file import read_bytes
 from reports.verification.run_log import RUN_LOG
-from reports.verification.samples.set_folder import PLAN, case_paths
+from reports.verification.samples.stored import PLAN, case_paths
 
 MANIFEST: Final = "report.toml"  # a folder with it is a version
 SUMS: Final = "SHA256SUMS"

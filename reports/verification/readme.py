@@ -8,8 +8,8 @@ from typing import Any, Final
 from reports.verification.figures.published_files import FIGURES
 from reports.verification.finding import Finding, Json, as_far_as_possible
 from reports.verification.hashes import is_version
-from reports.verification.samples.set_folder import StoredSet
 from reports.verification.samples.shape import read_json
+from reports.verification.samples.stored import StoredSet
 
 _MADE: Final = re.compile(r"<!-- begin: made by.*?-->(.*?)<!-- end -->", re.DOTALL)
 _LINK: Final = re.compile(r"\[[^]]*\]\(reports/results/([^)/]+)/([^)/]+)[^)]*\)")

@@ -11,7 +11,7 @@ from typing import Final
 
 from reports.verification.finding import OR_LIST, Finding, Json, as_far_as_possible, differing
 from reports.verification.regular_file import read_bytes
-from reports.verification.samples.set_folder import StoredSet
+from reports.verification.samples.stored import StoredSet
 
 RUN_LOG: Final = "runs.log"
 FIRST: Final = "0" * 64  # what the first line has in place of a hash

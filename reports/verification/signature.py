@@ -1,4 +1,4 @@
-"""Who signed a version: ``SHA256SUMS.sig`` by ``ssh-keygen -Y sign``. The only file here that starts a program.
+"""Who signed a version: ``SHA256SUMS.sig`` by ``ssh-keygen -Y sign``.
 
     ssh-keygen -Y sign -f KEY -n labscale SHA256SUMS
 

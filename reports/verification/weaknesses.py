@@ -8,7 +8,8 @@
     got = "missing in 35 of 35 completed rounds"
     why = "..."
 
-A finding that is not listed is a fault, and so is a line that no longer fits a finding.
+A finding that is not listed is a fault, and so is a line that no longer fits a finding. Only findings about evidence
+can be listed, those whose next step is ``OR_LIST``: samples that contradict each other are always a fault.
 """
 
 import tomllib
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reports.verification.finding import Finding
+from reports.verification.finding import OR_LIST, Finding
 from reports.verification.regular_file import read_bytes
 
 WEAKNESSES: Final = "weaknesses.toml"
@@ -55,7 +56,9 @@ def without_known(
         got = f"not valid ({error})"
         return (*findings, _finding(version, root, "the file", got, "a list of weaknesses")), ()
     places = [(_below(version, root / one.where), one.what, one.got) for one in findings]
-    is_listed = [place in listed for place in places]
+    is_listed = [
+        place in listed and finding.next_step == OR_LIST for place, finding in zip(places, findings, strict=True)
+    ]
     known = tuple(finding for finding, found in zip(findings, is_listed, strict=True) if found)
     faults = [finding for finding, found in zip(findings, is_listed, strict=True) if not found]
     if version.is_relative_to(root):

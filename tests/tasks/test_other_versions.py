@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.verification.samples.case_file import read_case
+from reports.verification.samples.stored import read_case
 from suite.__main__ import main
 from suite.install.other_versions import digest_of
 from suite.install.worker import Worker

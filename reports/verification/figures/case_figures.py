@@ -12,8 +12,7 @@ from reports.verification.figures import core_probes, iteration_parts, rewards
 from reports.verification.figures.core_probes import Host
 from reports.verification.figures.starts import starts_of, warm_starts_s
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import StoredCase
-from reports.verification.samples.set_folder import StoredSet
+from reports.verification.samples.stored import StoredCase, StoredSet
 
 STEP: Final = "environment_step_time_s"
 # Frames per second of a part -> the column of its time.

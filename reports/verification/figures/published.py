@@ -10,9 +10,8 @@ from reports.verification import formulas
 from reports.verification.figures import case_figures, rewards
 from reports.verification.figures.series_ratio import over_series
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import StoredCase
-from reports.verification.samples.round_facts import world_size
-from reports.verification.samples.set_folder import StoredSet
+from reports.verification.samples.run import world_size
+from reports.verification.samples.stored import StoredCase, StoredSet
 
 SCALES: Final = 0.80  # the whole interval of an efficiency is at least this
 SUPERLINEAR: Final = 1.02

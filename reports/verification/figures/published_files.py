@@ -11,10 +11,9 @@ from reports.verification.figures.published import VERDICTS, compared_with, figu
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing, not_compared
 from reports.verification.hashes import MANIFEST, is_version
 from reports.verification.regular_file import read_bytes
-from reports.verification.samples.case_file import StoredCase
-from reports.verification.samples.round_facts import world_size
-from reports.verification.samples.set_folder import StoredSet
+from reports.verification.samples.run import world_size
 from reports.verification.samples.shape import read_json
+from reports.verification.samples.stored import StoredCase, StoredSet
 
 FIGURES: Final = "figures.json"
 CSV: Final = "configurations.csv"

@@ -5,7 +5,7 @@ from typing import Final
 
 from reports.verification import formulas
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.stored import StoredCase
 
 WINDOW: Final = 5  # iterations that a reward is the median of
 SHARE: Final = 0.9  # of the rise to the most that every round as shipped reached

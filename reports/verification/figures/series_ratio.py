@@ -15,7 +15,7 @@ import numpy as np
 
 from reports.verification import formulas
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import TWIN_SUFFIX, StoredCase
+from reports.verification.samples.stored import TWIN_SUFFIX, StoredCase
 
 SLOPE: Final = 0.5  # of the core probe, to which the slope is pulled
 PULL: Final = 0.05  # as much as runs do whose probes have this sum of squares

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.verification.finding import Json
-from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.stored import StoredCase
 
 COLD_FACTOR: Final = 1.75
 

@@ -144,7 +144,7 @@ def test_a_name_in_a_case_stops_the_command(tmp_path: Path, capsys: pytest.Captu
     source = write_campaign(tmp_path / "first")
     into = tmp_path / "results"
     into.mkdir()
-    text = (source / CASE).read_text().replace('"580.159.04"', '"580.159.04 of desk-of-alice"')
+    text = (source / CASE).read_text().replace('"Ubuntu 24.04.3 LTS"', '"Ubuntu 24.04.3 LTS of desk-of-alice"')
     (source / CASE).write_text(text)
     lines = [number for number, line in enumerate(text.splitlines(), start=1) if "of desk-of-alice" in line]
     assert main([str(source), "--into", str(into)]) == NotFitToSubmit.exit_code

@@ -17,7 +17,7 @@ from reports.submit.privacy import published
 from reports.submit.source import read_source
 from reports.verification.first import verify
 from reports.verification.hashes import SIGNATURE, write_hashes
-from reports.verification.samples.set_folder import read_set
+from reports.verification.samples.stored import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.records.folders import RUN_LOG

@@ -8,7 +8,7 @@ from reports.verification import formulas
 from reports.verification.figures import core_probes
 from reports.verification.figures.iteration_parts import mean_shares
 from reports.verification.figures.starts import starts_of
-from reports.verification.samples.case_file import StoredCase
+from reports.verification.samples.stored import StoredCase
 
 MARKED = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
 EVERY = range(len(MARKED))

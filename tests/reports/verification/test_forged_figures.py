@@ -13,7 +13,7 @@ from reports.sets import figures_file
 from reports.verification.figures import published
 from reports.verification.finding import MEND_FIRST
 from reports.verification.first import verify
-from reports.verification.samples.set_folder import read_set
+from reports.verification.samples.stored import read_set
 from tests.fixtures.results.damaged_results import damage, rounds, set_item
 from tests.fixtures.results.forged_version import SHADOW, SMALL, Forgery, forge, sentences, write_all_hashes
 

@@ -8,18 +8,20 @@ from typing import Any
 
 import pytest
 from pytest_benchmark.stats import Stats
+from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY
 from scipy import stats as scipy_stats
 
-from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY
 from reports.verification import formulas
 from reports.verification.figures import series_ratio
 from reports.verification.figures.core_probes import MIN_LOOKS, SLOWED
 from reports.verification.figures.published import SCALES, SUPERLINEAR
 from reports.verification.finding import differing
-from reports.verification.samples.rank_samples import FIRST_MARKED, MARKED_EVERY
-from reports.verification.samples.telemetry import AGREEMENT, HELD_BACK, MAX_GAP_S
+from reports.verification.samples.rank import FIRST_ITERATIONS, FIRST_MARKED, LEAST_OF_TURN, MARKED_EVERY
+from reports.verification.samples.telemetry import AGREEMENT, HELD_BACK
+from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.files.paths import ROOT
 from suite.records.telemetry import summary as telemetry_summary
+from suite.schema import turns
 from suite.statistics import core_speed, intervals, reduce, series_model
 from suite.statistics.speed import SCALES_EFFICIENCY
 
@@ -37,9 +39,9 @@ def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
         theirs: Any = Stats()  # type: ignore[no-untyped-call]
         for value in data:
             theirs.update(value)
-        expected = {name: value for name, value in theirs.as_dict().items() if name not in {"hd15iqr", "iterations"}}
         ours = dict(formulas.benchmark_stats(data))
-        assert ours.pop("data") == data
+        assert (ours.pop("data"), ours.pop("iterations")) == (data, 1)
+        expected = {name: theirs.as_dict()[name] for name in ours}
         assert [str(one) for one in differing("x", "stats", ours, expected)] == [], data
         assert ours["median"] == statistics.median(data)
 
@@ -64,7 +66,8 @@ def test_what_is_written_twice_is_the_same() -> None:
     of_model = (series_model.PRIOR_SLOPE, series_model.PRIOR_WEIGHT, series_model.MIN_FREEDOM)
     assert of_model == (series_ratio.SLOPE, series_ratio.PULL, series_ratio.LEAST_FREEDOM)
     assert (SCALES, SUPERLINEAR) == (SCALES_EFFICIENCY, SUPERLINEAR_EFFICIENCY)
-    assert (AGREEMENT, MAX_GAP_S) == (telemetry_summary.AGREEMENT, telemetry_summary.MAX_GAP_S)
+    assert (FIRST_ITERATIONS, LEAST_OF_TURN) == (turns.FIRST_ITERATIONS, MIN_ITERATIONS)
+    assert telemetry_summary.AGREEMENT == AGREEMENT
     assert telemetry_summary.THROTTLING == HELD_BACK
     assert (core_speed.SLOWED, core_speed.MIN_LOOKS) == (SLOWED, MIN_LOOKS)
     timing = (ROOT / "tasks" / "rank" / "timing.py").read_text(encoding="utf-8")  # needs torch to be imported

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.verification.figures.rewards import sooner
-from reports.verification.samples.case_file import StoredCase, read_case
+from reports.verification.samples.stored import StoredCase, read_case
 from tests.fixtures.results.damaged_results import SEEDS
 
 TUNED = SEEDS.with_name("rl_games-kitless-n8192-1x1-wide.json")

@@ -106,6 +106,17 @@ def test_only_a_weakness_in_the_very_words_is_known(version: Path, capsys: pytes
     assert [finding.got for finding in findings(version)] == ["listed 2 times"]
 
 
+def test_samples_that_contradict_each_other_are_no_weakness(version: Path) -> None:
+    """Whoever forges samples could else list what is found."""
+    damage(version / "theirs" / CASE, lambda d: rounds(d)[0].update(exit_code=1))
+    listed = weakness("round 0: exit_code", "1", where=f"theirs/{CASE}")
+    (version / "weaknesses.toml").write_text((version / "weaknesses.toml").read_text() + listed)
+    for folder in (version / "theirs", version):
+        write_hashes(folder)
+    assert "round 0: exit_code" in [finding.what for finding in findings(version)]
+    assert "not found any more" not in [finding.got for finding in findings(version)]
+
+
 @pytest.mark.parametrize("text", ['[[weakness]]\nwhat = "a"\n', "[[weakness", weakness("a", " "), "\xff"])
 def test_a_list_of_weaknesses_needs_all_of_each(version: Path, text: str) -> None:
     (version / "weaknesses.toml").write_bytes(text.encode("latin-1"))
@@ -184,6 +195,30 @@ def test_a_torn_file_is_named(folder: Path) -> None:
     assert said.endswith(RESTORE)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: set_item(d["labscale"], "schema_version", 99), "schema_version is 99"),
+        (lambda d: set_item(column(d, "iteration_time_s", rank=0), 3, "fast"), "iteration_time_s is not a list of num"),
+        (lambda d: rounds(d)[0].update(outcome="done"), "outcome is 'done', expected completed or"),
+        (lambda d: d["labscale"]["configuration"].update(iterations=0), "iterations is 0, expected a number above 0"),
+        (lambda d: d.pop("labscale"), "missing: 'labscale'"),
+        (lambda d: rounds(d)[0].update(machine=7), "machine is 7, there are 1"),
+        (lambda d: rounds(d)[1].update(started_utc="2026-13-21T10:00:00Z"), "started_utc is '2026-13-21T10:00:00Z'"),
+        (lambda d: rounds(d)[0].update(wall_time_s=float("nan")), "NaN is no number of JSON"),
+    ],
+)
+def test_a_file_that_is_not_of_the_format_is_named(folder: Path, change: Damage, words: str) -> None:
+    damage(folder / CASE, change)
+    assert any(words in finding.got for finding in findings(folder) if finding.what == "the file")
+
+
+def test_a_field_that_is_there_twice_is_named(folder: Path) -> None:
+    text = (folder / CASE).read_text().replace('"benchmarks": [', '"datetime": "x", "benchmarks": [', 1)
+    (folder / CASE).write_text(text)
+    assert any("the field datetime is there twice" in finding.got for finding in findings(folder))
+
+
 @pytest.mark.parametrize("name", ["upstream.json", "plan.json"])
 @pytest.mark.parametrize("text", ["{", "\xff", "1", "[1]", '{"a": 1}', '[{"case_id": 1}]', '{"pairs": [1]}'])
 def test_a_file_beside_the_cases_that_nobody_wrote_so_is_named(folder: Path, name: str, text: str) -> None:
@@ -192,7 +227,7 @@ def test_a_file_beside_the_cases_that_nobody_wrote_so_is_named(folder: Path, nam
 
 
 def test_a_value_that_labscale_never_writes_is_named(folder: Path) -> None:
-    damage(folder / CASE, lambda stored: column(stored, "rsl_rl.total_fps", rank=0).__setitem__(3, 0.0))
+    damage(folder / CASE, lambda stored: rounds(stored)[0].update(telemetry={}))
     (found,) = (one for one in findings(folder) if "cannot be checked to its end" in one.got)
     assert found.where == CASE
     assert program.main([str(folder)]) == ResultsDiffer.exit_code
@@ -200,14 +235,14 @@ def test_a_value_that_labscale_never_writes_is_named(folder: Path) -> None:
 
 def test_a_round_without_ranks_is_named(folder: Path) -> None:
     damage(folder / CASE, lambda d: rounds(d)[0].update(ranks=[]))
-    assert [(one.where, one.what) for one in findings(folder)] == [(CASE, "round 0")]
+    assert [(one.where, one.what) for one in findings(folder)] == [(CASE, "round 0: its ranks")]
 
 
 def test_a_file_under_another_name_and_a_case_twice_are_named(folder: Path) -> None:
     shutil.copy(folder / CASE, folder / CASE.replace("4096", "8192"))
     found = [finding.what for finding in findings(folder)]
     assert "the file's name" in found
-    assert "the case cartpole-open/rsl_rl-kitless-n4096-1x1" in found
+    assert "the number of files of cartpole-open/rsl_rl-kitless-n4096-1x1" in found
 
 
 def test_a_twin_without_its_case_is_named(folder: Path) -> None:

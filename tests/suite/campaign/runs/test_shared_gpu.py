@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.verification.samples.case_file import read_case
+from reports.verification.samples.stored import read_case
 from suite.__main__ import main
 from suite.install.worker import Worker
 from suite.records.rank_file import rank_path, read_rank_file
