@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,21 @@ from reports.verification.figures import published
 from reports.verification.finding import MEND_FIRST
 from reports.verification.first import verify
 from reports.verification.samples.stored import read_set
-from tests.fixtures.results.damaged_results import damage, rounds, set_item
-from tests.fixtures.results.forged_version import SHADOW, SMALL, Forgery, forge, sentences, write_all_hashes
+from tests.fixtures.results.damaged_results import damage, rounds, sentences, set_item, write_all_hashes
+from tests.fixtures.results.forged_version import SHADOW, SMALL, Forgery, forge, write_version
 
 ROW = "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_version(tmp_path_factory.mktemp("original") / "reports" / "results" / "2026.11")
+
+
+@pytest.fixture
+def version(original: Path, tmp_path: Path) -> Path:
+    shutil.copytree(original.parents[2], tmp_path, dirs_exist_ok=True)
+    return tmp_path / "reports" / "results" / "2026.11"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.fixtures.results.damaged_results import COMMITTED
-from tests.fixtures.results.forged_version import fit_figures, sentences, write_all_hashes
+from tests.fixtures.results.damaged_results import COMMITTED, fit_figures, sentences, write_all_hashes
 
 SETS: Final = ("h200-first", "h100-x2-shadow", "h200-start-up")  # in turns; on two GPUs; alone and cold
 ANT: Final = "h200-first/cases/ant-weak/rl_games-kitless-n1024-1x1.json"

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from pytest_benchmark.stats import Stats
-from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY
 from scipy import stats as scipy_stats
 
 from reports.verification import formulas
 from reports.verification.figures import series_ratio
 from reports.verification.figures.core_probes import MIN_LOOKS, SLOWED
-from reports.verification.figures.published import SCALES, SUPERLINEAR
+from reports.verification.figures.published import SCALES
 from reports.verification.finding import differing
 from reports.verification.samples.rank import FIRST_ITERATIONS, FIRST_MARKED, LEAST_OF_TURN, MARKED_EVERY
 from reports.verification.samples.telemetry import AGREEMENT, HELD_BACK
@@ -65,7 +64,7 @@ def test_what_is_written_twice_is_the_same() -> None:
     assert (reduce.WINDOW, intervals.MIN_ROUNDS_FOR_INTERVAL) == (formulas.SHARE, formulas.MIN_PROCESSES)
     of_model = (series_model.PRIOR_SLOPE, series_model.PRIOR_WEIGHT, series_model.MIN_FREEDOM)
     assert of_model == (series_ratio.SLOPE, series_ratio.PULL, series_ratio.LEAST_FREEDOM)
-    assert (SCALES, SUPERLINEAR) == (SCALES_EFFICIENCY, SUPERLINEAR_EFFICIENCY)
+    assert SCALES == SCALES_EFFICIENCY
     assert (FIRST_ITERATIONS, LEAST_OF_TURN) == (turns.FIRST_ITERATIONS, MIN_ITERATIONS)
     assert telemetry_summary.AGREEMENT == AGREEMENT
     assert telemetry_summary.THROTTLING == HELD_BACK
