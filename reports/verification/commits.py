@@ -25,7 +25,7 @@ def check_commits(where: str, version: Path, runs: Sequence[Run]) -> Iterator[Fi
             yield Finding(where=where, what=f"{run.name}: its commit", got=got, expected=expected, next_step=OR_LIST)
         elif run.began_s < times_s[commit]:
             got, expected = f"{times_s[commit] - run.began_s:.0f} s before its commit {commit}", "after it"
-            yield Finding(where=run.where, what=f"{run.name}: its start", got=got, expected=expected)
+            yield Finding(where=where, what=f"{run.name}: its start", got=got, expected=expected)
 
 
 def _times_of(version: Path, commits: Sequence[str]) -> dict[str, float]:

@@ -86,7 +86,7 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     findings = [finding for one in sets for finding in one.findings]
     findings += [finding for one in sets for finding in check_run_log(one)]
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
-    tables = {one.name: table_of([one]) for one in sets}
+    tables = {one.name: table_of(one) for one in sets}
     for one in sets:
         findings += check_set(one.name, tables[one.name])
         findings += check_published(one, tables[one.name]) if is_published else ()

@@ -31,19 +31,13 @@ LEAST_OF_TURN: Final = 5  # iterations
 # Iterations follow each other, and parts lie within their whole; timers of a GPU and of its host differ by a little.
 SLACK: Final = 0.01
 SLACK_S: Final = 0.002
-# Between its iterations a training run does book-keeping: at most 8.6 % of its time until 2026-11. Tiny tasks on slow
-# cores may take ``BETWEEN_S`` after an iteration, whatever its share. After the first iteration a library sets up once
-# what it keeps: rsl_rl writes its first checkpoint. That takes longer, so the share counts from the second one on.
+# Between its iterations a training run does book-keeping: at most 8.6 % of its time until 2026-11, or ``BETWEEN_S`` an
+# iteration of a tiny task on slow cores. After the first iteration a library sets up what it keeps, which takes longer.
 BETWEEN: Final = 0.1
 BETWEEN_S: Final = 0.03
 # A library's sections begin and end at other lines than ours: at most 3.4 % until 2026-11. Where trainings share a GPU,
-# another one may have it between the two lines, so each of them has ``SLACK_S``: with four trainings of Ant on one H200
-# (28 Nov 2026) the clocks differed by up to 3.6 ms beyond these 5 %, with two by up to 0.5 ms.
+# another one may have it between the two lines, so each of them has ``SLACK_S``.
 LIBRARY_SLACK: Final = 0.05
-# Ours is a step's time on the GPU, theirs the host's, which goes on before the GPU is done: at most 10.3 % below ours
-# until 2026-11, where several campaigns shared a GPU. Trainings of a case that take turns on a GPU have no such limit:
-# with four of Ant on H200s (28 and 29 Nov 2026) the host's time is up to 33 % below, and through CUDA MPS never.
-HOST_SLACK: Final = 0.15
 LIBRARY_TOLERANCE_S: Final = 1e-4  # between the library's own figures: rl_games adds two times of its own
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -55,10 +49,11 @@ def columns_of(rank: Json) -> Columns:
     return {name: np.array(column, float) for name, column in rank["samples"].items()}
 
 
-def begins_of_turns(columns: Columns) -> list[int]:
-    """Return the first iteration of each turn, before which another run had its turn."""
-    turns = columns.get("turn", np.zeros(0))
-    return [int(index) + 1 for index in np.flatnonzero(np.diff(np.where(np.isnan(turns), 0, turns)))]
+def pieces_of(columns: Columns) -> list[tuple[int, int]]:
+    """Return the first and the last iteration of each piece of a run, between which no other run had a turn."""
+    turns = columns.get("turn", np.zeros(len(columns["start_s"])))
+    begins = [int(index) + 1 for index in np.flatnonzero(np.diff(np.where(np.isnan(turns), 0, turns)))]
+    return [(first, after - 1) for first, after in pairwise([0, *begins, len(turns)])]
 
 
 def check_rank(place: Place, rank: Json, record: Json) -> bool:
@@ -82,7 +77,7 @@ def check_rank(place: Place, rank: Json, record: Json) -> bool:
         _check_turns(place, columns, record["turns"])
         _check_parts(place, columns)
         _check_marks(place, columns)
-        _check_library(place, columns, case, mps=rank["settings"].get("mps") is True)
+        _check_library(place, columns, case)
         _check_learned(place, columns, record["workload"] or {})
     return True
 
@@ -102,8 +97,8 @@ def _check_order(place: Place, columns: Columns, *, learns: bool) -> None:
     starts_s, times_s = columns["start_s"], columns["iteration_time_s"]
     most_s = np.diff(starts_s) + SLACK_S + SLACK * times_s[:-1]
     _each(place, "iteration_time_s, until the next began,", times_s[:-1], 0, most_s)
-    edges = [1, *(first for first in begins_of_turns(columns) if first > 1), len(times_s)]
-    run_s = sum(starts_s[end - 1] + times_s[end - 1] - starts_s[first] for first, end in pairwise(edges))
+    pieces = [(max(1, first), last) for first, last in pieces_of(columns) if last > 0]
+    run_s = sum(starts_s[last] + times_s[last] - starts_s[first] for first, last in pieces)
     number = len(times_s) - 1
     if learns and number > 1:
         most, share = max(BETWEEN, BETWEEN_S * number / run_s), float(1 - times_s[1:].sum() / run_s)
@@ -159,19 +154,20 @@ def _check_marks(place: Place, columns: Columns) -> None:
             _each(place, name, column, 0, math.inf, unit="")
 
 
-def _check_library(place: Place, columns: Columns, case: Json, *, mps: bool) -> None:
-    """Check the library's own frames per second against its own times, and these against ours.
-
-    ``mps``: whether the process shares its GPU through CUDA MPS, so that it need not wait for its turn.
-    """
+def _check_library(place: Place, columns: Columns, case: Json) -> None:
+    """Check the library's own frames per second against its own times, and these against ours."""
     together = case["trainings_per_gpu"]
     frames = case["num_envs_global"] // together * case["num_steps_per_env"]  # a library knows its own training only
-    known, begins = {name: column.copy() for name, column in columns.items()}, begins_of_turns(columns)
+    known = {name: column.copy() for name, column in columns.items()}
+    begins = [first for first, _ in pieces_of(columns)[1:]]
     for column in known.values():
         column[begins] = math.nan  # the library counts the wait for the turn too
     if known.keys() >= {"rl_games.total_fps", "rl_games.step_inference_fps", "rl_games.update_time_s"}:
-        library, collection = "rl_games", "rl_games.step_inference_fps"
-        theirs = {collection: frames / known[collection], "rl_games.update_time_s": known["rl_games.update_time_s"]}
+        library, fps = "rl_games", known["rl_games.step_inference_fps"]
+        theirs = {
+            "rl_games.step_inference_fps": frames / fps,
+            "rl_games.update_time_s": known["rl_games.update_time_s"],
+        }
     elif libraries := [name for name in ("rsl_rl", "torchrl") if f"{name}.total_fps" in known]:
         (library,) = libraries
         theirs = {name: known[name] for name in (f"{library}.collection_time_s", f"{library}.learning_time_s")}
@@ -185,10 +181,6 @@ def _check_library(place: Place, columns: Columns, case: Json, *, mps: bool) -> 
         if ours in known:
             slack_s = LIBRARY_SLACK * known[ours] + SLACK_S * together
             _each(place, f"the time by {name}", time_s, known[ours] - slack_s, known[ours] + slack_s)
-    if library == "rl_games" and "rl_games.step_fps" in known:  # without inference
-        on_gpu_s = np.nan_to_num(known.get("environment_step_time_s", 0.0)) if mps or together == 1 else 0.0
-        least_s, most_s = on_gpu_s * (1 - HOST_SLACK) - SLACK_S * together, theirs[collection] * (1 + SLACK)
-        _each(place, "the time by rl_games.step_fps", frames / known["rl_games.step_fps"], least_s, most_s)
 
 
 def _check_learned(place: Place, columns: Columns, workload: Json) -> None:

@@ -12,8 +12,6 @@ _OF_THE_CASE: Final = (
     "task", "workload", "assets", "rl_library", "num_steps_per_env", "minibatch_rule", "minibatch_size",
     "global_minibatch_size", "optimiser_steps",
 )  # fmt: skip
-_OF_A_RANK: Final = {"seed", "device", "gpu_name"}
-_OF_A_SIMULATOR: Final = {"cuda_graph"}  # in a pipeline the rank that learns makes no physics step
 _SOUND: Final = ("ok", "warning", "not_needed", "not_checked")  # verdicts of a check in a completed run
 WALL_SLACK_S: Final = 1.0
 MEMORY_SLACK: Final = 0.01  # the size of a GPU's memory is stored to 0.1 GB
@@ -113,7 +111,7 @@ def _check_like_first(place: Place, rank: Json, first: Json) -> None:
 
 
 def _check_case(place: Place, record: Json) -> None:
-    """Check the fingerprint of the work against the case, and that every node has its ranks, in a row."""
+    """Check the fingerprint of the work against the case."""
     case, workload = record["case"], record["workload"] or {}
     for key in ("minibatch_size", "optimiser_steps"):  # 0 in a case that was skipped
         place.between(f"case.{key}", case[key], 1, math.inf)
@@ -122,11 +120,6 @@ def _check_case(place: Place, record: Json) -> None:
     for key in _OF_THE_CASE:
         if key in workload:
             place.same(f"workload.{key}", workload[key], known[key])
-    per_node = processes(case) // case["nnodes"]
-    for rank in record["ranks"]:
-        place.same("local_rank of each rank", rank["local_rank"], rank["rank"] % per_node)
-        if rank["node"] is not None:
-            place.same("node of each rank", rank["node"], rank["rank"] // per_node)
 
 
 def _check_machine(place: Place, record: Json) -> None:
@@ -148,7 +141,7 @@ def _check_machine(place: Place, record: Json) -> None:
 
 
 def _check_settings(place: Place, rank: Json, record: Json) -> None:
-    case, workload, settings = record["case"], record["workload"] or {}, rank["settings"]
+    case, settings = record["case"], rank["settings"]
     seeds_before = record["round"] * processes(case) if case["seed_per_round"] else 0
     wanted = {
         "seed": case["seed"] + rank["rank"] + seeds_before,
@@ -161,16 +154,9 @@ def _check_settings(place: Place, rank: Json, record: Json) -> None:
         wanted["deterministic_algorithms"] = case["deterministic"]
     packages = (package.partition("==") for package in case["with_packages"])
     wanted |= {f"versions.{name}": version for name, _, version in packages}
-    named = {"decimation": "decimation", "physics_dt_s": "env.sim.dt"}
-    wanted |= {name: workload[key] for name, key in named.items() if key in workload}
     for name, value in wanted.items():
         if name in settings:
             place.same(f"settings.{name}", settings[name], value)
-    # Ranks of one node see the same machine, whose GPUs may be of several kinds.
-    like = next(other["settings"] for other in record["ranks"] if other["node"] == rank["node"])
-    own = _OF_A_RANK | (_OF_A_SIMULATOR if is_pipeline(case) else set())
-    for name in sorted({*settings, *like} - own):
-        place.same(f"settings.{name}", settings.get(name), like.get(name))
 
 
 def _check_start(place: Place, rank: Json, record: Json) -> None:

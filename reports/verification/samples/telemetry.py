@@ -3,13 +3,12 @@
 import math
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from reports.verification.finding import Json, Place, counted
-from reports.verification.samples.rank import Array, begins_of_turns, columns_of
+from reports.verification.finding import Json, Place
+from reports.verification.samples.rank import Array, columns_of, pieces_of
 
 TOLERANCE: Final = 1e-4  # its figures are stored to six digits
 # Mean power against energy over time. Rounds up to 2026-11-23 have the mean of the readings, at most 0.5 % apart.
@@ -38,14 +37,12 @@ def window_spans(record: Json) -> Spans:
     """
     columns = columns_of(record["ranks"][0])
     starts_s, ends_s = columns["start_s"], columns["start_s"] + columns["iteration_time_s"]
-    begins = [0, *begins_of_turns(columns), len(starts_s)]
-    spans = [(first, end - 1) for first, end in pairwise(begins)]
-    later_s, lengths_s = 0.0, np.empty(len(starts_s))
-    for first, last in reversed(spans):
+    later_s, lengths_s, pieces = 0.0, np.empty(len(starts_s)), pieces_of(columns)
+    for first, last in reversed(pieces):
         lengths_s[first : last + 1] = ends_s[last] - starts_s[first : last + 1] + later_s
         later_s += float(ends_s[last] - starts_s[first])
     start = 1 + int(np.argmin(abs(lengths_s[1:] - record["telemetry"]["window_s"])))
-    return [(float(starts_s[max(first, start)]), float(ends_s[last])) for first, last in spans if last >= start]
+    return [(float(starts_s[max(first, start)]), float(ends_s[last])) for first, last in pieces if last >= start]
 
 
 def zero_unix_s(record: Json) -> float:
@@ -56,15 +53,11 @@ def zero_unix_s(record: Json) -> float:
 def check_telemetry(place: Place, record: Json) -> None:
     seen, case, spans = record["telemetry"], record["case"], window_spans(record)
     _check_window(place, record, spans)
-    places = [(gpu["node"], gpu["index"]) for gpu in seen["gpus"]]
     gpus = case["nnodes"] * case["nproc_per_node"]
-    if len({*places}) < len(places) or len(places) > max(gpus, len(record["environment"]["gpus"]) * case["nnodes"]):
-        place.fault("(node, index) of the GPUs", str(places), f"each once, of {counted(gpus, 'GPU')}")
-    is_whole = len(places) == gpus and not seen["missing_nodes"]
+    is_whole = len(seen["gpus"]) == gpus and not seen["missing_nodes"]
     _check_energy(place, seen, is_whole=is_whole)
     if is_whole or seen["power_w"] is not None:
         _check_power(place, "power_w", seen["power_w"], seen["gpus"], seen["window_s"])
-    _check_spreads(place, "", seen)
     wanted, stolen = seen["host_cpu_percent"], seen["host_stolen_percent"]
     if wanted is not None:  # of which a hypervisor took some, and others used some
         most, taken = wanted["mean"] * (1 + TOLERANCE), stolen["mean"] if stolen else 0.0
@@ -95,49 +88,25 @@ def _check_window(place: Place, record: Json, spans: Spans) -> None:
 
 
 def _check_energy(place: Place, seen: Json, *, is_whole: bool) -> None:
-    """Check energy as the sum of the GPUs', and each GPU's against its power, its counter and what held it back."""
+    """Check energy as the sum of the GPUs', and each GPU's against its power and its counter."""
     if is_whole or seen["energy_j"] is not None:
         energies = ([gpu[name] for gpu in seen["gpus"]] for name in ("energy_counter_j", "energy_integrated_j"))
         total_j = next((math.fsum(known) for known in energies if known and None not in known), None)
         place.same("energy_j", seen["energy_j"], total_j, tolerance=TOLERANCE)
     for index, gpu in enumerate(seen["gpus"]):
-        name, shares = f"gpus[{index}]", gpu["slowdown_shares"]
+        name = f"gpus[{index}]"
         _check_power(place, f"{name}.power_w", gpu["power_w"], [gpu], seen["window_s"])
         counter_j, integral_j = gpu["energy_counter_j"], gpu["energy_integrated_j"]
         if None not in (counter_j, integral_j) and seen["energy_agrees"]:
             place.same(f"{name}.energy_counter_j", counter_j, integral_j, tolerance=AGREEMENT + TOLERANCE)
-        held_back = [share for word, share in (shares or {}).items() if word in HELD_BACK]
-        low, high = max(held_back, default=0.0), sum(held_back) if shares is not None else 1.0
-        most = min(1.0, high * (1 + TOLERANCE))
-        place.between(f"{name}.throttled_share", gpu["throttled_share"], low * (1 - TOLERANCE), most)
 
 
 def _check_power(place: Place, name: str, power: Json | None, gpus: Sequence[Json], window_s: float) -> None:
-    """Check that a mean power is the integrated energy over time, and lies between those of the GPUs together."""
+    """Check that a mean power is the integrated energy over time."""
     energies_j = [gpu["energy_integrated_j"] for gpu in gpus]
     if energies_j and None not in energies_j:
         expected_w = math.fsum(energies_j) / window_s
         place.same(f"{name}.mean", power and power["mean"], expected_w, tolerance=POWER_TOLERANCE)
-    spreads = [gpu["power_w"] for gpu in gpus if gpu["power_w"] is not None]
-    if power is not None:
-        low_w, high_w = (sum(spread[side] for spread in spreads) for side in ("min", "max"))
-        place.between(f"{name}.min", power["min"], low_w * (1 - POWER_TOLERANCE), math.inf, "W")
-        place.between(f"{name}.max", power["max"], 0, high_w * (1 + POWER_TOLERANCE), "W")
-
-
-def _check_spreads(place: Place, name: str, value: Any) -> None:
-    """Check that means lie between least and most, and percentages below 100; of a rank's cores 100 is one."""
-    if isinstance(value, dict) and value.keys() == {"min", "mean", "max"}:
-        slack = TOLERANCE * max(abs(value["min"]), abs(value["max"]))
-        place.between(f"{name}.mean", value["mean"], value["min"] - slack, value["max"] + slack)
-        if name.endswith("_percent") and not name.endswith("].cpu_percent"):
-            place.between(f"{name}.max", value["max"], max(0, value["min"]), 100)
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            _check_spreads(place, f"{name}.{key}" if name else key, part)
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            _check_spreads(place, f"{name}[{index}]", part)
 
 
 # --- the readings that were kept ---
@@ -146,51 +115,52 @@ def _check_spreads(place: Place, name: str, value: Any) -> None:
 def _check_readings(place: Place, record: Json, node: Json, spans: Spans) -> None:
     """Check a node's readings: they span the iterations, and those in the window fit the summary of all."""
     seen, samples = record["telemetry"], record["ranks"][0]["samples"]
-    columns = {
-        name: np.array(column, float)
-        for name, column in node["columns"].items()
-        if not name.endswith(("slowdowns", ".core"))
-    }
-    times_s = columns.pop("time_s")
+    times_s = np.array(node["columns"]["time_s"], float)
     first_s, last_s = samples["start_s"][0], samples["start_s"][-1] + samples["iteration_time_s"][-1]
     beyond = int((times_s < first_s).sum()), int((times_s > last_s).sum())
     if max(beyond) > 1 or (np.diff(times_s) <= 0).any():
         got = f"{beyond[0]} before and {beyond[1]} after its iterations"
         place.fault("its times", got, "in order, at most one before and one after")
     inside = np.any([(times_s > start_s) & (times_s < end_s) for start_s, end_s in spans], axis=0)
-    parts = {f"gpu{gpu['index']}": gpu for gpu in seen["gpus"] if gpu["node"] == node["node"]}
-    parts |= {f"rank{rank['rank']}": rank for rank in seen["ranks"]}
+    gpus = {f"gpu{gpu['index']}": gpu for gpu in seen["gpus"] if gpu["node"] == node["node"]}
+    parts = {**gpus, **{f"rank{rank['rank']}": rank for rank in seen["ranks"]}}
     parts["host"] = {name.removeprefix("host_"): value for name, value in seen.items() if name.startswith("host_")}
-    for name, column in columns.items():
+    for name, column in node["columns"].items():
         part, _, field = name.partition(".")
-        summary, known = parts.get(part, {}).get(field), column[inside & ~np.isnan(column)]
-        if field == "energy_j" and part in parts and len(spans) == 1:
-            counted_j, (start_j, end_j) = parts[part]["energy_counter_j"], np.interp(spans[0], times_s, column)
-            if counted_j is not None:
-                place.same(f"{name} over the window", counted_j, float(end_j - start_j), tolerance=ENERGY_TOLERANCE)
-        if field == "power_w" and part in parts and parts[part]["energy_integrated_j"] is not None:
-            energy_j, integral_j = parts[part]["energy_integrated_j"], _integral(times_s, column, spans)
-            place.same(f"{name} over the window", energy_j, integral_j, tolerance=INTEGRAL_TOLERANCE)
-        if isinstance(summary, dict) and len(known):
+        summary = parts.get(part, {}).get(field)
+        known = [value for value, is_in in zip(column, inside, strict=True) if is_in and value is not None]
+        if isinstance(summary, dict) and known:
             _check_summary(place, name, known, summary, has_mean=not seen["nodes"])
+    for name, gpu in gpus.items():
+        columns = {field: node["columns"].get(f"{name}.{field}") for field in ("power_w", "energy_j", "slowdowns")}
+        _check_gpu(place.within(name), gpu, times_s, columns, spans)
 
 
-def _check_summary(place: Place, name: str, known: Array, summary: Json, *, has_mean: bool) -> None:
+def _check_gpu(place: Place, gpu: Json, times_s: Array, columns: Json, spans: Spans) -> None:
+    """Check the energy of a GPU, by its counter and by its power over time, and whether nothing held it back."""
+    if columns["energy_j"] is not None and gpu["energy_counter_j"] is not None and len(spans) == 1:
+        start_j, end_j = np.interp(spans[0], times_s, np.array(columns["energy_j"], float))
+        expected_j = float(end_j - start_j)
+        place.same("energy_j over the window", gpu["energy_counter_j"], expected_j, tolerance=ENERGY_TOLERANCE)
+    if columns["power_w"] is not None and gpu["energy_integrated_j"] is not None:
+        power_w, integral_j = np.array(columns["power_w"], float), 0.0
+        for start_s, end_s in spans:
+            points_s = np.array([start_s, *times_s[(times_s > start_s) & (times_s < end_s)], end_s])
+            integral_j += float(np.trapezoid(np.interp(points_s, times_s, power_w), points_s))
+        got_j = gpu["energy_integrated_j"]
+        place.same("power_w over the window", got_j, integral_j, tolerance=INTEGRAL_TOLERANCE)
+    for time_s, words in zip(times_s, columns["slowdowns"] or (), strict=False):
+        held_back = HELD_BACK.intersection((words or "").split("+"))
+        if held_back and gpu["throttled_share"] == 0 and any(start_s < time_s < end_s for start_s, end_s in spans):
+            place.fault("throttled_share", "0", f"above it, by a reading: {', '.join(held_back)}")
+
+
+def _check_summary(place: Place, name: str, known: Sequence[float], summary: Json, *, has_mean: bool) -> None:
     """Check that readings lie within least and most, and that their mean is that of all but for chance."""
     slack = TOLERANCE * abs(summary["max"]) + READING_TOLERANCE
-    place.between(f"the least {name}", float(known.min()), summary["min"] - slack, math.inf)
-    place.between(f"the most {name}", float(known.max()), -math.inf, summary["max"] + slack)
+    place.between(f"the least {name}", min(known), summary["min"] - slack, math.inf)
+    place.between(f"the most {name}", max(known), -math.inf, summary["max"] + slack)
     if has_mean and len(known) > 1:
         spread = (summary["max"] - summary["min"]) / math.sqrt(len(known))
         low, high = (summary["mean"] + side * (MEAN_SPREADS * spread + slack) for side in (-1, 1))
-        place.between(f"the mean {name}", float(known.mean()), low, high)
-
-
-def _integral(times_s: Array, column: Array, spans: Spans) -> float:
-    """Return a power over the window, by lines between its readings."""
-    total = 0.0
-    for start_s, end_s in spans:
-        inner = times_s[(times_s > start_s) & (times_s < end_s)]
-        points_s = np.array([start_s, *inner, end_s])
-        total += float(np.trapezoid(np.interp(points_s, times_s, column), points_s))
-    return total
+        place.between(f"the mean {name}", math.fsum(known) / len(known), low, high)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from reports.verification.finding import OR_LIST, RUN_AGAIN, Finding, Json, Place, counted
-from reports.verification.samples.rank import Array, Columns, begins_of_turns, columns_of
+from reports.verification.samples.rank import Array, Columns, columns_of, pieces_of
 from reports.verification.samples.run import counts
 from reports.verification.samples.stored import ASKED, TWIN_SUFFIX, StoredSet
 from reports.verification.samples.telemetry import zero_unix_s
@@ -38,9 +38,7 @@ class Run:
     """One run that began. ``turns`` are on the clock of the day, of a completed run in turns with telemetry."""
 
     set_name: str
-    where: str
-    name: str
-    case: Json
+    case_id: str
     number: int
     host: str | None
     began_s: float
@@ -50,48 +48,33 @@ class Run:
     record: Json
 
     @property
-    def case_id(self) -> str:
-        return str(self.case["case_id"])
+    def name(self) -> str:
+        return f"{self.set_name}: {self.case_id} round {self.number}"
 
 
-def table_of(sets: Sequence[StoredSet]) -> list[Run]:
-    """Return every run that began."""
-    return [
-        _run(one.folder.name, stored.where, record)
-        for one in sets
-        for stored in one.cases
-        for record in stored.rounds
-        if record["started_utc"] is not None
-    ]
+def table_of(one: StoredSet) -> list[Run]:
+    """Return every run of a set that began."""
+    records = [record for stored in one.cases for record in stored.rounds if record["started_utc"] is not None]
+    return [_run(one.folder.name, record) for record in records]
 
 
-def _run(set_name: str, where: str, record: Json) -> Run:
-    case, began_s = record["case"], datetime.fromisoformat(record["started_utc"]).timestamp()
+def _run(set_name: str, record: Json) -> Run:
+    case_id, began_s = record["case"]["case_id"], datetime.fromisoformat(record["started_utc"]).timestamp()
+    turns: list[tuple[float, float]] = []
+    if counts(record) and record["turns"] and record["telemetry"]:
+        columns, zero_s = columns_of(record["ranks"][0]), zero_unix_s(record)
+        starts_s, ends_s = zero_s + columns["start_s"], zero_s + columns["start_s"] + columns["iteration_time_s"]
+        turns = [(float(starts_s[first]), float(ends_s[last])) for first, last in pieces_of(columns)[1:]]
     return Run(
         set_name=set_name,
-        where=where,
-        name=f"{set_name}: {case['case_id']} round {record['round']}",
-        case=case,
+        case_id=case_id,
         number=record["round"],
         host=record["environment"]["host_label"],
         began_s=began_s,
         ended_s=began_s + (record["wall_time_s"] or 0.0),
-        beside=frozenset([case["case_id"], *record["turns"]["beside"]] if record["turns"] else ()),
-        turns=_turns(record),
+        beside=frozenset([case_id, *record["turns"]["beside"]] if record["turns"] else ()),
+        turns=tuple(turns),
         record=record,
-    )
-
-
-def _turns(record: Json) -> tuple[tuple[float, float], ...]:
-    if not counts(record) or not record["turns"] or not record["telemetry"]:
-        return ()
-    columns, zero_s = columns_of(record["ranks"][0]), zero_unix_s(record)
-    ends_s = zero_s + columns["start_s"] + columns["iteration_time_s"]
-    begins = begins_of_turns(columns)
-    lasts = [*(begin - 1 for begin in begins[1:]), len(ends_s) - 1]
-    return tuple(
-        (zero_s + float(columns["start_s"][begin]), float(ends_s[last]))
-        for begin, last in zip(begins, lasts, strict=True)
     )
 
 
@@ -152,31 +135,35 @@ def _check_turns(place: Place, runs: Sequence[Run]) -> None:
 
 def _check_curves(place: Place, runs: Sequence[Run]) -> None:
     """Check that cases that differ in size alone did the same work, and that twins are the same case."""
-    curves: dict[Any, dict[str, Run]] = defaultdict(dict)
+    curves: dict[Any, dict[str, Json]] = defaultdict(dict)
     for run in runs:
-        case = run.case
+        case = run.record["case"]
         variant = case["case_id"].partition(f"-{case['nnodes']}x{case['nproc_per_node']}")[2].removesuffix(TWIN_SUFFIX)
         key = (case["series"], case["rl_library"], case["stack"], case["device"], variant)
-        curves[key].setdefault(case["case_id"], run)
+        curves[key].setdefault(run.case_id, run.record)
     for of_curve in curves.values():
-        first, *others = of_curve.values()
-        for run in others:
-            unlike = [name for name in _OF_A_CURVE if run.case[name] != first.case[name]]
-            if run.case_id.removesuffix(TWIN_SUFFIX) == first.case_id.removesuffix(TWIN_SUFFIX):
-                unlike = [name for name in run.case if name != "case_id" and run.case[name] != first.case.get(name)]
-            work, other = run.record["workload"] or {}, first.record["workload"] or {}
-            both = work.keys() & other.keys()
-            unlike += [name for name in both if work[name] != other[name] and not _OF_A_SIZE.search(name)]
+        (first_id, first), *others = of_curve.items()
+        for case_id, record in others:
+            case, other = record["case"], first["case"]
+            is_twin = case_id.removesuffix(TWIN_SUFFIX) == first_id.removesuffix(TWIN_SUFFIX)
+            names = set(case) - {"case_id"} if is_twin else _OF_A_CURVE
+            work, other_work = record["workload"] or {}, first["workload"] or {}
+            unlike = [name for name in names if case[name] != other.get(name)]
+            unlike += [
+                name
+                for name in work.keys() & other_work.keys()
+                if work[name] != other_work[name] and not _OF_A_SIZE.search(name)
+            ]
             if unlike:
-                got = f"unlike {first.case_id} in {', '.join(sorted(unlike))}"
-                place.fault(f"the case {run.case_id}", got, "alike: they are compared")
+                got = f"unlike {first_id} in {', '.join(sorted(unlike))}"
+                place.fault(f"the case {case_id}", got, "alike: they are compared")
 
 
 def _check_packages(place: Place, runs: Sequence[Run]) -> None:
     """Check that all ranks of a set had the same packages, but for those that a case asks for."""
     versions: dict[str, set[Any]] = defaultdict(set)
     for run in runs:
-        asked = {f"versions.{package.partition('==')[0]}" for package in run.case["with_packages"]}
+        asked = {f"versions.{package.partition('==')[0]}" for package in run.record["case"]["with_packages"]}
         for name, value in (item for rank in run.record["ranks"] for item in rank["settings"].items()):
             if name.startswith("versions.") and name not in asked:
                 versions[name].add(value)
@@ -248,7 +235,7 @@ def check_copies(where: str, runs: Sequence[Run]) -> list[Finding]:
                     place.fault(
                         f"the times of {name}", f"those of {first}, up to order and a factor", expected, RUN_AGAIN
                     )
-            if len(times_s) >= MIN_LENGTH and run.case["workload"] == "train":
+            if len(times_s) >= MIN_LENGTH and run.record["case"]["workload"] == "train":
                 long[len(times_s)].append((run, name, columns))
         clock = (run.host, run.record["started_utc"], run.record["wall_time_s"])
         if (first := seen.setdefault(clock, run.name)) != run.name:

@@ -481,7 +481,7 @@ WORDS: Final = {
     "turns longer": "iterations of turn 1",
     "neighbour not named": "the neighbours of",
     "dropped neighbour": "neighbours in turns",
-    "power and energy halved": "gpu0.power_w over the window",
+    "power and energy halved": "power_w over the window",
     "readings of a shorter run": "its times",
     "packages everywhere": "versions.torch of its ranks",
     "rounds at the same time": "at the same time as",
