@@ -82,7 +82,7 @@ def check_rank(place: Place, rank: Json, record: Json) -> bool:
     return True
 
 
-def _each(place: Place, what: str, values: Array, low: Any, high: Any, unit: str = " s") -> None:
+def _all_between(place: Place, what: str, values: Array, low: Any, high: Any, unit: str = " s") -> None:
     """Note the first iteration whose value lies beyond its bounds; NaN is within them."""
     beyond = np.flatnonzero((values < low) | (values > high))
     if len(beyond):
@@ -96,7 +96,7 @@ def _check_order(place: Place, columns: Columns, *, learns: bool) -> None:
     """Check that iterations follow each other with little time between them: edited times overlap or leave gaps."""
     starts_s, times_s = columns["start_s"], columns["iteration_time_s"]
     most_s = np.diff(starts_s) + SLACK_S + SLACK * times_s[:-1]
-    _each(place, "iteration_time_s, until the next began,", times_s[:-1], 0, most_s)
+    _all_between(place, "iteration_time_s, until the next began,", times_s[:-1], 0, most_s)
     pieces = [(max(1, first), last) for first, last in pieces_of(columns) if last > 0]
     run_s = sum(starts_s[last] + times_s[last] - starts_s[first] for first, last in pieces)
     number = len(times_s) - 1
@@ -137,21 +137,21 @@ def _check_parts(place: Place, columns: Columns) -> None:
         most_s = columns[whole] * (1 + SLACK) + SLACK_S
         is_all = whole == "iteration_time_s" and len(parts) == len(names)
         least_s = columns[whole] * (1 - SLACK) - SLACK_S if is_all else 0.0
-        _each(place, " and ".join(parts), np.nansum([*parts.values()], axis=0), least_s, most_s)
+        _all_between(place, " and ".join(parts), np.nansum([*parts.values()], axis=0), least_s, most_s)
 
 
 def _check_marks(place: Place, columns: Columns) -> None:
     """Check that marks are in their rhythm, with sections timed in marked iterations alone; no time is below 0."""
     if "marked" in columns:  # runs of the first days have no such column: all were marked
-        found = np.nan_to_num(columns["marked"], nan=-1)
-        marks = (np.arange(len(found)) % MARKED_EVERY == FIRST_MARKED).astype(float)
-        _each(place, "marked", found, marks, marks, unit="")
-        taken = [name for name in MARKED_COLUMNS if name in columns and not np.isnan(columns[name][found == 0]).all()]
+        marked = np.nan_to_num(columns["marked"], nan=-1)
+        marks = (np.arange(len(marked)) % MARKED_EVERY == FIRST_MARKED).astype(float)
+        _all_between(place, "marked", marked, marks, marks, unit="")
+        taken = [name for name in MARKED_COLUMNS if name in columns and not np.isnan(columns[name][marked == 0]).all()]
         if taken:
             place.fault(", ".join(taken), "measured in iterations that are not marked", "measured in marked ones alone")
     for name, column in columns.items():
         if name.startswith(("core_", "all_reduce_")) or name.endswith("_time_s"):
-            _each(place, name, column, 0, math.inf, unit="")
+            _all_between(place, name, column, 0, math.inf, unit="")
 
 
 def _check_library(place: Place, columns: Columns, case: Json) -> None:
@@ -176,18 +176,18 @@ def _check_library(place: Place, columns: Columns, case: Json) -> None:
     total_s = sum(theirs.values(), np.zeros(1))
     slack_s = LIBRARY_TOLERANCE_S + LIBRARY_TOLERANCE_S * total_s + total_s**2 / frames  # fps may be a whole number
     whole_s = frames / known[f"{library}.total_fps"]
-    _each(place, f"the iteration by {library}.total_fps", whole_s, total_s - slack_s, total_s + slack_s)
+    _all_between(place, f"the iteration by {library}.total_fps", whole_s, total_s - slack_s, total_s + slack_s)
     for (name, time_s), ours in zip(theirs.items(), PARTS["iteration_time_s"], strict=True):
         if ours in known:
             slack_s = LIBRARY_SLACK * known[ours] + SLACK_S * together
-            _each(place, f"the time by {name}", time_s, known[ours] - slack_s, known[ours] + slack_s)
+            _all_between(place, f"the time by {name}", time_s, known[ours] - slack_s, known[ours] + slack_s)
 
 
 def _check_learned(place: Place, columns: Columns, workload: Json) -> None:
     """Check that an episode ends at the task's limit, and that a share is one."""
     if "success_rate" in columns:
-        _each(place, "success_rate", columns["success_rate"], 0, 1, unit="")
+        _all_between(place, "success_rate", columns["success_rate"], 0, 1, unit="")
     length_s, dt_s, decimation = (workload.get(name) for name in ("episode_length_s", "env.sim.dt", "decimation"))
     if "episode_length_mean" in columns and length_s and dt_s and decimation:
         most = math.ceil(length_s / (dt_s * decimation)) + 1
-        _each(place, "episode_length_mean", columns["episode_length_mean"], 0, most, unit="")
+        _all_between(place, "episode_length_mean", columns["episode_length_mean"], 0, most, unit="")

@@ -26,6 +26,7 @@ _CASE_ID: Final = re.compile(
     r"(?P<series>[^/]+)/(?P<rl_library>[^-]+)-(?P<stack>[^-]+)(?P<device>-cpu)?"
     r"-n(?P<num_envs_global>\d+)-(?P<nnodes>\d+)x(?P<nproc_per_node>\d+)(?:-(?P<variant>.+))?"
 )
+_OF_A_ROUND: Final = {"seed", "cpus_allowed", "cores_numa_nodes", "gpu_numa_node"}  # settings that may change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,20 +155,20 @@ def _check_name(place: Place, stored: StoredCase) -> None:
 
 
 def _check_work(place: Place, stored: StoredCase, machine_info: Json) -> None:
-    """Check that all ranks did the same work with the same settings, and with the packages that the document names."""
-    of_a_rank = {"seed", "device", "gpu_name", "cuda_graph"}  # of a pipeline one rank makes no physics step
-    settings = [
-        {name: value for name, value in rank["settings"].items() if name not in of_a_rank}
-        for record in stored.completed
-        for rank in record["ranks"]
-    ]
-    works = [record["workload"] for record in stored.completed if record["workload"]]
-    for what, kinds in {"the workload's fingerprint": works, "the settings of its ranks": settings}.items():
-        if names := sorted({name for kind in kinds for name in kind if kind[name] != kinds[0].get(name)}):
+    """Check that all rounds did the same work with the same settings, and with the packages that the document names."""
+    kinds: dict[str, list[Json]] = {}
+    for record in stored.completed:
+        if record["workload"]:
+            kinds.setdefault("the workload's fingerprint", []).append(record["workload"])
+        for rank in record["ranks"]:
+            settings = {name: value for name, value in rank["settings"].items() if name not in _OF_A_ROUND}
+            kinds.setdefault(f"the settings of rank {rank['rank']}", []).append(settings)
+            for name in sorted(settings.keys() & machine_info.keys()):
+                place.same(f"machine_info.{name}", machine_info[name], settings[name])
+    for what, values in kinds.items():
+        if names := sorted({name for value in values for name in value if value[name] != values[0].get(name)}):
             step = "These rounds did different work: keep those of one kind, and run the others again."
             place.fault(what, f"not the same in all rounds: {', '.join(names)}", "the same", step)
-    for name in sorted(settings[0].keys() & machine_info.keys()) if settings else ():
-        place.same(f"machine_info.{name}", machine_info[name], settings[0][name])
 
 
 def _check_document(place: Place, stored: StoredCase, document: Json) -> None:

@@ -497,10 +497,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(COMMITTED / "2026.12" / name, version / name)
     (version / "report.toml").write_text("".join(f'[[set]]\nfolder = "{name}"\n' for name in SETS))
     write_all_hashes(version)
-    subprocess.run(["git", "init", "--quiet", root], check=True)
+    subprocess.run(["git", "init", "--quiet", "--template=", root], check=True)
     asked = ["git", "-C", str(COMMITTED), "rev-parse", "--path-format=absolute", "--git-path", "objects"]
     objects = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    (root / ".git" / "objects" / "info" / "alternates").write_text(objects)
+    alternates = root / ".git" / "objects" / "info" / "alternates"
+    alternates.parent.mkdir(exist_ok=True)
+    alternates.write_text(objects)
     return version
 
 
@@ -525,9 +527,9 @@ def test_a_forgery_is_found_or_known_not_to_be(version: Path, name: str) -> None
     else:
         IN_A_VERSION[name](version)
     write_all_hashes(version)
-    found = sentences(version)
-    assert (not found) == (name in NOT_TO_BE_FOUND), found
-    assert any(WORDS.get(name, "") in sentence for sentence in found) or name in NOT_TO_BE_FOUND, found
+    named = sentences(version)
+    assert (not named) == (name in NOT_TO_BE_FOUND), named
+    assert any(WORDS.get(name, "") in sentence for sentence in named) or name in NOT_TO_BE_FOUND, named
 
 
 def test_every_name_is_of_a_forgery() -> None:
