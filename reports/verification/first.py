@@ -1,8 +1,8 @@
 """Read this first: what is verified, in which order.
 
 This package shares no code with what made the figures. It imports numpy, the standard library and itself, reads raw
-JSON, and has formulas of its own. Whoever wants to know how a published figure follows from samples reads ``formulas``,
-``stored`` and ``published``, some 600 lines. Everything else asks whether these samples can be true. The order:
+JSON, and has formulas of its own. Whoever wants to know how a published figure follows from samples reads ``runs``,
+``kinds`` and ``figures``, some 560 lines. Everything else asks whether these samples can be true. The order:
 
 1. ``shape``: is each file a document of the format?
 2. ``rank``: do the samples of a rank fit each other: lengths, order, parts, marks, turns, the library's own clock?
@@ -10,8 +10,8 @@ JSON, and has formulas of its own. Whoever wants to know how a published figure 
 4. ``formulas``: seconds per iteration of a process, means, intervals; ``stored``: does the document have these numbers,
    and is everything there that was planned? ``run_log``: is every run there that ended, as it ended?
 5. ``together``, ``commits``: blocks and their turns, curves, copies, overlaps, one machine, evidence, the commits.
-6. ``published``: speed-ups, efficiencies, intervals and verdicts; ``case_figures``: what was measured besides; both
-   against ``figures.json`` and ``configurations.csv`` by ``published_files``; ``readme``: the figures of README.md.
+6. ``runs``: a table of all completed runs; ``kinds``: the formulas of figures; ``figures``: each row of ``figures.csv``
+   computed again by its declaration; ``readme``: the figures of README.md.
 7. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
 8. ``weaknesses``: which findings are known and listed; every other finding is a fault.
 
@@ -25,7 +25,7 @@ from itertools import groupby
 from pathlib import Path
 
 from reports.verification.commits import check_commits
-from reports.verification.figures.published_files import check_figures
+from reports.verification.figures import check_figures
 from reports.verification.finding import OR_LIST, Finding
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.readme import check_readme

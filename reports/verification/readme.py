@@ -1,14 +1,14 @@
-"""The figures of README.md against ``figures.json`` of the versions that it shows."""
+"""The figures of README.md against ``figures.csv`` of the versions that it shows."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from reports.verification.figures.published_files import FIGURES
-from reports.verification.finding import Finding, Json, as_far_as_possible
+from reports.verification.figures import FILE, read_figures
+from reports.verification.finding import Finding, as_far_as_possible
 from reports.verification.hashes import is_version
-from reports.verification.samples.shape import read_json
 from reports.verification.samples.stored import StoredSet
 
 _MADE: Final = re.compile(r"<!-- begin: made by.*?-->(.*?)<!-- end -->", re.DOTALL)
@@ -22,18 +22,17 @@ def check_readme(version: Path, sets: Sequence[StoredSet]) -> list[Finding]:
 
     What it shows of another version there is checked with that one.
     """
-    if version.resolve().parts[-3:-1] != ("reports", "results") or not (version / FIGURES).is_file():
-        return []
     path = version.resolve().parents[2] / "README.md"
-    if not path.is_file():
+    is_published = version.resolve().parts[-3:-1] == ("reports", "results") and (version / FILE).is_file()
+    if not is_published or not path.is_file():
         return []
     text = "".join(_MADE.findall(path.read_text(encoding="utf-8")))
     return list(as_far_as_possible(path.name, _check(path.name, text, version, sets)))
 
 
 def _check(where: str, text: str, version: Path, sets: Sequence[StoredSet]) -> Iterator[Finding]:
-    """Check each text before a link to a set: all its figures are those of one case, or sizes of cases."""
-    published, by_name = read_json(version / FIGURES)["sets"], {one.folder.name: one for one in sets}
+    """Check each text before a link to a set: all its figures are those of one configuration, or sizes of some."""
+    by_name, published = {one.folder.name: one for one in sets}, _roundings(version)
     end, number = 0, 0
     for link in _LINK.finditer(text):
         figures, (version_name, name) = _FIGURE.findall(text[end : link.start()]), link.groups()
@@ -44,24 +43,23 @@ def _check(where: str, text: str, version: Path, sets: Sequence[StoredSet]) -> I
             got, expected = f"to {version_name}/{name}", f"to a set of {version.name}"
             yield Finding(where=where, what="a link", got=got, expected=expected, next_step=_MAKE_AGAIN)
             continue
-        sizes = {one.case[size] for one in by_name[name].cases for size in ("num_envs", "num_envs_global")}
-        shared = {f"{size:,}" for size in sizes}
-        unknown = min((_unknown(figures, row, shared) for row in published[name]["configurations"].values()), key=len)
+        sizes = {f"{one.case[size]:,}" for one in by_name[name].cases for size in ("num_envs", "num_envs_global")}
+        known = [texts | sizes for begin, texts in published.items() if begin.startswith(f"{name}/")]
+        unknown = min(([figure for figure in figures if figure not in texts] for texts in known), key=len)
         if unknown:
             what, got = f"the text before the link to {name}", f"with {', '.join(unknown)}"
-            expected = f"with figures of one case of {name}"
+            expected = f"with figures of one configuration of {name}"
             yield Finding(where=where, what=what, got=got, expected=expected, next_step=_MAKE_AGAIN)
     if not number:
         got, expected = "without a figure", "figures, each with a link to its set"
         yield Finding(where=where, what="what is made by a program", got=got, expected=expected, next_step=_MAKE_AGAIN)
 
 
-def _unknown(figures: Sequence[str], row: Json, shared: set[str]) -> list[str]:
-    values: list[Any] = [one for value in row.values() for one in (value if isinstance(value, list) else [value])]
-    known = shared.union(*(_roundings(value) for value in values if isinstance(value, float)))
-    return [figure for figure in figures if figure not in known]
-
-
-def _roundings(value: float | None) -> set[str]:
-    """Return how a figure may be written: a rate without decimals, a ratio with two, a percentage with one."""
-    return set() if value is None else {f"{value:,.0f}", f"{value:.2f}", f"{100 * value:.1f}"}
+def _roundings(version: Path) -> Mapping[str, set[str]]:
+    """Return how the figures of each configuration may be written, by what their ids begin with."""
+    texts: dict[str, set[str]] = defaultdict(set)
+    for row in read_figures(version / FILE):
+        for value in (float(row[name]) for name in ("value", "low", "high") if row[name]):
+            # A rate without decimals, a ratio with two, a percentage with one.
+            texts[row["id"].rpartition("/")[0]] |= {f"{value:,.0f}", f"{value:.2f}", f"{100 * value:.1f}"}
+    return texts

@@ -1,1 +1,0 @@
-"""Figures of cases, computed again from samples."""

@@ -1,0 +1,198 @@
+"""Published figures: each kind against a value worked by hand or by scipy, real data, and forgeries of the file."""
+
+import csv
+import math
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from reports.analysis.time_to_reward import CONVERGED_SHARE, SMOOTHING_WINDOW
+from reports.verification import kinds
+from reports.verification.figures import COLUMNS, FILE, check_figures
+from reports.verification.finding import MEND_FIRST
+from reports.verification.first import set_folders, verify
+from reports.verification.runs import COLD, SLOWED, SMOOTHING, WINDOW
+from reports.verification.samples.stored import read_set
+from suite.statistics import core_speed, intervals, reduce, series_model, speed, start_up
+from tests.fixtures.results.damaged_results import COMMITTED, damage, rounds, sentences, write_all_hashes
+from tests.fixtures.results.forged_version import SHADOW, SMALL
+
+TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
+SET, NAME = "h200-x2-per-gpu", "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
+ROW = f"{SET}/{NAME}"
+RUNS: list[dict[str, Any]] = [
+    {
+        "set": "s", "series": "s", "library": "l", "workload": "train", "configuration": name, "run": number,
+        "frames_per_iteration": frames, "gpus": gpus, "iteration_s": TIMES_S[name][number], "block": number,
+        "seed": number, "log_probe": None,
+    }
+    for name, gpus, frames in (("a", 1, 10), ("b", 2, 20)) for number in range(4)
+]  # fmt: skip
+
+
+def computed(kind: str, column: str, every: list[dict[str, Any]], *, over: str = "") -> list[Any]:
+    """Value, ends of the interval, runs and status of a figure of b."""
+    of, base = ([row for row in every if row["configuration"] == name] for name in ("b", over))
+    return list(kinds.figure(kind, kinds.Selected(column=column, of=of, over=base, every=every)).values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("average", 0.6), ("median", 0.6), ("least", 0.5), ("most", 0.7), ("sum", 2.4), ("count", 3)]
+)
+def test_a_kind_of_the_values_of_runs(kind: str, value: float) -> None:
+    assert computed(kind, "iteration_s", RUNS) == [pytest.approx(value), None, None, 4, None]
+
+
+def test_a_mean_has_students_interval_on_logarithms_and_a_share_adds_runs() -> None:
+    logs = np.log(TIMES_S["b"])
+    interval = scipy_stats.t.interval(0.95, 3, loc=logs.mean(), scale=logs.std(ddof=1) / 2)
+    assert computed("mean", "iteration_s", RUNS)[:3] == pytest.approx(list(map(math.exp, (logs.mean(), *interval))))
+    assert kinds.mean_interval([1, 2]) is None
+    assert computed("share", "run/gpus", RUNS)[0] == pytest.approx((0 + 1 + 2 + 3) / 8)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 2.7, 3, 4.5, 9, 30, 400])
+def test_quantiles_of_students_distribution_agree_with_scipy(freedom: float) -> None:
+    assert kinds.student_t(freedom) == pytest.approx(scipy_stats.t.ppf(0.975, freedom), rel=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("ratio", 2.0), ("share_kept", 1.0)])
+def test_a_ratio_of_runs_in_turns_is_the_paired_t_test_and_of_others_welchs(kind: str, factor: float) -> None:
+    a, b = (np.log(TIMES_S[name]) for name in "ab")
+    interval = scipy_stats.ttest_rel(a, b).confidence_interval()
+    expected = [factor * math.exp(log) for log in (a.mean() - b.mean(), *interval)]
+    assert computed(kind, "iteration_s", RUNS, over="a") == [*map(pytest.approx, expected), 8, "clear"]
+    alone = [{**row, "block": None, "equal_s": TIMES_S["a"][row["run"]]} for row in RUNS]
+    interval = scipy_stats.ttest_ind(a, a, equal_var=False).confidence_interval()
+    assert computed(kind, "equal_s", alone, over="a")[1:3] == pytest.approx([factor * math.exp(x) for x in interval])
+
+
+def test_a_slope_has_one_pseudo_observation_at_a_half() -> None:
+    probes, weight = [0.0, 0.2, 0.5, 0.3, 0.1, 0.4, 0.2, 0.6], math.sqrt(kinds.PULL)
+    runs = [{**row, "block": None, "log_probe": probe} for row, probe in zip(RUNS, probes, strict=True)]
+    design = [[row["configuration"] == "a", row["configuration"] == "b", row["log_probe"]] for row in runs]
+    y = [*np.log([row["iteration_s"] for row in runs]), weight * kinds.SLOPE]
+    slope = np.linalg.lstsq(np.array([*design, [0, 0, weight]], float), y, rcond=None)[0][-1]
+    value, low, high, *_ = computed("slope", "iteration_s", runs)
+    assert value == pytest.approx(slope) == (low + high) / 2
+
+
+def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
+    """The reward to reach is 90 % of the rise from 20, where the fastest run begins, to 97."""
+    rates = (1, 2, 5, 10, 2, 4, 10, 20)
+    curves = [{"iteration_s": 1, "reward_mean": np.arange(100.0) * rate} for rate in rates]
+    runs = [row | curve for row, curve in zip(RUNS, curves, strict=True)]
+    needed = [math.ceil(89.3 / rate) + 3 for rate in rates]
+    ratios = [needed[place] / needed[place + 4] for place in range(4)]
+    assert computed("sooner", "reward_mean", runs, over="a")[0] == pytest.approx(statistics.geometric_mean(ratios))
+    runs[-1]["reward_mean"] = np.ones(100)
+    assert computed("sooner", "reward_mean", runs, over="a") == [None, None, None, 8, None]
+
+
+@pytest.mark.parametrize("name", ["2026.11", "2026.12"])
+def test_every_published_figure_follows_from_the_samples(name: str) -> None:
+    version = COMMITTED / name
+    sets = [read_set(folder, root=version) for folder in set_folders(version)]
+    assert check_figures(version, sets, root=version)[1] == []
+
+
+type Rows = dict[str, dict[str, str]]  # by id
+type Change = Callable[[Rows], object]
+
+
+def table(version: Path) -> Rows:
+    with (version / FILE).open(encoding="utf-8") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
+
+
+def said_of(version: Path, rows: Rows) -> list[str]:
+    """What ``verify`` says once these are the rows of the file."""
+    with (version / FILE).open("w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows.values())
+    write_all_hashes(version)
+    return sentences(version)
+
+
+def of(name: str, **fields: str) -> Change:
+    return lambda rows: rows[f"{ROW}/{name}"].update(fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (of("frames_per_s", value="1e6"), f"{ROW}/frames_per_s.value is 1e6, expected 5"),
+        (of("iteration_s", low="0.01"), "iteration_s.low is 0.01, expected 0."),
+        (of("share_kept", high=""), "share_kept.high is missing, expected 0."),
+        (of("over_gpus", status="within noise"), "over_gpus.status is within noise, expected clear"),
+        (of("iteration_s", kind="mode"), "iteration_s is not computable (KeyError: 'mode')"),
+        (of("iteration_s", runs="10"), "iteration_s.runs is 10, expected 3"),
+        (of("iteration_s", kind="least"), "iteration_s is missing, expected there, the mean of iteration_s"),
+        (of("iteration_s", column="iteration_50_s"), "iteration_s is of the column iteration_50_s"),
+        (of("over_gpus", of="set=x"), "over_gpus is not computable (LookupError: no completed run is set=x)"),
+        (of("iteration_s", of=f"set={SET}"), f"is of set={SET}, expected of the runs that its id says"),
+        (of("iteration_s", id="best/of/all/iteration_s"), "best/of/all/iteration_s is of set="),
+        (of("over_gpus", over=f"set={SET}&configuration={NAME}"), "it does not compare two configurations"),
+        (lambda rows: rows.pop(f"{ROW}/frames_per_s"), f"{ROW}/frames_per_s is missing, expected there"),
+        (lambda rows: rows.update(x=rows[f"{ROW}/power_w"]), "/power_w is there 2 times, expected there once"),
+        (lambda rows: rows.update(x={**rows[f"{ROW}/power_w"], "id": "total/new"}), "figure total/new is of set="),
+    ],
+)  # fmt: skip
+def test_a_forgery_of_the_file_is_named(version: Path, change: Change, words: str) -> None:
+    change(rows := table(version))
+    said = said_of(version, rows)
+    assert any(words in sentence for sentence in said), said
+
+
+def test_each_value_of_the_file_is_computed_again(version: Path) -> None:
+    rows = table(version)
+    for row in (changed := [row for row in rows.values() if float(row["value"])]):
+        row["value"] = str(float(row["value"]) * 1.00001)
+    said = [sentence.partition(" is ")[0] for sentence in said_of(version, rows)]
+    assert {f"{FILE}: {row['id']}.value" for row in changed} <= {*said}
+    assert len(changed) > 250
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("training", "7.77 training", "README.md: the text before the link to h200-x2-per-gpu is with 7.77"),
+        ("h200-x2-per-gpu", "h200-x9", "README.md: a link is to 2026.11/h200-x9, expected to a set"),
+        ("<!-- begin", "<!-- start", "README.md: what is made by a program is without a figure"),
+    ],
+)
+def test_a_forgery_of_the_readme_is_named(version: Path, old: str, new: str, words: str) -> None:
+    readme = version.parents[2] / "README.md"
+    readme.write_text(readme.read_text().replace(old, new))
+    assert any(words in sentence for sentence in sentences(version))
+
+
+def test_a_figure_in_the_readme_is_checked_with_the_version_that_its_link_names(version: Path) -> None:
+    readme = version.parents[2] / "README.md"
+    (line,) = [line for line in readme.read_text().splitlines() if line.startswith("- ")]
+    (version.parent / "2026.10").mkdir()
+    (version.parent / "2026.10" / "report.toml").touch()
+    older = line.replace("2026.11", "2026.10").replace("%", "9.9 %")
+    readme.write_text(readme.read_text().replace(line, f"{line}\n{older}"))
+    assert sentences(version) == []
+
+
+def test_while_records_are_rejected_figures_are_not_compared(version: Path) -> None:
+    for name in (SHADOW, SMALL):
+        damage(version / name, lambda document: rounds(document)[0].update(started_utc="once"))
+    (finding,) = (finding for finding in verify(version).findings if finding.next_step == MEND_FIRST)
+    assert finding.got == f"not made (records are rejected in 2 case files: {SHADOW} and 1 more)"
+
+
+def test_what_is_written_twice_is_the_same() -> None:
+    assert (reduce.WINDOW, core_speed.SLOWED, start_up.COLD_FACTOR) == (WINDOW, SLOWED, COLD)
+    assert (series_model.PRIOR_SLOPE, series_model.PRIOR_WEIGHT) == (kinds.SLOPE, kinds.PULL)
+    assert (intervals.MIN_ROUNDS_FOR_INTERVAL, series_model.MIN_FREEDOM) == (kinds.LEAST_RUNS, kinds.LEAST_FREEDOM)
+    assert (SMOOTHING_WINDOW, CONVERGED_SHARE) == (SMOOTHING, kinds.RISE)
+    assert kinds.AGAINST["share_kept"] == speed.SCALES_EFFICIENCY
