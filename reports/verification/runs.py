@@ -22,7 +22,7 @@ SMOOTHING: Final = 5  # iterations that a reward is the median of
 _OF_CASE: Final = {  # column -> field of a case
     "series": "series", "task": "task", "library": "rl_library", "physics": "stack", "workload": "workload",
     "nodes": "nnodes", "environments_per_gpu": "num_envs", "is_deterministic": "deterministic",
-    "trainings_per_gpu": "trainings_per_gpu", "packages": "with_packages",
+    "trainings_per_gpu": "trainings_per_gpu",
 }  # fmt: skip
 _OF_LEROBOT: Final = {  # column -> column of samples
     "policy_call_s": "lerobot.latency_median_s", "written_s": "lerobot.written_time_s",
@@ -117,6 +117,7 @@ def _row(set_name: str, run: Run, start: str | None, fastest_s: float) -> Row:
         "block": turns and (record["round"], min(case["case_id"], *turns["beside"])),
         **{name: case[field] for name, field in _OF_CASE.items()},
         "gpus": case["nnodes"] * case["nproc_per_node"],
+        "packages": " ".join(case["with_packages"]),
         "is_tuned": case["division"] == "open",
         "frames_per_iteration": run.frames,
         "seed": case["seed"] + (record["round"] * len(run.ranks) if case["seed_per_round"] else 0),
