@@ -57,15 +57,6 @@ class StoredCase:
     def frames(self) -> int:
         return int(self.case["num_envs_global"] * self.case["num_steps_per_env"])
 
-    @property
-    def seconds_per_iteration(self) -> float:
-        """The figure of a case that completed: the geometric mean over its processes."""
-        return formulas.geometric_mean([*self.times_s.values()])
-
-    @property
-    def frames_per_s(self) -> float:
-        return self.frames / self.seconds_per_iteration
-
 
 @dataclass(frozen=True, kw_only=True)
 class StoredSet:

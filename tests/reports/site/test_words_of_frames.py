@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.scaling.answer import advice, answer, cost_answer
+from reports.analysis.scaling.answer import advice
 from suite.files.paths import ROOT
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.runs.published_site import pages_of
@@ -47,7 +47,7 @@ def test_no_page_says_sooner_of_frames(published_site: Path) -> None:
 
 def test_no_answer_from_stored_results_says_sooner_of_frames() -> None:
     lines = committed_version().lines
-    for said in (answer(lines), cost_answer(lines), *(advice([line]) for line in lines)):
+    for said in (advice([line]) for line in lines):
         assert said_of_frames(said) == []
 
 

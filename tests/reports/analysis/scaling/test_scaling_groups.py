@@ -6,23 +6,21 @@ from dataclasses import replace
 import pytest
 
 from reports.analysis.rows import case_rows
-from reports.analysis.scaling.scaling_groups import point_efficiency, scaling_groups
+from reports.analysis.scaling.scaling_groups import scaling_groups
 from suite.schema.record import Case, CaseResult
 from suite.schema.transport import Transport
 from tests.fixtures.results.generated_results import full_results, make_case, make_record, make_result
 
 
-def test_an_efficiency_is_the_speedup_over_the_ideal_one_with_its_interval() -> None:
+def test_a_speedup_is_the_centre_of_its_interval() -> None:
     results = [make_result(make_case(world_size=ranks), 0.8 / ranks, 1.6 / ranks, 0.8 / ranks) for ranks in (1, 2)]
     (group,) = scaling_groups(results)
-    speedup, efficiency = group.points[1].speedup, point_efficiency(group, group.points[1])
+    speedup = group.points[1].speedup
     assert speedup is not None
-    assert efficiency is not None
     assert speedup.interval is not None
     assert speedup.value == pytest.approx(2.0)
     assert math.prod(speedup.interval) == pytest.approx(2.0**2)
     assert speedup.interval[0] < 2.0
-    assert efficiency.interval == tuple(bound / 2 for bound in speedup.interval)
 
 
 def test_figures_of_points_are_over_a_baseline_of_two_ranks() -> None:
@@ -32,9 +30,9 @@ def test_figures_of_points_are_over_a_baseline_of_two_ranks() -> None:
     ]
     (group,) = scaling_groups(results)
     assert group.points[1].total_fps == pytest.approx(2048 / 0.5)
-    efficiency = point_efficiency(group, group.points[1])
-    assert efficiency is not None
-    assert (efficiency.value, *(efficiency.interval or ())) == pytest.approx((0.8, 0.8, 0.8))
+    speedup = group.points[1].speedup
+    assert speedup is not None
+    assert (speedup.value, *(speedup.interval or ())) == pytest.approx((1.6, 1.6, 1.6))
 
 
 def test_groups_hold_what_differs_in_ranks_only() -> None:
