@@ -133,14 +133,6 @@ class Campaign:
         """Of a series."""
         return series_kind(result.case for result in self.results)
 
-    @property
-    def is_sweep(self) -> bool:
-        return self.kind == "sweep"
-
-    @property
-    def varies_settings(self) -> bool:
-        return self.kind in {"tuned", "deterministic", "shared_gpu", "versions"}
-
     def series(self, name: str) -> "Campaign":
         return self.only(lambda result: result.case.series == name)
 

@@ -65,14 +65,6 @@ class CaseRow:
     scaling_efficiency_interval: Interval | None = None
 
     @property
-    def total_fps_interval(self) -> Interval | None:
-        if self.total_fps is None or self.iteration_time_s is None or self.iteration_time_interval_s is None:
-            return None
-        low_s, high_s = self.iteration_time_interval_s
-        frames = self.total_fps * self.iteration_time_s
-        return frames / high_s, frames / low_s
-
-    @property
     def rounds(self) -> int:
         return sum(self.outcome_counts.values())
 

@@ -7,20 +7,7 @@ from typing import Final
 
 from suite.schema.record import Case, CaseResult
 from suite.statistics.intervals import Estimate, ratio_of
-from suite.statistics.start_up import COLD_FACTOR, Start, StartUp, classify, start_up
-
-SAID: Final = (
-    "From the first line of a process to the end of its first iteration, median of the rounds. Cold: the round began "
-    "with an empty kernel cache, or kernels were compiled in it, or, where its record does not say, it took over "
-    f"{COLD_FACTOR:g} times as long as the shortest of the case. Without an empty cache, a new size adds few kernels "
-    "to those that are there already, and a new machine compiles them all: cold starts are alike where the numbers of "
-    "kernels are. Warp's compiler: the time in which Warp generates and compiles code, of the rank that takes longest; "
-    "Triton, Inductor and the driver compile besides. Files that the operating system keeps in memory are not dropped "
-    "before a cold start: Python's packages come from there in cold and in warm starts. Scene and first iteration: "
-    "their part of the warm ones, or of all where none is known to be warm; the rest is imports, settings, the "
-    "simulator's launch, and until the ranks are joined and the library has prepared itself. The launcher, containers "
-    "and queues come before it and are not in it; and none of it is in an iteration time."
-)
+from suite.statistics.start_up import Start, StartUp, classify, start_up
 
 # Part of a start -> the phases of the worker that it consists of, in their order. Two more parts have no phase.
 _PHASES: Final[Mapping[str, tuple[str, ...]]] = {

@@ -38,7 +38,7 @@ def calculator(lines: Sequence[Line]) -> Html:
     )
     markup = (
         '<section class="calculator" aria-labelledby="calculator-title">'
-        '<h2 id="calculator-title">How long does a number of frames take?</h2>'
+        '<h2 class="calculator-title" id="calculator-title">How long does a number of frames take?</h2>'
         f"<form hidden>{''.join(map(_field, KEYS))}"
         '<div class="frames"><label for="calculator-frames">Frames</label>'
         '<input id="calculator-frames" type="range" min="0" max="6" step="1" value="4">'
@@ -50,8 +50,7 @@ def calculator(lines: Sequence[Line]) -> Html:
         f"<tbody>{rows}</tbody></table></div>"
         f'{said}<p class="fine">Settings as Isaac Lab ships them, without start-up. A price is GPU-hours times what a'
         " GPU-hour costs you. A training needs other numbers of frames on more GPUs, so hours for frames are"
-        " not hours to a reward, which was measured: see "
-        '<a href="choosing.html#time-to-a-reward">time to a reward</a>.</p></section>'
+        " not hours to a reward.</p></section>"
     )
     text = "\n".join(
         f"{', '.join(key)}: {advice(found)} {_reward_answer(found)}".strip() for key, found in by_key.items()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from suite.statistics.intervals import Estimate, Interval
+from suite.statistics.intervals import Estimate
 
 MISSING = "n/a"
 MAX_COLUMNS, MAX_TEXT_COLUMNS = 16, 6  # that report.css knows
@@ -65,11 +65,6 @@ def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> s
         return MISSING
     low_high = value.interval
     return text(value.value) + ("" if low_high is None else f" ({text(low_high[0])} to {text(low_high[1])})")
-
-
-def interval_of(value: float | None, interval: Interval | None, text: Callable[[float], str]) -> str:
-    """A value with its interval, as ``estimated`` shows it."""
-    return estimated(None if value is None else Estimate(value=value, interval=interval), text)
 
 
 def rounds_text(completed: Sequence[int]) -> str:

@@ -59,18 +59,6 @@ def tables(version: Version) -> Html:
     return together(part for table in published.table for part in _table(version, table, by_name[table.source]))
 
 
-def of_series(version: Version, name: str) -> Html:
-    """The tables that stand beside one series; nothing where there are none."""
-    published = read_published()
-    by_name = {source.name: source for source in published.source}
-    return together(
-        part
-        for table in published.table
-        if table.series == name
-        for part in _table(version, table, by_name[table.source], depth=4)
-    )
-
-
 def above_ideal() -> Html:
     """How many published efficiencies cannot be, whatever the rounding."""
     published = read_published()

@@ -208,7 +208,7 @@ def main(version: Version) -> Html:
         return Html(markup="", text="")
     texts = Texts(
         title="Share of the ideal speed that several GPUs keep",
-        note="1 is ideal: as many times the frames as GPUs.",
+        note="1 is ideal. Of several machines the one with most GPUs, then the newest.",
         source=source_line(version.name, where),
         x="Share of ideal",
     )

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from reports.analysis.curves import task_name
 from reports.analysis.environments import plain_name
-from reports.display.charts import forest
 from reports.display.charts.drawing import Texts
+from reports.display.charts.forest import forest
+from reports.display.charts.forest import row as row_of
 from reports.display.figure import Figure, make_figure, source_line
 from reports.display.html import Html, answer_of_page, bullets, count, estimated, html_table, seconds
 from reports.display.series_tables import STACK_NAMES, environments_text
@@ -147,7 +148,7 @@ def chart(version: Version) -> Figure:
         if each.is_training and each.estimate.interval and (place not in shown or _step(each) > _step(shown[place])):
             shown[place] = each
     points = [
-        forest.row(
+        row_of(
             f"{each.setting.value(each.pair.of)}: {each.subject}", each.estimate, each.pair.id, kind=each.setting.title
         )
         for each in shown.values()
@@ -158,7 +159,7 @@ def chart(version: Version) -> Figure:
         source=source_line(version.name, dict.fromkeys(each.where for each in shown.values())),
         x="Times the frames/s",
     )
-    return make_figure(forest.forest(points, texts), figure_id="settings", data=table(version), caption="")
+    return make_figure(forest(points, texts), figure_id="settings", data=table(version), caption="")
 
 
 def _step(ratio: Ratio) -> tuple[int, int]:

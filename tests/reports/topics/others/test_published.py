@@ -107,13 +107,6 @@ def test_a_set_without_the_fewest_gpus_of_a_table_does_not_stand_in_it() -> None
     assert "labscale, 4 x H200, 22 Nov 2026: one node and two simulated\t2\t" in text
 
 
-def test_a_series_has_the_tables_that_stand_beside_it() -> None:
-    version = committed_version()
-    said = page.of_series(version, "ant-weak").text
-    assert "Noroian" in said
-    assert page.of_series(version, "shadow-horizontal").text.strip() == ""
-
-
 def test_the_most_of_the_open_division_is_said_beside_the_table_and_is_not_in_it() -> None:
     version = committed_version()
     lines = page.tables(version).text.splitlines()
