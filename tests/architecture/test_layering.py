@@ -86,6 +86,7 @@ EXTRA = {
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
     "reports/site/cells.py": {"nbformat"},
     "reports/topics/others/published.py": {"pydantic"},
+    "reports/sets/findings.py": {"pydantic"},
     "reports/sets/manifest.py": {"pydantic"},
     "reports/submit/privacy.py": {"detect_secrets"},
 }

@@ -1,56 +1,26 @@
 """Findings: a claim, its figures from the table of figures, how sure it is, and what to do because of it. Pure."""
 
 import html
-import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatch
 from functools import cache
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from reports.analysis.environments import plain_name
 from reports.display.html import Html, answer_of_page, heading, together
-from reports.figures.kinds import Status
 from reports.figures.tables import rows_by_id
+from reports.sets.findings import Finding, read_findings
 from reports.sets.version import Version
-from suite.errors import ReportError
 from suite.files.wording import counted
 
-FILE: Final = "findings.toml"
 MAX_FIGURES: Final = 6  # that are shown of a finding
-
-
-class Finding(BaseModel):
-    """An entry of ``findings.toml``. ``figures``: a pattern of what follows the set in the ids of its figures."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: str
-    claim: str
-    so_what: str
-    status: Status
-    sets: tuple[str, ...]
-    figures: str | None = None
-    replaces: str | None = None
 
 
 @cache
 def findings(version: Version) -> tuple[tuple[Version, Finding], ...]:
     """Return the findings of a version and its older ones, in their order. Raises ReportError for a wrong file."""
-    return tuple((own, finding) for own in (version, *version.older) for finding in _read(own))
-
-
-def _read(version: Version) -> Sequence[Finding]:
-    path = version.folder / FILE
-    if not path.is_file():
-        return ()
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("finding", [])
-        return tuple(Finding.model_validate(entry) for entry in entries)
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise ReportError(f"{path}: {error}. Mend the entry; CONTRIBUTING.md says what one has.") from None
+    return tuple((own, finding) for own in (version, *version.older) for finding in read_findings(own.folder))
 
 
 def answer(version: Version) -> Html:

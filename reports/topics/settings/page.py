@@ -153,13 +153,16 @@ def chart(version: Version) -> Figure:
         )
         for each in shown.values()
     ]
+    rows = [[each.setting.title, each.subject, each.setting.value(each.pair.of), estimated(each.estimate)] for each in shown.values()]
+    headings = ["What changes", "Task and library", "To", "Times the frames/s"]
+    data = html_table(headings, rows, label="Values of the chart", num_text_columns=3)
     texts = Texts(
         title="What settings make of the frames per second",
         note="Over the configuration that differs in this setting alone, which is 1.",
         source=source_line(version.name, dict.fromkeys(each.where for each in shown.values())),
         x="Times the frames/s",
     )
-    return make_figure(forest(points, texts), figure_id="settings", data=table(version), caption="")
+    return make_figure(forest(points, texts), figure_id="settings", data=data, caption="")
 
 
 def _step(ratio: Ratio) -> tuple[int, int]:

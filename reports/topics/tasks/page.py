@@ -145,7 +145,7 @@ def charts(version: Version, task: str) -> Html:
         texts = _texts(version, scaling or sizes, f"Where an iteration of {task} goes", "Time of an iteration in s")
         shown += [heading("Where the time goes", depth=2, anchor="parts")]
         drawn = parts(bars, texts, COLOURS, unit="s")
-        shown += [make_figure(drawn, figure_id=f"{page_of_task(task)}-parts", data=_of_points(bars), caption="")]
+        shown += [make_figure(drawn, figure_id=f"{page_of_task(task)}-parts", data=_of_points(bars, "parts"), caption="")]
     learned = _rewards(scaling or sizes)
     if learned:
         texts = _texts(version, scaling or sizes, f"What {task} learns", "Million frames", "Reward")
@@ -168,7 +168,7 @@ def _share_kept(version: Version, task: str, lines: Sequence[Line]) -> Displayed
     texts = _texts(version, lines, f"Share of the ideal speed that {task} keeps", "GPUs", "Share of ideal")
     baselines = {line.base["gpus"] for line in lines}
     drawn = speedup(points, texts, baselines=baselines, is_share=True)
-    return make_figure(drawn, figure_id=f"{page_of_task(task)}-share", data=_of_points(points), caption="")
+    return make_figure(drawn, figure_id=f"{page_of_task(task)}-share", data=_of_points(points, "share"), caption="")
 
 
 def _sizes(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
@@ -178,7 +178,7 @@ def _sizes(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
         points += [_point(line.label, number, estimate(fps)) for number, fps in known if fps]
     texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
     drawn = sweep(points, texts)
-    return make_figure(drawn, figure_id=f"{page_of_task(task)}-environments", data=_of_points(points), caption="")
+    return make_figure(drawn, figure_id=f"{page_of_task(task)}-environments", data=_of_points(points, "environments"), caption="")
 
 
 def _point(label: str, x: int, own: Estimate) -> Point:
@@ -212,13 +212,13 @@ def _rewards(lines: Sequence[Line]) -> list[Point]:
     return points
 
 
-def _of_points(points: Sequence[Point]) -> Html:
+def _of_points(points: Sequence[Point], what: str) -> Html:
     rows = [
         [point.label, *([point.kind] if point.kind else [f"{point.x:,.0f}"]), _value(point), _span(point)]
         for point in points
     ]
     headings = ["Line", "Part" if points[0].kind else "Number", "Value", "95 % interval"]
-    return html_table(headings, rows, label="Values of the chart", num_text_columns=1)
+    return html_table(headings, rows, label=f"Values of the chart: {what}")
 
 
 def _value(point: Point) -> str:

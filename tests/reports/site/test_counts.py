@@ -13,7 +13,6 @@ from tests.fixtures.runs.published_site import NEWER
 # Page -> what it says of the whole version; the group is the number of sets, cases or runs.
 SAID: Final = {
     "index.html": (r"(?P<runs>[\d,]+) completed runs",),
-    "curves.html": (r"(?P<sets>[\d,]+) sets, (?P<cases>[\d,]+) cases, (?P<runs>[\d,]+) completed runs",),
     "explore.html": (r"of (?P<cases>[\d,]+) cases ran for their speed",),
     "limits.html": (
         r"of (?P<cases>[\d,]+) cases",

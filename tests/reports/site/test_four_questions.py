@@ -62,13 +62,13 @@ def go_to(stranger: Stranger, task: str) -> None:
 
 def test_how_many_gpus_for_ant(stranger: Stranger) -> None:
     go_to(stranger, "Ant")
-    assert "eight Generated Accelerators" in stranger.reads("own environments", "times the frames per second of one")
+    assert stranger.reads("1,024 per GPU: 8 GPUs keep", "of the ideal speed")
     assert stranger.reads("8 GPUs process", "GPU-hours per frame")
 
 
 def test_how_well_does_cartpole_scale_with_a_fixed_number_of_environments(stranger: Stranger) -> None:
     go_to(stranger, "Cartpole")
-    assert stranger.reads("Split a fixed number of environments between eight", "times the frames")
+    assert stranger.reads("8,192 in total: 8 GPUs keep", "of the ideal speed")
 
 
 def test_on_which_hardware_and_when(stranger: Stranger) -> None:
@@ -77,5 +77,5 @@ def test_on_which_hardware_and_when(stranger: Stranger) -> None:
 
 
 def test_how_sure_is_it(stranger: Stranger) -> None:
-    assert stranger.reads("have an interval")
+    assert stranger.tab.value("document.querySelector('table th:nth-child(4)').innerText") == "How sure"
     assert stranger.clicks == 0

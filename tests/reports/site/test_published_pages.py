@@ -132,7 +132,7 @@ def test_without_javascript_every_chart_is_there(published_site: Path, browser: 
         assert tab.complaints == [], page
         num_figures += len(heights)
         tab.close()
-    assert num_figures > 30
+    assert num_figures > 10
 
 
 def test_a_video_is_loaded_and_plays_only_when_it_is_asked_for(published_site: Path, browser: Browser) -> None:
@@ -193,7 +193,7 @@ def test_links_lead_to_pages_and_places_that_exist(published_site: Path) -> None
 
 @pytest.mark.parametrize(
     ("name", "title"),
-    [("index.html", "Hardware"), ("stacks.html", "What is learned"), (TASK, "All series")],
+    [("index.html", "Hardware"), (TASK, "How it scales")],
 )
 def test_the_contents_of_a_page_have_every_section_with_an_address(published_site: Path, name: str, title: str) -> None:
     """Those that a cell shows too, such as the part that another topic has on the page, in the order of the page."""
