@@ -73,24 +73,9 @@ class StoredSet:
     rejected: tuple[str, ...] = ()
 
     @property
-    def of_report(self) -> list[StoredCase]:
-        """The cases that are published: no twins."""
-        return [stored for stored in self.cases if f"/{stored.where}".endswith(f"/{CASES}/{stored.case_id}.json")]
-
-    @property
-    def in_order(self) -> list[StoredCase]:
-        """The same by their ids, as pages have them."""
-        return sorted(self.of_report, key=lambda stored: stored.case_id)
-
-    @property
     def without_copies(self) -> list[StoredCase]:
         """All cases but the copies that ran alone of cases in turns."""
         return [stored for stored in self.cases if not stored.case_id.endswith(ALONE_SUFFIX)]
-
-    @property
-    def has_speeds(self) -> bool:
-        """Whether a run completed on a GPU; no speed of a set without one is published."""
-        return any(stored.case["device"] == "cuda" and stored.times_s for stored in self.of_report)
 
 
 # --- one case ---
