@@ -153,7 +153,10 @@ def chart(version: Version) -> Figure:
         )
         for each in shown.values()
     ]
-    rows = [[each.setting.title, each.subject, each.setting.value(each.pair.of), estimated(each.estimate)] for each in shown.values()]
+    rows = [
+        [each.setting.title, each.subject, each.setting.value(each.pair.of), estimated(each.estimate)]
+        for each in shown.values()
+    ]
     headings = ["What changes", "Task and library", "To", "Times the frames/s"]
     data = html_table(headings, rows, label="Values of the chart", num_text_columns=3)
     texts = Texts(

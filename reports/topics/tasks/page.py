@@ -145,7 +145,9 @@ def charts(version: Version, task: str) -> Html:
         texts = _texts(version, scaling or sizes, f"Where an iteration of {task} goes", "Time of an iteration in s")
         shown += [heading("Where the time goes", depth=2, anchor="parts")]
         drawn = parts(bars, texts, COLOURS, unit="s")
-        shown += [make_figure(drawn, figure_id=f"{page_of_task(task)}-parts", data=_of_points(bars, "parts"), caption="")]
+        shown += [
+            make_figure(drawn, figure_id=f"{page_of_task(task)}-parts", data=_of_points(bars, "parts"), caption="")
+        ]
     learned = _rewards(scaling or sizes)
     if learned:
         texts = _texts(version, scaling or sizes, f"What {task} learns", "Million frames", "Reward")
@@ -178,7 +180,9 @@ def _sizes(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
         points += [_point(line.label, number, estimate(fps)) for number, fps in known if fps]
     texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
     drawn = sweep(points, texts)
-    return make_figure(drawn, figure_id=f"{page_of_task(task)}-environments", data=_of_points(points, "environments"), caption="")
+    return make_figure(
+        drawn, figure_id=f"{page_of_task(task)}-environments", data=_of_points(points, "environments"), caption=""
+    )
 
 
 def _point(label: str, x: int, own: Estimate) -> Point:

@@ -186,12 +186,6 @@ def test_a_preview_of_the_first_page_has_words_and_no_picture_without_an_address
     assert found.keys() == {"type", "title", "description"}
 
 
-def test_what_was_not_measured_is_said_and_never_zero(site: Path) -> None:
-    text = text_of(site, "task-cartpole.html")
-    assert "Energy was not measured" in text
-    assert "Memory was not measured" in text
-
-
 def test_the_stored_results_can_be_taken_away_unchanged(site: Path, results_dir: Path) -> None:
     offered = {path.relative_to(site / "data" / "results") for path in (site / "data" / "results").rglob("*.json")}
     assert offered == {path.relative_to(results_dir) for path in results_dir.rglob("*.json")}

@@ -18,7 +18,7 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
 
-TOGETHER = ("cost", "explore", "losses", "hardware", "others", "tuning", "history", "trust", "data")
+TOGETHER = ("explore", "findings", "settings", "hardware", "others", "tuning", "history", "trust", "data")
 # For each folder of a copy in turn: every module of its `reports`, none of which an earlier copy has left behind.
 EVERY_MODULE = """
 import importlib, json, pkgutil, sys
@@ -96,7 +96,7 @@ def test_a_site_is_built_without_most_topics_and_no_link_leads_to_their_pages(tm
     output_of(["-m", "reports", "report", str(results), "--out", str(tmp_path / "site")], tmp_path)
     site = tmp_path / "site"
     built = {path.name for path in site.glob("*.html")}
-    assert {"index.html", "curves.html", "task-ant.html"} < built
+    assert {"index.html", "task-ant.html"} < built
     deleted = {
         f"{page.name or page.text}.html"
         for name, topic in by_name().items()
