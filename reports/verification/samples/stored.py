@@ -162,15 +162,16 @@ def _check_document(place: Place, stored: StoredCase, document: Json) -> None:
     if not benchmarks or not data:
         return
     case, extra, stats = stored.case, benchmarks[0]["extra_info"], benchmarks[0]["stats"]
-    place.same("param", benchmarks[0]["param"], case["case_id"], STORE_ANEW)
-    place.same("group", benchmarks[0]["group"], case["series"], STORE_ANEW)
     has_frames = case["workload"] != "all_reduce"
-    rates = [stored.frames / time_s for time_s in data] if has_frames else None
-    frames = stored.frames if has_frames else None
-    for name, value in {"runs": list(stored.times_s), "frames_per_iteration": frames, "total_fps": rates}.items():
-        place.same(f"extra_info.{name}", extra.get(name), value, STORE_ANEW)
-    for name, value in formulas.benchmark_stats(data).items():
-        place.same(f"stats.{name}", stats.get(name), value, STORE_ANEW)
+    figures = {
+        "runs": list(stored.times_s),
+        "frames_per_iteration": stored.frames if has_frames else None,
+        "total_fps": [stored.frames / time_s for time_s in data] if has_frames else None,
+    }
+    place.same("param", benchmarks[0]["param"], case["case_id"], STORE_ANEW)
+    place.same("extra_info", {name: extra.get(name) for name in figures}, figures, STORE_ANEW)
+    expected = formulas.benchmark_stats(data)
+    place.same("stats", {name: stats.get(name) for name in expected}, dict(expected), STORE_ANEW)
 
 
 # --- one set ---

@@ -23,7 +23,7 @@ SKIPPED: Final = "h100-x2-shadow/cases/shadow-horizontal/rsl_rl-kitless-n1024-2x
 START: Final = "h200-start-up/cases/cartpole-start-up/rsl_rl-kitless-n4096-1x1.json"
 COLD: Final = "h200-start-up/cases/cartpole-start-up/rsl_rl-kitless-n4096-1x1-cold.json"
 
-type Forgery = Callable[[Any], None]  # changes a document, or one of its runs
+type Forgery = Callable[[Any], object]  # changes a document, or one of its runs
 
 
 def runs(document: Any) -> list[Any]:
@@ -82,6 +82,11 @@ def times_and_parts(run: Any) -> None:
 def one_iteration(run: Any) -> None:
     for column in columns_of(run, "iteration_time_s|collection_time_s"):
         column[9] -= 0.5 * columns_of(run, "collection_time_s")[0][9]
+
+
+def longer_iteration(run: Any) -> None:
+    for column in columns_of(run, r"(rl_games\.)?(iteration|collection|update)_time_s"):
+        column[9] *= 2
 
 
 def rank_copied(run: Any) -> None:
@@ -208,6 +213,18 @@ def move_turns(run: Any) -> None:
         column.insert(9, column.pop(2))
 
 
+def hole(run: Any) -> None:
+    run["ranks"][0]["samples"]["iteration_time_s"][9] = None
+
+
+def lose_column(run: Any) -> None:
+    del run["ranks"][1]["samples"]["marked"]
+
+
+def lose_policy(run: Any) -> None:
+    run["ranks"][0]["parameters_sha256"] = None
+
+
 def exchange_rewards(document: Any) -> None:
     first, last = (columns_of(run, "reward_mean")[0] for run in (runs(document)[0], runs(document)[-1]))
     first[:], last[:] = last[:], first[:]
@@ -331,6 +348,20 @@ def utilisation(run: Any, factor: float) -> None:
     spread(run["telemetry"]["gpus"][0], "sm_utilisation_percent", factor)
 
 
+def energy_counter(run: Any) -> None:
+    """Let the counter say less, and all that is made of it."""
+    seen = run["telemetry"]
+    for part in (seen["gpus"][0], seen):
+        part["energy_counter_j" if part is not seen else "energy_j"] *= 0.8
+    seen["frames_per_joule"] /= 0.8
+
+
+def hidden_throttling(run: Any) -> None:
+    run["readings"][0]["columns"]["gpu0.slowdowns"] = ["thermal_software"] * len(
+        run["readings"][0]["columns"]["time_s"]
+    )
+
+
 def mean_utilisation(run: Any) -> None:
     seen = run["telemetry"]["gpus"][0]["sm_utilisation_percent"]
     seen["mean"] += 0.05 * (seen["max"] - seen["mean"])
@@ -363,6 +394,7 @@ IN_A_CASE: Final[dict[str, tuple[str, Forgery]]] = {
     "scaled times and parts": (ANT, first_run(times_and_parts)),
     "scaled times of a run alone": (START, first_run(times_and_parts)),
     "one slow iteration shortened": (ANT, first_run(one_iteration)),
+    "longer iteration": (ANT, first_run(longer_iteration)),
     "scaled run": (ANT, first_run(partial(scale, factor=0.97))),
     "scaled run, by little": (ANT, first_run(partial(scale, factor=0.998))),
     "scaled whole case": (ANT, partial(scale_all, factor=0.97)),
@@ -381,6 +413,11 @@ IN_A_CASE: Final[dict[str, tuple[str, Forgery]]] = {
     "dropped last run": (ANT, partial(drop, index=-1)),
     "dropped first run": (ANT, partial(drop, index=0)),
     "dropped run alone": (START, partial(drop, index=-1)),
+    "dropped run, not renumbered": (ANT, lambda document: runs(document).pop(1)),
+    "dropped rank": (SHADOW, first_run(lambda run: run["ranks"].pop())),
+    "dropped column": (SHADOW, first_run(lose_column)),
+    "dropped sample": (ANT, first_run(hole)),
+    "dropped policy": (ANT, first_run(lose_policy)),
     "invented run": (ANT, invent),
     "invented run alone": (START, invent),
     "fewer iterations": (SHADOW, shorten),
@@ -391,6 +428,7 @@ IN_A_CASE: Final[dict[str, tuple[str, Forgery]]] = {
     "success above 1": (ANT, every_run(lambda run: change_columns(run, "success_rate", lambda _: 1.5))),
     "completed run called failed": (ANT, first_run(called_failed)),
     "completed run called failed and cut": (ANT, first_run(called_failed_and_cut)),
+    "failure without a reason": (ANT, first_run(lambda run: run.update(outcome="lost", reason=None))),
     "skipped run with samples": (ANT, skipped_with_samples),
     "skipped run that started": (SKIPPED, first_run(lambda run: run.update(started_utc="2026-11-28T10:00:00+00:00"))),
     "failure called completed": (ANT, first_run(lambda run: run.update(exit_code=1))),
@@ -436,6 +474,7 @@ IN_A_CASE: Final[dict[str, tuple[str, Forgery]]] = {
     "warm kernels in a cold start": (COLD, every_run(partial(kernels, number=0))),
     "other kernel count": (COLD, every_run(partial(kernels, number=7))),
     "probes scaled": (ANT, every_run(lambda run: change_columns(run, "core_probe_time_s", lambda value: value / 4))),
+    "probes below 0": (ANT, every_run(lambda run: change_columns(run, "core_probe_time_s", lambda value: -value))),
     "probes scaled by little": (
         ANT,
         every_run(lambda run: change_columns(run, "core_probe_time_s", lambda value: value * 0.9)),
@@ -444,6 +483,8 @@ IN_A_CASE: Final[dict[str, tuple[str, Forgery]]] = {
     "power and energy halved": (ANT, first_run(partial(half_the_power, energy=True))),
     "power, energy and readings halved": (ANT, first_run(and_readings)),
     "energy": (ANT, first_run(partial(of_telemetry, energy_j=1.0))),
+    "energy counter": (START, first_run(energy_counter)),
+    "hidden throttling": (ANT, first_run(hidden_throttling)),
     "frames per joule": (ANT, first_run(partial(of_telemetry, frames_per_joule=1e4))),
     "window": (ANT, first_run(partial(of_telemetry, window_s=1.0))),
     "utilisation": (ANT, first_run(partial(utilisation, factor=2.0))),
@@ -454,11 +495,12 @@ IN_A_CASE: Final[dict[str, tuple[str, Forgery]]] = {
     "readings left out": (ANT, first_run(lambda run: run.update(readings=[]))),
     "why it ended": (ANT, lambda document: document["labscale"].update(ended_because=None)),
 }  # fmt: skip
-IN_A_VERSION: Final[dict[str, Callable[[Path], None]]] = {
+IN_A_VERSION: Final[dict[str, Callable[[Path], object]]] = {
     "dropped case": lambda version: (version / SHADOW).unlink(),
     "dropped neighbour": lambda version: (version / BESIDE).unlink(),
     "dropped plan": lambda version: (version / "h200-first/plan.json").unlink(),
     "case moved to another set": move_sets,
+    "case under another name": lambda version: (version / ANT).rename(version / ANT.replace("1024", "2048")),
 }
 NOT_TO_BE_FOUND: Final = frozenset({
     "clock of a run alone shifted", "completed run called failed and cut", "exchanged rewards",
@@ -485,6 +527,10 @@ WORDS: Final = {
     "readings of a shorter run": "its times",
     "packages everywhere": "versions.torch of its ranks",
     "rounds at the same time": "at the same time as",
+    "longer iteration": "until the next began",
+    "dropped run, not renumbered": "the numbers of the rounds",
+    "hidden throttling": "throttled_share",
+    "case under another name": "the file's name",
 }
 
 
