@@ -7,8 +7,8 @@ JSON, and has formulas of its own. Whoever wants to know how a published figure 
 1. ``shape``: is each file a document of the format?
 2. ``rank``: do the samples of a rank fit each other: lengths, order, parts, marks, turns, the library's own clock?
 3. ``run``, ``telemetry``: does everything else of a run fit its case, its machine, its samples and its readings?
-4. ``formulas``: seconds per iteration of a process; ``stored``: does the document have these numbers,
-   and is everything there that was planned? ``run_log``: is every run there that ended, as it ended?
+4. ``stored``: does a document have the numbers of its samples, and is everything there that was planned? ``run_log``:
+   is every run there that ended, as it ended?
 5. ``together``, ``commits``: blocks and their turns, curves, copies, overlaps, one machine, evidence, the commits.
 6. ``runs``: a table of all completed runs; ``kinds``: the formulas of figures; ``figures``: each row of ``figures.csv``
    computed again by its declaration; ``readme``: the figures of README.md.

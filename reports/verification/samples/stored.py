@@ -1,17 +1,23 @@
 """What is stored of a case and of a set, as the figures need it; and each document against the samples in it."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean, median, stdev
 from typing import Any, Final
 
-from reports.verification import formulas
 from reports.verification.finding import OR_LIST, STORE_ANEW, Finding, Json, Place, counted
-from reports.verification.samples.rank import SHORTEST_S
+from reports.verification.runs import Run
+from reports.verification.samples.rank import SHORTEST_S, columns_of, pieces_of
 from reports.verification.samples.run import check_round, counts, is_pipeline, processes
 from reports.verification.samples.shape import case_and_rounds, json_files, read_json
 
+RULE: Final = (  # each document names the rule of its numbers
+    "mean over the last four fifths of the iterations, without the marked ones where others exist, of the slowest "
+    "rank's iteration_time_s, in seconds; of several trainings on one GPU their harmonic mean"
+)
 CASES: Final = "cases"
 TWINS: Final = "a_a"
 ALONE: Final = "alone"  # copies of cases in turns
@@ -88,7 +94,7 @@ def read_case(path: Path, where: str) -> tuple[StoredCase | None, list[Finding]]
         document = read_json(path)
         case, rounds = case_and_rounds(document)
         benchmarks, ended_because = document["benchmarks"], document["labscale"]["ended_because"]
-        rule = str(benchmarks[0]["extra_info"].get("statistic", "")) if benchmarks else formulas.RULE
+        rule = str(benchmarks[0]["extra_info"].get("statistic", "")) if benchmarks else RULE
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         fault = f"missing: {error}" if isinstance(error, LookupError) else error
         place.fault("the file", f"not valid ({fault})", "a stored case")
@@ -97,7 +103,7 @@ def read_case(path: Path, where: str) -> tuple[StoredCase | None, list[Finding]]
     with place.as_far_as_possible():
         _check_name(place, stored)
         _check_work(place, stored, document["machine_info"])
-        if rule == formulas.RULE:
+        if rule == RULE:
             _check_document(place, stored, document)
         else:
             step = "Use the labscale that stored it, or a newer one."
@@ -153,7 +159,7 @@ def _check_document(place: Place, stored: StoredCase, document: Json) -> None:
     if not all(have_numbers):
         return
     for record in stored.completed:
-        stored.times_s[record["round"]] = formulas.seconds_per_iteration(record)
+        stored.times_s[record["round"]] = Run(record).iteration_s()
     source = next(iter(stored.completed), stored.rounds[0])["environment"]
     commit = {"project": "labscale", "id": source["git_commit"], "dirty": source["git_dirty"]}
     place.same("commit_info", document["commit_info"], commit)
@@ -170,8 +176,17 @@ def _check_document(place: Place, stored: StoredCase, document: Json) -> None:
     }
     place.same("param", benchmarks[0]["param"], case["case_id"], STORE_ANEW)
     place.same("extra_info", {name: extra.get(name) for name in figures}, figures, STORE_ANEW)
-    expected = formulas.benchmark_stats(data)
-    place.same("stats", {name: stats.get(name) for name in expected}, dict(expected), STORE_ANEW)
+    expected = benchmark_stats(data)
+    place.same("stats", {name: stats.get(name) for name in expected}, expected, STORE_ANEW)
+
+
+def benchmark_stats(data: Sequence[float]) -> Json:
+    """Return what pytest-benchmark stores of ``data``, which is not empty, but for its quartiles and outliers."""
+    return {
+        "data": list(data), "min": min(data), "max": max(data), "mean": fmean(data), "median": median(data),
+        "stddev": stdev(data) if len(data) > 1 else 0, "rounds": len(data), "iterations": 1,
+        "total": math.fsum(data), "ops": 1 / fmean(data),
+    }  # fmt: skip
 
 
 # --- one set ---
@@ -223,11 +238,12 @@ def _check_pairs(place: Place, pairs: Any, cases: Sequence[StoredCase]) -> None:
             what = f"[{index}]: round {pair['run']} of {pair['configuration_id']}"
             place.fault(what, "without a stored round", "a completed one")
             continue
-        every, starts = formulas.counted_iterations(record), formulas.starts_of_turns(record)
-        iterations = [iteration for iteration in every if iteration not in starts] or every  # by the library's clock
+        every = Run(record).counted()
+        begins = {first for first, _ in pieces_of(columns_of(record["ranks"][0]))[1:]}
+        iterations = [iteration for iteration in every if iteration not in begins] or every  # by the library's clock
         samples = record["ranks"][0]["samples"]
         expected = {
-            "ours_s": formulas.median([samples["iteration_time_s"][iteration] for iteration in iterations]),
+            "ours_s": median([samples["iteration_time_s"][iteration] for iteration in iterations]),
             "library_s": _library_s(stored, samples, iterations),
         }
         if pair.get("theirs_iterations_s") is not None:  # else of iterations that were chosen by another rule
@@ -242,7 +258,7 @@ def _library_s(stored: StoredCase, samples: Json, iterations: Sequence[int]) -> 
     else:
         rates = samples.get("rl_games.total_fps", [])
         times_s = [stored.frames / rates[i] for i in iterations] if rates else []
-    return formulas.median(times_s) if times_s else None
+    return median(times_s) if times_s else None
 
 
 def _check_plan(place: Place, plan: Any, cases: Sequence[StoredCase]) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 from pytest_benchmark.stats import Stats
 
-from reports.verification import formulas
+from reports.verification import runs
 from reports.verification.finding import differing
 from reports.verification.samples.rank import FIRST_ITERATIONS, FIRST_MARKED, LEAST_OF_TURN, MARKED_EVERY
+from reports.verification.samples.stored import RULE, benchmark_stats
 from reports.verification.samples.telemetry import AGREEMENT, HELD_BACK
 from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.files.paths import ROOT
@@ -23,7 +24,7 @@ def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
         theirs: Any = Stats()  # type: ignore[no-untyped-call]
         for value in data:
             theirs.update(value)
-        ours = dict(formulas.benchmark_stats(data))
+        ours = benchmark_stats(data)
         assert (ours.pop("data"), ours.pop("iterations")) == (data, 1)
         expected = {name: theirs.as_dict()[name] for name in ours}
         assert [str(finding) for finding in differing("x", "stats", ours, expected)] == [], data
@@ -31,7 +32,7 @@ def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
 
 def test_what_is_written_twice_is_the_same() -> None:
     """Written a second time on purpose: another rule there is another version of what is stored."""
-    assert (reduce.ROUND_STATISTIC, reduce.WINDOW) == (formulas.RULE, formulas.SHARE)
+    assert (reduce.ROUND_STATISTIC, reduce.WINDOW) == (RULE, runs.WINDOW)
     assert (FIRST_ITERATIONS, LEAST_OF_TURN) == (turns.FIRST_ITERATIONS, MIN_ITERATIONS)
     assert telemetry_summary.AGREEMENT == AGREEMENT
     assert telemetry_summary.THROTTLING == HELD_BACK
