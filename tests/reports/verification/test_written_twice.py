@@ -5,7 +5,6 @@ from typing import Any
 
 from pytest_benchmark.stats import Stats
 
-from reports.verification import runs
 from reports.verification.finding import differing
 from reports.verification.samples.rank import FIRST_ITERATIONS, FIRST_MARKED, LEAST_OF_TURN, MARKED_EVERY
 from reports.verification.samples.stored import RULE, benchmark_stats
@@ -32,7 +31,7 @@ def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
 
 def test_what_is_written_twice_is_the_same() -> None:
     """Written a second time on purpose: another rule there is another version of what is stored."""
-    assert (reduce.ROUND_STATISTIC, reduce.WINDOW) == (RULE, runs.WINDOW)
+    assert reduce.ROUND_STATISTIC == RULE
     assert (FIRST_ITERATIONS, LEAST_OF_TURN) == (turns.FIRST_ITERATIONS, MIN_ITERATIONS)
     assert telemetry_summary.AGREEMENT == AGREEMENT
     assert telemetry_summary.THROTTLING == HELD_BACK
