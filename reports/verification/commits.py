@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from reports.verification.finding import OR_LIST, Finding
-from reports.verification.samples.together import Run
+from reports.verification.samples.together import TimedRun
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
-def check_commits(where: str, version: Path, runs: Sequence[Run]) -> Iterator[Finding]:
+def check_commits(where: str, version: Path, runs: Sequence[TimedRun]) -> Iterator[Finding]:
     """Check each commit once, unless the folder is outside of labscale's repository or in a shallow copy of it."""
-    first: dict[str, Run] = {}
+    first: dict[str, TimedRun] = {}
     for run in sorted(runs, key=lambda run: run.began_s):
         first.setdefault(str(run.record["environment"]["git_commit"]), run)
     named = {commit: run for commit, run in first.items() if _COMMIT.fullmatch(commit)}

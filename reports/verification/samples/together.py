@@ -34,7 +34,7 @@ _PROBE: Final = re.compile(r"(\d+) µs at best")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class TimedRun:
     """One run that began. ``turns`` are on the clock of the day, of a completed run in turns with telemetry."""
 
     set_name: str
@@ -52,20 +52,20 @@ class Run:
         return f"{self.set_name}: {self.case_id} round {self.number}"
 
 
-def table_of(one: StoredSet) -> list[Run]:
+def table_of(one: StoredSet) -> list[TimedRun]:
     """Return every run of a set that began."""
     records = [record for stored in one.cases for record in stored.rounds if record["started_utc"] is not None]
     return [_run(one.folder.name, record) for record in records]
 
 
-def _run(set_name: str, record: Json) -> Run:
+def _run(set_name: str, record: Json) -> TimedRun:
     case_id, began_s = record["case"]["case_id"], datetime.fromisoformat(record["started_utc"]).timestamp()
     turns: list[tuple[float, float]] = []
     if counts(record) and record["turns"] and record["telemetry"]:
         columns, zero_s = columns_of(record["ranks"][0]), zero_unix_s(record)
         starts_s, ends_s = zero_s + columns["start_s"], zero_s + columns["start_s"] + columns["iteration_time_s"]
         turns = [(float(starts_s[first]), float(ends_s[last])) for first, last in pieces_of(columns)[1:]]
-    return Run(
+    return TimedRun(
         set_name=set_name,
         case_id=case_id,
         number=record["round"],
@@ -78,7 +78,7 @@ def _run(set_name: str, record: Json) -> Run:
     )
 
 
-def check_set(name: str, runs: Sequence[Run]) -> list[Finding]:
+def check_set(name: str, runs: Sequence[TimedRun]) -> list[Finding]:
     """Check the runs of one set together."""
     place = Place(where=name)
     for rule in (_check_blocks, _check_turns, _check_curves, _check_packages, _check_probes):
@@ -87,7 +87,7 @@ def check_set(name: str, runs: Sequence[Run]) -> list[Finding]:
     return [*place.findings, *check_overlaps(name, runs, between_sets=False)]
 
 
-def check_published(one: StoredSet, runs: Sequence[Run]) -> list[Finding]:
+def check_published(one: StoredSet, runs: Sequence[TimedRun]) -> list[Finding]:
     """Check what only a published set must be: of one machine, with all evidence, and with the rounds asked for."""
     place = Place(where=one.name)
     with place.as_far_as_possible():
@@ -102,7 +102,7 @@ def check_published(one: StoredSet, runs: Sequence[Run]) -> list[Finding]:
 # --- blocks ---
 
 
-def _check_blocks(place: Place, runs: Sequence[Run]) -> None:
+def _check_blocks(place: Place, runs: Sequence[TimedRun]) -> None:
     """Check that the runs of a block name each other, are all stored, and start together."""
     there, lost = {(run.case_id, run.number): run for run in runs}, []
     for run in runs:
@@ -118,7 +118,7 @@ def _check_blocks(place: Place, runs: Sequence[Run]) -> None:
         place.fault("neighbours in turns", f"missing: {'; '.join(lost)}", "stored too", OR_LIST)
 
 
-def _check_turns(place: Place, runs: Sequence[Run]) -> None:
+def _check_turns(place: Place, runs: Sequence[TimedRun]) -> None:
     """Check that of each block one run at a time had a turn; one finding a block."""
     blocks: dict[Any, list[tuple[float, float, str]]] = defaultdict(list)
     for run in runs:
@@ -133,7 +133,7 @@ def _check_turns(place: Place, runs: Sequence[Run]) -> None:
 # --- one work, one machine ---
 
 
-def _check_curves(place: Place, runs: Sequence[Run]) -> None:
+def _check_curves(place: Place, runs: Sequence[TimedRun]) -> None:
     """Check that cases that differ in size alone did the same work, and that twins are the same case."""
     curves: dict[Any, dict[str, Json]] = defaultdict(dict)
     for run in runs:
@@ -159,7 +159,7 @@ def _check_curves(place: Place, runs: Sequence[Run]) -> None:
                 place.fault(f"the case {case_id}", got, "alike: they are compared")
 
 
-def _check_packages(place: Place, runs: Sequence[Run]) -> None:
+def _check_packages(place: Place, runs: Sequence[TimedRun]) -> None:
     """Check that all ranks of a set had the same packages, but for those that a case asks for."""
     versions: dict[str, set[Any]] = defaultdict(set)
     for run in runs:
@@ -172,7 +172,7 @@ def _check_packages(place: Place, runs: Sequence[Run]) -> None:
             place.fault(f"{name} of its ranks", " and ".join(sorted(map(str, kinds))), "one")
 
 
-def _check_probes(place: Place, runs: Sequence[Run]) -> None:
+def _check_probes(place: Place, runs: Sequence[TimedRun]) -> None:
     """Check the fastest core probe of the ranks against what env_check measured on the same cores."""
     fastest: dict[float, float] = {}
     for run in runs:
@@ -186,7 +186,7 @@ def _check_probes(place: Place, runs: Sequence[Run]) -> None:
         place.between("its fastest core probe over that of env_check", 1e6 * probe_s / best_us, *PROBES)
 
 
-def _check_environment(place: Place, runs: Sequence[Run]) -> None:
+def _check_environment(place: Place, runs: Sequence[TimedRun]) -> None:
     """Check that a set is of one machine, by driver, kernel, cores, and kind and number of GPUs."""
     machines = [run.record["environment"] for run in runs]
     values: dict[str, set[Any]] = {
@@ -220,11 +220,11 @@ def _check_evidence(place: Place, completed: Sequence[Json]) -> None:
 # --- copies and overlaps ---
 
 
-def check_copies(where: str, runs: Sequence[Run]) -> list[Finding]:
+def check_copies(where: str, runs: Sequence[TimedRun]) -> list[Finding]:
     """Check that no two ranks have the same times, in any order and up to a factor, nor times that vary alike."""
     place, expected = Place(where=where), "its own: no two processes take equal times"
     seen: dict[Any, str] = {}
-    long: dict[int, list[tuple[Run, str, Columns]]] = defaultdict(list)
+    long: dict[int, list[tuple[TimedRun, str, Columns]]] = defaultdict(list)
     for run in runs:
         for rank in run.record["ranks"] if counts(run.record) else ():
             columns, name = columns_of(rank), f"{run.name}, rank {rank['rank']}"
@@ -250,7 +250,7 @@ def check_copies(where: str, runs: Sequence[Run]) -> list[Finding]:
     return place.findings
 
 
-def _correlations(ranks: Sequence[tuple[Run, str, Columns]], part: str) -> Array:
+def _correlations(ranks: Sequence[tuple[TimedRun, str, Columns]], part: str) -> Array:
     """Return how alike the times of ranks vary around their smooth course; the first iterations and marks are slow."""
     rest = []
     for _, _, columns in ranks:
@@ -263,7 +263,7 @@ def _correlations(ranks: Sequence[tuple[Run, str, Columns]], part: str) -> Array
     return alike
 
 
-def check_overlaps(where: str, runs: Sequence[Run], *, between_sets: bool) -> list[Finding]:
+def check_overlaps(where: str, runs: Sequence[TimedRun], *, between_sets: bool) -> list[Finding]:
     """Check that runs of one host that ran at the same time say so; one finding a host. A case never runs twice."""
     place, hosts = Place(where=where), defaultdict(list)
     for run in runs:
@@ -285,7 +285,7 @@ def check_overlaps(where: str, runs: Sequence[Run], *, between_sets: bool) -> li
     return place.findings
 
 
-def _overlapping(ordered: Sequence[Run]) -> Iterator[tuple[Run, Run]]:
+def _overlapping(ordered: Sequence[TimedRun]) -> Iterator[tuple[TimedRun, TimedRun]]:
     for index, run in enumerate(ordered):
         for other in ordered[index + 1 :]:
             if other.began_s >= run.ended_s - CLOCK_S:
