@@ -2,7 +2,6 @@
 
 import csv
 import math
-import shutil
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from reports.verification.runs import COLD, SLOWED, SMOOTHING, WINDOW
 from reports.verification.samples.stored import read_set
 from suite.statistics import core_speed, intervals, reduce, series_model, speed, start_up
 from tests.fixtures.results.damaged_results import COMMITTED, damage, rounds, sentences, write_all_hashes
-from tests.fixtures.results.forged_version import SHADOW, SMALL, write_version
+from tests.fixtures.results.forged_version import SHADOW, SMALL
 
 TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
 SET, NAME = "h200-x2-per-gpu", "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
@@ -40,17 +39,6 @@ def computed(kind: str, column: str, every: list[dict[str, Any]], *, over: str =
     """Value, ends of the interval, runs and status of a figure of b."""
     of, base = ([row for row in every if row["configuration"] == name] for name in ("b", over))
     return list(kinds.figure(kind, kinds.Selected(column=column, of=of, over=base, every=every)).values())
-
-
-@pytest.fixture(scope="session")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_version(tmp_path_factory.mktemp("original") / "reports" / "results" / "2026.11")
-
-
-@pytest.fixture
-def version(original: Path, tmp_path: Path) -> Path:
-    shutil.copytree(original.parents[2], tmp_path, dirs_exist_ok=True)
-    return tmp_path / "reports" / "results" / "2026.11"
 
 
 @pytest.mark.parametrize(
