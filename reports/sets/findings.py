@@ -7,6 +7,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from suite.errors import ReportError
+from suite.files.input_file import read_input
 
 FILE: Final = "findings.toml"
 
@@ -31,7 +32,7 @@ def read_findings(folder: Path) -> tuple[Finding, ...]:
     if not path.is_file():
         return ()
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("finding", [])
+        entries = tomllib.loads(read_input(path).decode()).get("finding", [])
         return tuple(Finding.model_validate(entry) for entry in entries)
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValidationError) as error:
         raise ReportError(f"{path}: {error}. Mend the entry; CONTRIBUTING.md says what one has.") from None

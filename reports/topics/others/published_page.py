@@ -157,7 +157,7 @@ def _tuned(version: Version, table: Table, source: Source) -> list[Displayed]:
         f" {counted(gpus, 'GPU')}, as shipped, so it compares with the settings as shipped. Tuned cases are no part of"
         " the figure and the table above, and frames are not learning:"
     )
-    return [paragraph(words), bullets([link("What each change does to the reward", "division.html")])]
+    return [paragraph(words), bullets([link("What each setting brings", "settings.html")])]
 
 
 def _their_row(table: Table, row: Row, source: Source) -> list[str]:

@@ -49,6 +49,7 @@ from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, side_of
 
 FOLDER: Final = ROOT / "book" / "pictures"
 MAX_LINES: Final = 6  # of a chart
+MAX_SENTENCES: Final = 4  # of an answer, of the curves with the most GPUs
 # Blues belong to the rollout, oranges to learning; light and dark alternate, so that neighbours differ without colour.
 SHADES: Final = ("#0B4F7D", "#0072B2", "#4FA3D8", "#9BCBEA", "#C9CED6", "#F2A35E", "#B94700", "#7A2E00")
 COLOURS: Final = dict(zip(PARTS.values(), SHADES, strict=True))
@@ -56,7 +57,8 @@ COLOURS: Final = dict(zip(PARTS.values(), SHADES, strict=True))
 
 def opening(version: Version, task: str) -> Html:
     """Say how the task scales, and what it is."""
-    said = [sentence for line in over_gpus(version, task)[:3] if (sentence := _kept(line))]
+    lines = sorted(over_gpus(version, task), key=lambda line: line.rows[-1]["gpus"], reverse=True)
+    said = [sentence for line in lines[:MAX_SENTENCES] if (sentence := _kept(line))]
     trained = f"{task} ran on one number of GPUs, so nothing is known of how it scales."
     scales = " ".join(said) or (trained if rows_of(version, task) else f"{task} was not trained: only parts of it ran.")
     return together([answer_of_page(scales), picture(task), *map(paragraph, _what_it_is(version, task))])

@@ -125,12 +125,17 @@ def test_what_the_readme_says_of_our_clock_holds_in_every_stored_run() -> None:
 
 
 def test_what_the_readme_says_of_hosts_holds() -> None:
-    """The same configuration on one GPU of hosts of one kind."""
+    """The same training as shipped on one GPU; what others may have used too counts among the quickest only."""
     version = committed_version()
-    own = [one.name for one in version.sets if one.shared_machine == "no"]
-    table = runs(version).filter(pl.col("iteration_s").is_not_null(), pl.col("gpus") == 1, pl.col("set").is_in(own))
-    keys = ["configuration", "gpu_model", "iterations"]
-    times = table.filter(pl.col("device") == "cuda").group_by(*keys, "machine").agg(pl.col("iteration_s").median())
-    ratios = times.group_by(keys).agg(pl.col("iteration_s").max() / pl.col("iteration_s").min())
-    (most,) = ratios.select(pl.col("iteration_s").max()).row(0)
+    sharing = {one.name: one.shared_machine for one in version.sets if not one.contributor}
+    table = runs(version).filter(
+        pl.col("iteration_s").is_not_null(), pl.col("workload") == "train", pl.col("gpus") == 1,
+        pl.col("device") == "cuda", ~pl.col("is_tuned"), ~pl.col("is_repeat"),
+    ).with_columns(pl.col("set").replace_strict(sharing, default="yes").alias("sharing"))  # fmt: skip
+    keys = ["task", "library", "physics", "gpu_model", "environments", "steps", "minibatch_size", "optimiser_steps"]
+    own = table.filter(pl.col("sharing") != "yes").group_by(*keys, "machine", "sharing")
+    times = own.agg(pl.col("iteration_s").log().mean().exp())
+    slowest = times.filter(pl.col("sharing") == "no").group_by(keys).agg(pl.col("iteration_s").max().alias("slowest"))
+    ratios = times.group_by(keys).agg(pl.col("iteration_s").min()).join(slowest, on=keys)
+    (most,) = ratios.select((pl.col("slowest") / pl.col("iteration_s")).max()).row(0)
     assert f"by a factor of up to {most:.1f} on one GPU" in SAID
