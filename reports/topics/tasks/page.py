@@ -49,6 +49,7 @@ from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, side_of
 
 FOLDER: Final = ROOT / "book" / "pictures"
 MAX_LINES: Final = 6  # of a chart
+MAX_BARS: Final = 4  # pairs of bars: the fewest and the most GPUs of a curve
 MAX_SENTENCES: Final = 4  # of an answer, of the curves with the most GPUs
 # Blues belong to the rollout, oranges to learning; light and dark alternate, so that neighbours differ without colour.
 SHADES: Final = ("#0B4F7D", "#0072B2", "#4FA3D8", "#9BCBEA", "#C9CED6", "#F2A35E", "#B94700", "#7A2E00")
@@ -193,8 +194,8 @@ def _point(label: str, x: int, own: Estimate) -> Point:
 
 def _parts_of(lines: Sequence[Line]) -> list[Point]:
     points = []
-    for line in lines:
-        for row in line.rows:
+    for line in lines[:MAX_BARS]:
+        for row in (line.rows[0], line.rows[-1]):
             time = line.figure(row, "iteration_s")
             shares = {part: line.figure(row, f"{name}_share") for name, part in PARTS.items()}
             label = f"{line.label}, {counted(row['gpus'], 'GPU')}, {environments_text(row['environments_per_gpu'])}"

@@ -23,6 +23,8 @@ from tests.reports.site.test_report import read_pages
 FIGURE = "task-cartpole-share"
 CHART = f"document.querySelector('figure[id=\"{FIGURE}\"]')"
 BARS = "document.querySelector('figure[id=\"task-cartpole-parts\"]')"
+FIGURES = "document.querySelectorAll('figure.vega-figure')"
+END_OF_PNG = b"IEND\xaeB`\x82"
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +158,10 @@ def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, 
     tab.move_to(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     tab.wait_for("document.querySelector('#vg-tooltip-element.visible')")
     assert "Share of ideal" in tab.value("document.querySelector('#vg-tooltip-element').innerText")
-    tab.value(f"{BARS}.scrollIntoView({{block: 'center'}})")
-    tab.wait_for(f"{BARS}.dataset.live")
+    for figure in range(tab.value(f"{FIGURES}.length")):  # one that comes to life moves what is below it
+        tab.value(f"{FIGURES}[{figure}].scrollIntoView({{block: 'center'}})")
+        tab.wait_for(f"{FIGURES}[{figure}].dataset.live")
+    tab.value(f"{BARS}.querySelector('.vega-live .role-legend-label').scrollIntoView({{block: 'center'}})")
     bars = f"[...{BARS}.querySelectorAll('.vega-live .mark-rect.role-mark path')]"
     opacities = f"new Set({bars}.map((bar) => bar.getAttribute('opacity') ?? '1')).size"
     assert tab.value(opacities) == 1
@@ -190,8 +194,8 @@ def test_a_chart_can_be_taken_away_as_png_from_a_disk(site: Path, browser: Brows
     tab.click(f'figure[id="{FIGURE}"] .links button')
     file = tmp_path / f"{FIGURE}.png"
     until = time.monotonic() + 20
-    while not file.is_file() and time.monotonic() < until:
-        time.sleep(0.05)
+    while not (file.is_file() and file.read_bytes().endswith(END_OF_PNG)) and time.monotonic() < until:
+        time.sleep(0.05)  # it is there, and empty, before it is complete
     content = file.read_bytes()
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     drawing = ET.parse(site / NEWER / "figures" / f"{FIGURE}.svg").getroot()  # noqa: S314 - our own file
