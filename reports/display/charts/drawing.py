@@ -20,8 +20,8 @@ PALETTE: Final = ("#0072B2", "#D55E00", "#007A5A", "#AA4499", "#7A6000", "#4B556
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES: Final = ([1, 0], [9, 4], [9, 3, 2, 3], [4, 2], [14, 4, 4, 4], [6, 2, 2, 2, 2, 2])
 FONT_PX, TITLE_PX, LINE_PX = 12, 14, 15
-CHARACTER_PX: Final = 6.8  # of a label; a reader's font may be wider than the one that drawings are made with
-LABEL_CHARACTERS: Final = 18  # of a line of a label at the end of a curve
+CHARACTER_PX: Final = 7.4  # of a label; a reader's font may be wider than the one that drawings are made with
+LABEL_CHARACTERS: Final = 17  # of a line of a label at the end of a curve
 LABEL_PX: Final = 10  # from the plot to its labels
 NARROW_PX: Final = 500  # of a phone, or of one of two charts beside each other
 CHARACTERS, CHARACTERS_OF_A_TITLE = (42, 84), (32, 66)  # of a line on a narrow and on a wide screen
@@ -269,9 +269,9 @@ def end_labels(points: Sequence[Point], labels: Mapping[str, Sequence[str]], y: 
     lead = base.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(
         x=alt.X("x:Q"), x2=alt.value(alt.ExprRef(f"width + {LABEL_PX - 2}")), y=alt.Y("y:Q"), y2=alt.Y2("at:Q")
     )
-    text = base.mark_text(
-        align="left", baseline="top", fontSize=FONT_PX, fontWeight=600, lineBreak="\n", lineHeight=LINE_PX
-    ).encode(x=alt.value(alt.ExprRef(f"width + {LABEL_PX}")), y=alt.Y("top:Q"), text="text:N")
+    text = base.mark_text(align="left", baseline="top", fontSize=FONT_PX, lineBreak="\n", lineHeight=LINE_PX).encode(
+        x=alt.value(alt.ExprRef(f"width + {LABEL_PX}")), y=alt.Y("top:Q"), text="text:N"
+    )
     return [lead, text]
 
 

@@ -6,8 +6,7 @@ from typing import Final
 import altair as alt
 
 from reports.display.charts import drawing
-from reports.display.charts.drawing import FONT_PX, SHORT_NUMBER, Axis, Point, Spec, Texts, inline, layered, log_ticks
-from reports.display.figure import INK
+from reports.display.charts.drawing import SHORT_NUMBER, Axis, Point, Spec, Texts, layered, log_ticks
 
 HEIGHT_PX: Final = 250
 MOST_TICKS: Final = 12  # that are the settings themselves
@@ -15,38 +14,30 @@ TICKS: Final = (50, 75, 100, 150, 200, 300, 400, 600, 800)  # of measured settin
 ROOM: Final = 1.08
 
 
-def sweep(
-    points: Sequence[Point], texts: Texts, *, through: Sequence[Point] | None = None, failed: Sequence[Point] = ()
-) -> Spec:
-    """Draw a line for each label, both axes logarithmic.
-
-    ``through``: what the lines go through, if not the points. ``failed``: settings that could not run, named by their
-    labels.
-    """
+def sweep(points: Sequence[Point], texts: Texts, *, through: Sequence[Point] | None = None) -> Spec:
+    """Draw a line for each label, both axes logarithmic. ``through``: what lines go through, if not the points."""
     joined = points if through is None else through
-    x, y = _axes([*points, *joined], failed, texts)
+    x, y = _axes([*points, *joined], texts)
     labels = drawing.label_lines({label: f"{end.y:,.0f}" for label, end in drawing.ends_of(joined).items()})
     height = drawing.height_for(labels, HEIGHT_PX)
     across, up = x.encoding(alt.X, "x"), y.encoding(alt.Y, "y")
-    said = [f"{point.label}, {point.x:,.0f}: {point.y:,.0f}" for point in points]
     return layered(
         [
             drawing.lines(joined, across, up),
             *drawing.line_whiskers(points, across),
             *drawing.end_labels(joined, labels, y, height),
             *drawing.dots(points, across, up, {texts.x: ",.0f", texts.y: ",.0f"}),
-            *(_failed(failed, across, height) if failed else ()),
         ],
         texts,
         points,
         height=height,
         room_px=drawing.room_of(labels),
-        said="; ".join([*said, *(f"{point.x:,.0f}: {point.label}" for point in failed)]),
+        said="; ".join(f"{point.label}, {point.x:,.0f}: {point.y:,.0f}" for point in points),
     )
 
 
-def _axes(points: Sequence[Point], failed: Sequence[Point], texts: Texts) -> tuple[Axis, Axis]:
-    settings = sorted({point.x for point in (*points, *failed)})
+def _axes(points: Sequence[Point], texts: Texts) -> tuple[Axis, Axis]:
+    settings = sorted({point.x for point in points})
     are_settings_the_ticks = len(settings) <= MOST_TICKS and all(setting == int(setting) for setting in settings)
     x = Axis(
         title=f"{texts.x}, log scale",
@@ -68,13 +59,3 @@ def _axes(points: Sequence[Point], failed: Sequence[Point], texts: Texts) -> tup
         wording=SHORT_NUMBER,
     )
     return x, y
-
-
-def _failed(failed: Sequence[Point], x: alt.X, height: int) -> tuple[alt.Chart, alt.Chart]:
-    """A line where nothing could run, named at its foot: values are many there, so points are above."""
-    base = alt.Chart(inline({"x": point.x, "label": point.label} for point in failed)).encode(x=x)
-    rule: alt.Chart = base.mark_rule(color=INK, strokeDash=[5, 4], strokeWidth=1.5)
-    text = base.mark_text(align="right", dx=-6, color=INK, fontSize=FONT_PX).encode(
-        y=alt.value(height - FONT_PX), text="label:N"
-    )
-    return rule, text

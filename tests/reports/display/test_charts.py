@@ -182,13 +182,6 @@ def test_a_click_on_a_part_fades_the_others_and_the_drawing_has_all_of_them() ->
     assert 'opacity="0.15"' not in make_figure(spec, figure_id="a", data=NO_DATA).svg
 
 
-def test_a_setting_that_could_not_run_is_named_where_it_would_be() -> None:
-    spec = sweep(lines_of(1), TEXTS, failed=[Point(label="out of memory", x=4)])
-    assert {"x": 4, "label": "out of memory"} in values_of(spec, "x", "label")
-    assert spec["description"].endswith("4: out of memory.")
-    assert "out of memory" in texts_of(spec)
-
-
 def test_a_speedup_says_its_values_in_words_and_a_share_is_a_percentage() -> None:
     points = [Point(label="rsl_rl", x=1, y=1), Point(label="rsl_rl", x=2, y=0.9)]
     assert speedup(points, TEXTS)["description"] == "A title. rsl_rl: 1.00\u00d7 on 1, 0.90\u00d7 on 2."
