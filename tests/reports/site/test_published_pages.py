@@ -65,7 +65,9 @@ def open_details(tab: Tab) -> None:
 def bring_figures_to_life(tab: Tab) -> None:
     tab.value(
         f"(async () => {{ for (const figure of {FIGURES}) {{"
-        " figure.scrollIntoView(); await new Promise(requestAnimationFrame); } })()"
+        # What is seen is found out after the callbacks of a frame, so in the second one the first place was seen.
+        " figure.scrollIntoView();"
+        " await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen))); } })()"
     )
     tab.wait_for(f"{FIGURES}.every((figure) => figure.dataset.live)")
 
