@@ -42,14 +42,17 @@ def calculator(lines: Sequence[Line]) -> Html:
         f"<form hidden>{''.join(map(_field, KEYS))}"
         '<div class="frames"><label for="calculator-frames">Frames</label>'
         '<input id="calculator-frames" type="range" min="0" max="6" step="1" value="4">'
-        f"<output>{FRAMES_SAID}</output></div></form>"
+        f"<output>{FRAMES_SAID}</output></div>"
+        '<div class="frames"><label for="calculator-price">Price of a GPU-hour</label>'
+        '<input id="calculator-price" type="number" min="0" step="any" value="1"></div></form>'
         f'<p class="no-script">For {FRAMES_SAID} frames.</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="Hours for frames, and seconds to a reward">'
         f'<table><thead><tr>{heads}<th scope="col">GPUs</th><th scope="col">Hours for these frames</th>'
-        '<th scope="col">GPU-hours</th><th scope="col">Seconds to a reward</th><th scope="col">Runs</th></tr></thead>'
+        '<th scope="col">GPU-hours</th><th scope="col" class="cost">Cost</th>'
+        '<th scope="col">Seconds to a reward</th><th scope="col">Runs</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
-        f'{said}<p class="fine">Settings as Isaac Lab ships them, without start-up. A price is GPU-hours times what a'
-        " GPU-hour costs you. A training needs other numbers of frames on more GPUs, so hours for frames are"
+        f'{said}<p class="fine">Settings as Isaac Lab ships them, without start-up. The cost is GPU-hours times the'
+        " price of one. A training needs other numbers of frames on more GPUs, so hours for frames are"
         " not hours to a reward.</p></section>"
     )
     text = "\n".join(
@@ -74,7 +77,8 @@ def _row(key: Key, gpus: int, lines: Sequence[Line]) -> str:
     reward_s = first.to_reward.time_s if first and first.to_reward else None
     return (
         f'<tr data-key="{_data(key)}">{keys}<th scope="row">{gpus}</th><td>{_hours(found)}</td>'
-        f"<td>{_hours(found, times=gpus)}</td><td>{seconds(reward_s)}</td><td>{runs}</td></tr>"
+        f'<td>{_hours(found, times=gpus)}</td><td class="cost">{_hours(found, times=gpus)}</td>'
+        f"<td>{seconds(reward_s)}</td><td>{runs}</td></tr>"
     )
 
 

@@ -1,5 +1,5 @@
 // Makes the table of the calculator a calculator: one task, library, number of environments and GPU, and the reader's
-// frames.
+// frames and price of a GPU-hour.
 // What is chosen stands in the address, so that it can be sent.
 const AMOUNTS = [
   [1e6, "1 million"],
@@ -18,6 +18,7 @@ function threeDigits(value) {
 function start(calculator) {
   const form = calculator.querySelector("form");
   const range = form.querySelector("input[type=range]");
+  const price = form.querySelector("input[type=number]");
   const keyed = [...calculator.querySelectorAll("[data-key]")].map((element) => ({ element, key: JSON.parse(element.dataset.key) }));
   const names = Object.keys(keyed[0].key);
   const fromAddress = new URLSearchParams(location.hash.slice(1));
@@ -25,6 +26,7 @@ function start(calculator) {
   for (const name of names) if (fromAddress.has(name)) chosen[name] = fromAddress.get(name);
   const asked = AMOUNTS.findIndex(([frames]) => frames === Number(fromAddress.get("frames")));
   if (asked >= 0) range.value = String(asked);
+  if (Number(fromAddress.get("price")) > 0) price.value = fromAddress.get("price");
 
   // What was not measured together cannot be chosen together: the names before one decide what it may be.
   const possible = (index) => [...new Set(keyed.filter(({ key }) => names.slice(0, index).every((name) => key[name] === chosen[name])).map(({ key }) => key[names[index]]))];
@@ -49,8 +51,8 @@ function start(calculator) {
     form.querySelector("output").textContent = said;
     range.setAttribute("aria-valuetext", said);
     for (const { element, key } of keyed) element.hidden = names.some((name) => key[name] !== chosen[name]);
-    for (const figure of calculator.querySelectorAll("[data-per-frame]")) figure.textContent = threeDigits(frames * Number(figure.dataset.perFrame));
-    if (isAsked) history.replaceState(null, "", `#${new URLSearchParams({ ...chosen, frames })}`);
+    for (const figure of calculator.querySelectorAll("[data-per-frame]")) figure.textContent = threeDigits(frames * Number(figure.dataset.perFrame) * (figure.closest(".cost") ? Number(price.value) : 1));
+    if (isAsked) history.replaceState(null, "", `#${new URLSearchParams({ ...chosen, frames, price: price.value })}`);
   }
 
   form.addEventListener("input", ({ target }) => {

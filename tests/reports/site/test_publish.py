@@ -171,6 +171,21 @@ def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, 
     assert tab.complaints == []
 
 
+def test_the_calculator_has_a_price_that_stands_in_the_address(site: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
+    row = "[...document.querySelector('.calculator tbody tr:not([hidden])').querySelectorAll('td:not(.key)')]"
+    hours, cost = f"{row}[1].innerText", f"{row}[2].innerText"
+    assert tab.value(hours) == tab.value(cost)
+    price = "document.getElementById('calculator-price')"
+    tab.value(f"{price}.value = '3', {price}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+    first = float(tab.value(f"parseFloat({hours})"))
+    assert float(tab.value(f"parseFloat({cost})")) == pytest.approx(3 * first, rel=0.01)
+    assert "price=3" in tab.value("location.hash")
+    again = Tab.opened(browser, f"{(site / NEWER / TASK).as_uri()}#price=3", width=390)
+    assert again.value(f"{price}.value") == "3"
+    assert tab.complaints == again.complaints == []
+
+
 def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, browser: Browser) -> None:
     tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
     assert tab.value("document.querySelector('.older')") is None

@@ -119,9 +119,9 @@ def test_the_calculator_gives_hours_of_one_machine_or_their_range_over_several()
         for key, gpus, cells in rows
     }
     hours = FRAMES / 1000 / 3600
-    assert shown["1,024 on each GPU", 1] == [f"{hours:.1f}", f"{hours:.1f}", "n/a", "3", "+", "3"]
+    assert shown["1,024 on each GPU", 1] == [f"{hours:.1f}"] * 3 + ["n/a", "3", "+", "3"]
     assert shown["1,024 on each GPU", 2][:3] == [f"{hours / 2:.1f}", "to", f"{hours:.1f}"]
-    assert shown["1,024 in all", 2] == ["6.94", f"{hours / 2:.1f}", "n/a", "3"]
+    assert shown["1,024 in all", 2] == ["6.94", f"{hours / 2:.1f}", f"{hours / 2:.1f}", "n/a", "3"]
     per_frame = [float(value) for value in re.findall(r'data-per-frame="([^"]+)"', markup)]
     assert hours / FRAMES == pytest.approx(per_frame[0], rel=1e-4)
 
