@@ -32,7 +32,7 @@ import numpy as np
 
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.intervals import CONFIDENCE, Estimate
-from suite.statistics.reduce import WINDOW, round_time_s, window
+from suite.statistics.reduce import round_time_s, window
 from suite.statistics.student_t import t_quantile
 from suite.statistics.twins import SUFFIX
 
@@ -169,12 +169,10 @@ class SeriesModel:
 class SetModel:
     """The models of a set's series. Each is fitted when it is asked for.
 
-    ``records``: all runs of the set, those of repeats of the baseline included. ``share``: of their iterations that
-    counts.
+    ``records``: all runs of the set, those of repeats of the baseline included.
     """
 
-    def __init__(self, records: Iterable[RunRecord], share: float = WINDOW) -> None:
-        self._share = share
+    def __init__(self, records: Iterable[RunRecord]) -> None:
         self._records = [record for record in records if record.counts]
         self._models: dict[frozenset[tuple[str, ...]], SeriesModel | None] = {}  # not `cache`: that has no pickle
 
@@ -182,10 +180,6 @@ class SetModel:
     def of(cls, results: Iterable[CaseResult]) -> Self:
         """The models of these results."""
         return cls(record for result in results for record in result.rounds)
-
-    def over(self, share: float) -> "SetModel":
-        """The same over another share of the iterations."""
-        return SetModel(self._records, share)
 
     def ratio(self, over: Case, under: Case) -> Estimate | None:
         """The time of an iteration of ``over``, divided by that of ``under``; None if one of them has no run.
@@ -210,7 +204,7 @@ class SetModel:
     def _fitted(self, series: frozenset[tuple[str, ...]]) -> SeriesModel | None:
         if series not in self._models:
             own = [record for record in self._records if _series(record.case) in series]
-            runs = [run_time(record, window(record, self._share)) for record in own]
+            runs = [run_time(record) for record in own]
             self._models[series] = SeriesModel(runs) if runs else None
         return self._models[series]
 

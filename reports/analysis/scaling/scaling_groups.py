@@ -1,18 +1,14 @@
 """Cases that differ in nothing but the number of ranks: their points, speed-ups and efficiencies. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from reports.analysis.curves import comparison_key, curve_label, is_emulated, was_skipped
 from reports.analysis.rows import case_times, start_up_s
 from suite.schema.record import Case, CaseResult, Scaling
 from suite.statistics.intervals import Estimate, Rounds, mean_of
-from suite.statistics.reduce import WINDOW
 from suite.statistics.series_model import SetModel
 from suite.statistics.twins import is_twin
-
-OTHER_WINDOWS: Final = (0.95, 0.5)  # of the iterations; a verdict that depends on the window says so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +19,6 @@ class ScalingPoint:
     times_s: Rounds  # seconds per iteration
     start_up_s: float | None = None  # of a process, everything beyond its iterations at their later pace
     speedup: Estimate | None = None  # throughput over the baseline's; None if one of them has no completed round
-    speedup_over: Mapping[float, Estimate] = field(default_factory=dict)  # the same by other shares of the iterations
 
     @property
     def case_id(self) -> str:
@@ -72,7 +67,6 @@ def scaling_groups(results: Sequence[CaseResult], model: SetModel | None = None)
     ``model``: of their set; None if ``results`` is all of it.
     """
     model = model or SetModel.of(results)
-    models = {WINDOW: model, **{share: model.over(share) for share in OTHER_WINDOWS}}
     results = [one for one in results if not is_twin(one.case)]
     cases = [result.case for result in results]
     groups: dict[tuple[str | int, ...], dict[int, CaseResult]] = {}
@@ -90,19 +84,17 @@ def scaling_groups(results: Sequence[CaseResult], model: SetModel | None = None)
                 series=first.series,
                 curve=curve_label(first, cases),
                 scaling=first.scaling,
-                points=tuple(_point(result, first, models) for result in by_world_size.values()),
+                points=tuple(_point(result, first, model) for result in by_world_size.values()),
                 model=model,
             )
         )
     return tuple(sorted(found, key=lambda group: (group.series, group.curve)))
 
 
-def _point(result: CaseResult, first: Case, models: Mapping[float, SetModel]) -> ScalingPoint:
-    speedups = {share: more for share, model in models.items() if (more := model.speedup(result.case, first))}
+def _point(result: CaseResult, first: Case, model: SetModel) -> ScalingPoint:
     return ScalingPoint(
         case=result.case,
         times_s=case_times(result),
         start_up_s=start_up_s(result),
-        speedup=speedups.pop(WINDOW, None),
-        speedup_over=speedups,
+        speedup=model.speedup(result.case, first),
     )

@@ -45,11 +45,12 @@ from suite.files.wording import counted
 from suite.records.videos import Video, poster_path, video_path
 from suite.schema.record import Case, RunRecord
 from suite.statistics.intervals import Estimate
-from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, side_of
+from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, Side, side_of
 
 FOLDER: Final = ROOT / "book" / "pictures"
+OTHER_WINDOWS: Final = (95, 50)  # % of the iterations; figures have these too
 MAX_LINES: Final = 6  # of a chart
-MAX_BARS: Final = 4  # pairs of bars: the fewest and the most GPUs of a curve
+MAX_BARS: Final = 4  # curves whose fewest and most GPUs have a bar, and a curve of rewards
 MAX_SENTENCES: Final = 4  # of an answer, of the curves with the most GPUs
 # Blues belong to the rollout, oranges to learning; light and dark alternate, so that neighbours differ without colour.
 SHADES: Final = ("#0B4F7D", "#0072B2", "#4FA3D8", "#9BCBEA", "#C9CED6", "#F2A35E", "#B94700", "#7A2E00")
@@ -75,7 +76,19 @@ def _kept(line: Line) -> str:
     status = f"within noise of {SCALES_EFFICIENCY:.0%}" if side == "within noise" else side
     return (
         f"{line.label}: {counted(last['gpus'], 'GPU')} keep {percent(kept['value'])} of the ideal speed"
-        f" ({span}{status}; {line.where})."
+        f" ({span}{status}{_by_other_windows(line, side)}; {line.where})."
+    )
+
+
+def _by_other_windows(line: Line, side: Side) -> str:
+    """What another share of the iterations says, where it says something else."""
+    sides = {
+        share: side_of(estimate(own))
+        for share in OTHER_WINDOWS
+        if (own := line.figure(line.rows[-1], f"share_kept_{share}")) and own["low"] is not None
+    }
+    return "".join(
+        f", {other} by the last {share} % of the iterations" for share, other in sides.items() if other != side
     )
 
 
@@ -208,7 +221,7 @@ def _parts_of(lines: Sequence[Line]) -> list[Point]:
 def _rewards(lines: Sequence[Line]) -> list[Point]:
     """The median reward of the runs of the first and the last configuration of each line, over frames."""
     points = []
-    for line in lines:
+    for line in lines[:MAX_BARS]:
         for row in (line.rows[0], line.rows[-1]):
             runs = runs_of(line.version).rewards(row).values()
             label = f"{line.label}, {counted(row['gpus'], 'GPU')}"
