@@ -22,9 +22,10 @@ def check_readme(version: Path, sets: Sequence[StoredSet]) -> list[Finding]:
 
     What it shows of another version there is checked with that one.
     """
+    if version.resolve().parts[-3:-1] != ("reports", "results") or not (version / FILE).is_file():
+        return []
     path = version.resolve().parents[2] / "README.md"
-    is_published = version.resolve().parts[-3:-1] == ("reports", "results") and (version / FILE).is_file()
-    if not is_published or not path.is_file():
+    if not path.is_file():
         return []
     text = "".join(_MADE.findall(path.read_text(encoding="utf-8")))
     return list(as_far_as_possible(path.name, _check(path.name, text, version, sets)))

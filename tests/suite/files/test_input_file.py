@@ -39,7 +39,7 @@ def test_a_pipe_a_device_and_a_file_without_end_are_no_case(
     shutil.copytree(SET, results)
     (results / CASE).unlink()
     UNREADABLE[why](results / CASE)
-    others = {"compare": [str(SET)], "export": ["--format", "csv"]}.get(session, [])
+    others = {"compare": [str(SET)], "export": ["--format", "bencher"]}.get(session, [])
     assert reports(session, [str(results), *others]) == exit_code
     assert f"{results / CASE} cannot be read: {why}" in capsys.readouterr().err
 
