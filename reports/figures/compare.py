@@ -42,7 +42,9 @@ SETTINGS: Final = (*SIZES, "environments_per_gpu", "size", "variant", "is_tuned"
 CHANGES: Final = (
     Change("gpus", (*SIZES, "environments_per_gpu", "nodes", "mps"), _least("gpus")),
     Change("nodes", (), _least("nodes")),
-    Change("environments_per_gpu", (*SIZES, "size", "minibatch_rule"), _least("environments_per_gpu")),
+    Change(
+        "environments_per_gpu", (*SIZES, "size", "minibatch_rule", "series", "scaling"), _least("environments_per_gpu")
+    ),
     Change("library", (*SIZES, "steps", "minibatch_rule"), _equal_to("library", "rl_games")),
     Change("physics", (), _equal_to("physics", "kitless")),
     Change("is_tuned", (*SETTINGS, "steps", "iterations"), _equal_to("is_tuned", value=False)),

@@ -77,7 +77,7 @@ def opening(version: Version) -> Html:
 
 def _advice(version: Version) -> str:
     """One GPU first, with what filling it makes; then what the most GPUs bring in frames and in reward."""
-    filled = _clear(ratios(version, "environments_per_gpu"))
+    filled = _largest_steps(_clear(ratios(version, "environments_per_gpu")))
     said = (
         [f"Start with one GPU and fill it: more environments on it make {_range(filled)} times the frames."]
         if filled
@@ -113,6 +113,7 @@ def _times(times: Sequence[tuple[int, TimeToReward | None]]) -> str:
 
 # --- the table -----------------------------------------------------------------------------------------------------
 
+NOT_MEASURED: Final = "not measured"
 HEADINGS: Final = ("You want", "Do", "Measured", "How sure")
 
 
@@ -132,15 +133,18 @@ def table(version: Version) -> Html:
         ["One training, a fixed number of environments", "use one GPU", *_times_of_one(split)],
         ["A reward sooner", "measure it: more frames are not a reward sooner", *_rewards(version)],
     ]
-    return html_table(HEADINGS, rows, label="What to do with GPUs", num_text_columns=4)
+    measured = [row for row in rows if row[2] != NOT_MEASURED]
+    if not measured:
+        return Html(markup="", text="")
+    return html_table(HEADINGS, measured, label="What to do with GPUs", num_text_columns=4)
 
 
 def _measured(found: Sequence[Ratio], what: str) -> list[str]:
     clear = _clear(found)
     if not found:
-        return ["not measured", MISSING]
+        return [NOT_MEASURED, MISSING]
     subjects = list(dict.fromkeys(ratio.subject for ratio in clear))
-    value = f"{_range(clear)} {what} ({'; '.join(subjects)})" if clear else "too few runs"
+    value = f"{_range(_largest_steps(clear))} {what} ({'; '.join(subjects)})" if clear else "too few runs"
     return [value, f"clear in {len(clear)} of {counted(len(found), 'ratio')}"]
 
 
@@ -148,7 +152,7 @@ def _kept(found: Sequence[tuple[str, Line]]) -> list[str]:
     """The share of ideal on the most GPUs of each line."""
     known = [(task, line, own) for task, line in found if (own := line.figure(line.rows[-1], "share_kept"))]
     if not known:
-        return ["not measured", MISSING]
+        return [NOT_MEASURED, MISSING]
     said = [
         f"{task}, {line.base['library']}, {line.rows[-1]['gpus']} GPUs: {estimated(estimate(own), percent)} of ideal"
         for task, line, own in known
@@ -161,7 +165,7 @@ def _times_of_one(found: Sequence[tuple[str, Line]]) -> list[str]:
     """How many times the frames of one GPU the most GPUs of each line make."""
     known = [(task, line, own) for task, line in found if (own := line.figure(line.rows[-1], "over_gpus"))]
     if not known:
-        return ["not measured", MISSING]
+        return [NOT_MEASURED, MISSING]
     said = [
         f"{task}, {line.base['library']}, {line.rows[-1]['gpus']} GPUs: {estimated(estimate(own))} times the frames"
         for task, line, own in known
@@ -178,11 +182,20 @@ def _rewards(version: Version) -> list[str]:
         if times:
             name = f"{line.task}, {line.library}, {line.work}"
             said.setdefault(line.key, f"{name}: {times.partition(' after ')[2].removesuffix(' (one seed)')}")
-    return ["; ".join(said.values()) or "not measured", "one seed each: too few to say" if said else MISSING]
+    return ["; ".join(said.values()) or NOT_MEASURED, "one seed each: too few to say" if said else MISSING]
 
 
 def _clear(found: Sequence[Ratio]) -> list[Ratio]:
     return [ratio for ratio in found if ratio.own["status"] == "clear"]
+
+
+def _largest_steps(found: Sequence[Ratio]) -> list[Ratio]:
+    """Of each task and library the ratios whose environments, of all trainings, differ by the largest factor."""
+    steps = {id(ratio): ratio.pair.of["environments"] / ratio.pair.over["environments"] for ratio in found}
+    largest: dict[str, float] = {}
+    for ratio in found:
+        largest[ratio.subject] = max(steps[id(ratio)], largest.get(ratio.subject, 0))
+    return [ratio for ratio in found if steps[id(ratio)] == largest[ratio.subject]]
 
 
 def _range(found: Sequence[Ratio]) -> str:
