@@ -16,7 +16,7 @@ from reports.figures.compare import Row, Runs
 from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.speed import SCALES_EFFICIENCY
 
-type Status = Literal["clear", "within noise", "too few runs", "failed"]
+type Status = Literal["clear", "within noise", "too few runs"]
 type Selection = Mapping[str, str]  # column -> value
 
 

@@ -1,6 +1,6 @@
 """The curves of a task: configurations that differ in nothing but GPUs, or but environments on a GPU. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -13,6 +13,7 @@ from reports.sets.version import Version
 from suite.statistics.intervals import Estimate
 
 type Figure = Mapping[str, Any]  # a row of the table of figures
+type Label = Callable[[Row, Mapping[tuple[object, ...], Sequence[Row]]], str]
 
 PLAIN: Final[Mapping[str, object]] = {  # what a configuration as shipped has, which is trained alone on GPUs
     "device": "cuda", "is_tuned": False, "is_deterministic": False, "trainings_per_gpu": 1, "packages": "",
@@ -84,7 +85,7 @@ def over_environments(version: Version, task: str) -> list[Line]:
     return _best(version, task, "environments_per_gpu", ("library", "physics", "gpus", "gpu_model"), _model)
 
 
-def _best(version: Version, task: str, varied: str, same: Sequence[str], label: Any) -> list[Line]:
+def _best(version: Version, task: str, varied: str, same: Sequence[str], label: Label) -> list[Line]:
     best: dict[tuple[object, ...], Line] = {}
     for key, line in (each for own in (version, *version.older) for each in _lines(own, task, varied, same, label)):
         known = best.get(key)
@@ -94,7 +95,7 @@ def _best(version: Version, task: str, varied: str, same: Sequence[str], label: 
 
 
 def _lines(
-    version: Version, task: str, varied: str, same: Sequence[str], label: Any
+    version: Version, task: str, varied: str, same: Sequence[str], label: Label
 ) -> Iterator[tuple[tuple[object, ...], Line]]:
     """Yield every curve of a version that has two points, with what it shares with others of its kind."""
     sets = {one.name or "results": one for one in version.scaling}
@@ -131,7 +132,7 @@ def _size(row: Row, groups: Mapping[tuple[object, ...], Sequence[Row]]) -> str:
 
 
 def _model(row: Row, _: object) -> str:
-    return f"{row['library']}, {row['gpu_model'].removeprefix('NVIDIA ')}{_physics(row)}"
+    return f"{row['library']}, {(row['gpu_model'] or 'GPU').removeprefix('NVIDIA ')}{_physics(row)}"
 
 
 def _physics(row: Row) -> str:

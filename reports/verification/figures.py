@@ -20,6 +20,11 @@ FILE: Final = "figures.csv"
 COLUMNS: Final = ("id", "kind", "column", "of", "over", "unit", "value", "low", "high", "runs", "status")
 TOLERANCE: Final = 1e-6  # relative: 9 digits are stored, and the last of a double differ between processors
 NO_SHARE: Final = 1e-12  # what is left of a share that is 0 by differences
+_UNITS: Final = {  # end of a column -> unit, the first that fits; others are numbers, and so are comparisons
+    "frames_per_s": "frames/s", "_us": "µs", "_s": "s", "_gb": "GB", "_w": "W", "_percent": "%",
+    "joules_per_million_frames": "J", "bytes_per_frame": "B",
+}  # fmt: skip
+_OF_A_COLUMN: Final = ("mean", "average", "median", "least", "most", "sum")
 _WRITE_AGAIN: Final = "Write the file again with `python -m reports.figures.tables VERSION`."
 
 
@@ -73,6 +78,9 @@ def _check_ids(where: str, rows: Sequence[Mapping[str, str]], runs: Sequence[Row
 def _check_row(where: str, row: Mapping[str, str], runs: Sequence[Row]) -> Iterator[Finding]:
     of, over = _selected(row["of"], runs), _selected(row["over"], runs) if row["over"] else []
     yield from _check_id(where, row, of, over)
+    units = (unit for end, unit in _UNITS.items() if row["column"].endswith(end) and row["kind"] in _OF_A_COLUMN)
+    if row["unit"] != (unit := next(units, "")):
+        yield _finding(where, f"{row['id']}.unit", row["unit"] or "missing", unit or "missing")
     computed = figure(row["kind"], Selected(column=row["column"], of=of, over=over, every=runs))
     for name, expected in computed.items():
         if not _is_equal(row[name], expected):

@@ -1,13 +1,14 @@
 """The first page: what to do with GPUs in a sentence and a table, a chart, the calculator, and how to check it."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
 from reports.analysis.curves import task_name
-from reports.analysis.time_to_reward import TimeToReward
+from reports.analysis.scaling.lines import Line as MachineLine
+from reports.analysis.scaling.lines import Point
 from reports.display.calculator import calculator
 from reports.display.charts import forest
 from reports.display.charts.drawing import Texts
@@ -22,6 +23,7 @@ from reports.display.html import (
     link,
     paragraph,
     percent,
+    ratio,
     together,
 )
 from reports.figures.compare import Pair
@@ -31,7 +33,8 @@ from reports.sets.version import Version
 from reports.topics.results import one_size
 from suite.files.wording import counted, joined
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import Estimate
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
+from suite.statistics.speed import side_of
 
 
 @dataclass(frozen=True)
@@ -76,13 +79,11 @@ def opening(version: Version) -> Html:
 
 
 def _advice(version: Version) -> str:
-    """One GPU first, with what filling it makes; then what the most GPUs bring in frames and in reward."""
-    filled = _largest_steps(_clear(ratios(version, "environments_per_gpu")))
-    said = (
-        [f"Start with one GPU and fill it: more environments on it make {_range(filled)} times the frames."]
-        if filled
-        else []
-    )
+    """What filling one GPU makes; then what the most GPUs bring in frames and in reward."""
+    said = []
+    if filled := _largest_steps(_clear(ratios(version, "environments_per_gpu"))):
+        advice = "Start with one GPU and fill it: more environments on it" if _all_more(filled) else "More environments"
+        said.append(f"{advice} make {_range(filled)} times the frames.")
     best = max(lines(version), key=lambda each: each[1].rows[-1]["gpus"], default=None)
     if best:
         task, line = best
@@ -96,41 +97,56 @@ def _advice(version: Version) -> str:
 
 
 def _reward(task: str, line: Line) -> str:
-    """What the same GPUs bring in reward: the times of the line, in words."""
+    """What the same GPUs bring in reward."""
     last = line.rows[-1]["configuration"]
     own = [each for each in line.version.lines if (each.task, each.points[-1].case.case_id) == (task, last)]
-    times = [(point.gpus, point.to_reward) for each in own[:1] for point in each.points]
-    return _times(times) or "how much sooner a reward comes was not measured"
+    times = _times(own[0].points) if own else ""
+    if not times:
+        return "how much sooner a reward comes was not measured"
+    return f"the reward that all reach comes after {times} ({counted(_seeds(own[0].points), 'seed')})"
 
 
-def _times(times: Sequence[tuple[int, TimeToReward | None]]) -> str:
-    known = [(gpus, reached.time_s) for gpus, reached in times if reached and reached.time_s is not None]
-    if len(known) < 2 or len(known) < len(times):  # noqa: PLR2004  (two can be compared)
+def _times(points: Sequence[Point]) -> str:
+    """Seconds to the reward on each number of GPUs; empty unless it is known of all, and of two at least."""
+    known = [(point.gpus, point.to_reward.time_s) for point in points if point.to_reward]
+    if len(known) < 2 or len(known) < len(points):  # noqa: PLR2004  (two can be compared)
         return ""
-    shown = joined([f"{time_s:.0f} s on {gpus}" for gpus, time_s in known])
-    return f"the reward that all reach comes after {shown} (one seed)"
+    times = [f"{time_s:.0f} s on {gpus}" for gpus, time_s in known if time_s is not None]
+    return joined(times) if len(times) == len(known) else ""
+
+
+def _seeds(points: Sequence[Point]) -> int:
+    """The fewest seeds that a point's runs had."""
+    return min(
+        len({point.case.seed_of(rank=0, round_index=number) for number in point.to_reward.round_times_s})
+        for point in points
+        if point.to_reward
+    )
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
 
 NOT_MEASURED: Final = "not measured"
+FRAMES: Final = "times the frames"
 HEADINGS: Final = ("You want", "Do", "Measured", "How sure")
 
 
 def table(version: Version) -> Html:
-    """Show what to do for five wishes, with what was measured."""
+    """Show what to do for five wishes, with what was measured; a wish of which nothing was measured is left out."""
     environments, shared = ratios(version, "environments_per_gpu"), ratios(version, "trainings_per_gpu")
     own = [each for each in lines(version) if each[1].base["scaling"] == "weak"]
     split = [each for each in lines(version) if each[1].base["scaling"] == "strong"]
+    fill = "give it more environments" if _all_more(environments) else "measure how many environments it takes"
+    beside = "run them on one GPU at the same time" if _all_more(shared) else "measure how many it takes"
     rows = [
-        ["More frames from one GPU", "give it more environments", *_measured(environments, "times the frames")],
+        ["More frames from one GPU", fill, *_measured(environments, "times the frames")],
+        ["Several experiments", beside, *_measured(shared, "times the frames in total")],
+        ["One training, environments on each GPU", _how_many(own), *_of_lines(own, "share_kept", "of ideal", percent)],
         [
-            "Several experiments",
-            "run them on one GPU at the same time",
-            *_measured(shared, "times the frames in total"),
+            "One training, a fixed number of environments",
+            _how_many(split),
+            *_of_lines(split, "over_gpus", FRAMES, ratio),
         ],
-        ["One training, environments on each GPU", "use all GPUs of a machine", *_kept(own)],
-        ["One training, a fixed number of environments", "use one GPU", *_times_of_one(split)],
         ["A reward sooner", "measure it: more frames are not a reward sooner", *_rewards(version)],
     ]
     measured = [row for row in rows if row[2] != NOT_MEASURED]
@@ -148,41 +164,47 @@ def _measured(found: Sequence[Ratio], what: str) -> list[str]:
     return [value, f"clear in {len(clear)} of {counted(len(found), 'ratio')}"]
 
 
-def _kept(found: Sequence[tuple[str, Line]]) -> list[str]:
-    """The share of ideal on the most GPUs of each line."""
-    known = [(task, line, own) for task, line in found if (own := line.figure(line.rows[-1], "share_kept"))]
+def _how_many(found: Sequence[tuple[str, Line]]) -> str:
+    """How many GPUs to use, by the share of ideal that the most GPUs of each line keep."""
+    kept = [own for _, line in found if (own := line.figure(line.rows[-1], "share_kept"))]
+    sides = {side_of(estimate(own)) for own in kept}
+    if sides == {"at least 80 %"}:
+        return "use all GPUs of a machine"
+    if sides == {"below 80 %"}:
+        return "use one GPU, unless frames are worth more than GPU-hours"
+    return "it depends on the task: look at its share of ideal"
+
+
+def _of_lines(found: Sequence[tuple[str, Line]], name: str, what: str, text: Callable[[float], str]) -> list[str]:
+    """A figure of the most GPUs of each line, and of how many it is clear."""
+    known = [(task, line, own) for task, line in found if (own := line.figure(line.rows[-1], name))]
     if not known:
         return [NOT_MEASURED, MISSING]
     said = [
-        f"{task}, {line.base['library']}, {line.rows[-1]['gpus']} GPUs: {estimated(estimate(own), percent)} of ideal"
+        f"{task}, {line.base['library']}, {line.rows[-1]['gpus']} GPUs: {estimated(estimate(own), text)} {what}"
         for task, line, own in known
     ]
-    sure = sum(own["status"] == "clear" for _, _, own in known)
-    return ["; ".join(said), f"clear of 80 % in {sure} of {len(known)}"]
-
-
-def _times_of_one(found: Sequence[tuple[str, Line]]) -> list[str]:
-    """How many times the frames of one GPU the most GPUs of each line make."""
-    known = [(task, line, own) for task, line in found if (own := line.figure(line.rows[-1], "over_gpus"))]
-    if not known:
-        return [NOT_MEASURED, MISSING]
-    said = [
-        f"{task}, {line.base['library']}, {line.rows[-1]['gpus']} GPUs: {estimated(estimate(own))} times the frames"
-        for task, line, own in known
-    ]
-    sure = sum(own["status"] == "clear" for _, _, own in known)
-    return ["; ".join(said), f"clear of 1 in {sure} of {len(known)}"]
+    return ["; ".join(said), f"clear in {sum(own['status'] == 'clear' for _, _, own in known)} of {len(known)}"]
 
 
 def _rewards(version: Version) -> list[str]:
     """The newest time to a reward of each training on one GPU and on several."""
-    said: dict[tuple[object, ...], str] = {}
+    newest: dict[tuple[object, ...], MachineLine] = {}
     for line in version.lines:
-        times = _times([(point.gpus, point.to_reward) for point in line.points])
-        if times:
-            name = f"{line.task}, {line.library}, {line.work}"
-            said.setdefault(line.key, f"{name}: {times.partition(' after ')[2].removesuffix(' (one seed)')}")
-    return ["; ".join(said.values()) or NOT_MEASURED, "one seed each: too few to say" if said else MISSING]
+        if _times(line.points):
+            newest.setdefault(line.key, line)
+    if not newest:
+        return [NOT_MEASURED, MISSING]
+    said = [f"{line.task}, {line.library}, {line.work}: {_times(line.points)}" for line in newest.values()]
+    seeds = min(_seeds(line.points) for line in newest.values())
+    few = ": too few to say" if seeds < MIN_ROUNDS_FOR_INTERVAL else " at least"
+    return ["; ".join(said), f"{counted(seeds, 'seed')} each{few}"]
+
+
+def _all_more(found: Sequence[Ratio]) -> bool:
+    """Whether some ratio is clear, and every clear one is above 1."""
+    clear = _clear(found)
+    return bool(clear) and all(ratio.own["value"] > 1 for ratio in clear)
 
 
 def _clear(found: Sequence[Ratio]) -> list[Ratio]:
@@ -193,8 +215,8 @@ def _largest_steps(found: Sequence[Ratio]) -> list[Ratio]:
     """Of each task and library the ratios whose environments, of all trainings, differ by the largest factor."""
     steps = {id(ratio): ratio.pair.of["environments"] / ratio.pair.over["environments"] for ratio in found}
     largest: dict[str, float] = {}
-    for ratio in found:
-        largest[ratio.subject] = max(steps[id(ratio)], largest.get(ratio.subject, 0))
+    for each in found:
+        largest[each.subject] = max(steps[id(each)], largest.get(each.subject, 0))
     return [ratio for ratio in found if steps[id(ratio)] == largest[ratio.subject]]
 
 

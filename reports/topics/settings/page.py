@@ -17,6 +17,7 @@ from reports.display.figure import Figure, make_figure, source_line
 from reports.display.html import Html, answer_of_page, bullets, count, estimated, html_table, seconds
 from reports.display.series_tables import STACK_NAMES, environments_text
 from reports.figures.compare import Pair, Row
+from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, joined
@@ -85,7 +86,7 @@ class Ratio:
 
     @property
     def estimate(self) -> Estimate:
-        return _estimate(self.figure)
+        return estimate(self.figure)
 
     @property
     def subject(self) -> str:
@@ -187,7 +188,7 @@ def _sooner(ratio: Ratio, figures: Figures) -> str:
     if ratio.setting.column != "is_tuned" or figure is None:
         return ""
     return (
-        f"Tuned settings, {ratio.subject}, {ratio.where}: the reward as shipped comes {estimated(_estimate(figure))}"
+        f"Tuned settings, {ratio.subject}, {ratio.where}: the reward as shipped comes {estimated(estimate(figure))}"
         f" times as soon ({figure['status']})."
     )
 
@@ -212,7 +213,7 @@ def _lerobot(row: Row, figures: Figures) -> str:
         return ""
     return (
         f"A policy of LeRobot (ACT) in {environments_text(row['environments'])}:"
-        f" {estimated(_estimate(frames), count)} frames/s; a call takes {seconds(call['value'])} s."
+        f" {estimated(estimate(frames), count)} frames/s; a call takes {seconds(call['value'])} s."
     )
 
 
@@ -231,10 +232,6 @@ def _starts(rows: Sequence[Row], figures: Figures) -> str:
         f"A process on one GPU trains after {warm}, and after {cold} if it has to compile kernels"
         f" ({counted(len(known), 'configuration')})."
     )
-
-
-def _estimate(figure: Mapping[str, Any]) -> Estimate:
-    return Estimate(value=figure["value"], interval=None if figure["low"] is None else (figure["low"], figure["high"]))
 
 
 def _row(ratio: Ratio) -> list[str]:

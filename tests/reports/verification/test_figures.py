@@ -132,6 +132,7 @@ def of(name: str, **fields: str) -> Change:
         (of("share_kept", high=""), "share_kept.high is missing, expected 0."),
         (of("over_gpus", status="within noise"), "over_gpus.status is within noise, expected clear"),
         (of("iteration_s", kind="mode"), "iteration_s is not computable (KeyError: 'mode')"),
+        (of("iteration_s", unit="ms"), f"{ROW}/iteration_s.unit is ms, expected s"),
         (of("iteration_s", runs="10"), "iteration_s.runs is 10, expected 3"),
         (of("iteration_s", kind="least"), "iteration_s is missing, expected there, the mean of iteration_s"),
         (of("iteration_s", column="iteration_50_s"), "iteration_s is of the column iteration_50_s"),

@@ -176,16 +176,16 @@ def test_the_first_page_says_what_to_do_in_frames_and_in_reward(newest: Version)
     assert "measured 26 to 30 November 2026 on NVIDIA H100 80GB HBM3 and NVIDIA H200" in said
     assert "Start with one GPU and fill it: more environments on it make 2.2 to 7.6 times the frames." in said
     assert "4 GPUs make 3.12 (2.92 to 3.32) times the frames of one (Ant, rsl_rl, 1,024 per GPU)" in said
-    assert "the reward that all reach comes after 24 s on 1, 20 s on 2 and 21 s on 4 (one seed)" in said
+    assert "the reward that all reach comes after 24 s on 1, 20 s on 2 and 21 s on 4 (1 seed)" in said
 
 
 def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too(newest: Version) -> None:
     rows = [line.split("\t") for line in page.table(newest).text.splitlines()[1:]]
     assert len(rows) == 5
     fixed = next(row for row in rows if "fixed number" in row[0])
-    assert fixed[1] == "use one GPU"
+    assert fixed[1] == "use one GPU, unless frames are worth more than GPU-hours"
     assert "Cartpole, rsl_rl, 4 GPUs: 0.80 (0.73 to 0.87) times the frames" in fixed[2]
-    assert rows[-1][3] == "one seed each: too few to say"
+    assert rows[-1][3] == "1 seed each: too few to say"
 
 
 def test_the_chart_has_every_curve_of_all_versions_once(newest: Version) -> None:
