@@ -6,15 +6,17 @@ was measured.
 
 import html
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from suite.statistics.intervals import Estimate
 
 MISSING = "n/a"
 MAX_COLUMNS, MAX_TEXT_COLUMNS = 16, 6  # that report.css knows
 _REGION = 'role="region" aria-label="'
+_BEGIN, _MIDDLE, _END = "\ue000", "\ue001", "\ue002"  # of a figure in a text: its id, then what is shown
+_FIGURE = re.compile(f"{_BEGIN}(.*?){_MIDDLE}(.*?){_END}")
 _NUMBER = re.compile(r"\d[\d.,]*")
 _LONG_NAME = re.compile(r"\b[a-z_]+(?:\.\w+){2,}")
 
@@ -25,6 +27,11 @@ class Html:
 
     markup: str
     text: str
+
+    def __post_init__(self) -> None:
+        """Give every figure its element in the markup; the text has none."""
+        object.__setattr__(self, "markup", _FIGURE.sub(r'<data value="\1">\2</data>', self.markup))
+        object.__setattr__(self, "text", _FIGURE.sub(r"\2", self.text))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": self.markup, "text/plain": self.text}
@@ -65,6 +72,29 @@ def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> s
         return MISSING
     low_high = value.interval
     return text(value.value) + ("" if low_high is None else f" ({text(low_high[0])} to {text(low_high[1])})")
+
+
+def measured(
+    figure: Mapping[str, Any] | None, text: Callable[[float], str] = ratio, *, has_interval: bool = True
+) -> str:
+    """A row of the table of figures as text: its value, with its interval where it has one.
+
+    The id of the row goes with the text through sentences and cells; ``Html`` makes it an element ``data``, so that a
+    test can tell a figure from a number that somebody typed or computed.
+    """
+    if figure is None:
+        return MISSING
+    low_high = (
+        f" ({text(figure['low'])} to {text(figure['high'])})" if has_interval and figure["low"] is not None else ""
+    )
+    return f"{_BEGIN}{figure['id']}{_MIDDLE}{text(figure['value'])}{low_high}{_END}"
+
+
+def span(figures: Collection[Mapping[str, Any]], text: Callable[[float], str] = ratio) -> str:
+    """Return the least and the greatest of some rows of the table of figures: ``1.03 to 2.50``."""
+    ends = [end(figures, key=lambda figure: float(figure["value"])) for end in (min, max)]
+    shown = [measured(figure, text, has_interval=False) for figure in ends]
+    return shown[0] if len({text(figure["value"]) for figure in ends}) == 1 else " to ".join(shown)
 
 
 def rounds_text(completed: Sequence[int]) -> str:
@@ -140,6 +170,8 @@ def _is_number(cell: Cell) -> bool:
 def _markup(cell: Cell) -> str:
     if not isinstance(cell, str):
         return cell.markup
+    if _BEGIN in cell:
+        return html.escape(cell)
     # The name of a setting may break after its dots.
     return _LONG_NAME.sub(lambda name: name[0].replace(".", ".<wbr>"), html.escape(cell))
 

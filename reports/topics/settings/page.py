@@ -14,7 +14,7 @@ from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
 from reports.display.figure import Figure, make_figure, source_line
-from reports.display.html import Html, answer_of_page, bullets, count, estimated, html_table, seconds
+from reports.display.html import Html, answer_of_page, bullets, count, html_table, measured, seconds, span
 from reports.display.series_tables import STACK_NAMES, environments_text
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate
@@ -123,14 +123,13 @@ def answer(version: Version) -> Html:
     """Say what each setting makes of the frames of a training, in clear ratios alone."""
     said = []
     for setting in SETTINGS:
-        values = [
-            ratio.figure["value"]
+        figures = [
+            ratio.figure
             for ratio in ratios(version)
             if ratio.setting is setting and ratio.figure["status"] == "clear" and ratio.is_training
         ]
-        if values:
-            low, high = f"{min(values):.2f}", f"{max(values):.2f}"
-            said.append(setting.claim.format(f"{low if low == high else f'{low} to {high}'} times the frames"))
+        if figures:
+            said.append(setting.claim.format(f"{span(figures)} times the frames"))
     text = f"{joined(said)}." if said else "No ratio is clear: too few runs."
     return answer_of_page(text[0].upper() + text[1:])
 
@@ -155,7 +154,7 @@ def chart(version: Version) -> Figure:
         for each in shown.values()
     ]
     rows = [
-        [each.setting.title, each.subject, each.setting.value(each.pair.of), estimated(each.estimate)]
+        [each.setting.title, each.subject, each.setting.value(each.pair.of), measured(each.figure)]
         for each in shown.values()
     ]
     headings = ["What changes", "Task and library", "To", "Times the frames/s"]
@@ -188,7 +187,7 @@ def _sooner(ratio: Ratio, figures: Figures) -> str:
     if ratio.setting.column != "is_tuned" or figure is None:
         return ""
     return (
-        f"Tuned settings, {ratio.subject}, {ratio.where}: the reward as shipped comes {estimated(estimate(figure))}"
+        f"Tuned settings, {ratio.subject}, {ratio.where}: the reward as shipped comes {measured(figure)}"
         f" times as soon ({figure['status']})."
     )
 
@@ -200,7 +199,7 @@ def _results(ratio: Ratio, figures: Figures) -> str:
     for row, word in ((ratio.pair.of, "with deterministic settings"), (ratio.pair.over, "as shipped")):
         figure = figures.get(f"{row['set']}/{row['configuration']}/results")
         if figure is not None:
-            results = "equal bit for bit" if figure["value"] == 1 else f"of {figure['value']:.0f} different results"
+            results = "equal bit for bit" if figure["value"] == 1 else f"of {measured(figure, count)} different results"
             shown.append(f"{counted(figure['runs'], 'run')} of one seed {word} are {results}")
     return f"{ratio.subject}, {ratio.where}: {'; '.join(shown)}." if shown else ""
 
@@ -213,7 +212,7 @@ def _lerobot(row: Row, figures: Figures) -> str:
         return ""
     return (
         f"A policy of LeRobot (ACT) in {environments_text(row['environments'])}:"
-        f" {estimated(estimate(frames), count)} frames/s; a call takes {seconds(call['value'])} s."
+        f" {measured(frames, count)} frames/s; a call takes {measured(call, seconds, has_interval=False)} s."
     )
 
 
@@ -224,10 +223,10 @@ def _starts(rows: Sequence[Row], figures: Figures) -> str:
         for row in rows
         if row["gpus"] == 1 and not row["is_tuned"]
     ]
-    known = [(warm["value"], cold["value"]) for warm, cold in both if warm and cold]
+    known = [(warm, cold) for warm, cold in both if warm and cold]
     if not known:
         return ""
-    warm, cold = (f"{min(values):.0f} to {max(values):.0f} s" for values in zip(*known, strict=True))
+    warm, cold = (f"{span(starts, count)} s" for starts in zip(*known, strict=True))
     return (
         f"A process on one GPU trains after {warm}, and after {cold} if it has to compile kernels"
         f" ({counted(len(known), 'configuration')})."
@@ -238,4 +237,4 @@ def _row(ratio: Ratio) -> list[str]:
     pair, setting = ratio.pair, ratio.setting
     status, number = ratio.figure["status"], str(ratio.figure["runs"])
     ends = setting.value(pair.over), setting.value(pair.of)
-    return [setting.title, ratio.subject, *ends, estimated(ratio.estimate), status, number, ratio.where]
+    return [setting.title, ratio.subject, *ends, measured(ratio.figure), status, number, ratio.where]
