@@ -18,6 +18,7 @@ MODULES: Final = {
     "verify": "reports.verification.command",
     "submit": "reports.submit.command",
     "accept": "reports.accept.command",
+    "export": "reports.export.command",
     **COMMANDS,
 }
 

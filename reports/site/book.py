@@ -1,4 +1,4 @@
-"""From the pages of the topics and a version's results to a folder of HTML: execute, then Jupyter Book.
+"""From the texts of the pages and a version's results to a folder of HTML: execute, then Jupyter Book.
 
 Nothing is fetched: the site works from a disk and asks no other host.
 """
@@ -27,7 +27,7 @@ from reports.sets.file_errors import told_when_unwritable
 from reports.sets.version import Version
 from reports.site import guide
 from reports.site.cells import run_cells, run_together
-from reports.site.pages import contents, keep_links_to, page_sources
+from reports.site.contents import contents, keep_links_to, page_sources
 from reports.site.replacing import check_replaceable, replace_folder
 from suite.errors import ReportError
 
@@ -103,7 +103,7 @@ def _writing(folder: Path) -> Any:
     code = f"""
 from pathlib import Path
 from reports.sets.version import version_of_page
-from reports.site.pages import write_beside
+from reports.site.contents import write_beside
 write_beside(version_of_page(), Path({str(folder)!r}))
 """
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])

@@ -24,10 +24,9 @@ from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version, version_order
 from reports.site import guide
 from reports.site.book import Sibling, build_sites, vega_bundle
+from reports.site.contents import page_files
 from reports.site.feed import FEED_FILE, feed
-from reports.site.pages import page_files
 from reports.site.replacing import LIST, STAMP, check_replaceable, replace_folder
-from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser, any_path, exit_code_of, results_path
@@ -84,9 +83,7 @@ def read_versions(results_dir: Path, second: Executor | None = None) -> list[Ver
     """
     newest, *others = _version_names(results_dir)
     older = (second.map if second else map)(_read_version, [results_dir / name for name in others])
-    read_here = _read_version(results_dir / newest)
-    topics()  # they are needed next, and to load them takes as long as the older versions still do
-    return with_older([read_here, *older])
+    return with_older([_read_version(results_dir / newest), *older])
 
 
 def with_older(versions: Sequence[Version]) -> list[Version]:

@@ -1,19 +1,18 @@
-"""The only list of topics, in the order of the contents. Without its line and its folder a topic is gone."""
+"""The list of topics, whose pages are not in ``reports/pages`` yet. Without its line and its folder a topic is gone."""
 
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Final
 
+from reports.display.html import Html, together
+from reports.display.page import Page
 from reports.display.topic import Topic
+from reports.sets.version import Version
 
 # Folder in ``reports/topics`` -> session of nox -> the topic's module that has its command.
 TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
-    "results": {},
-    "findings": {},
     "explore": {},
-    "tasks": {},
-    "settings": {},
     "support": {},
     "hardware": {},
     "others": {},
@@ -22,7 +21,6 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "releases": {},
     "acceptance": {},
     "trust": {},
-    "data": {"export": "export"},
 }
 COMMANDS: Final = {
     session: f"reports.topics.{folder}.{module}"
@@ -34,4 +32,19 @@ COMMANDS: Final = {
 @cache
 def topics() -> tuple[Topic, ...]:
     """What every topic gives to the site."""
-    return tuple(import_module(f"reports.topics.{folder}.topic").TOPIC for folder in TOPICS)
+    return tuple(_topic(folder) for folder in TOPICS)
+
+
+def pages_of(folder: str) -> tuple[Page, ...]:
+    """Return the pages of a topic; none of one that is gone."""
+    return _topic(folder).pages if folder in TOPICS else ()
+
+
+def from_other_topics(page: str, version: Version) -> Html:
+    """What topics show on this page."""
+    return together([topic.page_parts[page](version) for topic in topics() if page in topic.page_parts])
+
+
+def _topic(folder: str) -> Topic:
+    topic: Topic = import_module(f"reports.topics.{folder}.topic").TOPIC
+    return topic

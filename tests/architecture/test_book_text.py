@@ -1,10 +1,9 @@
 """The words of pages hold no results: every number on a page comes from the stored results."""
 
 import re
-from pathlib import Path
 
-TOPICS = Path(__file__).resolve().parents[2] / "reports" / "topics"
-PAGES = sorted(TOPICS.glob("*/pages/*.md"))
+from reports.display.page import text_paths
+
 ALLOWED = ("Jupyter Book 2", "Isaac Lab 3.0", "Stable-Baselines3", "sb3")  # names, which are no results
 
 _NOT_PROSE = re.compile(
@@ -33,6 +32,6 @@ def _without_single_lines(text: str) -> str:
 
 
 def test_no_number_is_typed_into_a_page() -> None:
-    found = {page.name: typed_numbers(page.read_text(encoding="utf-8")) for page in PAGES}
-    assert found.keys() >= {"index.md", "task.md"}
+    found = {page.name: typed_numbers(page.read_text(encoding="utf-8")) for page in text_paths()}
+    assert found.keys() >= {"home.md", "tasks.md"}
     assert {page: numbers for page, numbers in found.items() if numbers} == {}

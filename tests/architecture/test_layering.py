@@ -97,7 +97,8 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = (
-    "verification", "analysis", "sets", "data", "figures", "accept", "display", "topics", "site", "submit", "__main__",
+    "verification", "analysis", "sets", "data", "figures", "export", "accept", "display", "topics", "pages", "site",
+    "submit", "__main__",
 )  # fmt: skip
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 

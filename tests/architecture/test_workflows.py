@@ -159,7 +159,7 @@ def test_the_citation_says_what_the_project_says() -> None:
     address = project.get("urls", {}).get("Repository")
     assert citation.get("repository-code") == address
     to_clone = "It has no public address yet" if address is None else f"git clone {address}"
-    assert to_clone in (ROOT / "reports" / "topics" / "data" / "pages" / "data.md").read_text()
+    assert to_clone in (ROOT / "reports" / "pages" / "data.md").read_text()
 
 
 TEXTS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", GITHUB / "pull_request_template.md", *FORMS]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from reports.sets import version as result_sets
-from reports.site import build, cells, pages, publish
+from reports.site import build, cells, contents, publish
 from suite import __main__ as suite_command
 from suite.campaign import record_round, steps
 from suite.campaign.bisect.answer import read_skipped
@@ -98,7 +98,7 @@ def look_at(folder: Path, data: st.DataObject) -> None:
     if name in REPORTS:
         raise SystemExit(REPORTS[name]([argument.replace(".", str(folder), 1) for argument in arguments]))
     version = result_sets.read_version(folder, name="fuzz")
-    sources = pages.page_sources(version)
+    sources = contents.page_sources(version)
     page = jupytext.reads(sources[data.draw(st.sampled_from(sorted(sources)))], fmt="md:myst")
     names: dict[str, Any] = {}
     with (

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from reports.display.topic import MEASURING, Page, Topic, speeds_and
+from reports.display.page import MEASURING, Page, speeds_and
+from reports.display.topic import Topic
 from reports.topics.acceptance.page import has_shared_work
 
 TOPIC: Final = Topic(

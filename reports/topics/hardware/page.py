@@ -18,8 +18,8 @@ from reports.display.html import (
     paragraph,
     together,
 )
+from reports.display.page import has_speeds
 from reports.display.resource_tables import slowed_cores_table
-from reports.display.topic import has_speeds
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
 from reports.topics.hardware.env_check import alike_hosts, looked_at, what_checks_said

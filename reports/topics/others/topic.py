@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from reports.display.topic import COMPARED, Page, Topic, has_speeds
+from reports.display.page import COMPARED, Page, has_speeds
+from reports.display.topic import Topic
 
 TOPIC: Final = Topic(
     pages=(

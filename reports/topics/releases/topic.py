@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from reports.display.topic import Page, Topic, speeds_and
+from reports.display.page import Page, speeds_and
+from reports.display.topic import Topic
 from reports.topics.releases.page import has_releases
 
 TOPIC: Final = Topic(

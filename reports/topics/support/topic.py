@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from reports.display.topic import Page, Topic, has_speeds
+from reports.display.page import Page, has_speeds
+from reports.display.topic import Topic
 from reports.sets.version import Version
 from reports.topics.support.markdown import markdown
 from reports.topics.support.model import read_impossible, trainings

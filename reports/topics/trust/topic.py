@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from reports.display.topic import MEASURING, Page, Topic, has_speeds, speeds_and
+from reports.display.page import MEASURING, Page, has_speeds, speeds_and
+from reports.display.topic import Topic
 from reports.topics.trust.turns_page import has_check
 
 TOPIC: Final = Topic(

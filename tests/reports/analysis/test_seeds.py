@@ -9,7 +9,7 @@ import pytest
 
 from reports.analysis.seeds import Size, seeds
 from reports.sets.version import Version, read_version
-from reports.site import pages
+from reports.site.contents import page_sources
 from reports.topics.tuning import learning_page as learning
 from reports.topics.tuning.learning_references import least_rewards
 from suite.matrix.catalog import LearningReference
@@ -153,7 +153,7 @@ def version(tmp_path: Path) -> Version:
 
 def test_sets_of_seeds_have_a_page_and_are_no_series(version: Version, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one.name for one in version.scaling] == ["measured"]
-    assert "learning" in pages.page_sources(version)
+    assert "learning" in page_sources(version)
     monkeypatch.setattr("suite.matrix.catalog.Catalog.learning_references", lambda *_: known(CASE))
     lines = learning.runs(version).text.splitlines()
     assert any("2 seeds" in line for line in lines)
@@ -189,4 +189,4 @@ def test_a_size_without_a_reference_says_so(version: Version, monkeypatch: pytes
 
 def test_without_seeds_there_is_no_page(tmp_path: Path) -> None:
     version = read_version(write_results(on_gpus([learned(CASE, 1.0)]), tmp_path), name="v")
-    assert "learning" not in pages.page_sources(version)
+    assert "learning" not in page_sources(version)

@@ -12,7 +12,7 @@ from reports.analysis.time_to_reward import (
     smoothed,
     time_to_reward,
 )
-from reports.display.topic import read_text
+from reports.display.page import read_text
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import mean_of
 from tests.fixtures.results.committed_results import committed_version

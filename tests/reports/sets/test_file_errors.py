@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from reports.export import command as export
 from reports.site import build, publish
-from reports.topics.data import export
 from reports.topics.history import command as compare_command
 from reports.verification import command as verify
 from reports.verification.hashes import write_hashes

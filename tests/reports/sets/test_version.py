@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from reports.pages import data as downloads
+from reports.pages import settings
 from reports.sets.version import read_version
-from reports.topics.data import page as downloads
 from reports.topics.hardware import page as machines
 from reports.topics.history import page as comparison
-from reports.topics.settings import page as settings
 from reports.topics.trust import limits_page as limits
 from reports.verification.weaknesses import read_weaknesses
 from suite.errors import ReportError

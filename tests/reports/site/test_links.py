@@ -5,9 +5,9 @@ import re
 import nbformat
 import pytest
 
-from reports.display.topic import TOPICS_FOLDER
+from reports.display.page import text_paths
 from reports.site import guide
-from reports.site.pages import keep_links_to, pages
+from reports.site.contents import PAGES, keep_links_to
 from suite.files.paths import ROOT
 
 MARKDOWN = (
@@ -44,13 +44,9 @@ def test_a_link_to_a_page_that_is_not_there_becomes_its_text(names: list[str], m
 
 def test_every_page_that_a_text_or_a_module_names_is_in_the_list_of_pages() -> None:
     """Otherwise a wrong name would become text, and nobody would see that a link is gone."""
-    known = {page.name or page.text for page in pages()} | set(guide.PAGES)
-    in_texts = {
-        name
-        for path in TOPICS_FOLDER.glob("*/pages/*.md")
-        for name in re.findall(r"\]\(([\w-]+)\.ipynb", path.read_text())
-    }
-    modules = [path for folder in ("display", "topics") for path in (ROOT / "reports" / folder).rglob("*.py")]
+    known = {page.name or page.text for page in PAGES} | set(guide.PAGES)
+    in_texts = {name for path in text_paths() for name in re.findall(r"\]\(([\w-]+)\.ipynb", path.read_text())}
+    modules = [path for folder in ("display", "pages", "topics") for path in (ROOT / "reports" / folder).rglob("*.py")]
     in_code = {name for path in modules for name in NAMED_IN_CODE.findall(path.read_text())}
     assert len(in_texts) > 4
     assert len(in_code) > 4

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reports.analysis.scaling.answer import advice
+from reports.display.page import text_paths
 from suite.files.paths import ROOT
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.runs.published_site import pages_of
@@ -17,7 +18,7 @@ OF_LEARNING = re.compile(r"reward|learn", re.IGNORECASE)
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "OWN_TASK.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "book").rglob("*.md")),
-    *sorted((ROOT / "reports" / "topics").rglob("*.md")),
+    *text_paths(),
     *sorted(RESULTS.parent.glob("*/findings.toml")),
 ]
 

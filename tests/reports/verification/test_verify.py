@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from reports.export import downloads
 from reports.sets.version import read_version
-from reports.topics.data import downloads
 from reports.verification import command as program
 from reports.verification.finding import RESTORE
 from reports.verification.hashes import SUMS, write_hashes

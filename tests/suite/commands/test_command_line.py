@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from reports.accept import command as accept
+from reports.export import command as export
 from reports.site import build, publish
 from reports.submit import command as submit
-from reports.topics.data import export
 from reports.topics.history import command as compare_command
 from reports.topics.tuning import learning_references
 from reports.verification import command as verify

@@ -7,9 +7,9 @@ from statistics import geometric_mean
 
 import pytest
 
+from reports.export.downloads import DATA_FOLDER, files
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
-from reports.topics.data.downloads import DATA_FOLDER, files
 from reports.topics.explore.metrics import FRAMES, METRICS, OVER_BASELINE
 from reports.topics.explore.model import Point, points
 from suite.schema.record import CaseResult, CheckResult

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.analysis.analysed_set import Campaign
 from reports.sets.version import read_version
-from reports.site.pages import page_sources
+from reports.site.contents import page_sources
 from reports.topics.hardware import gpu_page
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import full_results, write_results

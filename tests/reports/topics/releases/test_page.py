@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from reports.pages import home as results
 from reports.sets.version import Version, read_version
-from reports.site.pages import page_sources
+from reports.site.contents import page_sources
 from reports.topics.history.conditions import software
 from reports.topics.releases import page
 from reports.topics.releases.page import releases
-from reports.topics.results import page as results
 from suite.schema.record import Case, CaseResult
 from tests.fixtures.results import version_2026_12
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, write_results

@@ -10,7 +10,7 @@ import pytest
 
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import Version
-from reports.site.pages import page_sources
+from reports.site.contents import page_sources
 from reports.site.publish import read_versions
 from reports.topics.support import page, tables
 from reports.topics.support.model import PATH, read_impossible, systems, trainings

@@ -1,0 +1,53 @@
+"""A page of the site: a text, when a version has it, and where it stands in the contents."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reports.sets.version import Version
+from suite.files.paths import ROOT
+
+PAGES_FOLDER: Final = ROOT / "reports" / "pages"
+TOPICS_FOLDER: Final = ROOT / "reports" / "topics"
+# Parts of the contents.
+TASKS: Final = "Tasks"
+COMPARED: Final = "Compared"
+MEASURING: Final = "How we measure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A page, or pages that are made from one text."""
+
+    text: str  # a file in ``reports/pages``, without its ending
+    part: str | None = None  # heading in the contents; None: above all parts
+    is_shown: Callable[[Version], object]  # its truth counts
+    # Name of a page -> its MyST text. None: one page, named as its text, or ``name``.
+    made: Callable[[Version], Mapping[str, str]] | None = None
+    name: str | None = None
+
+    def texts(self, version: Version) -> Mapping[str, str]:
+        """Return its pages of this version; empty if it is not shown."""
+        if not self.is_shown(version):
+            return {}
+        return self.made(version) if self.made else {self.name or self.text: read_text(self.text)}
+
+
+def text_paths() -> list[Path]:
+    """The texts of all pages, whose names differ."""
+    return sorted([*PAGES_FOLDER.glob("*.md"), *TOPICS_FOLDER.glob("*/pages/*.md")])
+
+
+def read_text(name: str) -> str:
+    (path,) = (path for path in text_paths() if path.stem == name)
+    return path.read_text(encoding="utf-8")
+
+
+def has_speeds(version: Version) -> bool:
+    """Whether numbers of ranks may be compared. Where not, no page speaks of speed."""
+    return bool(version.scaling)
+
+
+def speeds_and(condition: Callable[[Version], object]) -> Callable[[Version], object]:
+    return lambda version: has_speeds(version) and condition(version)

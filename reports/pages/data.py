@@ -1,0 +1,129 @@
+"""What can be taken away: the stored results as they are in git, and tables made of them."""
+
+import hashlib
+import html
+
+from reports.display.contributors import byline
+from reports.display.html import (
+    MISSING,
+    Cell,
+    Displayed,
+    Html,
+    answer_of_page,
+    heading,
+    html_table,
+    link,
+    paragraph,
+    together,
+)
+from reports.display.per_set import under_titles
+from reports.export.downloads import DATA_FOLDER, TABLES, StoredFiles, env_check_files, stored_files
+from reports.sets.evidence import missing
+from reports.sets.version import ResultSet, Version
+from reports.verification.hashes import SUMS
+from suite.files.input_file import read_input
+from suite.files.wording import counted
+from suite.records.folders import RUN_LOG
+
+
+def answer(version: Version) -> Html:
+    """Say how many files of sets there are, and how large they are."""
+    stored = stored_files(version)
+    files, size_mb = sum(len(one.files) for one in stored), sum(one.size_bytes for one in stored) / 1e6
+    return answer_of_page(
+        f"{counted(files, 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
+        " One command computes their figures again, and three add the results of your machine."
+    )
+
+
+def downloads(version: Version) -> Html:
+    """Links to the tables of all runs and figures; nothing without a set."""
+    if not version.sets:
+        return together(())
+    links = [link(name, f"{DATA_FOLDER}/{name}") for name in TABLES]
+    rest = "have every published number and a row a run. The samples are in the files of the sets below."
+    return Html(
+        markup=f"<p><strong>Download</strong>: {', '.join(one.markup for one in links)} {html.escape(rest)}</p>",
+        text=f"Download: {', '.join(TABLES)} {rest}",
+    )
+
+
+def listing(version: Version) -> Html:
+    """One row a set, with a link to the list of its files; whose it is, where some are not the project's own."""
+    rows: list[list[Cell]] = [
+        [stored.title, one.campaign.where, _contributor(one), *_files(stored)]
+        for one, stored in zip(version.sets, stored_files(version), strict=True)
+    ]
+    beside = env_check_files(version)
+    if beside.files:
+        rows.append([beside.title, MISSING, "labscale", *_files(beside)])
+    headings = ["Set", "Measured on", "Contributed by", "Files", "MB", "List of files"]
+    if not any(one.contributor for one in version.sets):
+        headings, rows = [*headings[:2], *headings[3:]], [[*row[:2], *row[3:]] for row in rows]
+    return html_table(
+        headings, rows, label="Files of every set", num_text_columns=len(headings) - 3, text_headings=headings[-1:]
+    )
+
+
+def _files(stored: StoredFiles) -> list[Cell]:
+    sums = link(stored.name, f"{DATA_FOLDER}/{stored.name}/{SUMS}") if stored.sums else MISSING
+    return [str(len(stored.files)), f"{stored.size_bytes / 1e6:.2f}", sums]
+
+
+def _contributor(one: ResultSet) -> Cell:
+    if one.contributor is None:
+        return "labscale"
+    name, address, citation = one.contributor.name, one.contributor.link, one.contributor.citation
+    shown = Html(markup=html.escape(name), text=name) if address is None else link(name, address)
+    rest = f". To cite: {citation}" if citation else ""
+    return Html(markup=shown.markup + html.escape(rest), text=shown.text + rest)
+
+
+def less_evidence(version: Version) -> Html:
+    """Show what each archived set lacks, and its curves; nothing without one."""
+    if not version.archived:
+        return together(())
+    said = (
+        "These campaigns ran before labscale stored all that it stores today. Their times can be computed again from"
+        " their samples. What is missing is evidence of the work behind the times, so no table of speed-ups and no"
+        " chart on another page uses them. Only the page Findings does, for how far machines of one kind differ."
+    )
+    parts: list[Displayed] = [
+        heading("Sets with less evidence", depth=2, anchor="less-evidence"),
+        paragraph(said),
+        under_titles(version.archived, _archived, are_named=True),
+    ]
+    return together(parts)
+
+
+def run_logs(version: Version) -> Html:
+    """Every set that has a run log, with who witnessed it; in a sentence, how many have none."""
+    rows: list[list[Cell]] = []
+    for one in version.sets:
+        path = one.folder / RUN_LOG
+        lines = read_input(path).splitlines(keepends=True) if path.is_file() else []
+        if lines:
+            witness = link(one.witness, one.witness) if one.witness else "not witnessed"
+            late = sum(b'"late": true' in line for line in lines)
+            rows.append([one.title or "Results", witness, _sha256(lines[-1]), f"{len(lines)}", f"{late}"])
+    parts: list[Displayed] = []
+    if rows:
+        headings = ["Set", "Witness", "Hash of the last line", "Runs", "Late"]
+        parts.append(html_table(headings, rows, label="Run logs", num_text_columns=3))
+    if without := len(version.sets) - len(rows):
+        parts.append(paragraph(f"No run log, so not witnessed: {counted(without, 'set')}."))
+    return together(parts)
+
+
+def _sha256(content: bytes) -> Html:
+    digest = hashlib.sha256(content).hexdigest()
+    return Html(markup=f"<code>{digest}</code>", text=digest)
+
+
+def _archived(one: ResultSet) -> Html:
+    return together(
+        [
+            byline(one.contributor),
+            paragraph(f"{one.campaign.where}. {missing(one.campaign.results)}"),
+        ]
+    )

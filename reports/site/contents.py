@@ -1,0 +1,84 @@
+"""The list of pages, in the order of the contents, and the files that a site has beside them."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from reports.display.page import COMPARED, MEASURING, TASKS, Page, has_speeds, speeds_and
+from reports.export import downloads
+from reports.pages import findings, settings, tasks
+from reports.sets.version import Version
+from reports.site import guide
+from reports.site.topics import pages_of
+
+PAGES: Final = (
+    Page(text="home", name="index", is_shown=has_speeds),
+    Page(text="what_worked", name="index", is_shown=lambda version: not has_speeds(version)),
+    Page(text="findings", is_shown=speeds_and(findings.findings)),
+    Page(text="tasks", part=TASKS, is_shown=has_speeds, made=tasks.texts),
+    # Hardware
+    *pages_of("support"),
+    *pages_of("hardware"),
+    # Settings and sharing
+    Page(text="settings", part=COMPARED, is_shown=speeds_and(settings.ratios)),
+    *pages_of("tuning"),
+    # Releases
+    *pages_of("history"),
+    *pages_of("releases"),
+    # Compared
+    *pages_of("others"),
+    *pages_of("explore"),
+    # Method and limits
+    *pages_of("acceptance"),
+    *pages_of("trust"),
+    Page(text="data", part=MEASURING, is_shown=lambda _: True),
+)
+BESIDE: Final[tuple[Callable[[Version, Path], None], ...]] = (downloads.write,)  # into the folder of the site
+
+MARKDOWN: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[\w-]+)\.ipynb(?:#[^)]*)?\)")
+HTML: Final = re.compile(r'<a href="(?P<page>[\w-]+)\.html(?:#[^"]*)?"[^>]*>(?P<text>.*?)</a>', re.DOTALL)
+
+
+def keep_links_to(pages: Collection[str], notebook: Any) -> None:
+    """Replace every link to another page in the texts and outputs of an executed notebook. ``pages``: their names."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _kept(MARKDOWN, cell.source, pages)
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "text/html" in data:
+                data["text/html"] = _kept(HTML, data["text/html"], pages)
+
+
+def _kept(links: re.Pattern[str], text: str, pages: Collection[str]) -> str:
+    return links.sub(lambda link: link[0] if link["page"] in pages else link["text"], text)
+
+
+def page_sources(version: Version) -> dict[str, str]:
+    """Name of every page of this version -> its MyST text, in the order of the contents."""
+    return {name: text for page in PAGES for name, text in page.texts(version).items()}
+
+
+def contents(version: Version) -> list[dict[str, Any]]:
+    """The contents as Jupyter Book reads them: pages above all parts, then the parts, then how to run labscale."""
+    parts: dict[str | None, list[str]] = {}
+    for page in PAGES:
+        parts.setdefault(page.part, []).extend(page.texts(version))
+    parts["Run it"] = list(guide.PAGES)
+    first = parts.pop(None)
+    return [*_files(first), *({"title": part, "children": _files(names)} for part, names in parts.items() if names)]
+
+
+def write_beside(version: Version, folder: Path) -> None:
+    for write in BESIDE:
+        write(version, folder)
+
+
+def _files(names: Sequence[str]) -> list[dict[str, str]]:
+    return [{"file": f"{name}.ipynb"} for name in names]
+
+
+def page_files(version: Version) -> tuple[str, ...]:
+    """Return the file names of all pages of this version."""
+    return tuple(f"{name}.html" for name in (*page_sources(version), *guide.PAGES))

@@ -1,1 +1,0 @@
-"""What settings, and sharing a GPU, buy."""

@@ -1,1 +1,0 @@
-"""How a task behaves: one page for each series."""

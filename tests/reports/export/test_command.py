@@ -1,0 +1,143 @@
+"""Results in the formats of other tools, from committed results: every value again in the file that they read."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from reports.analysis.rows import CaseRow
+from reports.export import command as export
+from reports.sets.version import read_version
+from suite.errors import ReportError, StoreError, UsageError
+from suite.records.store import load_results
+from tests.fixtures.results.committed_results import RESULTS
+from tests.fixtures.results.generated_results import full_results, make_case, make_result, write_results
+
+SET = RESULTS / "h200-x4"
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, CaseRow]:
+    return {row.case_id: row for row in read_version(SET, name="").sets[0].campaign.rows}
+
+
+def exported(name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert export.main([str(SET), "--format", name]) == 0
+    return capsys.readouterr().out
+
+
+def test_github_action_benchmark_reads_one_value_a_case(
+    rows: dict[str, CaseRow], capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = json.loads(exported("github", capsys))
+    assert {entry["name"]: entry["value"] for entry in entries} == {name: row.total_fps for name, row in rows.items()}
+    assert {entry["unit"] for entry in entries} == {"frames/s"}
+    # As its reader (extractRangeInfo) takes a range apart: from two characters on, and what follows is a number.
+    ranges = [re.search(r"(?:\+-|±)\s*(\d.+)", entry["range"]) for entry in entries if "range" in entry]
+    assert all(found is not None and float(found[1]) > 0 for found in ranges)
+    assert len({entry["name"] for entry in entries}) == len(entries)
+    # The fewest ranks have an efficiency of 1 whatever their number, which says nothing without it.
+    for entry, row in zip(entries, map(rows.__getitem__, (entry["name"] for entry in entries)), strict=True):
+        assert re.search(
+            rf"efficiency {row.scaling_efficiency:.3f} against {row.baseline_world_size} ranks?\b", entry["extra"]
+        )
+
+
+def test_bencher_has_bounds_around_every_value_with_an_interval(
+    rows: dict[str, CaseRow], capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = json.loads(exported("bencher", capsys))
+    assert metrics.keys() == rows.keys()
+    for name, row in rows.items():
+        for measure in metrics[name].values():
+            assert ("lower_value" in measure) == (row.iteration_time_interval_s is not None)
+            if "lower_value" in measure:
+                assert measure["lower_value"] <= measure["value"] <= measure["upper_value"]
+
+
+def test_bencher_follows_its_published_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    """https://bencher.dev/bmf.json, stricter: no other keys, finite numbers, names within its lengths."""
+    for name, measures in json.loads(exported("bencher", capsys), parse_constant=pytest.fail).items():
+        assert 0 < len(name) <= 1024
+        assert measures.keys() == {"total-fps", "iteration-time-s"}
+        assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug) and len(slug) <= 64 for slug in measures)
+        for measure in measures.values():
+            assert {"value"} <= measure.keys() <= {"value", "lower_value", "upper_value"}
+            assert all(type(number) is float and number > 0 for number in measure.values())
+
+
+def test_tables_are_written_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for suffix, read in (("csv", pl.read_csv), ("parquet", pl.read_parquet)):
+        folder = tmp_path / suffix
+        assert export.main([str(SET), "--format", suffix, "--out", str(folder)]) == 0
+        assert {path.name for path in folder.iterdir()} == {
+            f"{name}.{suffix}" for name in ("runs", "iterations", "checks", "figures")
+        }
+        assert len(read(folder / f"runs.{suffix}")) == sum(len(result.rounds) for result in load_results(SET))
+    assert export.main([str(SET), "--format", "csv"]) == UsageError.exit_code
+    assert "--out FOLDER" in capsys.readouterr().err
+
+
+def test_a_reframe_test_has_the_measured_values_as_references(
+    rows: dict[str, CaseRow], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = ast.parse(exported("reframe", capsys))
+    assigned = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    assert assigned["REFERENCES"] == {
+        name: {"total_fps": round(row.total_fps), "gpus": row.world_size} for name, row in rows.items() if row.total_fps
+    }
+    assert 0 < assigned["ALLOWED_LOSS"] < 1
+    assert assigned["MATRIX"] == "full"
+    assert [node.name for node in tree.body if isinstance(node, ast.ClassDef)] == ["LabscaleConfiguration"]
+
+
+def test_a_reframe_test_of_cases_that_its_matrix_lacks_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_results(
+        [make_result(make_case("cartpole-strong", num_envs_global=512, variant="fixed_updates"), 0.5)], tmp_path
+    )
+    assert export.main([str(tmp_path), "--format", "reframe"]) == ReportError.exit_code
+    assert (
+        "The matrix full has no case cartpole-strong/rsl_rl-kitless-cpu-n512-1x1-fixed_updates"
+        in capsys.readouterr().err
+    )
+    assert export.main([str(tmp_path), "--format", "reframe", "--matrix", "smoke"]) == 0
+    text = capsys.readouterr().out
+    assert export.main([str(tmp_path), "--format", "bencher", "--matrix", "smoke"]) == UsageError.exit_code
+    assert "--matrix smoke: only with --format reframe, got --format bencher" in capsys.readouterr().err
+    assert 'MATRIX = "smoke"' in text
+    assert '"gpus": 0' in text
+
+
+def test_several_versions_are_no_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert export.main([str(RESULTS.parent), "--format", "bencher"]) == StoreError.exit_code
+    said = capsys.readouterr().err
+    assert said.startswith(f"{RESULTS.parent} is not one set of results; below it there are 2026.11/")
+    assert "Move" not in said
+
+
+def test_cases_without_a_measurement_are_left_out(tmp_path: Path) -> None:
+    version = read_version(write_results(full_results(), tmp_path), name="")
+    assert len(json.loads(export.github_action_benchmark(version))) == len(full_results()) - 1
+
+
+def test_a_file_is_written_and_what_cannot_be_done_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "figures.json"
+    assert export.main([str(RESULTS), "--format", "bencher", "--out", str(out)]) == 0
+    sets = tuple(f"{folder.name}: " for folder in RESULTS.glob("h[12]00-*/") if "learning" not in folder.name)
+    names = list(json.loads(out.read_text()))
+    assert names
+    assert [name for name in names if not name.startswith(sets)] == []
+    assert export.main([str(SET), "--format", "bencher", "--out", str(tmp_path / "no" / "file.json")]) != 0
+    write_results(full_results(), tmp_path / "v" / "a")
+    write_results(full_results(), tmp_path / "v" / "b")
+    assert export.main([str(tmp_path / "v"), "--format", "reframe"]) == ReportError.exit_code
+    assert "references of one system" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""Files of sets, as the page counts and offers them."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reports.export.downloads import TABLES, files, stored_files
+from reports.figures import tables
+from reports.pages.data import answer, downloads, listing, run_logs
+from reports.sets.version import read_version
+from reports.verification.hashes import SUMS, write_hashes
+from suite.records.folders import RUN_LOG
+from tests.fixtures.results.committed_results import RESULTS, committed_version
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Path:
+    """A set with figures and then with hashes."""
+    folder = tmp_path / "2026.12"
+    shutil.copytree(RESULTS.parent / "2026.12" / "h200-torchrl-camera-ray", folder / "own")
+    (folder / "own" / SUMS).unlink(missing_ok=True)
+    (folder / "report.toml").write_text('[[set]]\nfolder = "own"\n')
+    tables.write(folder)
+    write_hashes(folder / "own")
+    return folder
+
+
+def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(version: Path) -> None:
+    read = read_version(version, name=version.name)
+    (own,) = stored_files(read)
+    counted = [path for path in (version / "own").rglob("*") if path.is_file() and path.name != SUMS]
+    assert {*own.files.values()} == {*counted}
+    assert answer(read).text.startswith(f"{len(counted)} files (")
+
+
+def test_hashes_and_tables_are_offered_with_the_others(version: Path) -> None:
+    read = read_version(version, name=version.name)
+    offered = files(read).keys()
+    assert {f"own/{SUMS}", *TABLES} < offered
+    assert {f"{one.name}/{name}" for one in stored_files(read) for name in one.files} < offered
+
+
+def test_every_link_of_the_page_leads_to_an_offered_file(version: Path) -> None:
+    read = read_version(version, name=version.name)
+    links = re.findall(r'href="data/([^"]+)"', listing(read).markup + downloads(read).markup)
+    assert links == [f"own/{SUMS}", *TABLES]
+    assert set(links) <= files(read).keys()
+
+
+def test_a_set_has_one_row_with_its_machine_and_the_number_of_its_files(version: Path) -> None:
+    read = read_version(version, name=version.name)
+    _, row = listing(read).text.splitlines()
+    (own,) = stored_files(read)
+    assert row.split("\t") == ["own", "1 x H200, 16 vCPU, 28 Nov 2026", str(len(own.files)), "0.09", "own"]
+
+
+def test_a_run_log_is_offered_and_is_not_witnessed_without_an_address(version: Path) -> None:
+    assert run_logs(read_version(version, name=version.name)).text == "No run log, so not witnessed: 1 set."
+    (version / "own" / RUN_LOG).write_text("{}\n")
+    read = read_version(version, name=version.name)
+    assert f"own/{RUN_LOG}" in files(read)
+    assert "not witnessed" in run_logs(read).text
+    address = "https://example.org/commit/1"
+    (version / "report.toml").write_text(f'[[set]]\nfolder = "own"\nwitness = "{address}"\n')
+    assert f'href="{address}"' in run_logs(read_version(version, name=version.name)).markup
+
+
+def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_samples() -> None:
+    version = committed_version()
+    assert version.env_checks
+    assert {f"env_check/{one.name}.json" for one in version.env_checks} < files(version).keys()
+    assert not any(one.name == "env_check" for one in stored_files(version))

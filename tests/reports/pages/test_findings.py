@@ -1,0 +1,62 @@
+"""Findings of the published versions: claims without numbers; their figures are rows of the table, and as sure."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reports.figures.tables import rows_by_id
+from reports.pages.findings import figures_of, findings, listing
+from reports.sets.version import Version, read_version
+from suite.errors import ReportError
+from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
+
+NAMES = re.compile(r"\bH[12]00s?\b|\b[24] GPUs\b|\bStable-Baselines3\b")  # digits that are no result
+MOST = 27  # over all versions, so that each can be read
+
+
+@pytest.fixture(scope="module")
+def newest() -> Version:
+    return read_version(RESULTS.parent / "2026.12", name="2026.12", older=[committed_version()])
+
+
+def test_findings_are_few_their_ids_differ_and_their_sets_exist(newest: Version) -> None:
+    ids = [finding.id for _, finding in findings(newest)]
+    assert 0 < len(ids) <= MOST
+    assert len(ids) == len(set(ids))
+    for own, finding in findings(newest):
+        assert finding.sets
+        assert {*finding.sets} <= {one.name for one in own.sets}
+
+
+def test_a_claim_is_one_sentence_without_figures(newest: Version) -> None:
+    for _, finding in findings(newest):
+        for text in (finding.claim, finding.so_what, finding.replaces or "None."):
+            assert re.fullmatch(r"[^.]+\.", text)
+            assert re.search(r"\d", NAMES.sub("", text)) is None, text
+
+
+def test_a_finding_is_as_sure_as_its_figures(newest: Version) -> None:
+    """A pattern without a figure is a mistake, and none is clear whose ratios all have no interval."""
+    for own, finding in findings(newest):
+        words = {row["status"] for row in figures_of(own, finding)}
+        assert bool(words) == bool(finding.figures), finding.id
+        if words - {""} and words != {None} and finding.status == "clear":
+            assert "clear" in words or None in words, finding.id
+
+
+def test_every_number_of_a_finding_is_a_figure(newest: Version) -> None:
+    text = listing(newest).text
+    measured = re.findall(r"^Measured: (.*)$", text, re.MULTILINE)
+    assert len(measured) == sum(bool(finding.figures) for _, finding in findings(newest))
+    known = {f"{row['value']:.3g}" for own in (newest, *newest.older) for row in rows_by_id(own).values()}
+    shown = [word for line in measured for word in re.findall(r" (\d+\.\d+)(?= |;|$)", line)]
+    assert [value for value in shown if value not in known] == []
+
+
+def test_a_wrong_entry_is_named_with_its_file(tmp_path: Path) -> None:
+    write_results(on_gpus(smoke_results()), tmp_path / "one")
+    (tmp_path / "findings.toml").write_text('[[finding]]\nid = "x"\nclaim = "X."\nstatus = "sure"\nsets = ["one"]\n')
+    with pytest.raises(ReportError, match=r"findings\.toml: .*\n.*so_what"):
+        findings(read_version(tmp_path, name="v"))

@@ -1,0 +1,130 @@
+"""The report of what has no speeds: marks, where everything is, what next, and nothing that compares ranks."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.export import command as export
+from reports.figures.tables import tables
+from reports.pages import data as downloads
+from reports.pages import home as at_a_glance
+from reports.pages import what_worked as worked
+from reports.sets.version import Version, read_version
+from reports.site.contents import page_sources
+from reports.topics.hardware import page as machines
+from reports.topics.trust import limits_page as limits
+from suite.records.worked import LEGEND
+from suite.schema.record import CheckResult, CheckVerdict
+from tests.fixtures.results.generated_results import (
+    failed_result,
+    full_results,
+    make_case,
+    make_result,
+    smoke_results,
+    write_results,
+)
+
+SPEEDS = re.compile(r"frames per second|speed-?up|efficien|verdict|predict|ideal", re.IGNORECASE)
+FIGURES = ("speedup", "ideal_speedup", "scaling_efficiency", "scaling_efficiency_low", "scaling_efficiency_high")
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Version:
+    return read_version(write_results(smoke_results(), tmp_path), name="v")
+
+
+def test_only_pages_without_speeds_are_there(version: Version) -> None:
+    assert list(page_sources(version)) == ["index", "machines", "limits", "data"]
+    assert "worked.marks(version)" in page_sources(version)["index"]
+
+
+def test_no_page_of_it_compares_ranks_or_speaks_of_speed(version: Version) -> None:
+    shown = [
+        worked.opening(version), worked.marks(version), limits.uncertain(version), limits.failures(version),
+        machines.environments(version), machines.env_checks(version),
+        downloads.listing(version),
+    ]  # fmt: skip
+    texts = [*page_sources(version).values(), *(part.text for part in shown)]
+    found = {match for text in texts for match in SPEEDS.findall(text)}
+    assert found == set()
+
+
+def test_it_opens_with_what_failed_and_gives_the_reason(version: Version) -> None:
+    said = worked.opening(version).text
+    assert "1 of 8 runs did not complete" in said
+    assert "8 minutes and 0 seconds" in said
+    lines = worked.marks(version).text.splitlines()
+    assert "Isaac-Ant, rsl_rl\t1, 2\t?\t?\t✓\t✓" in lines
+    assert "Isaac-Reorient-Cube-Shadow-Camera-Direct, rsl_rl\t1\t?\t?\t✗\t?" in lines
+    (failed,) = (line for line in lines if line.startswith("✗"))
+    assert "crashed: RuntimeError: generated failure of rank 1: out of shared memory (logs: raw/shadow" in failed
+    assert f'<span role="img" aria-label="{LEGEND["failed"]}">✗</span>' in worked.marks(version).markup
+
+
+def test_it_opens_with_that_everything_works(tmp_path: Path) -> None:
+    good = read_version(write_results(smoke_results()[:-1], tmp_path), name="v")
+    assert worked.opening(good).text.startswith("Everything works on Generated Processor")
+
+
+def test_its_speeds_are_folded_away_and_called_meaningless(version: Version) -> None:
+    shown = worked.details(version)
+    assert shown.markup.startswith("<details><summary>Frames per second, which are meaningless here</summary>")
+    assert "These speeds are meaningless" in shown.text
+    assert len(shown.text.splitlines()) == 2 + len(version.sets[0].campaign.rows) - 1  # of the one that failed none
+
+
+def test_rewards_are_shown_where_training_was_long_enough_for_some(version: Version, tmp_path: Path) -> None:
+    assert worked.learned(version).markup.count("<figure") == len(version.sets[0].campaign.series_names)
+    short = make_result(make_case(iterations=worked.MIN_LEARNED - 1), 0.5)
+    assert worked.learned(read_version(write_results([short], tmp_path / "short"), name="v")).text == ""
+
+
+def test_gpus_on_which_nothing_completed_are_alike(tmp_path: Path) -> None:
+    crashed = failed_result(make_case("ant-weak", device="cuda"), outcome="crashed", reason="generated")
+    version = read_version(write_results([crashed], tmp_path), name="v")
+    assert version.scaling == ()
+    assert list(page_sources(version)) == ["index", "machines", "limits", "data"]
+
+
+def test_beside_sets_with_speeds_it_has_a_section_and_no_row(tmp_path: Path) -> None:
+    write_results(full_results(), tmp_path / "gpus")
+    write_results(smoke_results(), tmp_path / "laptop")
+    version = read_version(tmp_path, name="v")
+    assert [one.name for one in version.scaling] == ["gpus"]
+    assert "laptop" not in at_a_glance.opening(version).text
+    assert "series-shadow-horizontal" not in page_sources(version)
+    said = worked.beside(version).text.splitlines()
+    assert said[:3] == ["What works elsewhere", worked.NOT_MEASURED, "laptop"]
+    alone = read_version(write_results(full_results(), tmp_path / "alone"), name="v")
+    assert worked.beside(alone).text == ""
+
+
+def test_exports_have_its_frames_and_nothing_that_compares_ranks(version: Version) -> None:
+    entries = json.loads(export.github_action_benchmark(version))
+    assert len(entries) == 7
+    assert all(entry["extra"].endswith("a speed that means nothing: on a CPU") for entry in entries)
+    assert set(tables(version)["figures"]["over"]) == {""}
+
+
+def test_what_is_checked_has_its_own_mark(tmp_path: Path) -> None:
+    result = make_result(make_case("shadow-horizontal"), 0.5)
+    verdicts: tuple[tuple[str, CheckVerdict], ...] = (
+        ("physics", "ok"),
+        ("cameras", "ok"),
+        ("learning", "not_checked"),
+    )
+    checks = tuple(
+        CheckResult(name=one, feature=one, verdict=verdict, found="x", fault=None) for one, verdict in verdicts
+    )
+    rounds = tuple(
+        replace(one, ranks=tuple(replace(rank, validity=checks) for rank in one.ranks)) for one in result.rounds
+    )
+    version = read_version(write_results([replace(result, rounds=rounds)], tmp_path), name="v")
+    table = worked.marks(version).text.splitlines()
+    assert table[1:3] == [
+        "Task and library\tRanks\tPhysics\tRendering\tTrains\tEqual gradients",
+        "Isaac-Reorient-Cube-Shadow-Camera-Direct, rsl_rl\t1\t✓\t✓\t✓\t-",
+    ]
