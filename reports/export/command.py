@@ -12,13 +12,15 @@ reframe  a ReFrame test that runs the same configurations on another system and 
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from reports.analysis.environments import hardware
-from reports.analysis.rows import CaseRow
 from reports.export.reframe_test import render
-from reports.figures.tables import content, tables
+from reports.figures.compare import Row
+from reports.figures.lines import Figure, figure
+from reports.figures.tables import content, runs_of, tables
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import ResultSet, Version, read_version
@@ -27,53 +29,110 @@ from suite.files.wording import counted
 from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
 
 
+@dataclass(frozen=True)
+class Speed:
+    """A measured configuration with the rows of its figures."""
+
+    result_set: ResultSet
+    row: Row
+    frames_per_s: Figure
+    iteration_s: Figure
+    share_kept: Figure | None  # of the ideal speed over fewer GPUs
+
+    @property
+    def name(self) -> str:
+        """Unique in the version."""
+        name = str(self.row["configuration"])
+        return f"{self.result_set.name}: {name}" if self.result_set.name else name
+
+    @property
+    def where(self) -> str:
+        """The hardware, and who measured on it if not the project itself."""
+        largest = max(self.result_set.campaign.places, key=lambda place: len(place.environment.gpus))
+        contributor = self.result_set.contributor
+        return hardware(largest.environment) + (f"; contributed by {contributor.name}" if contributor else "")
+
+
+def speeds(version: Version) -> list[Speed]:
+    """Return every configuration that a frame of a training was measured of, in the order of the sets."""
+    sets = {own.name or "results": own for own in version.shown}
+    speeds = []
+    for row in runs_of(version).configurations:
+        names = ("frames_per_s", "iteration_s", "share_kept")
+        frames_per_s, iteration_s, share_kept = (figure(version, row, name) for name in names)
+        if row["set"] in sets and frames_per_s and iteration_s:
+            speeds.append(Speed(sets[row["set"]], row, frames_per_s, iteration_s, share_kept))
+    return speeds
+
+
 def github_action_benchmark(version: Version) -> str:
-    """A list, one entry a measured case. ``range`` is half of the interval, where there is one."""
+    """Return a list with an entry for each configuration. ``range`` is half of the interval, where there is one."""
     entries = [
         {
-            "name": _name(one, row),
+            "name": speed.name,
             "unit": "frames/s",
-            "value": row.total_fps,
-            **_range(row),
-            "extra": f"{_where(one)}; {counted(row.rounds_completed, 'run')}; {_said(one, row)}{_whose(one)}",
+            "value": speed.frames_per_s["value"],
+            **_range(speed.frames_per_s),
+            "extra": f"{counted(speed.frames_per_s['runs'], 'run')}; {_in_words(speed)}; {speed.where}",
         }
-        for one in version.shown
-        for row in one.campaign.rows
-        if row.total_fps is not None
+        for speed in speeds(version)
     ]
     return json.dumps(entries, indent=1) + "\n"
 
 
+def _range(figure: Figure) -> dict[str, str]:
+    # Its reader skips a number of one digit.
+    return {} if figure["low"] is None else {"range": f"± {(figure['high'] - figure['low']) / 2:.1f}"}
+
+
+def _in_words(speed: Speed) -> str:
+    if speed.row["device"] == "cpu":
+        return "a speed that means nothing: on a CPU"
+    kept = f", {speed.share_kept['value']:.3f} of the ideal speed" if speed.share_kept else ""
+    return f"{counted(speed.row['gpus'], 'GPU')}{kept}"
+
+
 def bencher(version: Version) -> str:
-    """Benchmark -> measure -> value with the bounds of its interval, where there is one."""
+    """Return benchmark -> measure -> value with the bounds of its interval, where there is one."""
     metrics = {
-        _name(one, row): _metrics(row)
-        for one in version.shown
-        for row in one.campaign.rows
-        if row.total_fps is not None and row.iteration_time_s is not None
+        speed.name: {"total-fps": _measure(speed.frames_per_s), "iteration-time-s": _measure(speed.iteration_s)}
+        for speed in speeds(version)
     }
     return json.dumps(metrics, indent=1) + "\n"
 
 
-def reframe(version: Version, matrix: str = MATRIX) -> str:
-    """A Python file for ReFrame.
+def _measure(figure: Figure) -> dict[str, float]:
+    bounds = {} if figure["low"] is None else {"lower_value": figure["low"], "upper_value": figure["high"]}
+    return {"value": figure["value"], **bounds}
 
-    Raises ReportError for more than one set, since references are of one system, and for cases that ``matrix`` lacks,
-    which the test could not run.
+
+def reframe(version: Version, matrix: str = MATRIX) -> str:
+    """Return a Python file for ReFrame.
+
+    Raises ReportError for more than one set, since references are of one system, and for configurations that ``matrix``
+    lacks, which the test could not run.
     """
     if len(version.shown) != 1:
-        names = ", ".join(one.name for one in version.shown)
+        names = ", ".join(own.name for own in version.shown)
         raise ReportError(f"A ReFrame test has the references of one system, and there are {names}. Name one of them.")
-    (one,) = version.shown
-    rows = [row for row in one.campaign.rows if row.total_fps is not None]
-    known = {case.case_id for device in {row.device for row in rows} for case in planned_cases(matrix, device=device)}
-    unknown = [row.case_id for row in rows if row.case_id not in known]
+    measured = speeds(version)
+    devices = {speed.row["device"] for speed in measured}
+    known = {case.case_id for device in devices for case in planned_cases(matrix, device=device)}
+    unknown = [name for speed in measured if (name := speed.row["configuration"]) not in known]
     if unknown:
         raise ReportError(
-            f"The matrix {matrix} has no case {unknown[0]}, so a ReFrame test could not run it"
-            f" ({counted(len(unknown), 'such case')}). Name the matrix that was measured with --matrix."
+            f"The matrix {matrix} has no configuration {unknown[0]}, so a ReFrame test could not run it"
+            f" ({counted(len(unknown), 'such configuration')}). Name the matrix that was measured with --matrix."
         )
-    return render(rows, where=_where(one) + _whose(one), matrix=matrix)
+    references = {
+        speed.row["configuration"]: {
+            "total_fps": round(speed.frames_per_s["value"]),
+            "gpus": speed.row["gpus"] if speed.row["device"] == "cuda" else 0,
+        }
+        for speed in measured
+        if speed.row["nodes"] == 1
+    }
+    return render(references, where=measured[0].where if measured else "no machine", matrix=matrix)
 
 
 FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
@@ -89,57 +148,6 @@ def write_tables(version: Version, suffix: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in tables(version).items():
         (folder / f"{name}.{suffix}").write_bytes(content(table, suffix))
-
-
-def _name(one: ResultSet, row: CaseRow) -> str:
-    return f"{one.name}: {row.case_id}" if one.name else row.case_id
-
-
-def _whose(one: ResultSet) -> str:
-    return f"; contributed by {one.contributor.name}" if one.contributor else ""
-
-
-def _range(row: CaseRow) -> dict[str, str]:
-    bounds = _fps_bounds(row)
-    # Its reader skips a number of one digit.
-    return {} if bounds is None else {"range": f"± {(bounds[1] - bounds[0]) / 2:.1f}"}
-
-
-def _fps_bounds(row: CaseRow) -> tuple[float, float] | None:
-    """Of the time's interval: the longer time is the lower throughput."""
-    if row.total_fps is None or row.iteration_time_s is None or row.iteration_time_interval_s is None:
-        return None
-    frames = row.total_fps * row.iteration_time_s
-    low_s, high_s = row.iteration_time_interval_s
-    return frames / high_s, frames / low_s
-
-
-def _metrics(row: CaseRow) -> dict[str, Any]:
-    def measure(value: float | None, bounds: tuple[float, float] | None) -> dict[str, float | None]:
-        return {"value": value} | ({} if bounds is None else {"lower_value": bounds[0], "upper_value": bounds[1]})
-
-    return {
-        "total-fps": measure(row.total_fps, _fps_bounds(row)),
-        "iteration-time-s": measure(row.iteration_time_s, row.iteration_time_interval_s),
-    }
-
-
-def _said(one: ResultSet, row: CaseRow) -> str:
-    """The efficiency of a set that has speeds; that of the fewest ranks that ran is 1, however many they are."""
-    if not one.campaign.has_speeds:
-        return "a speed that means nothing: on a CPU"
-    return f"efficiency {_efficiency(row)}"
-
-
-def _efficiency(row: CaseRow) -> str:
-    if row.scaling_efficiency is None or row.baseline_world_size is None:
-        return "unknown"
-    return f"{row.scaling_efficiency:.3f} against {counted(row.baseline_world_size, 'rank')}"
-
-
-def _where(one: ResultSet) -> str:
-    largest = max(one.campaign.places, key=lambda place: len(place.environment.gpus))
-    return hardware(largest.environment)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,11 +1,9 @@
-"""A ReFrame test made of measured cases, for a cluster's acceptance suite. Pure: rows in, a Python file out."""
+"""A ReFrame test made of measured cases, for a cluster's acceptance suite. Pure: references in, a Python file out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from string import Template
 from typing import Final
-
-from reports.analysis.rows import CaseRow
 
 # An accepted system may be this much slower; being faster is never a failure.
 ALLOWED_LOSS: Final = 0.10
@@ -87,13 +85,8 @@ class LabscaleConfiguration(rfm.RunOnlyRegressionTest):
 ''')
 
 
-def render(rows: Sequence[CaseRow], *, where: str, matrix: str) -> str:
-    """One parametrised test of every case of one node that was measured; ``matrix``: that has the cases."""
-    references = {
-        row.case_id: {"total_fps": round(row.total_fps), "gpus": row.world_size if row.device == "cuda" else 0}
-        for row in rows
-        if row.total_fps is not None and row.nnodes == 1
-    }
+def render(references: Mapping[str, Mapping[str, int]], *, where: str, matrix: str) -> str:
+    """Return a parametrised test. ``references``: configuration -> total_fps and gpus; ``matrix`` has them."""
     return _TEST.substitute(
         where=where.replace('"', "'"),
         references=json.dumps(references, indent=4),

@@ -3,22 +3,24 @@
 import hashlib
 import html
 
-from reports.display.contributors import byline
+from reports.data.columns import RUN_COLUMNS
 from reports.display.html import (
     MISSING,
     Cell,
     Displayed,
     Html,
     answer_of_page,
+    bullets,
+    fold,
     heading,
     html_table,
     link,
     paragraph,
     together,
 )
-from reports.display.per_set import under_titles
 from reports.export.downloads import DATA_FOLDER, TABLES, StoredFiles, env_check_files, stored_files
 from reports.sets.evidence import missing
+from reports.sets.manifest import Contributor
 from reports.sets.version import ResultSet, Version
 from reports.verification.hashes import SUMS
 from suite.files.input_file import read_input
@@ -79,21 +81,32 @@ def _contributor(one: ResultSet) -> Cell:
     return Html(markup=shown.markup + html.escape(rest), text=shown.text + rest)
 
 
+def columns() -> Html:
+    """List the columns of the table of runs."""
+    rows = ([column.name, column.unit, column.kind.__name__, column.meaning] for column in RUN_COLUMNS)
+    headings = ["Column", "Unit", "Type", "Meaning"]
+    return fold("Columns of runs", [html_table(headings, rows, label="Columns of runs", text_headings=headings[1:])])
+
+
 def less_evidence(version: Version) -> Html:
-    """Show what each archived set lacks, and its curves; nothing without one."""
+    """List the sets that lack evidence, with what each lacks; nothing without one."""
     if not version.archived:
         return together(())
-    said = (
+    text = (
         "These campaigns ran before labscale stored all that it stores today. Their times can be computed again from"
-        " their samples. What is missing is evidence of the work behind the times, so no table of speed-ups and no"
-        " chart on another page uses them. Only the page Findings does, for how far machines of one kind differ."
+        " their samples. Evidence of the work behind the times is missing, so no speed-up rests on them."
     )
-    parts: list[Displayed] = [
-        heading("Sets with less evidence", depth=2, anchor="less-evidence"),
-        paragraph(said),
-        under_titles(version.archived, _archived, are_named=True),
-    ]
-    return together(parts)
+    sets = (
+        f"{own.title}{_by(own.contributor)}: {own.campaign.where}. {missing(own.campaign.results)}"
+        for own in version.archived
+    )
+    return together(
+        [heading("Sets with less evidence", depth=2, anchor="less-evidence"), paragraph(text), bullets(sets)]
+    )
+
+
+def _by(contributor: Contributor | None) -> str:
+    return f", contributed by {contributor.name}" if contributor else ""
 
 
 def run_logs(version: Version) -> Html:
@@ -118,12 +131,3 @@ def run_logs(version: Version) -> Html:
 def _sha256(content: bytes) -> Html:
     digest = hashlib.sha256(content).hexdigest()
     return Html(markup=f"<code>{digest}</code>", text=digest)
-
-
-def _archived(one: ResultSet) -> Html:
-    return together(
-        [
-            byline(one.contributor),
-            paragraph(f"{one.campaign.where}. {missing(one.campaign.results)}"),
-        ]
-    )

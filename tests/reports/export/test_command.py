@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reports.analysis.rows import CaseRow
 from reports.export import command as export
 from reports.sets.version import read_version
 from suite.errors import ReportError, StoreError, UsageError
@@ -20,8 +19,8 @@ SET = RESULTS / "h200-x4"
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[str, CaseRow]:
-    return {row.case_id: row for row in read_version(SET, name="").sets[0].campaign.rows}
+def speeds() -> dict[str, export.Speed]:
+    return {speed.name: speed for speed in export.speeds(read_version(SET, name=""))}
 
 
 def exported(name: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -29,31 +28,33 @@ def exported(name: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_github_action_benchmark_reads_one_value_a_case(
-    rows: dict[str, CaseRow], capsys: pytest.CaptureFixture[str]
+def test_github_action_benchmark_reads_one_value_a_configuration(
+    speeds: dict[str, export.Speed], capsys: pytest.CaptureFixture[str]
 ) -> None:
     entries = json.loads(exported("github", capsys))
-    assert {entry["name"]: entry["value"] for entry in entries} == {name: row.total_fps for name, row in rows.items()}
+    assert {entry["name"]: entry["value"] for entry in entries} == {
+        name: speed.frames_per_s["value"] for name, speed in speeds.items()
+    }
     assert {entry["unit"] for entry in entries} == {"frames/s"}
     # As its reader (extractRangeInfo) takes a range apart: from two characters on, and what follows is a number.
     ranges = [re.search(r"(?:\+-|±)\s*(\d.+)", entry["range"]) for entry in entries if "range" in entry]
     assert all(found is not None and float(found[1]) > 0 for found in ranges)
     assert len({entry["name"] for entry in entries}) == len(entries)
-    # The fewest ranks have an efficiency of 1 whatever their number, which says nothing without it.
-    for entry, row in zip(entries, map(rows.__getitem__, (entry["name"] for entry in entries)), strict=True):
-        assert re.search(
-            rf"efficiency {row.scaling_efficiency:.3f} against {row.baseline_world_size} ranks?\b", entry["extra"]
+    for entry in entries:
+        kept = speeds[entry["name"]].share_kept
+        assert (
+            (f", {kept['value']:.3f} of the ideal speed" in entry["extra"]) if kept else "ideal" not in entry["extra"]
         )
 
 
 def test_bencher_has_bounds_around_every_value_with_an_interval(
-    rows: dict[str, CaseRow], capsys: pytest.CaptureFixture[str]
+    speeds: dict[str, export.Speed], capsys: pytest.CaptureFixture[str]
 ) -> None:
     metrics = json.loads(exported("bencher", capsys))
-    assert metrics.keys() == rows.keys()
-    for name, row in rows.items():
+    assert metrics.keys() == speeds.keys()
+    for name, speed in speeds.items():
         for measure in metrics[name].values():
-            assert ("lower_value" in measure) == (row.iteration_time_interval_s is not None)
+            assert ("lower_value" in measure) == (speed.iteration_s["low"] is not None)
             if "lower_value" in measure:
                 assert measure["lower_value"] <= measure["value"] <= measure["upper_value"]
 
@@ -82,7 +83,7 @@ def test_tables_are_written_into_a_folder(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_reframe_test_has_the_measured_values_as_references(
-    rows: dict[str, CaseRow], capsys: pytest.CaptureFixture[str]
+    speeds: dict[str, export.Speed], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = ast.parse(exported("reframe", capsys))
     assigned = {
@@ -91,7 +92,8 @@ def test_a_reframe_test_has_the_measured_values_as_references(
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     assert assigned["REFERENCES"] == {
-        name: {"total_fps": round(row.total_fps), "gpus": row.world_size} for name, row in rows.items() if row.total_fps
+        name: {"total_fps": round(speed.frames_per_s["value"]), "gpus": speed.row["gpus"]}
+        for name, speed in speeds.items()
     }
     assert 0 < assigned["ALLOWED_LOSS"] < 1
     assert assigned["MATRIX"] == "full"
@@ -106,7 +108,7 @@ def test_a_reframe_test_of_cases_that_its_matrix_lacks_is_refused(
     )
     assert export.main([str(tmp_path), "--format", "reframe"]) == ReportError.exit_code
     assert (
-        "The matrix full has no case cartpole-strong/rsl_rl-kitless-cpu-n512-1x1-fixed_updates"
+        "The matrix full has no configuration cartpole-strong/rsl_rl-kitless-cpu-n512-1x1-fixed_updates"
         in capsys.readouterr().err
     )
     assert export.main([str(tmp_path), "--format", "reframe", "--matrix", "smoke"]) == 0
