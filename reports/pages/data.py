@@ -59,17 +59,17 @@ def listing(version: Version) -> Html:
     beside = env_check_files(version)
     if beside.files:
         rows.append([beside.title, MISSING, "labscale", *_files(beside)])
-    headings = ["Set", "Measured on", "Contributed by", "Files", "MB", "List of files"]
+    headings = ["Set", "Measured on", "Contributed by", "Files", "List of files"]
     if not any(one.contributor for one in version.sets):
         headings, rows = [*headings[:2], *headings[3:]], [[*row[:2], *row[3:]] for row in rows]
     return html_table(
-        headings, rows, label="Files of every set", num_text_columns=len(headings) - 3, text_headings=headings[-1:]
+        headings, rows, label="Files of every set", num_text_columns=len(headings) - 2, text_headings=headings[-1:]
     )
 
 
 def _files(stored: StoredFiles) -> list[Cell]:
     sums = link(stored.name, f"{DATA_FOLDER}/{stored.name}/{SUMS}") if stored.sums else MISSING
-    return [str(len(stored.files)), f"{stored.size_bytes / 1e6:.2f}", sums]
+    return [str(len(stored.files)), sums]
 
 
 def _contributor(one: ResultSet) -> Cell:

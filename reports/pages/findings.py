@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from reports.analysis.environments import plain_name
-from reports.display.html import Html, answer_of_page, heading, together
+from reports.display.html import Html, answer_of_page, heading, measured, together
 from reports.figures.tables import rows_by_id
 from reports.sets.findings import Finding, read_findings
 from reports.sets.version import Version
@@ -65,9 +65,8 @@ def _measured(version: Version, finding: Finding) -> str:
 
 def _in_words(row: Mapping[str, Any]) -> str:
     configuration = row["id"].partition("/")[2].rpartition("/")[0]
-    span = f" ({_number(row['low'])} to {_number(row['high'])})" if row["low"] is not None else ""
     unit = f" {row['unit']}" if row["unit"] else ""
-    return f"{configuration} {_number(row['value'])}{unit}{span}"
+    return f"{configuration} {measured(row, _number)}{unit}"
 
 
 def _number(value: float) -> str:

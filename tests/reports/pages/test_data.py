@@ -53,7 +53,7 @@ def test_a_set_has_one_row_with_its_machine_and_the_number_of_its_files(version:
     read = read_version(version, name=version.name)
     _, row = listing(read).text.splitlines()
     (own,) = stored_files(read)
-    assert row.split("\t") == ["own", "1 x H200, 16 vCPU, 28 Nov 2026", str(len(own.files)), "0.09", "own"]
+    assert row.split("\t") == ["own", "1 x H200, 16 vCPU, 28 Nov 2026", str(len(own.files)), "own"]
 
 
 def test_a_run_log_is_offered_and_is_not_witnessed_without_an_address(version: Path) -> None:
