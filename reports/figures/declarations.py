@@ -49,6 +49,10 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
     """Yield the figures of every configuration and pair, and the totals of the version."""
     for name in TOTALS:
         yield Declaration(id=f"total/{name}", kind="count", column=name, of={})
+    yield Declaration(id="total/slowed_core_looks", kind="share", column="slowed_core_looks/core_looks", of={})
+    yield Declaration(id="total/iteration_s_in_turns", kind="in_turns", column="iteration_s", of={})
+    for name in runs.every.filter("is_alone")["set"].unique(maintain_order=True):
+        yield Declaration(id=f"{name}/iteration_s_in_turns", kind="in_turns", column="iteration_s", of={"set": name})
     series: dict[tuple[str, ...], Row] = {}
     for row in runs.configurations:
         yield from _of_configuration(row)

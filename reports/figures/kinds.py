@@ -13,7 +13,8 @@ import polars as pl
 
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW, converged_reward, iterations_to_reward
 from reports.figures.compare import Row, Runs
-from suite.statistics.intervals import Estimate, mean_of
+from suite.schema.case_suffixes import ALONE_SUFFIX
+from suite.statistics.intervals import Estimate, estimate, mean_of
 from suite.statistics.speed import SCALES_EFFICIENCY
 
 type Status = Literal["clear", "within noise", "too few runs"]
@@ -145,6 +146,26 @@ def _slope(declaration: Declaration, runs: Runs) -> Figure:
     return _figure(declaration, runs.model(first["set"], [first], needs_probe=True).core_slope, len(rows))
 
 
+def _in_turns(declaration: Declaration, runs: Runs) -> Figure:
+    """The time of an iteration in turns over that alone, mean of the configurations that ran both ways."""
+    own = runs.every.filter(
+        pl.col(declaration.column).is_not_null() & ~pl.col("is_repeat"),
+        *(pl.col(name) == value for name, value in declaration.of.items()),
+    )
+    times_s: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
+    for row in own.iter_rows(named=True):
+        both = times_s.setdefault((row["set"], row["configuration"].removesuffix(ALONE_SUFFIX)), ([], []))
+        if row["is_alone"] or row["block"]:
+            both[row["is_alone"]].append(row[declaration.column])
+    samples = [sample for both in times_s.values() if all(both) for sample in both]
+    if not samples:
+        return _figure(declaration, None, 0)
+    ratio = estimate(
+        samples, lambda means: statistics.geometric_mean(means[::2]) / statistics.geometric_mean(means[1::2])
+    )
+    return _figure(declaration, ratio, sum(map(len, samples)), _status(ratio))
+
+
 def _figure(declaration: Declaration, estimate: Estimate | None, runs: int, status: Status | None = None) -> Figure:
     low, high = (estimate.interval if estimate else None) or (None, None)
     value = estimate.value if estimate else None
@@ -164,4 +185,5 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "share_kept": _share_kept,
     "sooner": _sooner,
     "slope": _slope,
+    "in_turns": _in_turns,
 }

@@ -36,8 +36,11 @@ def check_figures(version: Path, sets: Sequence[StoredSet], *, root: Path) -> tu
     where = path.relative_to(root).as_posix()
     if rejected := not_compared(where, [name for one in sets for name in one.rejected]):
         return 0, rejected
-    runs = [row for one in sets for row in rows_of_set(one.folder.name, [case.rounds for case in one.without_copies])]
-    findings = list(as_far_as_possible(where, _check(where, read_figures(path), runs)))
+    runs, alone = (
+        [row for one in sets for row in rows_of_set(one.folder.name, [case.rounds for case in one.cases_of(is_copy)])]
+        for is_copy in (False, True)
+    )
+    findings = list(as_far_as_possible(where, _check(where, read_figures(path), runs, alone)))
     return len({(row["set"], row["configuration"]) for row in runs}), findings
 
 
@@ -49,13 +52,15 @@ def read_figures(path: Path) -> list[Mapping[str, str]]:
     return list(lines)
 
 
-def _check(where: str, rows: Sequence[Mapping[str, str]], runs: Sequence[Row]) -> Iterator[Finding]:
+def _check(
+    where: str, rows: Sequence[Mapping[str, str]], runs: Sequence[Row], alone: Sequence[Row]
+) -> Iterator[Finding]:
     by_set = {name: [run for run in runs if run["set"] == name] for name in {run["set"] for run in runs}}
     yield from _check_ids(where, rows, runs)
     for row in rows:
         of = row["of"].partition("&")[0].removeprefix("set=")
         try:
-            yield from _check_row(where, row, by_set.get(of, runs))
+            yield from _check_row(where, row, by_set.get(of, runs), alone)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             got = f"not computable ({type(error).__name__}: {error})"
             yield _finding(where, f"the figure {row['id']}", got, "a figure of stored runs")
@@ -75,13 +80,13 @@ def _check_ids(where: str, rows: Sequence[Mapping[str, str]], runs: Sequence[Row
                 yield _finding(where, f"the figure {name}", "missing", f"there, the mean of {column}")
 
 
-def _check_row(where: str, row: Mapping[str, str], runs: Sequence[Row]) -> Iterator[Finding]:
+def _check_row(where: str, row: Mapping[str, str], runs: Sequence[Row], alone: Sequence[Row]) -> Iterator[Finding]:
     of, over = _selected(row["of"], runs), _selected(row["over"], runs) if row["over"] else []
     yield from _check_id(where, row, of, over)
     units = (unit for end, unit in _UNITS.items() if row["column"].endswith(end) and row["kind"] in _OF_A_COLUMN)
     if row["unit"] != (unit := next(units, "")):
         yield _finding(where, f"{row['id']}.unit", row["unit"] or "missing", unit or "missing")
-    computed = figure(row["kind"], Selected(column=row["column"], of=of, over=over, every=runs))
+    computed = figure(row["kind"], Selected(column=row["column"], of=of, over=over, every=runs, alone=alone))
     for name, expected in computed.items():
         if not _is_equal(row[name], expected):
             yield _finding(

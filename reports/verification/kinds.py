@@ -16,12 +16,18 @@ from typing import Any, Final
 import numpy as np
 
 from reports.verification.runs import SMOOTHING, Row, smoothed
+from reports.verification.samples.stored import ALONE_SUFFIX
 
 SLOPE: Final = 0.5  # to which that of the core probe is pulled
 PULL: Final = 0.05  # as much as runs do whose probes have this sum of squares
 LEAST_FREEDOM: Final = 3.0  # for an interval
 LEAST_RUNS: Final = 3  # for the interval of a mean
-AGAINST: Final = {"ratio": 1.0, "share_kept": 0.8, "sooner": 1.0}  # the kinds with a status: on which side they lie
+AGAINST: Final = {
+    "ratio": 1.0,
+    "share_kept": 0.8,
+    "sooner": 1.0,
+    "in_turns": 1.0,
+}  # the kinds with a status: on which side they lie
 RISE: Final = 0.9  # of a reward, after which ``sooner`` compares
 SERIES: Final = ("set", "series", "library", "workload")  # equal for the runs of one model
 
@@ -36,6 +42,7 @@ class Selected:
     of: Sequence[Row]
     over: Sequence[Row]
     every: Sequence[Row]  # of the same set, those of repeats too
+    alone: Sequence[Row] = ()  # copies of configurations in turns, of all sets
 
 
 type Computed = tuple[float | None, Interval | None, int]  # value, interval, and of how many runs
@@ -209,6 +216,30 @@ def _sooner(selected: Selected) -> Computed:
     return statistics.geometric_mean(ratios), mean_interval(ratios), number
 
 
+def _in_turns(selected: Selected) -> Computed:
+    """The time in turns over that alone: the mean difference of logarithms, with the variances of all means added."""
+    logs: dict[tuple[str, str], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    sets = {row["set"] for row in selected.of}
+    turning = [row for row in selected.of if row["block"] is not None]
+    for place, rows in enumerate((turning, [row for row in selected.alone if row["set"] in sets])):
+        for row in rows:
+            name = row["configuration"].removesuffix(ALONE_SUFFIX)
+            logs[row["set"], name][place].append(math.log(row[selected.column]))
+    pairs = [both for both in logs.values() if all(both)]
+    samples = [sample for both in pairs for sample in both]
+    if not pairs:
+        return None, None, 0
+    centre = statistics.fmean(statistics.fmean(one) - statistics.fmean(other) for one, other in pairs)
+    interval = None
+    if min(map(len, samples)) >= LEAST_RUNS:
+        parts = [(statistics.variance(sample) / len(sample) / len(pairs) ** 2, len(sample) - 1) for sample in samples]
+        total = math.fsum(part for part, _ in parts)
+        freedom = total**2 / math.fsum(part**2 / own for part, own in parts)
+        half = student_t(freedom) * math.sqrt(total)
+        interval = math.exp(centre - half), math.exp(centre + half)
+    return math.exp(centre), interval, sum(map(len, samples))
+
+
 KINDS: Final[Mapping[str, Kind]] = {
     "mean": _of_values(statistics.geometric_mean, mean_interval),
     "average": _of_values(statistics.fmean),
@@ -222,4 +253,5 @@ KINDS: Final[Mapping[str, Kind]] = {
     "ratio": _ratio,
     "share_kept": partial(_ratio, per_gpu=True),
     "sooner": _sooner,
+    "in_turns": _in_turns,
 }

@@ -78,10 +78,9 @@ class StoredSet:
     has_plan: bool
     rejected: tuple[str, ...] = ()
 
-    @property
-    def without_copies(self) -> list[StoredCase]:
-        """All cases but the copies that ran alone of cases in turns."""
-        return [stored for stored in self.cases if not stored.case_id.endswith(ALONE_SUFFIX)]
+    def cases_of(self, is_copy: bool) -> list[StoredCase]:
+        """The copies that ran alone of cases in turns, or all other cases."""
+        return [stored for stored in self.cases if stored.case_id.endswith(ALONE_SUFFIX) == is_copy]
 
 
 # --- one case ---

@@ -72,6 +72,19 @@ def test_a_ratio_of_runs_in_turns_is_the_paired_t_test_and_of_others_welchs(kind
     assert computed(kind, "equal_s", alone, over="a")[1:3] == pytest.approx([factor * math.exp(x) for x in interval])
 
 
+def test_turns_are_compared_with_copies_alone_by_welch_and_only_in_sets_that_have_both() -> None:
+    alone = [
+        {**row, "configuration": "b-alone", "iteration_s": 2 * time_s}
+        for row, time_s in zip(RUNS[4:], (0.4, 0.5, 0.7, 0.9), strict=True)
+    ]
+    other = [{**row, "set": "t"} for row in RUNS]
+    logs = [np.log([row["iteration_s"] for row in rows]) for rows in (RUNS[4:], alone)]
+    interval = scipy_stats.ttest_ind(*logs, equal_var=False).confidence_interval()
+    expected = [math.exp(log) for log in (logs[0].mean() - logs[1].mean(), *interval)]
+    selected = kinds.Selected(column="iteration_s", of=[*RUNS, *other], over=(), every=RUNS, alone=alone)
+    assert list(kinds.figure("in_turns", selected).values()) == [*map(pytest.approx, expected), 8, "clear"]
+
+
 def test_a_slope_has_one_pseudo_observation_at_a_half() -> None:
     probes, weight = [0.0, 0.2, 0.5, 0.3, 0.1, 0.4, 0.2, 0.6], math.sqrt(kinds.PULL)
     runs = [{**row, "block": None, "log_probe": probe} for row, probe in zip(RUNS, probes, strict=True)]
