@@ -7,7 +7,7 @@ from functools import cached_property
 from reports.analysis.cost import Cost, cost
 from reports.analysis.environments import Place, places, where_it_ran, with_label, with_label_and_day
 from reports.analysis.learning_curves import CurvePoint, learning_curve
-from reports.analysis.rows import CaseRow, Failure, case_rows, failures_of
+from reports.analysis.rows import CaseRow, case_rows
 from reports.analysis.series_kind import SeriesKind, series_kind
 from reports.analysis.time_split import Inside, inside
 from suite.records.worked import has_speeds
@@ -91,11 +91,6 @@ class Campaign:
                 by_label[label] = place
         name_of = where_it_ran if self.title else with_label_and_day
         return "; ".join(dict.fromkeys(map(name_of, by_label.values()))) or "nothing yet"
-
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """Rounds that did not complete, of A/A twins too."""
-        return tuple(failure for result in self.with_twins for failure in failures_of(result))
 
     @property
     def with_twins(self) -> tuple[CaseResult, ...]:

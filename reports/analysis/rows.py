@@ -49,7 +49,6 @@ class CaseRow:
     curve: str  # which line of the series' charts it belongs to
     outcome_counts: Mapping[Outcome, int]
     rounds_completed: int
-    failures: tuple[Failure, ...]
     iteration_time_s: float | None
     iteration_time_interval_s: Interval | None
     total_fps: float | None
@@ -113,7 +112,6 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         curve=curve,
         outcome_counts=Counter(record.outcome for record in result.rounds),
         rounds_completed=len(result.completed),
-        failures=failures_of(result),
         iteration_time_s=time.value if time else None,
         iteration_time_interval_s=time.interval if time else None,
         total_fps=case.frames_per_iteration / time.value if time and case.has_frames else None,

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reports.analysis.learning_curves import CurvePoint
-from reports.analysis.rows import CaseRow, Failure
+from reports.analysis.rows import CaseRow
 from reports.analysis.series_kind import SeriesKind
 from reports.display.html import (
     Html,
     count,
     html_table,
-    paragraph,
     percent,
     percent_interval,
     ratio,
@@ -58,21 +57,6 @@ def final_rewards(last: Sequence[CurvePoint]) -> Html:
         ["Case", "Last iteration", "Mean return"],
         ([point.case_id, str(point.iteration), f"{point.reward:.3g}"] for point in last),
         label="Mean return at the end",
-    )
-
-
-def failures(failed: Sequence[Failure], *, label: str) -> Html:
-    """Every round that did not complete, with its reason; a sentence when there is none."""
-    if not failed:
-        return paragraph("Every round of every case completed.")
-    return html_table(
-        ["Case", "Round", "Outcome", "Reason"],
-        (
-            [failure.case_id, str(failure.round), failure.outcome, failure.reason or "no reason was recorded"]
-            for failure in failed
-        ),
-        label=label,
-        num_text_columns=4,
     )
 
 

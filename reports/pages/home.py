@@ -282,7 +282,7 @@ def trust(version: Version) -> Html:
         " sample can be downloaded, and one command computes every figure again. Compare ratios between machines, not"
         " frames per second."
     )
-    links = [link("Data", "data.html"), link("limits", "limits.html"), link("explore", "explore.html")]
+    links = [link("Data", "data.html"), link("method and limits", "method.html"), link("explore", "explore.html")]
     return Html(markup=f"<p>{html.escape(said)} {' · '.join(each.markup for each in links)}</p>", text=said)
 
 

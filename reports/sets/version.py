@@ -154,12 +154,6 @@ class Version:
         return trainings(result for one in own for result in one.campaign.results)
 
     @property
-    def slowed_cores(self) -> tuple[str, ...]:
-        """What slowed cores did, a sentence for each set where that is worth saying."""
-        said = [(one.title or "This campaign", one.campaign.slowed_cores) for one in self.scaling]
-        return tuple(f"{title}: {slowed}" for title, slowed in said if slowed)
-
-    @property
     def learned(self) -> tuple[CaseResult, ...]:
         """Of the sets that were made to see what is learned."""
         return tuple(result for one in self.sets if one.role == "learning" for result in one.campaign.results)

@@ -31,7 +31,7 @@ PAGES: Final = (
     *pages_of("explore"),
     # Method and limits
     *pages_of("acceptance"),
-    *pages_of("trust"),
+    Page(text="method", part=MEASURING, is_shown=has_speeds),
     Page(text="data", part=MEASURING, is_shown=lambda _: True),
 )
 BESIDE: Final[tuple[Callable[[Version, Path], None], ...]] = (downloads.write,)  # into the folder of the site

@@ -20,7 +20,6 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "history": {"compare": "command"},
     "releases": {},
     "acceptance": {},
-    "trust": {},
 }
 COMMANDS: Final = {
     session: f"reports.topics.{folder}.{module}"

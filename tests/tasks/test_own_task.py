@@ -54,7 +54,6 @@ def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
     assert set(pages) - {f"{name}.html" for name in guide.PAGES} == {
         "index.html",
         "machines.html",
-        "limits.html",
         "data.html",
     }
     assert [table for page in pages.values() for table in page.unnamed] == []

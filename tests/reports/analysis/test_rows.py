@@ -88,13 +88,11 @@ def test_one_failed_round_is_counted_and_the_others_measure() -> None:
     assert row.iteration_time_s == pytest.approx(0.6)
     assert row.iteration_time_interval_s is None
     assert row.total_fps == pytest.approx(case.frames_per_iteration / 0.6)
-    assert [(item.round, item.outcome, item.reason) for item in row.failures] == [(1, "crashed", "RuntimeError: no")]
 
 
 def test_a_case_without_a_completed_round_has_no_numbers() -> None:
     (row,) = case_rows([failed_result(make_case(), outcome="skipped", reason="needs 2 GPUs")])
     assert row.iteration_time_s is row.total_fps is row.speedup is row.all_reduce_share is row.rank_skew is None
-    assert row.failures[0].reason == "needs 2 GPUs"
 
 
 def test_the_share_of_all_reduce_is_of_the_iteration_time() -> None:

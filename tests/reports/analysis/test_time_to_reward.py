@@ -12,7 +12,6 @@ from reports.analysis.time_to_reward import (
     smoothed,
     time_to_reward,
 )
-from reports.display.page import read_text
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import mean_of
 from tests.fixtures.results.committed_results import committed_version
@@ -145,4 +144,3 @@ def test_the_leap_of_a_round_that_ends_with_its_first_full_episodes_is_not_its_r
         *before, last = (later - earlier for earlier, later in pairwise(curve[-SMOOTHING_WINDOW * 2 :]))
         assert last > max(before)
         assert smoothed(curve, SMOOTHING_WINDOW)[-1] <= curve[-2]
-    assert "leaps in its last iteration" in read_text("limits")

@@ -6,7 +6,6 @@ from pathlib import Path
 from reports.pages.data import less_evidence
 from reports.sets.evidence import missing
 from reports.sets.version import read_version
-from reports.topics.trust import limits_page as limits
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import full_results, make_case, make_result, write_results
 
@@ -21,13 +20,6 @@ def test_no_set_of_the_first_page_lacks_fingerprints() -> None:
 def test_the_section_says_of_each_set_what_is_missing() -> None:
     said = less_evidence(committed_version()).text
     assert "35 of 35 rounds did not store a fingerprint of the work, checks of it after training, power and" in said
-
-
-def test_limits_name_every_set_without_a_fingerprint() -> None:
-    version = committed_version()
-    (line,) = (line for line in limits.uncertain(version).text.splitlines() if WITHOUT in line)
-    without = [one.title for one in version.sets if WITHOUT in missing(one.campaign.results)]
-    assert line.endswith(f"none of {'; '.join(without)}.")
 
 
 def test_an_archived_set_is_in_no_other_table_and_a_version_without_one_has_no_such_section(tmp_path: Path) -> None:

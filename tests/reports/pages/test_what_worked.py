@@ -15,7 +15,6 @@ from reports.pages import what_worked as worked
 from reports.sets.version import Version, read_version
 from reports.site.contents import page_sources
 from reports.topics.hardware import page as machines
-from reports.topics.trust import limits_page as limits
 from suite.records.worked import LEGEND
 from suite.schema.record import CheckResult, CheckVerdict
 from tests.fixtures.results.generated_results import (
@@ -37,13 +36,13 @@ def version(tmp_path: Path) -> Version:
 
 
 def test_only_pages_without_speeds_are_there(version: Version) -> None:
-    assert list(page_sources(version)) == ["index", "machines", "limits", "data"]
+    assert list(page_sources(version)) == ["index", "machines", "data"]
     assert "worked.marks(version)" in page_sources(version)["index"]
 
 
 def test_no_page_of_it_compares_ranks_or_speaks_of_speed(version: Version) -> None:
     shown = [
-        worked.opening(version), worked.marks(version), limits.uncertain(version), limits.failures(version),
+        worked.opening(version), worked.marks(version),
         machines.environments(version), machines.env_checks(version),
         downloads.listing(version),
     ]  # fmt: skip
@@ -86,7 +85,7 @@ def test_gpus_on_which_nothing_completed_are_alike(tmp_path: Path) -> None:
     crashed = failed_result(make_case("ant-weak", device="cuda"), outcome="crashed", reason="generated")
     version = read_version(write_results([crashed], tmp_path), name="v")
     assert version.scaling == ()
-    assert list(page_sources(version)) == ["index", "machines", "limits", "data"]
+    assert list(page_sources(version)) == ["index", "machines", "data"]
 
 
 def test_beside_sets_with_speeds_it_has_a_section_and_no_row(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from reports.pages import settings
 from reports.sets.version import read_version
 from reports.topics.hardware import page as machines
 from reports.topics.history import page as comparison
-from reports.topics.trust import limits_page as limits
-from reports.verification.weaknesses import read_weaknesses
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import (
@@ -116,34 +114,6 @@ def test_what_env_check_said_of_several_hosts_alike_is_shown_once() -> None:
     assert text.count("\nrt_cores\tnot checked") == versions
 
 
-def test_limits_and_data_open_with_what_there_is() -> None:
+def test_data_open_with_what_there_is() -> None:
     version = committed_version()
-    rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
-    without = sum(row.iteration_time_interval_s is None for row in rows)
-    said = limits.answer(version).text
-    assert said.startswith(f"{without} of {len(rows)} cases are without an interval, ")
     assert f" have every stored sample of {len(version.sets)} sets." in downloads.answer(version).text
-
-
-def test_limits_list_what_verification_finds_and_nobody_can_repair(tmp_path: Path) -> None:
-    said = limits.weaknesses(committed_version()).text
-    assert "h200-x4: missing in 35 of 35 completed rounds" in said
-    assert "the version: missing in" in said
-    listed = read_weaknesses(committed_version().folder)
-    assert all(weakness.why in said and weakness.what in said for weakness in listed)
-    write_results(on_gpus([make_result(make_case(), 1.0)]), tmp_path / "set")
-    assert "No weakness is known" in limits.weaknesses(read_version(tmp_path, name="v")).text
-
-
-def test_limits_say_which_nodes_were_emulated() -> None:
-    """Fifteen rounds "ran on more than one node", of which nobody has had several with GPUs yet."""
-    version = committed_version()
-    several = [each for one in version.sets for each in one.campaign.completed if each.case.nnodes > 1]
-    emulated = [each for each in several if each.transport is not None and each.transport.emulated]
-    said = f"ran on more than one node, {len(emulated)} of them on nodes emulated on one host."
-    assert said in limits.uncertain(version).text
-    cases = {each.case.case_id: each.case for each in several}
-    said = limits.not_run(version, list(cases.values()), "m").text
-    assert (
-        f"{len(cases)} have a completed round here, {len(cases)} of them on nodes emulated on one host alone;" in said
-    )

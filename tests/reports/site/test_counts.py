@@ -14,11 +14,7 @@ from tests.fixtures.runs.published_site import NEWER
 SAID: Final = {
     "index.html": (r"(?P<runs>[\d,]+) completed runs",),
     "explore.html": (r"of (?P<cases>[\d,]+) cases ran for their speed",),
-    "limits.html": (
-        r"of (?P<cases>[\d,]+) cases",
-        r"did not complete \((?P<runs>[\d,]+) runs did\)",
-        r"of (?P<runs>[\d,]+) rounds? stored a",
-    ),
+    "method.html": (r"of (?P<cases>[\d,]+) configurations have too few", r"own assets: \d+ of (?P<runs>[\d,]+)"),
     "data.html": (r"stored sample of (?P<sets>[\d,]+) sets",),
 }
 

@@ -243,9 +243,9 @@ def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Brows
     tab.click("#query")
     tab.write("delta method")
     tab.wait_for("document.querySelector('#found a')")
-    assert tab.value("document.querySelector('#found a').getAttribute('href')").startswith("methodology.html#")
+    assert tab.value("document.querySelector('#found a').getAttribute('href')").startswith("method.html#")
     tab.click("#found a")
-    tab.wait_for("location.pathname.endsWith('methodology.html') && document.readyState === 'complete'")
+    tab.wait_for("location.pathname.endsWith('method.html') && document.readyState === 'complete'")
     tab.click("#query")
     tab.write("xylophone")
     tab.wait_for("document.querySelector('#found .none')")
@@ -262,7 +262,7 @@ def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Brows
     ],
 )
 def test_search_finds_pages_by_the_words_that_people_use(site: Path, browser: Browser, words: str, first: str) -> None:
-    tab = Tab.opened(browser, (site / NEWER / "limits.html").as_uri(), width=1440)
+    tab = Tab.opened(browser, (site / NEWER / "method.html").as_uri(), width=1440)
     tab.click("#query")
     tab.write(words)
     tab.wait_for("document.querySelector('#found a')")

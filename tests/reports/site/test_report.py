@@ -36,8 +36,7 @@ ABOUT = {
     "published.html",
     "machines.html",
     "support.html",
-    "methodology.html",
-    "limits.html",
+    "method.html",
     "data.html",
     "hardware-generated-accelerator.html",
     "task-ant.html",
@@ -167,7 +166,7 @@ def test_only_figures_and_words_of_others_link_to_other_hosts(pages: dict[str, P
 
 
 def test_failures_stand_with_their_reasons(site: Path) -> None:
-    text = text_of(site, "limits.html")
+    text = text_of(site, "method.html")
     assert "generated failure of rank 1: out of shared memory" in text
     assert "needs 16 GPUs of one host, this one has 8" in text
 

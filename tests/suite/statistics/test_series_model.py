@@ -1,4 +1,4 @@
-"""The model of a series: ratios, their intervals and the slope of the core. Methodology tests how often they hold."""
+"""The model of a series: ratios, their intervals and the slope of the core. Coverage has tests in reports."""
 
 import math
 

@@ -1,26 +1,36 @@
-"""How often intervals of ratios contain the truth: over stored runs between which nothing differs, and simulated. Pure.
+"""How often intervals of ratios contain the truth: over stored runs between which nothing differs, and simulated.
 
 Each check has ratios whose truth is known. Beside the model of ``suite.statistics.series_model`` stands the unpaired
-interval (Welch) that was used before, from the same runs.
+interval (Welch) that was used before, from the same runs. ``coverage.csv`` has the figures of all versions' campaigns
+but those of others, so that a contribution does not change them. ``python -m reports.figures.coverage RESULTS`` writes
+it anew, and a test computes it again.
 """
 
+import csv
 import itertools
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
-from reports.display.html import Html, html_table
-from reports.sets.version import Version
+from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
+from reports.sets.manifest import MANIFEST
+from reports.sets.version import Version, read_version, version_order
+from suite.options.command_line import Parser, exit_code_of, results_path
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import Estimate, ratio_of
 from suite.statistics.reduce import counted_iterations, iteration_times_s
 from suite.statistics.series_model import RunTime, SeriesModel, run_time
 from suite.statistics.twins import SUFFIX, is_twin
 
+FILE: Final = Path(__file__).with_name("coverage.csv")
+COLUMNS: Final = ("id", "value")
+DIGITS: Final = 6  # that are stored
 ENOUGH: Final = 6  # runs or blocks, so that a half of them has an interval
 LEAST_TURNS: Final = 4
 MOST_WAYS: Final = 10  # to divide one configuration, or the blocks of two
@@ -31,62 +41,35 @@ NOISIER: Final = 3  # times as much as the other configurations
 type Series = Sequence[RunRecord]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """Ratios of one kind: how many intervals contain the truth, and how wide they are."""
-
-    name: str
-    ratios: int
-    coverage: float
-    half_width: float  # median, of the logarithm
-    old_coverage: float
-    old_half_width: float
-
-
-def checks(version: Version) -> tuple[Check, ...]:
-    """Every check that the version and older ones have runs for, the simulations last."""
-    series = series_of(version)
-    return (
-        *_check("Halves of the runs of one configuration", _halves(series)),
-        *_check("A baseline against its repeat", _repeats(series)),
-        *_check("Every other turn of the same runs", _turns(series)),
-        *_check("Half of the blocks against the other half", _blocks(series)),
-        *_check(f"Simulated, {BLOCKS} blocks", _simulated(series, noisy=False)),
-        *_check(
-            f"Simulated, {BLOCKS} blocks, one configuration {NOISIER} times noisier", _simulated(series, noisy=True)
-        ),
-    )
+def computed(versions: Sequence[Version]) -> Mapping[str, float]:
+    """Return the figures by id: of each check its ratios, the share that contains the truth, and half its width."""
+    series = [own for version in versions for own in series_of(version)]
+    ratios: Mapping[str, Iterable[_Ratio]] = {
+        "halves": _halves(series),
+        "repeats": _repeats(series),
+        "turns": _turns(series),
+        "blocks": _blocks(series),
+        "simulated": _simulated(series, noisy=False),
+        "simulated_noisy": _simulated(series, noisy=True),
+    }
+    return {f"coverage/{check}/{name}": value for check, own in ratios.items() for name, value in _figures(own)}
 
 
-def table(version: Version) -> Html:
-    """The checks, old beside new."""
-    return html_table(
-        ["Check", "Ratios", "Contain the truth", "Width", "Unpaired: contain it", "Width"],
-        (
-            [
-                check.name,
-                f"{check.ratios:,}",
-                f"{check.coverage:.1%}",
-                f"±{check.half_width:.1%}",
-                f"{check.old_coverage:.1%}",
-                f"±{check.old_half_width:.1%}",
-            ]
-            for check in checks(version)
-        ),
-        label="How often intervals contain the truth",
-    )
+def stored() -> Mapping[str, Mapping[str, Any]]:
+    """Return the rows of ``coverage.csv`` by their ids, as pages show figures; without an interval of their own."""
+    with FILE.open(encoding="utf-8") as file:
+        values = {row["id"]: float(row["value"]) for row in csv.DictReader(file)}
+    return {name: {"id": name, "value": value, "low": None, "high": None} for name, value in values.items()}
 
 
 def series_of(version: Version) -> list[Series]:
-    """The runs of each series and RL library of each set, of older versions too, on GPUs and with warm kernels."""
+    """The runs of each series and RL library of each own set, on GPUs and with warm kernels."""
     series: dict[tuple[str, ...], list[RunRecord]] = defaultdict(list)
-    for of_version in (version, *version.older):
-        for of_set in of_version.sets:
-            for result in of_set.campaign.with_twins:
-                case = result.case
-                if (case.device, case.kernel_cache) == ("cuda", "kept"):
-                    key = of_version.name, of_set.name, case.series, case.rl_library, case.workload
-                    series[key] += result.completed
+    for result_set in version.sets:
+        for result in result_set.campaign.with_twins if result_set.contributor is None else ():
+            case = result.case
+            if (case.device, case.kernel_cache) == ("cuda", "kept"):
+                series[result_set.name, case.series, case.rl_library, case.workload] += result.completed
     return list(series.values())
 
 
@@ -99,18 +82,15 @@ class _Ratio:
     beside: Sequence[RunTime] = ()  # with a ratio that is equally true; then the truth is that both are equal
 
 
-def _check(name: str, ratios: Iterable[_Ratio]) -> Iterator[Check]:
+def _figures(ratios: Iterable[_Ratio]) -> Iterator[tuple[str, float]]:
+    """Yield nothing where no ratio has both intervals."""
     pairs = [(_outcome(ratio, _by_model), _outcome(ratio, _unpaired)) for ratio in ratios]
-    known = [(new, old) for new, old in pairs if new and old]
+    known = [(model, unpaired) for model, unpaired in pairs if model and unpaired]
     if known:
-        yield Check(
-            name=name,
-            ratios=len(known),
-            coverage=float(np.mean([is_inside for (is_inside, _), _ in known])),
-            half_width=float(np.median([width for (_, width), _ in known])),
-            old_coverage=float(np.mean([is_inside for _, (is_inside, _) in known])),
-            old_half_width=float(np.median([width for _, (_, width) in known])),
-        )
+        yield "ratios", len(known)
+        for prefix, outcomes in zip(("", "unpaired_"), zip(*known, strict=True), strict=True):
+            yield f"{prefix}contain", float(np.mean([is_inside for is_inside, _ in outcomes]))
+            yield f"{prefix}half_width", float(np.median([width for _, width in outcomes]))  # of the logarithm
 
 
 def _outcome(ratio: _Ratio, estimate: Callable[[Sequence[RunTime]], Estimate]) -> tuple[bool, float] | None:
@@ -118,7 +98,7 @@ def _outcome(ratio: _Ratio, estimate: Callable[[Sequence[RunTime]], Estimate]) -
     if not ratio.runs:
         return None
     estimates = [estimate(runs) for runs in (ratio.runs, ratio.beside) if runs]
-    intervals = [one.interval for one in estimates if one.interval]
+    intervals = [own.interval for own in estimates if own.interval]
     if len(intervals) < len(estimates):
         return None
     width = math.hypot(*(math.log(high / low) / 2 for low, high in intervals))
@@ -229,11 +209,37 @@ def _spreads(series: Sequence[Series]) -> tuple[list[float], list[float]]:
 
 
 def _by_configuration(runs: Iterable[RunTime]) -> Mapping[str, list[RunTime]]:
-    found: dict[str, list[RunTime]] = defaultdict(list)
+    grouped: dict[str, list[RunTime]] = defaultdict(list)
     for run in runs:
-        found[run.configuration].append(run)
-    return found
+        grouped[run.configuration].append(run)
+    return grouped
 
 
 def _name(is_second: bool) -> str:
     return "two" if is_second else "one"
+
+
+def read_versions(results: Path) -> list[Version]:
+    """Read the versions below a folder, newest first. Raises ReportError, StoreError."""
+    folders = [path.parent for path in results.glob(f"*/{MANIFEST}")]
+    return [read_version(own, name=own.name) for own in sorted(folders, key=lambda own: version_order(own.name))[::-1]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = Parser(prog="python -m reports.figures.coverage", description=f"Write {FILE.name} from all versions.")
+    parser.add_argument("results", type=results_path, metavar="RESULTS")
+    results = parser.read(arguments).results
+    with told_when_unreadable(results), told_when_unwritable(FILE), FILE.open("w", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        rows.writerows((name, f"{value:.{DIGITS}g}") for name, value in computed(read_versions(results)).items())
+    print(FILE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

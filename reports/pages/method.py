@@ -1,0 +1,218 @@
+"""How sure the figures are and what limits them: coverage of intervals, turns, failed runs, what was not measured."""
+
+import html
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from reports.analysis.curves import task_name
+from reports.display.html import (
+    Cell,
+    Html,
+    answer_of_page,
+    bullets,
+    count,
+    html_table,
+    measured,
+    paragraph,
+    percent,
+    span,
+    together,
+)
+from reports.figures import coverage
+from reports.figures.compare import Row
+from reports.figures.tables import rows_by_id, runs_of, tables
+from reports.sets.planned import MATRIX, planned_cases
+from reports.sets.version import Version
+from reports.verification.weaknesses import Weakness, read_weaknesses
+from suite.files.wording import counted
+from suite.schema.record import OVERFLOW_CHECK
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+
+SKIPPED: Final = "skipped"
+CHECKS: Final[Mapping[str, str]] = {
+    "halves": "Halves of the runs of one configuration",
+    "repeats": "A baseline against its repeat",
+    "turns": "Every other turn of the same runs",
+    "blocks": "Half of the blocks against the other half",
+    "simulated": "Simulated runs in few blocks",
+    "simulated_noisy": "The same, one configuration much noisier",
+}
+KEYS: Final = ("set", "configuration", "is_repeat", "is_alone", "run")  # of a run, in every table
+
+
+def answer(version: Version) -> Html:
+    """Say how often intervals were right, how many configurations have none, and how many runs failed."""
+    contain = [row for name, row in coverage.stored().items() if name.endswith("/contain")]
+    runs = _runs_by_configuration(version)
+    few = sum(number < MIN_ROUNDS_FOR_INTERVAL for number in runs.values())
+    failed = sum(row["outcome"] != SKIPPED for row in _not_completed(version))
+    return answer_of_page(
+        "A ratio is about as sure as its interval says: where the true ratio is known,"
+        f" {span(contain, percent)} of the 95 % intervals contain it."
+        f" {few or 'None'} of {counted(len(runs), 'configuration')} {'has' if few == 1 else 'have'} too few runs for an"
+        f" interval, and {counted(failed, 'run') if failed else 'no run'} failed."
+    )
+
+
+def intervals() -> Html:
+    """Show of every check how often intervals contain the truth, and those of unpaired ratios beside them."""
+    checked = coverage.stored()
+    texts = {"ratios": count, "contain": percent, "half_width": _width}
+    texts |= {f"unpaired_{name}": texts[name] for name in ("contain", "half_width")}
+    rows = [
+        [title, *(measured(checked[f"coverage/{check}/{name}"], text) for name, text in texts.items())]
+        for check, title in CHECKS.items()
+        if f"coverage/{check}/ratios" in checked
+    ]
+    headings = ["Check", "Ratios", "Contain the truth", "Width", "Unpaired: contain it", "Width of those"]
+    return html_table(headings, rows, label="How often intervals contain the truth")
+
+
+def _width(value: float) -> str:
+    return f"± {percent(value)}"
+
+
+def turns(version: Version) -> Html:
+    """Say how long an iteration takes in turns, as a part of the time alone, over all campaigns and in each."""
+    figures, name = rows_by_id(version), "iteration_s_in_turns"
+    if f"total/{name}" not in figures:
+        return paragraph("No configuration of this report was measured both ways.")
+    total = figures[f"total/{name}"]
+    said = f"An iteration in turns takes {measured(total)} times as long as alone: {total['status']}."
+    own = [(title, figures[f"{folder}/{name}"]) for folder, title in _titles(version) if f"{folder}/{name}" in figures]
+    rows = [[title, measured(row), row["status"], str(row["runs"])] for title, row in own]
+    headings = ["Campaign", "Time in turns over time alone", "How sure", "Runs"]
+    table = html_table(headings, rows, label="Runs in turns and alone", text_headings=("How sure",))
+    return together([paragraph(said), table])
+
+
+# --- what limits the results ---
+
+
+def limits(version: Version) -> Html:
+    """Show what the results of this version lack."""
+    runs = [row for row in _completed(version) if not row["is_repeat"]]
+    nodes, emulated = sum(row["nodes"] > 1 for row in runs), sum(row["is_emulated"] for row in runs)
+    official = sum(record.case.assets == "official" for one in version.sets for record in one.campaign.completed)
+    numbers = Counter(_runs_by_configuration(version).values())
+    by_runs = ", ".join(f"{numbers[number]} with {number}" for number in sorted(numbers))
+    slowed = rows_by_id(version).get("total/slowed_core_looks")
+    return bullets(
+        [
+            f"Configurations by completed runs: {by_runs}. An interval needs {MIN_ROUNDS_FOR_INTERVAL}.",
+            *([f"{measured(slowed, percent)} of the looks at a CPU core found it slowed."] if slowed else []),
+            f"Runs on several machines: {nodes - emulated}. On simulated nodes of one machine: {emulated}.",
+            f"Runs with NVIDIA's own assets: {official} of {len(runs)}. The others had stand-ins for parts of them.",
+            _overflows(version),
+            _not_measured(version),
+        ]
+    )
+
+
+def _overflows(version: Version) -> str:
+    """Say in which runs MuJoCo Warp was asked whether it dropped contacts or constraints, and what it answered."""
+    question = "Whether MuJoCo Warp dropped contacts or constraints for want of buffer space"
+    runs = {tuple(row[name] for name in KEYS): row for row in runs_of(version).every.iter_rows(named=True)}
+    verdicts: dict[tuple[object, ...], list[str]] = {}
+    for check in tables(version)["checks"].iter_rows(named=True):
+        if check["check"] == OVERFLOW_CHECK:
+            verdicts.setdefault(tuple(check[name] for name in KEYS), []).append(check["verdict"])
+    if not verdicts:
+        return f"{question} was not asked in any run: all are older than this check."
+    sizes: dict[bool, dict[str, set[int]]] = {}  # whether nothing was dropped -> task -> environments on a GPU
+    for key, said in verdicts.items():
+        of_task = sizes.setdefault(set(said) == {"ok"}, {})
+        of_task.setdefault(task_name(runs[key]["task"]), set()).add(runs[key]["environments_per_gpu"])
+    answers = [
+        f"It {'did not' if is_ok else 'did'} in {'; '.join(_sizes(task, of_task[task]) for task in sorted(of_task))}."
+        for is_ok, of_task in sizes.items()
+    ]
+    return f"{question} was asked in {counted(len(verdicts), 'run')}. {' '.join(answers)}"
+
+
+def _sizes(task: str, environments: Collection[int]) -> str:
+    return f"{task} with {', '.join(f'{number:,}' for number in sorted(environments))} environments"
+
+
+def _not_measured(version: Version) -> str:
+    """Name the series of the largest matrix with the configurations that no run completed of."""
+    runs = _completed(version)
+    done = {row["configuration"] for row in runs}
+    alone = done - {row["configuration"] for row in runs if not row["is_emulated"]}
+    planned = planned_cases()
+    missing = Counter(case.series for case in planned if case.case_id not in done)
+    number = sum(case.case_id in alone for case in planned)
+    names = ", ".join(f"{series} ({own})" for series, own in missing.items())
+    return (
+        f"Of the {len(planned)} configurations of the matrix {MATRIX}, {sum(missing.values())} were not measured"
+        f"{f': {names}' if names else ''}.{f' {number} ran on simulated nodes alone.' if number else ''}"
+    )
+
+
+def failures(version: Version) -> Html:
+    """Show the runs that failed, those with one message together; and say why others were skipped."""
+    titles, skipped = dict(_titles(version)), []
+    alike: dict[tuple[str, str], list[Row]] = {}
+    for row in _not_completed(version):
+        if row["outcome"] == SKIPPED:
+            skipped.append(row["reason"])
+        else:
+            message = (row["reason"] or "no message").partition(" (")[0]
+            alike.setdefault((row["outcome"], message), []).append(row)
+    rows: list[list[Cell]] = [
+        [
+            "; ".join(dict.fromkeys(row["configuration"] for row in own)),
+            outcome,
+            Html(markup=f"<code>{html.escape(message)}</code>", text=message),
+            str(len(own)),
+            "; ".join(dict.fromkeys(titles[row["set"]] for row in own)),
+        ]
+        for (outcome, message), own in alike.items()
+    ]
+    parts = [paragraph("No run failed.")]
+    if rows:
+        headings = ["Configuration", "Outcome", "Message", "Runs", "Campaign"]
+        texts = ("Outcome", "Message", "Campaign")
+        parts = [html_table(headings, rows, label="Runs that failed", text_headings=texts)]
+    if skipped:
+        parts.append(paragraph(f"Skipped, {counted(len(skipped), 'run')}: {'; '.join(dict.fromkeys(skipped))}."))
+    return together(parts)
+
+
+def weaknesses(version: Version) -> Html:
+    """Show what `nox -s verify` finds in the results and nobody can repair, with why it stands."""
+    alike: dict[tuple[str, str], list[Weakness]] = {}
+    for weakness in read_weaknesses(version.folder):
+        alike.setdefault((weakness.what, weakness.why), []).append(weakness)
+    if not alike:
+        return paragraph("None is known.")
+    rows = ([what, "; ".join(map(_where, listed)), why] for (what, why), listed in alike.items())
+    return html_table(["What", "Found", "Why it stands"], rows, label="Known weaknesses", num_text_columns=3)
+
+
+def _where(weakness: Weakness) -> str:
+    where = "the version" if weakness.where == "." else weakness.where
+    return f"{where}: {weakness.got.partition(', as ')[0]}"
+
+
+# --- rows of the table of runs ---
+
+
+def _completed(version: Version) -> Sequence[Row]:
+    return list(runs_of(version).completed.iter_rows(named=True))
+
+
+def _not_completed(version: Version) -> Sequence[Row]:
+    every = runs_of(version).every.iter_rows(named=True)
+    return [row for row in every if row["outcome"] != "completed" and not row["is_alone"]]
+
+
+def _runs_by_configuration(version: Version) -> Mapping[tuple[str, str], int]:
+    """How many runs of each configuration completed, where some did."""
+    return Counter((row["set"], row["configuration"]) for row in _completed(version) if not row["is_repeat"])
+
+
+def _titles(version: Version) -> Iterator[tuple[str, str]]:
+    for one in version.sets:
+        yield one.name or "results", one.title or "This campaign"

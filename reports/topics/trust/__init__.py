@@ -1,1 +1,0 @@
-"""How sure the figures are: limits, turns, coverage."""

@@ -1,0 +1,83 @@
+"""Method and limits: what a version lacks, of whose runs each number is, and what failed with its message."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.pages import method
+from reports.sets.version import Version, read_version
+from reports.verification.weaknesses import read_weaknesses
+from suite.schema.record import OVERFLOW_CHECK, CheckResult, CheckVerdict
+from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.generated_results import full_results, smoke_results, write_results
+from tests.fixtures.results.version_2026_12 import version
+
+
+def line(of: Version, words: str) -> str:
+    (line,) = (line for line in method.limits(of).text.splitlines() if words in line)
+    return line
+
+
+def test_it_opens_with_what_there_is() -> None:
+    rows = [row for one in committed_version().sets for row in one.campaign.rows if row.rounds_completed]
+    without = sum(row.iteration_time_interval_s is None for row in rows)
+    assert f" {without} of {len(rows)} configurations have too few runs" in method.answer(committed_version()).text
+
+
+def test_every_measured_number_has_the_id_of_its_figure() -> None:
+    shown = method.intervals().markup + method.turns(version()).markup + method.limits(version()).markup
+    for name in ("coverage/halves/contain", "total/iteration_s_in_turns", "total/slowed_core_looks"):
+        assert f'<data value="{name}">' in shown
+    assert method.turns(version()).text.count("PhysX in turns and alone") == 4
+
+
+def test_nodes_that_are_parts_of_one_machine_are_not_several_machines() -> None:
+    several = [each for one in committed_version().sets for each in one.campaign.completed if each.case.nnodes > 1]
+    emulated = [each for each in several if each.transport and each.transport.emulated]
+    said = line(committed_version(), "several machines")
+    assert said.startswith(f"Runs on several machines: {len(several) - len(emulated)}. ")
+    assert said.endswith(f": {len(emulated)}.")
+
+
+def test_runs_that_were_asked_for_dropped_contacts_are_named_with_their_size() -> None:
+    assert "was not asked in any run" in line(committed_version(), "dropped contacts")
+    said = line(version(), "dropped contacts")
+    assert "in 26 runs" in said
+    assert "It did not in Ant with 1,024, 8,192, 65,536 environments;" in said
+
+
+@pytest.mark.parametrize(("verdict", "answer"), [("ok", "It did not in"), ("failure", "It did in")])
+def test_a_run_of_two_processes_is_one_and_the_worst_decides(
+    tmp_path: Path, verdict: CheckVerdict, answer: str
+) -> None:
+    result = next(result for result in smoke_results() if result.case.nproc_per_node > 1)
+    (record, *others) = result.rounds
+    verdicts: tuple[CheckVerdict, CheckVerdict] = ("ok", verdict)
+    ranks = tuple(
+        replace(
+            rank, validity=(CheckResult(name=OVERFLOW_CHECK, feature="physics", verdict=word, found="", fault=None),)
+        )
+        for rank, word in zip(record.ranks, verdicts, strict=True)
+    )
+    write_results([replace(result, rounds=(replace(record, ranks=ranks), *others))], tmp_path)
+    said = line(read_version(tmp_path, name=""), "dropped contacts")
+    assert f"was asked in 1 run. {answer} Cartpole with {result.case.num_envs:,} environments." in said
+
+
+def test_failed_runs_stand_with_their_message_once_and_skipped_ones_apart(tmp_path: Path) -> None:
+    said = method.failures(version()).text
+    assert said.count("the ranks ended with different parameters") == 1
+    assert "\tcrashed\t" in said
+    assert "Skipped, 13 runs: " in said
+    write_results(full_results()[:1], tmp_path)
+    assert method.failures(read_version(tmp_path, name="")).text == "No run failed."
+
+
+def test_every_known_weakness_stands_with_its_reason(tmp_path: Path) -> None:
+    said = method.weaknesses(committed_version()).text
+    assert "h200-x4: missing in 35 of 35 completed rounds" in said
+    listed = read_weaknesses(committed_version().folder)
+    assert all(weakness.why in said and weakness.what in said for weakness in listed)
+    write_results(full_results()[:1], tmp_path)
+    assert method.weaknesses(read_version(tmp_path, name="")).text == "None is known."
