@@ -98,11 +98,6 @@ class Version:
         return tuple(one for one in self.shown if not one.campaign.has_speeds)
 
     @property
-    def must_name_all_sets(self) -> bool:
-        """As ``must_name_sets``, on pages that show sets without speeds too."""
-        return len(self.sets) > 1 or any(one.contributor for one in self.sets)
-
-    @property
     def must_name_sets(self) -> bool:
         """Whether it must be said which set a figure is of: there are several, or it is somebody else's."""
         return len(self.scaling) > 1 or any(one.contributor for one in self.scaling)

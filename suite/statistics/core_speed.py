@@ -38,10 +38,6 @@ class CoreSpeed:
     slowed_iteration_s: float | None = None  # median after slowed looks; None for too few
 
     @property
-    def slowed_share(self) -> float:
-        return self.slowed / self.looks
-
-    @property
     def slower_by(self) -> float | None:
         """Relative change of the iteration time after a slowed look; None if one kind has too few."""
         if self.unslowed_iteration_s is None or self.slowed_iteration_s is None:
