@@ -104,7 +104,7 @@ def test_beside_sets_with_speeds_it_has_a_section_and_no_row(tmp_path: Path) -> 
 def test_exports_have_its_frames_and_nothing_that_compares_ranks(version: Version) -> None:
     entries = json.loads(export.github_action_benchmark(version))
     assert len(entries) == 7
-    assert all(entry["extra"].endswith("a speed that means nothing: on a CPU") for entry in entries)
+    assert all("a speed that means nothing: on a CPU" in entry["extra"] for entry in entries)
     assert set(tables(version)["figures"]["over"]) == {""}
 
 
