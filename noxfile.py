@@ -210,7 +210,7 @@ def accept(session: nox.Session) -> None:
 
 @nox.session
 def compare(session: nox.Session) -> None:
-    """Compare two results folders case by case: `nox -s compare -- BEFORE AFTER`. 1: slower, 2: unlike things."""
+    """Compare two folders of results: `nox -s compare -- BEFORE AFTER`. 1: slower, 2: cannot be compared."""
     install(session, "report")
     run_module(session, "reports", "compare")
 

@@ -1,6 +1,6 @@
 // Posts a comparison as a comment on its pull request, or changes the one that is there. Run by compare-comment.yml,
 // with a token that may write, on a text that the pull request's own code made: nothing in it is believed. Which pull
-// request it is comes from GitHub, and only text of the form that reports/topics/history/markdown.py writes is posted.
+// request it is comes from GitHub, and only text of the form that reports/compare/text.py writes is posted.
 const fs = require("node:fs");
 
 const MARK = "<!-- labscale: comparison of result sets -->";

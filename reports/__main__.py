@@ -19,6 +19,7 @@ MODULES: Final = {
     "submit": "reports.submit.command",
     "accept": "reports.accept.command",
     "export": "reports.export.command",
+    "compare": "reports.compare.command",
     **COMMANDS,
 }
 

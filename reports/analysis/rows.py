@@ -20,16 +20,6 @@ from suite.statistics.start_up import start_up
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
-    """One round that did not complete."""
-
-    case_id: str
-    round: int
-    outcome: Outcome
-    reason: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class CaseRow:
     """One case with what is derived from its rounds; what goes on inside them is ``reports.analysis.time_split``."""
 
@@ -118,15 +108,6 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
         interconnect=interconnect_of(result),
         rank_skew=_median_over_rounds(result, rank_skew),
-    )
-
-
-def failures_of(result: CaseResult) -> tuple[Failure, ...]:
-    """Every round that did not complete, skipped ones among them."""
-    return tuple(
-        Failure(case_id=result.case.case_id, round=record.round, outcome=record.outcome, reason=record.reason)
-        for record in result.rounds
-        if record.outcome != "completed"
     )
 
 

@@ -84,6 +84,10 @@ def _of_pair(pair: Pair) -> Iterator[Declaration]:
             yield Declaration(
                 id=_id(pair.of, f"share_kept{window}"), kind="share_kept", column=column, of=of, over=over
             )
+    if name == "packages":
+        yield Declaration(id=_id(pair.of, "start_over_packages"), kind="ratio", column="start_s", of=of, over=over)
+        for column, start in (("iteration_s", ""), ("start_s", "start_")):
+            yield Declaration(id=_id(pair.of, f"{start}loss_seen"), kind="loss_seen", column=column, of=of, over=over)
     if name == "is_deterministic":
         for row, selection in ((pair.of, of), (pair.over, over)):
             yield Declaration(id=_id(row, "results"), kind="count", column="result", of=selection)

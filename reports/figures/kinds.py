@@ -1,6 +1,6 @@
 """The formulas of figures: a closed list. Pure.
 
-A figure is a kind, a column, and a selection of runs; ``ratio`` and ``share_kept`` have a second selection, which they
+A figure is a kind, a column, and a selection of runs; those of two configurations have a second selection, which they
 are divided by. ``verify`` has the same list with code of its own, so a new kind is written twice.
 """
 
@@ -84,6 +84,14 @@ def _ratio(declaration: Declaration, runs: Runs) -> Figure:
     of, over, number = _both(declaration, runs)
     ratio = runs.ratio(of, over, iteration=declaration.column)
     return _figure(declaration, ratio, number, _status(ratio))
+
+
+def _loss_seen(declaration: Declaration, runs: Runs) -> Figure:
+    """The least loss of frames that would have made the ratio clear: as far as its interval reaches below it."""
+    of, over, number = _both(declaration, runs)
+    ratio = runs.ratio(of, over, iteration=declaration.column)
+    loss = Estimate(value=1 - ratio.interval[0] / ratio.value, interval=None) if ratio.interval else None
+    return _figure(declaration, loss, number)
 
 
 def _share_kept(declaration: Declaration, runs: Runs) -> Figure:
@@ -182,6 +190,7 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "count": _of_column(lambda values: len(set(values))),  # of different values
     "share": _share,
     "ratio": _ratio,
+    "loss_seen": _loss_seen,
     "share_kept": _share_kept,
     "sooner": _sooner,
     "slope": _slope,

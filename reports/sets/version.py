@@ -18,7 +18,7 @@ from typing import Final
 
 from reports.analysis.analysed_set import Campaign, shared_kind
 from reports.analysis.environments import Place
-from reports.analysis.machines import Found, Machine, machines, machines_in_short
+from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
 from reports.analysis.trainings import Training, trainings
@@ -98,11 +98,6 @@ class Version:
         return tuple(one for one in self.shown if not one.campaign.has_speeds)
 
     @property
-    def must_name_sets(self) -> bool:
-        """Whether it must be said which set a figure is of: there are several, or it is somebody else's."""
-        return len(self.scaling) > 1 or any(one.contributor for one in self.scaling)
-
-    @property
     def series_names(self) -> tuple[str, ...]:
         """Of training first, then of the controls that explain it."""
         names: dict[str, bool] = {}
@@ -167,13 +162,6 @@ class Version:
         """The name of the machine of each environment of a set, with who measured if not the project itself."""
         by = f", by {one.contributor.name}" if one.contributor else ""
         return {place.environment: self.machine_of(one, place).name + by for place in one.campaign.places}
-
-    def machines_of_lines(self, found: Sequence[Line]) -> str:
-        """The machines of lines, in short. A line's machine may have who measured after its name."""
-        names = {line.machine for line in found}
-        return machines_in_short(
-            [machine for machine in self.machines if any(name.startswith(machine.name) for name in names)]
-        )
 
     @cached_property
     def machine_names(self) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reports.display.page import COMPARED, MEASURING, TASKS, Page, has_speeds, speeds_and
 from reports.export import downloads
-from reports.pages import findings, settings, tasks
+from reports.pages import findings, releases, settings, tasks
 from reports.sets.version import Version
 from reports.site import guide
 from reports.site.topics import pages_of
@@ -24,8 +24,7 @@ PAGES: Final = (
     Page(text="settings", part=COMPARED, is_shown=speeds_and(settings.ratios)),
     *pages_of("tuning"),
     # Releases
-    *pages_of("history"),
-    *pages_of("releases"),
+    Page(text="releases", part=COMPARED, is_shown=speeds_and(releases.is_shown)),
     # Compared
     *pages_of("others"),
     *pages_of("explore"),

@@ -17,8 +17,6 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "hardware": {},
     "others": {},
     "tuning": {"learning_references": "learning_references"},
-    "history": {"compare": "command"},
-    "releases": {},
     "acceptance": {},
 }
 COMMANDS: Final = {

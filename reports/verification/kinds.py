@@ -199,6 +199,12 @@ def _ratio(selected: Selected, *, per_gpu: bool = False) -> Computed:
     return factor * math.exp(centre), span, len(selected.of) + len(selected.over)
 
 
+def _loss_seen(selected: Selected) -> Computed:
+    """The least loss of frames that would have made the ratio clear."""
+    value, interval, runs = _ratio(selected)
+    return interval and 1 - interval[0] / (value or math.nan), None, runs
+
+
 def _sooner(selected: Selected) -> Computed:
     """How much sooner ``of`` has the reward after 90 % of the rise that every run of ``over`` has, mean over seeds."""
     pair, number = (selected.of, selected.over), len(selected.of) + len(selected.over)
@@ -251,6 +257,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "share": _share,
     "slope": _slope,
     "ratio": _ratio,
+    "loss_seen": _loss_seen,
     "share_kept": partial(_ratio, per_gpu=True),
     "sooner": _sooner,
     "in_turns": _in_turns,

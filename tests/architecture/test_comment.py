@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from reports.site.book import path_with_node
-from tests.reports.topics.history.test_changed_sets import GOLDEN
+from tests.reports.compare.test_changes import GOLDEN
 
 SCRIPT: Final = Path(__file__).resolve().parents[2] / ".github" / "comment.cjs"
 MARK: Final = "<!-- labscale: comparison of result sets -->"

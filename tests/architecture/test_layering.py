@@ -81,7 +81,8 @@ EXTRA = {
     "reports/figures/tables.py": {"polars"},
     "reports/display/figure.py": {"vl_convert"},
     "reports/analysis/scaling/scaling_laws.py": {"numpy"},
-    "reports/topics/history/command.py": {"rich"},
+    "reports/compare/comparison.py": {"polars"},
+    "reports/compare/text.py": {"rich"},
     "reports/accept/command.py": {"rich"},
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
     "reports/site/cells.py": {"nbformat"},
@@ -97,8 +98,8 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = (
-    "verification", "analysis", "sets", "data", "figures", "export", "accept", "display", "topics", "pages", "site",
-    "submit", "__main__",
+    "verification", "analysis", "sets", "data", "figures", "export", "accept", "display", "compare", "topics", "pages",
+    "site", "submit", "__main__",
 )  # fmt: skip
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 

@@ -14,7 +14,7 @@ from check_jsonschema import main as check_jsonschema
 from click.testing import CliRunner, Result
 from ruamel.yaml import YAML
 
-from reports.topics.history.command import parser as compare_parser
+from reports.compare.command import parser as compare_parser
 from reports.verification.hashes import SUMS, read_hashes
 from suite import __version__
 from suite.__main__ import parse

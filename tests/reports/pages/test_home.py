@@ -15,7 +15,6 @@ from reports.pages import home, one_size
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from reports.topics.hardware.models import models
-from reports.topics.history.over_versions import measured
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate
@@ -138,14 +137,13 @@ def test_a_machine_is_a_line_and_says_whose_it_is(tmp_path: Path) -> None:
     assert all(each.machine.endswith(", by Lab") for each in replace(version, sets=(theirs,)).lines)
 
 
-def test_alike_machines_of_one_day_are_told_apart_in_the_calculator_speed_ups_and_history(tmp_path: Path) -> None:
+def test_alike_machines_of_one_day_are_told_apart_in_the_calculator_and_speed_ups(tmp_path: Path) -> None:
     for label, hour in (("a", 10), ("b", 14)):
         write_results([at(result, label=label, hour=hour) for result in full_results()], tmp_path / label)
     version = read_version(tmp_path, name="v")
     names = {machine.name for machine in version.machines}
     assert len({name.removesuffix(", 10:00").removesuffix(", 14:00") for name in names}) == 1
     assert {each.machine for each in version.lines} == names
-    assert {each.line.machine for each in measured([version])} == names
     assert "The range is over 2 machines: " in calculator(version.lines).markup
     assert len([each for each in version.lines if each.mode == "split"]) == len(names) * len(LIBRARIES)
 

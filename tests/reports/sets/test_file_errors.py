@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from reports.compare import command as compare_command
 from reports.export import command as export
 from reports.site import build, publish
-from reports.topics.history import command as compare_command
 from reports.verification import command as verify
 from reports.verification.hashes import write_hashes
 from suite import __main__ as suite_command

@@ -6,7 +6,6 @@ from reports.pages import data as downloads
 from reports.pages import settings
 from reports.sets.version import read_version
 from reports.topics.hardware import page as machines
-from reports.topics.history import page as comparison
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import (
@@ -78,15 +77,6 @@ def test_a_wrong_manifest_is_named(folder: Path, text: str, said: str) -> None:
     manifest(folder, text)
     with pytest.raises(ReportError, match=said):
         read_version(folder, name="v")
-
-
-def test_a_set_is_compared_with_older_ones_of_the_same_people_only(tmp_path: Path) -> None:
-    for name in ("1", "2"):
-        write_results(on_gpus(smoke_results()), tmp_path / name / "lab")
-    manifest(tmp_path / "2", '[[set]]\nfolder = "lab"\ncontributed_by = "Lab"\n')
-    older = read_version(tmp_path / "1", name="1")
-    version = read_version(tmp_path / "2", name="2", older=[older])
-    assert "is of somebody else" in comparison.case_by_case(version).text
 
 
 def test_the_committed_version_has_scaling_pairs_and_checks() -> None:

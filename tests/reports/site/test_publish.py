@@ -88,7 +88,7 @@ def test_unchanged_versions_are_kept_and_changed_ones_built_again(results: Path,
     assert publishing.publish(copied, out) == (OLDER,)
     assert not (out / NEWER).exists()
     assert bytes_of(out / "latest") == bytes_of(out / OLDER)
-    assert [(site / name / "history.html").exists() for name in (OLDER, NEWER)] == [False, True]
+    assert [(site / name / "releases.html").exists() for name in (OLDER, NEWER)] == [False, True]
 
 
 def test_an_unchanged_site_is_known_without_reading_results(

@@ -1,0 +1,1 @@
+"""`nox -s compare`: results before and after a change."""

@@ -1,0 +1,56 @@
+"""What was run, on what, and with which software, as text by name. Runs with equal facts can be compared. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Final
+
+from suite.schema.record import CaseResult, RunRecord
+
+# Names, limits, and the packages that were asked for: which ones ran is a fact.
+_NOT_OF_THE_WORK: Final = frozenset({"case_id", "division", "with_packages", "timeout_s", "hang_timeout_s"})
+OF_THE_MACHINE: Final = (
+    "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
+    "worker_pins_sha256", "worker_packages", "asset_sha256",
+)  # fmt: skip
+# What the work or the GPUs say already, and places on a host, which its GPUs do not share.
+_NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name", "gpu_numa_node", "cores_numa_nodes"})
+
+type Facts = Mapping[str, tuple[str, ...]]  # name -> its different values, sorted
+
+
+def facts_of(result: CaseResult) -> Facts:
+    """Return the facts of the runs of a configuration. A run that did not complete states its work alone."""
+    values: dict[str, set[str]] = {}
+    for record in result.rounds:
+        for name, value in _facts(record):
+            values.setdefault(name, set()).add(str(value))
+    return {name: tuple(sorted(own)) for name, own in values.items()}
+
+
+def versions_of(facts: Facts) -> Mapping[str, str]:
+    """Return the versions of packages by the packages' names; several versions are joined."""
+    return {
+        name.removeprefix("versions."): " and ".join(own) for name, own in facts.items() if name.startswith("versions.")
+    }
+
+
+def _facts(record: RunRecord) -> Iterator[tuple[str, object]]:
+    """Yield every fact that is known."""
+    for item in fields(record.case):
+        if item.name not in _NOT_OF_THE_WORK:
+            yield item.name, getattr(record.case, item.name)
+    if record.counts:
+        yield from ((name, value) for name, value in _of_run(record) if value is not None)
+
+
+def _of_run(record: RunRecord) -> Iterator[tuple[str, object]]:
+    for name in OF_THE_MACHINE:
+        yield name, getattr(record.environment, name)
+    yield "gpu_names", ", ".join(sorted({gpu.name for gpu in record.environment.gpus}))
+    yield "image_digest", record.image_digest
+    yield "interconnect", record.transport.interconnect if record.transport else None
+    for name, value in (record.ranks[0].settings if record.ranks else {}).items():
+        if name not in _NOT_OF_THE_SETTINGS:
+            yield name if name.startswith("versions.") else f"settings.{name}", value
+    for name, value in (record.workload or {}).items():
+        yield f"workload.{name}", value

@@ -1,0 +1,286 @@
+"""Is a release slower? Other versions of packages over the pinned ones, and one configuration in several versions.
+
+The page computes nothing: ratios are rows of the table of figures, and what differs comes from their pairs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Any, Final
+
+from reports.analysis.curves import task_name
+from reports.analysis.environments import plain_name
+from reports.data.facts import facts_of, versions_of
+from reports.display.charts.drawing import Texts
+from reports.display.charts.forest import forest
+from reports.display.charts.forest import row as row_of
+from reports.display.figure import make_figure, source_line
+from reports.display.html import (
+    MISSING,
+    Displayed,
+    Html,
+    answer_of_page,
+    bullets,
+    html_table,
+    measured,
+    paragraph,
+    percent,
+    span,
+    together,
+)
+from reports.figures.compare import Pair, Row
+from reports.figures.lines import estimate, figure, rows_of, tasks
+from reports.figures.tables import rows_by_id, runs_of
+from reports.sets.version import ResultSet, Version
+from suite.files.wording import counted, joined
+from suite.schema.record import CaseResult
+
+type Figure = Mapping[str, Any]  # a row of the table of figures
+
+NAMES: Final = {"isaaclab": "Isaac Lab", "newton": "Newton", "warp-lang": "Warp", "ovphysx": "PhysX"}
+HEADINGS: Final = (
+    "Release", "Task and library", "What", "Times as fast", "A loss shows from", "How sure", "Runs", "Where",
+)  # fmt: skip
+TRAINING, WARM, COLD = "Training", "Warm start", "Cold start"
+SAME: Final = (  # of a configuration that several versions measured
+    "task", "library", "physics", "scaling", "size", "minibatch_rule", "gpus", "nodes", "gpu_model",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Release:
+    """A configuration with other versions of packages, over the one of its campaign with the pinned versions."""
+
+    pair: Pair
+    what: str
+    ratio: Figure
+    loss_seen: Figure | None  # None: too few runs
+    release: str
+    instead: str
+    where: str
+
+    @property
+    def task(self) -> str:
+        return task_name(self.pair.of["task"])
+
+    @property
+    def subject(self) -> str:
+        gpus = self.pair.of["gpus"]
+        return f"{self.task}, {self.pair.of['library']}{'' if gpus == 1 else f', {gpus} GPUs'}"
+
+
+@cache
+def releases(version: Version) -> tuple[Release, ...]:
+    """Return the ratios of frames and of starts of this version and older ones, those of frames first."""
+    every = [release for own in (version, *version.older) for release in _of_version(own)]
+    return tuple(sorted(every, key=lambda own: ((TRAINING, WARM, COLD).index(own.what), own.where, own.subject)))
+
+
+def _of_version(version: Version) -> Iterator[Release]:
+    sets, figures = {one.name or "results": one for one in version.scaling}, rows_by_id(version)
+    known = runs_of(version)
+    starts = {(row["set"], row["series"]) for row in known.configurations if row["kernel_cache"] == "empty"}
+    for pair in known.pairs():
+        if pair.change.column != "packages" or pair.set_name not in sets:
+            continue
+        names = {"start_": COLD if pair.of["kernel_cache"] == "empty" else WARM}
+        if (pair.set_name, pair.of["series"]) not in starts:  # whose runs are short
+            names[""] = TRAINING
+        for start, what in names.items():
+            name = f"{pair.set_name}/{pair.of['configuration']}/{start}"
+            instead = _versions(version, pair)
+            seen = figures.get(f"{name}loss_seen")
+            ratio = figures[f"{name}over_packages"]
+            yield Release(pair, what, ratio, seen, _spoken(pair.of["packages"]), instead, _where(sets[pair.set_name]))
+
+
+def _where(one: ResultSet) -> str:
+    return plain_name(max(one.campaign.places, key=lambda place: len(place.environment.gpus)))
+
+
+def _versions(version: Version, pair: Pair) -> str:
+    """What the pinned configuration ran with of the packages that the other one asked for."""
+    known = versions_of(facts_of(_result(version, pair.over)))
+    names = (package.partition("==")[0] for package in pair.of["packages"].split())
+    return _spoken(" ".join(f"{name}=={known.get(name, MISSING)}" for name in names))
+
+
+def _result(version: Version, row: Row) -> CaseResult:
+    (result,) = (
+        own
+        for one in version.scaling
+        for own in one.campaign.results
+        if (one.name or "results", own.case.case_id) == (row["set"], row["configuration"])
+    )
+    return result
+
+
+def _spoken(packages: str) -> str:
+    """``Newton 1.6.0, Warp 1.18.0``."""
+    pairs = (package.partition("==") for package in packages.split())
+    return ", ".join(f"{NAMES.get(name, name)} {version}" for name, _, version in pairs)
+
+
+def is_shown(version: Version) -> bool:
+    return bool(version.older or releases(version))
+
+
+def answer(version: Version) -> Html:
+    """Say which releases are clearly slower or faster, and what would have been seen."""
+    frames = [own for own in releases(version) if own.what == TRAINING]
+    if not frames:
+        return answer_of_page("No other release of a package was measured beside the pinned one.")
+    sentences = [
+        f"{own.release} is {'slower' if own.ratio['value'] < 1 else 'faster'} than {own.instead}: it makes"
+        f" {measured(own.ratio)} times the frames per second ({own.subject})."
+        for own in frames
+        if own.ratio["status"] == "clear"
+    ]
+    if not sentences:
+        names = _listed(own.release for own in frames)
+        where = f"{_listed(own.task for own in frames)} with {_listed(own.pair.of['library'] for own in frames)}"
+        ratios = span([own.ratio for own in frames])
+        sentences.append(
+            f"No release is clearly slower or faster: with {names}, the frames per second are {ratios} times those with"
+            f" the pinned versions, in {where}."
+        )
+    seen = sorted((own.loss_seen for own in frames if own.loss_seen), key=lambda figure: float(figure["value"]))
+    if seen:
+        least, most = (measured(figure, percent) for figure in (seen[0], seen[-1]))
+        exact = f" in every comparison, one of {least} in the most exact" if len(seen) > 1 else ""
+        sentences.append(f"A loss of {most} would have shown{exact}.")
+    else:
+        sentences.append("The runs are too few to show a loss.")
+    if not any("isaaclab==" in own.pair.of["packages"] for own in frames):
+        sentences.append("No other release of Isaac Lab was measured.")
+    return answer_of_page(" ".join(sentences))
+
+
+def _listed(words: Iterable[str]) -> str:
+    return joined(list(dict.fromkeys(words)))
+
+
+def chart(version: Version) -> Displayed:
+    """Draw the ratios of frames per second."""
+    frames = [own for own in releases(version) if own.what == TRAINING and own.ratio["low"] is not None]
+    if not frames:
+        return together(())
+    points = [
+        row_of(f"{own.release}: {own.subject}", estimate(own.ratio), own.ratio["id"], kind=own.subject)
+        for own in frames
+    ]
+    texts = Texts(
+        title="Frames per second with other releases",
+        note="Over those with the pinned versions, in the same campaign, which are 1.",
+        source=source_line(version.name, (own.where for own in frames)),
+        x="Times the pinned versions",
+    )
+    data = html_table(
+        ["Release", "Times the frames/s"],
+        ([f"{own.release}: {own.subject}", measured(own.ratio)] for own in frames),
+        label="Values of the chart",
+    )
+    return make_figure(forest(points, texts), figure_id="releases", data=data, caption="")
+
+
+def table(version: Version) -> Html:
+    """Show every ratio, and what did not run."""
+    rows = [
+        [
+            f"{own.release} over {own.instead}", own.subject, own.what, measured(own.ratio),
+            measured(own.loss_seen, percent), own.ratio["status"], str(own.ratio["runs"]), own.where,
+        ]
+        for own in releases(version)
+    ]  # fmt: skip
+    failed = [
+        f"{own['configuration']}, run {own['run']}: {own['outcome']}. {own['reason']}"
+        for own in runs_of(version).every.iter_rows(named=True)
+        if own["packages"] and own["outcome"] != "completed"
+    ]
+    shown: list[Displayed] = []
+    if rows:
+        label, words = "Other releases over the pinned versions", ("How sure", "Where")
+        shown.append(html_table(HEADINGS, rows, label=label, num_text_columns=3, text_headings=words))
+    if failed:
+        shown += [paragraph("Did not complete:"), bullets(failed)]
+    return together(shown)
+
+
+# --- over versions of the report ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The share of the ideal speed that a configuration kept in one version."""
+
+    version: Version
+    row: Row
+    kept: Figure
+    where: str
+
+
+@cache
+def again(version: Version) -> tuple[Sequence[Measured], ...]:
+    """Return each configuration on several GPUs that several versions measured, oldest first."""
+    groups: dict[tuple[object, ...], list[Measured]] = {}
+    for own in (*reversed(version.older), version):
+        sets = {one.name or "results": one for one in own.scaling}
+        for row in (row for task in tasks(own) for row in rows_of(own, task)):
+            if kept := figure(own, row, "share_kept"):
+                key = tuple(row[name] for name in SAME)
+                groups.setdefault(key, []).append(Measured(own, row, kept, _where(sets[row["set"]])))
+    several = (group for group in groups.values() if len({own.version.name for own in group}) > 1)
+    return tuple(sorted(several, key=lambda group: _configuration(group[0].row)))
+
+
+def history(version: Version) -> Html:
+    """Show what several versions measured side by side; say where intervals lie apart, and which packages differ."""
+    groups = again(version)
+    if not groups:
+        return paragraph("No configuration was measured on the same GPU model in two versions.")
+    apart = [_configuration(group[0].row) for group in groups if _is_apart(group)]
+    result = (
+        f"the intervals of two versions lie apart for {joined(apart)}"
+        if apart
+        else "in none do the intervals of two versions lie apart, so no change is seen"
+    )
+    sentence = f"Several versions measured {counted(len(groups), 'configuration')} on the same GPU model: {result}."
+    rows = [
+        [_configuration(own.row), own.version.name, measured(own.kept, percent), str(own.kept["runs"]), own.where]
+        for group in groups
+        for own in group
+    ]
+    headings = ["Configuration", "Version", "Share of the ideal speed", "Runs", "Where"]
+    label = "Shares of the ideal speed by version"
+    table = html_table(headings, rows, label=label, num_text_columns=2, text_headings=["Where"])
+    return together([paragraph(f"{sentence} {_packages(groups)}"), table])
+
+
+def _is_apart(group: Sequence[Measured]) -> bool:
+    known = [own for own in group if own.kept["low"] is not None]
+    return any(
+        one.version is not other.version
+        and (one.kept["low"] > other.kept["high"] or other.kept["low"] > one.kept["high"])
+        for one, other in combinations(known, 2)
+    )
+
+
+def _configuration(row: Row) -> str:
+    """``Ant, rl_games, 1,024 per GPU, 2 x H200``."""
+    name = (row["gpu_model"] or "GPU").removeprefix("NVIDIA ")
+    size = f"{row['size']:,} {'per GPU' if row['scaling'] == 'weak' else 'in total'}"
+    physics = "" if row["physics"] == "kitless" else ", PhysX"
+    return f"{task_name(row['task'])}, {row['library']}{physics}, {size}, {row['gpus']} x {name}"
+
+
+def _packages(groups: Sequence[Sequence[Measured]]) -> str:
+    """Say which packages of these runs have several versions."""
+    found: dict[str, set[str]] = {}
+    for own in (own for group in groups for own in group):
+        for name, version in versions_of(facts_of(_result(own.version, own.row))).items():
+            found.setdefault(name, set()).add(version)
+    several = [f"{NAMES.get(name, name)} ({joined(sorted(own))})" for name, own in found.items() if len(own) > 1]
+    if several:
+        return f"They ran with several versions of {joined(several)}."
+    return f"They ran with the same versions of {counted(len(found), 'package')}."

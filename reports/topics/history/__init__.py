@@ -1,1 +1,0 @@
-"""Two versions compared."""

@@ -1,1 +1,0 @@
-"""What other versions of packages change in speed and starts."""

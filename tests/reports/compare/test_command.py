@@ -1,0 +1,118 @@
+"""`nox -s compare`: its exit codes, its forms, and what it refuses."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.compare.command import main
+from suite.errors import ReportError, StoreError, UsageError
+from tests.fixtures.results.generated_results import make_case, make_result, write_results
+from tests.reports.compare.test_comparison import QUIET, changed, elsewhere, measured, results
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> str:
+    return str(write_results(results(), tmp_path / "before"))
+
+
+def test_it_ends_with_the_exit_code_and_prints_each_verdict(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slower = str(write_results(results(factor=1.05), tmp_path / "slower"))
+    other = str(write_results(elsewhere(results(), asset_sha256="00" * 32), tmp_path / "other"))
+    assert main([before, before]) == 0
+    assert "Before in s" in capsys.readouterr().out
+    assert main([before, slower]) == 1
+    assert "cartpole-strong/rsl_rl-kitless-cpu-n128-1x1: slower, by more than 2.0%" in capsys.readouterr().out
+    assert main([before, slower, "--threshold", "10"]) == 0
+    assert main([before, other]) == 2
+    assert f"  - asset_sha256: {'ab' * 32} before, {'00' * 32} after" in capsys.readouterr().out
+
+
+def test_it_compares_the_campaigns_of_two_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for version, factor in (("1", 1.0), ("2", 1.05)):
+        write_results(results(), tmp_path / version / "desk")
+        write_results(results(factor=factor), tmp_path / version / "rack")
+    assert main([str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["configurations"]
+    assert {(own["configuration"].partition("/")[0], own["word"]) for own in found} == {
+        ("desk", "unchanged"), ("rack", "slower"),
+    }  # fmt: skip
+
+
+def test_many_differences_are_counted_and_json_has_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [
+        str(write_results(changed(results(), lambda record, value=value: replace(  # type: ignore[misc]
+            record, workload={f"a{n}": value for n in range(40)})), tmp_path / str(value)))
+        for value in (1, 2)
+    ]  # fmt: skip
+    assert main(folders) == 2
+    assert "  - and 28 more" in capsys.readouterr().out
+    assert main([*folders, "--json"]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["exit_code"] == 2
+    assert len(document["configurations"][0]["refused"]) == 40
+
+
+def test_a_slower_release_of_one_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [measured(), measured("1.6.0", factor=1.2), measured(warp="1.18.0", factor=2.0)]
+    folder = str(write_results(found, tmp_path / "releases"))
+    assert main(["--across", "versions.newton", folder]) == 1
+    said = capsys.readouterr().out
+    assert "newton-1-6-0: slower," in said
+    assert "as declared, versions.newton: 1.6.1 before, 1.6.0 after" in said
+    assert "warp-lang-1-18-0" not in said
+
+
+def test_mistakes_have_other_exit_codes_than_incomparable(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments in (
+        [before],
+        [before, before, "--across", "task"],
+        [before, before, "--threshold", "-1"],
+        [before, str(tmp_path / "nothing")],
+        [before, before, "--out", str(tmp_path / "file")],
+        [before, "--changed", "--markdown"],
+        [before, before, "--changed"],
+    ):
+        assert main(arguments) == UsageError.exit_code
+    (tmp_path / "empty").mkdir()
+    assert main([before, str(tmp_path / "empty")]) == StoreError.exit_code
+    assert "contains no results" in capsys.readouterr().err
+
+
+def test_a_run_whose_samples_are_gone_is_not_slower(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A traceback has exit code 1, which means slower."""
+    after = tmp_path / "after"
+    shutil.copytree(before, after)
+    path = next((after / "cases").rglob("*.json"))
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["labscale"]["runs"][0]["ranks"][0]["samples"]["iteration_time_s"] = []
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert main([before, str(after)]) == StoreError.exit_code
+    assert "12 samples of start_s and 0 of iteration_time_s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["--json", "--markdown"])
+def test_a_file_that_cannot_be_written_is_not_slower(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    for out, reason in ((tmp_path / "no" / "file", "No such file"), (tmp_path, "Is a directory")):
+        assert main([before, before, form, "--out", str(out)]) == ReportError.exit_code
+        assert f"{out} cannot be written: {reason}" in capsys.readouterr().err
+    assert main([before, before, form, "--out", str(tmp_path / "file")]) == 0
+    assert (tmp_path / "file").read_text(encoding="utf-8")
+
+
+def test_one_comparison_as_markdown_keeps_the_exit_code(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = [make_result(make_case(), *(2 * time_s for time_s in QUIET)), results()[1]]
+    assert main([before, str(write_results(slow, tmp_path / "after")), "--markdown"]) == 1
+    assert capsys.readouterr().out.startswith("1 slower, 1 unchanged.\n\n| Configuration | Verdict |")
