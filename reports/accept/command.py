@@ -12,15 +12,14 @@ from rich.text import Text
 
 from reports.accept.judgement import Judgement, judge
 from reports.accept.parts import Placed
-from reports.accept.published import Machine, others, read_published
+from reports.accept.published import Measured, measured, read_published
 from reports.accept.verdict import verdict
 from reports.sets.file_errors import told_when_unreadable
+from reports.sets.version import read_version
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path, say, tables_console
-from suite.records.store import load_results
-from suite.schema.record import CaseResult
 
 PUBLISHED: Final = ROOT / "reports" / "results"
 MISSING: Final = "n/a"
@@ -36,17 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     options = parser().read(arguments)
     if options.results is None:  # the session measures them next, so its other options are checked first
-        _chosen(options.baseline, _published(options.published))
+        _chosen(options.baseline, _published(options.published).models)
         return 0
     with told_when_unreadable(options.results):
-        results = load_results(options.results)
-    own_model = _model_of(results, options.results)
+        own, own_model = _own(options.results)
     machines = _published(options.published)
-    models = _models(machines)
-    model = _chosen(options.baseline, machines) or own_model
-    own = [record for result in results for record in result.completed]
-    of_model = [machine for machine in others(machines, own) if machine.model == model]
-    found = judge(results, model, of_model)
+    models = machines.models
+    model = _chosen(options.baseline, models) or own_model
+    found = judge(own, model, machines.others(own).of_model(model))
     show(found, tables_console())
     if model not in models:
         print(f"Published are {', '.join(models)}; choose one with --baseline.")
@@ -79,36 +75,35 @@ def parser() -> Parser:
     return parser
 
 
-def _model_of(results: Sequence[CaseResult], folder: Path) -> str:
-    """The GPU model of the runs that began. Raises UsageError without a GPU, or with several models."""
-    begun = [record for result in results if result.case.device == "cuda" for record in result.begun]
-    models = sorted({gpu.name for record in begun for gpu in record.environment.gpus})
-    if len(models) != 1:
-        what = f"ran on several GPU models: {', '.join(models)}" if models else "have no run on a GPU"
-        raise UsageError(
-            f"The results in {folder} {what}. Allowed are results of a machine with GPUs of one model: run"
-            " `nox -s accept` on it, or `nox -s bench -- --matrix accept`."
-        )
-    return models[0]
+def _own(folder: Path) -> tuple[Measured, str]:
+    """Read the results of a campaign, and the GPU model that it ran on.
+
+    Raises UsageError for several campaigns, without a run on a GPU, or with several models.
+    """
+    version = read_version(folder, name="")
+    models, what = measured(version, version.sets, starts=True).models, "have no run on a GPU"
+    if len(version.sets) == len(models) == 1:
+        return measured(version, version.sets), models[0]
+    if models:
+        what = f"ran on several GPU models: {', '.join(models)}" if len(models) > 1 else "are of several campaigns"
+    raise UsageError(
+        f"The results in {folder} {what}. Allowed are results of a machine with GPUs of one model: run"
+        " `nox -s accept` on it, or `nox -s bench -- --matrix accept`."
+    )
 
 
-def _published(folder: Path) -> tuple[Machine, ...]:
+def _published(folder: Path) -> Measured:
     with told_when_unreadable(folder):
         return read_published(folder)
 
 
-def _models(machines: Sequence[Machine]) -> list[str]:
-    return sorted({machine.model for machine in machines})
-
-
-def _chosen(asked: str | None, machines: Sequence[Machine]) -> str | None:
+def _chosen(asked: str | None, models: Sequence[str]) -> str | None:
     """The published model that ``asked`` is a part of, in capitals or not; None if nothing is asked.
 
     Raises UsageError if no model or several have it in their names.
     """
     if asked is None:
         return None
-    models = _models(machines)
     found = [model for model in models if asked.lower() in model.lower()]
     exact = [model for model in found if asked.lower() in (model.lower(), model.lower().removeprefix("nvidia "))]
     if len(exact or found) != 1:
@@ -127,29 +122,19 @@ def show(found: Judgement, console: Console) -> None:
         console.print(_parts_table(found))
     for one in found.cases:
         if one.reason:
-            say(console, f"{one.result.case.case_id}: open: {one.reason}")
+            say(console, f"{one.name}: open: {one.reason}")
     if found.machines and found.cases:
         say(console, _drivers(found))
     say(console, verdict(found))
 
 
 def _cases_table(found: Judgement) -> Table:
-    table = _table(
-        "Case",
-        "Runs",
-        "s/iteration",
-        "95 % interval",
-        "Quickest",
-        "Median",
-        "Slowest",
-        "Machines",
-        "Would see",
-        "Verdict",
-    )
+    numbers = ("Quickest", "Median", "Slowest", "Machines", "Would see", "Verdict")
+    table = _table("Case", "Runs", "s/iteration", "95 % interval", *numbers)
     for one in found.cases:
         interval = one.time.value and one.time.value.interval
         table.add_row(
-            one.result.case.case_id,
+            one.name,
             str(one.time.runs),
             *_numbers(one.time)[:1],
             "{:.4g} to {:.4g}".format(*interval) if interval else MISSING,
@@ -162,19 +147,8 @@ def _cases_table(found: Judgement) -> Table:
 
 def _parts_table(found: Judgement) -> Table:
     """A row for each part that another machine has, in the case in which it is furthest above the slowest."""
-    table = _table(
-        "Part",
-        "Points to",
-        "Cases",
-        "Here",
-        "Quickest",
-        "Median",
-        "Slowest",
-        "Machines",
-        "Would see",
-        "Furthest off in",
-        "Verdict",
-    )
+    numbers = ("Here", "Quickest", "Median", "Slowest", "Machines", "Would see")
+    table = _table("Part", "Points to", "Cases", *numbers, "Furthest off in", "Verdict")
     for one in found.parts:
         if one.worst is not None:
             case_id, worst = one.worst

@@ -12,23 +12,24 @@ can be said.
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+import polars as pl
 
 from reports.accept.parts import PARTS, Part, Placed, Word, placed
-from reports.accept.published import Machine, other_versions
-from reports.analysis.curves import measured_for_speed
-from reports.analysis.same_work import work_of
+from reports.accept.published import IS_COMPLETED, KEYS, Measured, other_versions
 from suite.files.wording import counted
-from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.machine_model import MachineModel, MachineRuns
-from suite.statistics.reduce import window
-from suite.statistics.series_model import PRIOR_SLOPE, RunTime, run_time
+from suite.statistics.reduce import WINDOW
+from suite.statistics.series_model import PRIOR_SLOPE
 
 MOST: Final = 0.5
+HERE: Final = ""  # in place of the host
 type Answer = Literal["accepted", "slow", "cannot say"]
+type Log = tuple[float, float | None]  # logarithms of the time of an iteration and of the core probe, of a run
 EXIT_CODES: Final[Mapping[Answer, int]] = {"accepted": 0, "slow": 1, "cannot say": 2}
 
 
@@ -36,10 +37,14 @@ EXIT_CODES: Final[Mapping[Answer, int]] = {"accepted": 0, "slow": 1, "cannot say
 class JudgedCase:
     """A case with its time of an iteration in s. ``reason``: why it is open; empty if it is not."""
 
-    result: CaseResult
+    row: Mapping[str, Any]  # its first completed run
     time: Placed
     parts: Mapping[str, Placed]  # by name of the part; without parts that no run of this machine has
     reason: str = ""
+
+    @property
+    def name(self) -> str:
+        return str(self.row["configuration"])
 
     @property
     def word(self) -> Word:
@@ -131,7 +136,7 @@ class Judgement:
     @property
     def grown(self) -> tuple[JudgedPart, float] | None:
         """The part in which slow cases lose most, and its mean share of what they lose; None if no part grew."""
-        slow = {one.result.case.case_id: one for one in self.with_word("slow")}
+        slow = {one.name: one for one in self.with_word("slow")}
         shares = [
             (part, statistics.fmean(found))
             for part in self.parts
@@ -146,76 +151,96 @@ def _share(part: JudgedPart, one: JudgedCase | None) -> float | None:
     """The part of a slow case's added time that was added in this part of its iteration."""
     if one is None or not one.time.added:
         return None
-    added = part.cases[one.result.case.case_id].added
+    added = part.cases[one.name].added
     return None if added is None else added / one.time.added
 
 
-def judge(results: Sequence[CaseResult], model: str, machines: Sequence[Machine]) -> Judgement:
-    """Judge the completed cases on GPUs among ``machines``, which are other machines with GPUs of ``model``."""
-    on_gpus = [result for result in measured_for_speed(results) if result.case.device == "cuda"]
-    completed = [result for result in on_gpus if result.completed]
-    cases = tuple(_judged(result, machines) for result in completed)
-    drivers = {record.environment.driver_version for result in completed for record in result.completed}
+def judge(own: Measured, model: str, published: Measured) -> Judgement:
+    """Judge the completed configurations among ``published``, which are other machines with GPUs of ``model``."""
+    completed = own.runs.filter(IS_COMPLETED)
+    by_name = completed.partition_by("configuration", maintain_order=True)
+    cases, known = tuple(_judged(runs, own, published) for runs in by_name), set(completed["configuration"])
+    drivers = published.runs.select("host", "driver").drop_nulls().unique()["driver"].to_list()
     return Judgement(
         model=model,
-        machines=tuple(machine.name for machine in machines),
+        machines=tuple(published.runs["host"].unique(maintain_order=True)),
         cases=cases,
-        failed=tuple(result.case.case_id for result in on_gpus if result.begun and not result.completed),
+        failed=tuple(name for name in dict.fromkeys(own.runs["configuration"]) if name not in known),
         parts=tuple(
-            JudgedPart(
-                part=part,
-                cases={one.result.case.case_id: one.parts[part.name] for one in cases if part.name in one.parts},
-            )
+            JudgedPart(part=part, cases={one.name: one.parts[part.name] for one in cases if part.name in one.parts})
             for part in PARTS
         ),
-        drivers=tuple(sorted(driver for driver in drivers if driver)),
-        published_drivers=Counter(driver for machine in machines for driver in sorted(machine.drivers)),
+        drivers=tuple(sorted(set(completed["driver"].drop_nulls()))),
+        published_drivers=Counter(sorted(drivers)),
     )
 
 
-def _judged(result: CaseResult, machines: Sequence[Machine]) -> JudgedCase:
-    own = result.completed
-    others = {machine.name: found for machine in machines if (found := machine.comparable(own[0]))}
-    time = _at_own_core_speed(own, others)
-    parts = {part.name: _placed_part(part, own, others) for part in PARTS}
+def _judged(own: pl.DataFrame, here: Measured, published: Measured) -> JudgedCase:
+    row = own.row(0, named=True)
+    others = published.comparable(row)
+    runs = pl.concat([own.with_columns(host=pl.lit(HERE)), others])
+    time = _at_own_core_speed(runs, pl.concat([here.iterations, published.iterations], how="diagonal"))
+    parts = {part.name: _placed_part(part, runs) for part in PARTS}
     return JudgedCase(
-        result=result,
+        row=row,
         time=time,
         parts={name: one for name, one in parts.items() if one.value is not None},
-        reason=_why_open(own, others, machines) if time.word == "open" else _may_hide(time),
+        reason=_why_open(own, others, published) if time.word == "open" else _may_hide(time),
     )
 
 
-def _at_own_core_speed(own: Sequence[RunRecord], others: Mapping[str, Sequence[RunRecord]]) -> Placed:
+def _at_own_core_speed(runs: pl.DataFrame, iterations: pl.DataFrame) -> Placed:
     """The times of an iteration, over the iterations that all runs have, at the mean speed of this machine's cores."""
-    every = [*own, *(record for records in others.values() for record in records)]
-    common = min((window(record) for record in every), key=len)
-    mine = [run_time(record, common) for record in own]
-    theirs = {name: [run_time(record, common) for record in records] for name, records in others.items()}
-    my_probes, slope = _log_probes(mine), _slope(theirs.values())
+    logs: dict[str, list[Log]] = {}
+    for host, log_time, log_probe in _logs(runs, iterations).iter_rows():
+        logs.setdefault(host, []).append((log_time, log_probe))
+    own = logs.pop(HERE)
+    own_probes, slope = _probes(own), _slope(list(logs.values()))
 
-    def adjusted(runs: Sequence[RunTime]) -> list[float]:
-        probes = _log_probes(runs)
-        if my_probes is None or probes is None:
-            return [math.exp(run.log_time) for run in runs]
-        core = statistics.fmean(my_probes)
-        return [math.exp(run.log_time + slope * (core - probe)) for run, probe in zip(runs, probes, strict=True)]
+    def adjusted(of_host: Sequence[Log]) -> list[float]:
+        probes = _probes(of_host)
+        if own_probes is None or probes is None:
+            return [math.exp(log_time) for log_time, _ in of_host]
+        core = statistics.fmean(own_probes)
+        return [math.exp(log[0] + slope * (core - probe)) for log, probe in zip(of_host, probes, strict=True)]
 
-    return placed(adjusted(mine), {name: adjusted(runs) for name, runs in theirs.items()})
+    return placed(adjusted(own), {host: adjusted(of_host) for host, of_host in logs.items()})
 
 
-def _log_probes(runs: Sequence[RunTime]) -> list[float] | None:
+def _logs(runs: pl.DataFrame, iterations: pl.DataFrame) -> pl.DataFrame:
+    """The host and the ``Log`` of each run.
+
+    As ``suite.statistics.series_model.run_time`` has them, in the window of the run with the fewest iterations.
+    Several trainings on a GPU have their own windows.
+    """
+    own = iterations.join(runs.select(KEYS), on=KEYS).unique([*KEYS, "process", "iteration"])
+    fewest = min(own.group_by(KEYS).agg(pl.col("iteration").max())["iteration"].to_list()) + 1
+    within = own.filter(pl.col("iteration").is_between(max(1, fewest - math.floor(WINDOW * fewest)), fewest - 1))
+    slowest = within.group_by(*KEYS, "iteration").agg(
+        pl.col("iteration_time_s").max(), (pl.col("marked").first().fill_null(0.0) > 0).alias("marked")
+    )
+    plain = slowest.filter(~pl.col("marked") | pl.col("marked").all().over(KEYS))
+    times = plain.group_by(KEYS).agg(pl.col("iteration_time_s").mean())
+    of_processes = within.group_by(*KEYS, "process").agg(pl.col("core_probe_time_s").log().mean().alias("log_probe"))
+    probe = pl.col("log_probe")
+    probes = of_processes.group_by(KEYS).agg(pl.when(probe.null_count() == 0).then(probe.mean()))
+    alone = pl.when(pl.col("trainings_per_gpu") == 1).then(pl.col("iteration_time_s"))
+    every = runs.join(times, on=KEYS, maintain_order="left").join(probes, on=KEYS, maintain_order="left")
+    return every.select("host", pl.coalesce(alone, "iteration_s").log(), "log_probe")
+
+
+def _probes(of_host: Sequence[Log]) -> list[float] | None:
     """The logarithm of the core probe of each run; None if a run has none."""
-    probes = [run.log_probe for run in runs if run.log_probe is not None]
-    return probes if probes and len(probes) == len(runs) else None
+    probes = [probe for _, probe in of_host if probe is not None]
+    return probes if probes and len(probes) == len(of_host) else None
 
 
-def _slope(machines: Iterable[Sequence[RunTime]]) -> float:
+def _slope(machines: Sequence[Sequence[Log]]) -> float:
     """How far log times of machines go with their log probes, from 0 to 1."""
     probed = [
-        MachineRuns(label="", gpu="", runs=tuple(zip((run.log_time for run in runs), probes, strict=True)))
-        for runs in machines
-        if (probes := _log_probes(runs)) is not None
+        MachineRuns(label="", gpu="", runs=tuple(zip((log_time for log_time, _ in logs), probes, strict=True)))
+        for logs in machines
+        if (probes := _probes(logs)) is not None
     ]
     return min(1.0, max(0.0, MachineModel(probed).likely_slope)) if probed else PRIOR_SLOPE
 
@@ -227,20 +252,22 @@ def _may_hide(time: Placed) -> str:
     return f"it may be up to {most:.0%} slower than the median machine; run it again with more --repeats"
 
 
-def _placed_part(part: Part, own: Sequence[RunRecord], others: Mapping[str, Sequence[RunRecord]]) -> Placed:
-    def values(records: Sequence[RunRecord]) -> list[float]:
-        alike = (record for record in records if part.is_like(own[0], record))
-        return [value for record in alike if (value := part.value(record)) is not None]
+def _placed_part(part: Part, runs: pl.DataFrame) -> Placed:
+    """Runs in turns start together, so their starts take longer, and are compared with their like alone."""
+    if part.kind == "start":
+        runs = runs.filter(pl.col("block").is_null() == pl.col("block").first().is_null())
+    values: dict[str, list[float]] = {}
+    for host, value in runs.select("host", part.value).drop_nulls().iter_rows():
+        values.setdefault(host, []).append(value)
+    return placed(values.pop(HERE, []), values)
 
-    return placed(values(own), {name: values(records) for name, records in others.items()})
 
-
-def _why_open(own: Sequence[RunRecord], others: Mapping[str, Sequence[RunRecord]], machines: Sequence[Machine]) -> str:
-    if others:
+def _why_open(own: pl.DataFrame, others: pl.DataFrame, published: Measured) -> str:
+    if not others.is_empty():
         return f"{counted(len(own), 'run')} completed, and {MIN_ROUNDS_FOR_INTERVAL} are needed"
-    same = [machine.by_work[work_of(own[0].case)] for machine in machines if work_of(own[0].case) in machine.by_work]
-    if not same:
+    row = own.row(0, named=True)
+    same = published.runs.filter(pl.col("work") == row["work"])
+    if same.is_empty():
         return "no other published machine ran it"
-    return (
-        f"{counted(len(same), 'machine')} ran it with other versions: {', '.join(other_versions(own[0], same[0][0]))}"
-    )
+    number, versions = counted(same["host"].n_unique(), "machine"), other_versions(row["versions"], same["versions"][0])
+    return f"{number} ran it with other versions: {', '.join(versions)}"

@@ -1,24 +1,71 @@
-"""The parts of a machine that `accept` looks at, each with its value in one run. Pure.
+"""The parts of a machine that `accept` looks at, each a column of runs, and where a value is among others. Pure.
 
-A value that a run does not have is None. Parts of an iteration come from its marked iterations; a single-part test is
-its part throughout. More is slower, except for power, which is no fault either way.
+A value that a run does not have is null. Parts of an iteration are shares of its time; a single-part test is its part
+throughout. More is slower, except for power, which is no fault either way.
 """
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Final, Literal
 
-from reports.analysis.time_split import core_probe_us, samples_at
-from suite.schema.record import RankRecord, RunRecord, Workload
+import polars as pl
+
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_of
-from suite.statistics.reduce import marked_iterations, round_time_s
-from suite.statistics.start_up import start_up
 
 HIDDEN: Final = 0.2  # a machine that is slower by as much is not accepted unseen
 
 type Word = Literal["slow", "within", "fast", "open"]
+type Kind = Literal["cause", "time", "start", "sign"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """``kind``: a cause by itself, a part of an iteration's time, of a start, or a sign that is no fault.
+
+    ``points_to`` is the hardware that a slow value speaks of.
+    """
+
+    name: str
+    points_to: str
+    unit: str
+    kind: Kind
+    value: pl.Expr  # of the table of runs
+
+
+def _time_s(*shares: str, alone: str = "") -> pl.Expr:
+    """Seconds of an iteration: some shares of it in training, all of it in the single-part test ``alone``."""
+    known = [pl.col(share) for share in shares]
+    share = pl.when(pl.any_horizontal(one.is_not_null() for one in known)).then(pl.sum_horizontal(known))
+    of_training = pl.when(pl.col("workload") == "train").then(share)
+    return pl.col("iteration_s") * pl.when(pl.col("workload") == alone).then(1.0).otherwise(of_training)
+
+
+PARTS: Final = (
+    Part(name="core probe", points_to="CPU core", unit="µs", kind="cause", value=pl.col("core_probe_us")),
+    Part(name="throttled", points_to="GPU", unit="%", kind="cause", value=100 * pl.col("throttled_share")),
+    Part(
+        name="all-reduce", points_to="interconnect", unit="s", kind="time",
+        value=pl.when(pl.col("gpus") > 1).then(_time_s("all_reduce_share", alone="all_reduce")),
+    ),
+    Part(
+        name="environment step", points_to="GPU or CPU core", unit="s", kind="time",
+        value=_time_s("simulate_share", "render_share", "environment_share", alone="environment_step"),
+    ),
+    Part(name="learning", points_to="GPU or CPU core", unit="s", kind="time", value=_time_s("learn_share")),
+    Part(
+        name="rest of iteration", points_to="CPU core", unit="s", kind="time",
+        value=_time_s("infer_share", "other_share"),
+    ),
+    Part(name="imports", points_to="disk", unit="s", kind="start", value=pl.col("imports_s")),
+    Part(
+        name="start after imports", points_to="disk or compiler", unit="s", kind="start",
+        value=pl.col("start_s") - pl.col("imports_s"),
+    ),
+    Part(
+        name="power of a GPU", points_to="GPU", unit="W", kind="sign", value=pl.col("power_w") / pl.col("gpus"),
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,115 +148,3 @@ def _estimate(values: Sequence[float]) -> Estimate | None:
         return mean_of(values)
     interval = (min(values), max(values)) if len(values) >= MIN_ROUNDS_FOR_INTERVAL else None
     return Estimate(value=statistics.median(values), interval=interval)
-
-
-type Kind = Literal["cause", "time", "start", "sign"]
-IMPORTS: Final = ("imports_torch", "imports")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """``kind``: a cause by itself, a part of an iteration's time, of a start, or a sign that is no fault.
-
-    ``points_to`` is the hardware that a slow value speaks of.
-    """
-
-    name: str
-    points_to: str
-    unit: str
-    kind: Kind
-    value: Callable[[RunRecord], float | None]
-
-    def is_like(self, one: RunRecord, other: RunRecord) -> bool:
-        """Whether the values of two runs can be compared. Runs in turns start together, so their starts take longer."""
-        return self.kind != "start" or (one.turns is None) == (other.turns is None)
-
-
-def environment_step_s(record: RunRecord) -> float | None:
-    """Seconds inside environment steps in an iteration, of the slowest rank."""
-    return _alone(record, "environment_step") or max(
-        _of_ranks(record, _column("environment_step_time_s")), default=None
-    )
-
-
-def learning_s(record: RunRecord) -> float | None:
-    """Seconds of learning in an iteration without its all-reduce, of the slowest rank."""
-    return max(_of_ranks(record, _without_all_reduce), default=None) if record.case.learns else None
-
-
-def all_reduce_s(record: RunRecord) -> float | None:
-    """Seconds inside all-reduce in an iteration, of the rank that waits least for others; None for one rank."""
-    if record.case.world_size == 1:
-        return None
-    return _alone(record, "all_reduce") or min(_of_ranks(record, _column("all_reduce_time_s")), default=None)
-
-
-def rest_s(record: RunRecord) -> float | None:
-    """Seconds of an iteration beyond environment steps and learning, of the slowest rank."""
-    return max(_of_ranks(record, _rest), default=None) if record.case.learns else None
-
-
-def imports_s(record: RunRecord) -> float | None:
-    """Seconds in which a process reads its modules, of the slowest rank."""
-    known = [[phases[name] for name in IMPORTS if name in (phases := rank.phases_s)] for rank in record.ranks]
-    return max((sum(times_s) for times_s in known if times_s), default=None)
-
-
-def start_after_imports_s(record: RunRecord) -> float | None:
-    """Seconds from the imports to the end of the first iteration: the scene, and kernels compiled or loaded."""
-    imports = imports_s(record)
-    return None if imports is None else start_up(record).total_s - imports
-
-
-def throttled_percent(record: RunRecord) -> float | None:
-    """Part of the time in which the GPU that was throttled most was."""
-    shares = [gpu.throttled_share for gpu in record.telemetry.gpus] if record.telemetry else []
-    return max((100 * share for share in shares if share is not None), default=None)
-
-
-def power_per_gpu_w(record: RunRecord) -> float | None:
-    power = record.telemetry and record.telemetry.power_w
-    return power.mean / record.case.world_size if power else None
-
-
-PARTS: Final = (
-    Part(name="core probe", points_to="CPU core", unit="µs", kind="cause", value=core_probe_us),
-    Part(name="throttled", points_to="GPU", unit="%", kind="cause", value=throttled_percent),
-    Part(name="all-reduce", points_to="interconnect", unit="s", kind="time", value=all_reduce_s),
-    Part(name="environment step", points_to="GPU or CPU core", unit="s", kind="time", value=environment_step_s),
-    Part(name="learning", points_to="GPU or CPU core", unit="s", kind="time", value=learning_s),
-    Part(name="rest of iteration", points_to="CPU core", unit="s", kind="time", value=rest_s),
-    Part(name="imports", points_to="disk", unit="s", kind="start", value=imports_s),
-    Part(name="start after imports", points_to="disk or compiler", unit="s", kind="start", value=start_after_imports_s),
-    Part(name="power of a GPU", points_to="GPU", unit="W", kind="sign", value=power_per_gpu_w),
-)
-
-type _Times = Callable[[RankRecord, tuple[int, ...]], list[float]]
-
-
-def _alone(record: RunRecord, workload: Workload) -> float | None:
-    """The iteration of a single-part test of this workload; None for any other case."""
-    return round_time_s(record) if record.case.workload == workload else None
-
-
-def _of_ranks(record: RunRecord, times: _Times) -> list[float]:
-    """The median of each rank; nothing if a rank has none."""
-    counted = marked_iterations(record)
-    found = [times(rank, counted) for rank in record.ranks]
-    return [statistics.median(of_rank) for of_rank in found] if all(found) else []
-
-
-def _column(name: str) -> _Times:
-    return lambda rank, counted: [time_s for time_s in samples_at(rank, name, counted) if time_s is not None]
-
-
-def _without_all_reduce(rank: RankRecord, counted: tuple[int, ...]) -> list[float]:
-    learned, reduced = (samples_at(rank, name, counted) for name in ("learning_time_s", "all_reduce_time_s"))
-    pairs = zip_longest(learned, reduced)  # one rank alone has no all-reduce
-    return [time_s - (less or 0.0) for time_s, less in pairs if time_s is not None]
-
-
-def _rest(rank: RankRecord, counted: tuple[int, ...]) -> list[float]:
-    names = ("iteration_time_s", "environment_step_time_s", "learning_time_s")
-    rows = zip(*(samples_at(rank, name, counted) for name in names), strict=False)
-    return [row[0] - row[1] - row[2] for row in rows if row[0] and row[1] is not None and row[2] is not None]

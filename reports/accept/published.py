@@ -1,83 +1,114 @@
-"""The machines that were published, with the runs of each that another machine can be compared with.
+"""Runs that say how fast a machine is, and the published machines that another one is compared with.
 
 A machine is a host of one label on one day, in the sets of the same people. Archived sets are left out, since evidence
 of their runs is missing, and so is every run that is not known to have run alone: its machine may have looked slow.
 Series with cold starts are left out too: their few iterations do not say how fast a machine is.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from reports.analysis.curves import measured_for_speed
-from reports.analysis.same_work import Work, work_of
+import polars as pl
+
+from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version, read_version, version_order
 from suite.errors import UsageError
 from suite.files.wording import day_in_words
 from suite.records.folders import CASES
-from suite.schema.record import RunRecord
 
-VERSIONS: Final = "versions."
-_FREE: Final = frozenset({"versions.python"})  # its patch level comes with the operating system
+KEYS: Final = ("version", "set", "configuration", "run")
+IDENTITY: Final = ("machine", "configuration", "run", "started_utc", "wall_s")  # of a run, in whatever set it is
+_FREE: Final = frozenset({"python"})  # its patch level comes with the operating system
+IS_COMPLETED: Final = pl.col("iteration_s").is_not_null()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Machine:
-    """``name``: label and day. ``by_work``: its completed runs alone on GPUs of one model."""
+@dataclass(frozen=True)
+class Measured:
+    """Runs on GPUs that were measured for speed, with the ``host`` of each, and the iterations of all runs."""
 
-    name: str
-    model: str
-    by_work: Mapping[Work, tuple[RunRecord, ...]] = field(repr=False)
+    runs: pl.DataFrame
+    iterations: pl.DataFrame
 
     @property
-    def drivers(self) -> frozenset[str]:
-        records = (record for records in self.by_work.values() for record in records)
-        return frozenset(found for record in records if (found := record.environment.driver_version))
+    def models(self) -> list[str]:
+        return sorted(set(self.runs["gpu_model"].drop_nulls()))
 
-    def comparable(self, record: RunRecord) -> tuple[RunRecord, ...]:
-        """The runs of the same work and versions of packages as ``record`` that shared their GPU in the same way."""
-        return tuple(
-            one
-            for one in self.by_work.get(work_of(record.case), ())
-            if not other_versions(record, one) and _share_alike(record, one)
-        )
+    @property
+    def shared(self) -> list[str]:
+        """The versions with work that machines with one GPU model ran, two at least."""
+        machines = pl.col("host").n_unique().over("gpu_model", "work")
+        return self.runs.filter(machines > 1)["version"].unique().to_list()
+
+    def of_model(self, model: str) -> "Measured":
+        return replace(self, runs=self.runs.filter(pl.col("gpu_model") == model))
+
+    def others(self, own: "Measured") -> "Measured":
+        """Leave out the machine itself: one that shares a run with ``own``, which may be published already."""
+        known = set(own.runs.select(IDENTITY).rows())
+        hosts = {host for *run, host in self.runs.select(*IDENTITY, "host").rows() if tuple(run) in known}
+        return replace(self, runs=self.runs.filter(~pl.col("host").is_in(hosts)))
+
+    def comparable(self, row: Mapping[str, Any]) -> pl.DataFrame:
+        """The runs of the same work and versions of packages as ``row``.
+
+        Several trainings on a GPU are compared if all shared it through CUDA MPS, or none did.
+        """
+        same = self.runs.filter(pl.col("work") == row["work"])
+        if row["trainings_per_gpu"] > 1:
+            same = same.filter(pl.col("mps").eq_missing(pl.lit(row["mps"], pl.Boolean)))
+        is_like = [not other_versions(row["versions"], versions) for versions in same["versions"]]
+        return same.filter(pl.Series(is_like, dtype=pl.Boolean))
 
 
-def other_versions(here: RunRecord, there: RunRecord) -> tuple[str, ...]:
+def other_versions(here: str, there: str) -> tuple[str, ...]:
     """Packages that both runs name and that differ: ``torch 2.11.0 there, 2.12.0 here``."""
-    ours, theirs = versions_of(here), versions_of(there)
+    ours, theirs = (dict(item.split("==", 1) for item in versions.split()) for versions in (here, there))
     return tuple(
-        f"{name.removeprefix(VERSIONS)} {theirs[name]} there, {ours[name]} here"
+        f"{name} {theirs[name]} there, {ours[name]} here"
         for name in sorted((ours.keys() & theirs.keys()) - _FREE)
         if ours[name] != theirs[name]
     )
 
 
-def _share_alike(here: RunRecord, there: RunRecord) -> bool:
-    """Several trainings on a GPU are compared if all shared it through CUDA MPS, or none did."""
-    return here.case.trainings_per_gpu == 1 or _mps(here) == _mps(there)
+def measured(version: Version, sets: Iterable[ResultSet], *, starts: bool = False) -> Measured:
+    """Return the runs on GPUs in these sets, those that failed too; with ``starts`` those of series of starts too."""
+    tables, names = runs_of(version), [one.name or "results" for one in sets]
+    every = tables.every.filter(pl.col("set").is_in(names), ~pl.col("is_alone"), ~pl.col("is_repeat"))
+    runs = every.filter(pl.col("device") == "cuda", pl.col("outcome") != "skipped")
+    if not starts:
+        cold = every.filter(pl.col("kernel_cache") == "empty").select("set", "series").unique()
+        runs = runs.join(cold, on=["set", "series"], how="anti", maintain_order="left")
+    hosts = pl.Series("host", [_host(row) for row in runs.iter_rows(named=True)], pl.String)
+    named = pl.lit(version.name).alias("version")
+    iterations = tables.iterations.filter(~pl.col("is_alone"), ~pl.col("is_repeat"))
+    return Measured(runs.with_columns(named, hosts), iterations.with_columns(named))
 
 
-def _mps(record: RunRecord) -> frozenset[object]:
-    return frozenset(rank.settings.get("mps") for rank in record.ranks)
+def published(versions: Iterable[Version]) -> Measured:
+    """Return the completed runs of the machines of these versions, in order of their first runs there."""
+    parts = [
+        measured(version, [one for one in version.sets if one.role != "archive" and one.shared_machine == "no"])
+        for version in versions
+    ]
+    return Measured(
+        pl.concat(part.runs.filter(IS_COMPLETED, pl.col("gpu_model").is_not_null()) for part in parts),
+        pl.concat([part.iterations for part in parts], how="diagonal"),
+    )
 
 
-def versions_of(record: RunRecord) -> Mapping[str, str]:
-    settings = record.ranks[0].settings if record.ranks else {}
-    return {name: str(value) for name, value in settings.items() if name.startswith(VERSIONS) and value is not None}
-
-
-def read_published(folder: Path) -> tuple[Machine, ...]:
+def read_published(folder: Path) -> Measured:
     """Read every version below ``folder``, a folder of versions such as ``reports/results``.
 
     Raises:
         UsageError: it has no version with results on GPUs.
         StoreError, ReportError: a version cannot be read.
     """
-    machines = machines_of(versions_below(folder))
-    if not machines:
+    versions = list(versions_below(folder))
+    machines = published(versions) if versions else None
+    if machines is None or machines.runs.is_empty():
         raise UsageError(
             f"--published {folder} has no version with runs on GPUs. Name a folder of versions; the one of labscale is"
             " reports/results."
@@ -93,50 +124,8 @@ def versions_below(folder: Path) -> Iterator[Version]:
         yield read_version(path, name=path.name)
 
 
-def machines_of(versions: Iterable[Version]) -> tuple[Machine, ...]:
-    """The machines of these versions, in order of their first runs there."""
-    found: dict[tuple[str, str, str], dict[Work, list[RunRecord]]] = {}
-    for one, record in _runs(versions):
-        whose = one.contributor.name if one.contributor else ""
-        name = f"{record.environment.host_label or one.name}, {_day(record)}"
-        key = whose, name, record.environment.gpus[0].name
-        found.setdefault(key, {}).setdefault(work_of(record.case), []).append(record)
-    return tuple(
-        Machine(
-            name=f"{name} ({whose})" if whose else name,
-            model=model,
-            by_work={work: tuple(records) for work, records in by_work.items()},
-        )
-        for (whose, name, model), by_work in found.items()
-    )
-
-
-def others(machines: Sequence[Machine], own: Iterable[RunRecord]) -> tuple[Machine, ...]:
-    """Leave out the machine itself: one that shares a run with ``own``, which may be published already."""
-    known = {_identity(record) for record in own}
-    return tuple(
-        machine
-        for machine in machines
-        if not any(_identity(record) in known for records in machine.by_work.values() for record in records)
-    )
-
-
-def _identity(record: RunRecord) -> Hashable:
-    return record.environment.host_label, record.case.case_id, record.round, record.started_utc, record.wall_time_s
-
-
-def _runs(versions: Iterable[Version]) -> Iterator[tuple[ResultSet, RunRecord]]:
-    for version in versions:
-        for one in version.sets:
-            if one.role == "archive" or one.shared_machine != "no":
-                continue
-            for result in measured_for_speed(one.campaign.results):
-                for record in result.completed:
-                    if record.case.device == "cuda" and record.environment.gpus:
-                        yield one, record
-
-
-def _day(record: RunRecord) -> str:
-    if record.started_utc is None:
-        return "day unknown"
-    return day_in_words(datetime.fromisoformat(record.started_utc).astimezone(UTC))
+def _host(row: Mapping[str, Any]) -> str:
+    start = row["started_utc"]
+    day = day_in_words(datetime.fromisoformat(start).astimezone(UTC)) if start else "day unknown"
+    whose = f" ({row['contributor']})" if row["contributor"] else ""
+    return f"{row['machine'] or row['set']}, {day}{whose}"

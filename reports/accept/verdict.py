@@ -22,7 +22,7 @@ def verdict(found: Judgement) -> str:
     worst = max(slow, key=lambda one: one.time.over_slowest or 0.0)
     said = (
         f"Slow: at equal core speed, {len(slow)} of {compared} {are(len(slow))} slower than {every}, at worst"
-        f" {worst.time.over_slowest:.2f} times the slowest ({worst.result.case.case_id})."
+        f" {worst.time.over_slowest:.2f} times the slowest ({worst.name})."
     )
     others = counted(found.most_others or 0, "other")
     chance = f"By chance, a machine as good as {others} is slower than all of them once in {found.once_in}."

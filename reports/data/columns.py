@@ -14,6 +14,7 @@ from typing import Final
 from reports.analysis.curves import size_of, variant_of
 from reports.analysis.learning_curves import mean_rewards
 from reports.analysis.rows import own_wall_s, rank_skew
+from reports.analysis.same_work import work_of
 from reports.analysis.time_split import (
     KIND_COLUMNS,
     PARTS,
@@ -32,6 +33,8 @@ from suite.statistics.reduce import round_time_s, window
 from suite.statistics.series_model import run_time
 from suite.statistics.start_up import Start, classify, start_up
 from suite.statistics.twins import SUFFIX, is_twin
+
+IMPORTS: Final = ("imports_torch", "imports")  # phases
 
 type Value = str | int | float | bool | None
 
@@ -94,6 +97,21 @@ def _block(record: RunRecord) -> str | None:
 def _mps(record: RunRecord) -> bool | None:
     value = record.ranks[0].settings.get("mps") if record.ranks else None
     return value if isinstance(value, bool) else None
+
+
+def _work(record: RunRecord) -> str:
+    return hashlib.sha256(repr(work_of(record.case)).encode()).hexdigest()[:16]
+
+
+def _versions(record: RunRecord) -> str:
+    settings = record.ranks[0].settings if record.ranks else {}
+    names = sorted(name for name, value in settings.items() if name.startswith("versions.") and value is not None)
+    return " ".join(f"{name.removeprefix('versions.')}=={settings[name]}" for name in names)
+
+
+def _imports_s(record: RunRecord) -> float | None:
+    known = [[rank.phases_s[name] for name in IMPORTS if name in rank.phases_s] for rank in record.ranks]
+    return _most(sum(times_s) for times_s in known if times_s)
 
 
 def _iteration_s(record: RunRecord, share: float) -> float:
@@ -165,6 +183,7 @@ IDENTITY: Final = (
     _flag("is_alone", "whether it copies a configuration to measure it without turns", lambda run: run.is_alone),
     _count("run", "number of the run, from 0", lambda run: run.record.round),
     _text("block", "equal for runs that took turns with each other; null: alone", lambda run: _block(run.record)),
+    _text("work", "equal for runs of any campaign whose iterations do the same", lambda run: _work(run.record)),
 )  # fmt: skip
 WORK: Final = (
     _text("series", "configurations that were planned together", lambda run: run.record.case.series),
@@ -213,6 +232,7 @@ WHERE: Final = (
     _count("cpus", "usable logical cores", lambda run: run.record.environment.num_cpus),
     _text("driver", "of NVIDIA", lambda run: run.record.environment.driver_version),
     _text("commit", "of labscale", lambda run: run.record.environment.git_commit),
+    _text("versions", "of packages that the first process saw", lambda run: _versions(run.record)),
     _text(
         "interconnect", "what the data of the processes crossed",
         lambda run: run.record.transport.interconnect if run.record.transport else None,
@@ -230,6 +250,7 @@ MEASURED: Final = (
     _measured("own_wall_s", "s", "wall time without the turns of others", own_wall_s),
     _text("start", "cold or warm kernels; null: unknown", lambda run: run.start),
     _measured("start_s", "s", "to the end of the first iteration", lambda record: start_up(record).total_s),
+    _measured("imports_s", "s", "until the modules are read, on the slowest process", _imports_s),
     _measured("kernels_compiled", "", "in the run", lambda record: start_up(record).kernels_compiled),
     _measured("iteration_s", "s", "mean time of an iteration, over the last 80 % of them", round_time_s),
     _measured("iteration_95_s", "s", "the same over the last 95 %", lambda record: _iteration_s(record, 0.95)),

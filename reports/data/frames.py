@@ -11,6 +11,10 @@ from suite.schema.record import SAMPLE_COLUMNS, CaseResult
 
 DTYPES: Final = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 KEYS: Final = ("set", "configuration", "is_repeat", "is_alone", "run")
+_SCHEMA: Final = {
+    "set": pl.String, "configuration": pl.String, "is_repeat": pl.Boolean, "is_alone": pl.Boolean, "run": pl.Int64,
+    "process": pl.Int64, "iteration": pl.UInt32,
+}  # fmt: skip
 
 
 def runs(version: Version) -> pl.DataFrame:
@@ -26,8 +30,8 @@ def runs(version: Version) -> pl.DataFrame:
 
 def iterations(version: Version) -> pl.DataFrame:
     """Return a row for each iteration of each process of a run, with ``suite.schema.record.SAMPLE_COLUMNS``."""
-    parts = [_samples(run) for run in _runs(version) if run.record.ranks]
-    return pl.concat([part for own in parts for part in own], how="diagonal_relaxed") if parts else pl.DataFrame()
+    none = pl.DataFrame(schema={**_SCHEMA, **dict.fromkeys(SAMPLE_COLUMNS, pl.Float64)})
+    return pl.concat([none, *(part for run in _runs(version) for part in _samples(run))], how="diagonal_relaxed")
 
 
 def checks(version: Version) -> pl.DataFrame:

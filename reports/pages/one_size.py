@@ -4,11 +4,12 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 from reports.accept.judgement import JudgedCase, judge
 from reports.accept.parts import Word
-from reports.accept.published import Machine, machines_of, others, versions_below
+from reports.accept.published import Measured, measured, versions_below
+from reports.accept.published import published as published_runs
 from reports.analysis.curves import as_shipped, task_name
 from reports.analysis.environments import gpu_name, places, where_it_ran
 from reports.analysis.rows import case_times
@@ -20,7 +21,6 @@ from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, mean_of
-from suite.statistics.reduce import round_time_s
 
 RESULTS: Final = ROOT / "reports" / "results"
 MAX_TASKS: Final = 3  # that are said one by one
@@ -47,12 +47,14 @@ def sentences(version: Version, published: Sequence[Version] | None = None) -> l
     results = [result for result in every if model in {gpu.name for gpu in result.completed[0].environment.gpus}]
     if published is None:
         published = _stored(model)
-    own = [record for result in results for record in result.completed]
-    machines = [machine for machine in others(machines_of(published), own) if machine.model == model]
-    judged = sorted(judge(results, model, machines).cases, key=lambda one: -len(one.time.others))
-    first, tasks = judged[0], {task_name(one.result.case.task): one for one in reversed(judged)}
-    made = [_made(one.result) for one in sorted(tasks.values(), key=judged.index)[:MAX_TASKS]]
-    about = [_placed(first), _more_environments(first.result, (version, *published)), _faster_core(first, machines)]
+    by_name, own = {result.case.case_id: result for result in results}, measured(version, version.scaling)
+    machines = published_runs(published).others(own).of_model(model) if published else own.of_model("")
+    cases = [one for one in judge(own, model, machines).cases if one.name in by_name]
+    judged = sorted(cases, key=lambda one: -len(one.time.others))
+    first, tasks = judged[0], {task_name(one.row["task"]): one for one in reversed(judged)}
+    made = [_made(by_name[one.name]) for one in sorted(tasks.values(), key=judged.index)[:MAX_TASKS]]
+    more = _more_environments(by_name[first.name], (version, *published))
+    about = [_placed(first), more, _faster_core(by_name[first.name], machines, first.row)]
     return [*made, *(said for said in about if said)]
 
 
@@ -82,11 +84,11 @@ def _placed(one: JudgedCase) -> str:
     """Where it lies among other machines with the same GPUs, work and versions of packages, at equal core speed."""
     if not one.time.others or one.time.value is None:
         return ""
-    all_fps = sorted(one.result.case.frames_per_iteration / time_s for time_s in one.time.others.values())
+    all_fps = sorted(one.row["frames_per_iteration"] / time_s for time_s in one.time.others.values())
     ends = dict.fromkeys(map(count, (all_fps[0], all_fps[-1])))
     less = sum(time_s > one.time.value.value for time_s in one.time.others.values())
     return (
-        f"In {task_name(one.result.case.task)} that is more than {less or 'none'} of"
+        f"In {task_name(one.row['task'])} that is more than {less or 'none'} of"
         f" {counted(len(all_fps), 'published machine')} with the same GPUs and packages would make with its CPU"
         f" cores ({' to '.join(ends)}), and {HOW_SURE[one.word]}."
     )
@@ -123,19 +125,17 @@ def _gpu(result: CaseResult) -> str | None:
     return gpu_name(result.completed[0].environment)
 
 
-def _faster_core(one: JudgedCase, machines: Sequence[Machine]) -> str:
+def _faster_core(own: CaseResult, machines: Measured, row: Mapping[str, Any]) -> str:
     """How iterations of the published machines go with the probe of their cores; empty without a clear trend."""
-    own = one.result.completed
     logs: list[tuple[float, float]] = []
-    for records in (machine.comparable(own[0]) for machine in machines):
-        probes_us = [probe_us for record in records if (probe_us := core_probe_us(record))]
+    for runs in machines.comparable(row).partition_by("host", maintain_order=True):
+        probes_us = runs["core_probe_us"].drop_nulls().to_list()
         if probes_us:
-            iteration_s = statistics.median(map(round_time_s, records))
-            logs.append((math.log(statistics.median(probes_us)), math.log(iteration_s)))
+            logs.append((math.log(statistics.median(probes_us)), math.log(statistics.median(runs["iteration_s"]))))
     if len(logs) < MIN_MACHINES or statistics.correlation(*zip(*logs, strict=True)) < MIN_CORRELATION:
         return ""
     slope = statistics.median((b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(logs, 2) if a[0] != b[0])
-    own_us = [probe_us for record in own if (probe_us := core_probe_us(record))]
+    own_us = [probe_us for record in own.completed if (probe_us := core_probe_us(record))]
     here = f", and {statistics.median(own_us):.0f} µs here" if own_us else ""
     low_us, high_us = (math.exp(end[0]) for end in (min(logs), max(logs)))
     return (

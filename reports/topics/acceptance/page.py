@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.accept.judgement import Answer, Judgement, judge
-from reports.accept.published import machines_of, others
+from reports.accept.published import measured, published
 from reports.accept.verdict import verdict
 from reports.display.html import Html, answer_of_page, bullets, heading, html_table, together
 from reports.sets.version import Version
@@ -28,11 +28,7 @@ def answers(found: Sequence[JudgedSet]) -> Mapping[Answer, int]:
 
 def has_shared_work(version: Version) -> bool:
     """Whether two machines with one GPU model ran the same work, one of them in this version. Quicker than to judge."""
-    ran_on = Counter(
-        (machine.model, work) for machine in machines_of((version, *version.older)) for work in machine.by_work
-    )
-    here = {(machine.model, work) for machine in machines_of((version,)) for work in machine.by_work}
-    return any(ran_on[each] > 1 for each in here)
+    return version.name in published((version, *version.older)).shared
 
 
 def judged_sets(version: Version) -> tuple[JudgedSet, ...]:
@@ -40,16 +36,14 @@ def judged_sets(version: Version) -> tuple[JudgedSet, ...]:
 
     The other machines are those of this version and of older ones.
     """
-    machines = machines_of((version, *version.older))
+    machines = published((version, *version.older))
     found = []
     for one in version.scaling:
-        results = one.campaign.results
-        own = [record for result in results for record in result.completed if record.case.device == "cuda"]
-        models = {record.environment.gpus[0].name for record in own if record.environment.gpus}
-        if len(models) != 1 or one.shared_machine != "no":
+        own = measured(version, [one])
+        if len(own.models) != 1 or one.shared_machine != "no":
             continue
-        (model,) = models
-        judgement = judge(results, model, [machine for machine in others(machines, own) if machine.model == model])
+        (model,) = own.models
+        judgement = judge(own, model, machines.others(own).of_model(model))
         if judgement.with_word("slow", "within", "fast"):
             found.append(JudgedSet(title=one.title, judgement=judgement))
     return tuple(found)

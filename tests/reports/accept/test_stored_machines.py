@@ -4,34 +4,36 @@ import shutil
 from functools import cache
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from reports.accept.command import main
 from reports.accept.judgement import Judgement, judge
-from reports.accept.published import Machine, machines_of, others
-from suite.records.store import load_results
+from reports.accept.published import IS_COMPLETED, Measured, measured
+from reports.accept.published import published as published_runs
+from reports.sets.version import read_version
 from tests.fixtures.results.committed_results import RESULTS, committed_version
-from tests.fixtures.results.version_2026_12 import runs_of, set_of, version
+from tests.fixtures.results.version_2026_12 import version
 
 H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
 
 
 @cache
-def published() -> tuple[Machine, ...]:
-    return machines_of([committed_version()])
+def published() -> Measured:
+    return published_runs([committed_version()])
 
 
 def judged(name: str, model: str = H200) -> Judgement:
-    results = load_results(RESULTS / name)
-    own = [record for result in results for record in result.completed]
-    return judge(results, model, [one for one in others(published(), own) if one.model == model])
+    version = read_version(RESULTS / name, name="")
+    own = measured(version, version.sets)
+    return judge(own, model, published().others(own).of_model(model))
 
 
 def test_no_case_of_the_slowest_host_of_2026_11_is_accepted() -> None:
     found = judged("h200-physx")  # host M
     assert found.exit_code == 1
     assert {one.word for one in found.cases} == {"slow", "open"}
-    shared = {one.result.case.case_id: len(one.time.others) for one in found.cases}
+    shared = {one.name: len(one.time.others) for one in found.cases}
     assert shared["ant-physics/rl_games-kitless-n1024-1x1"] >= 6
     core, *_ = found.parts
     assert (core.part.points_to, core.is_mostly_above) == ("CPU core", True)
@@ -59,20 +61,20 @@ def test_a_host_is_no_other_machine_whatever_set_it_is_in() -> None:
 
 
 def test_several_trainings_are_compared_with_those_that_shared_a_gpu_alike() -> None:
-    (machine,) = (one for one in machines_of([version()]) if "host AC" in one.name)
-    for name in ("h200-shared-ant", "h200-shared-ant-mps"):
-        for record in runs_of(set_of(name)):
-            found = {one.ranks[0].settings["mps"] for one in machine.comparable(record)}
-            is_one = record.case.trainings_per_gpu == 1
-            assert found == ({True, False} if is_one else {record.ranks[0].settings["mps"]})
+    machines = published_runs([version()])
+    shared = machines.runs.filter(pl.col("set").is_in(["h200-shared-ant", "h200-shared-ant-mps"]))
+    assert set(shared["mps"]) == {True, False}
+    for row in shared.filter(IS_COMPLETED).iter_rows(named=True):
+        alike = machines.comparable(row).filter(pl.col("machine") == row["machine"])
+        assert set(alike["mps"]) == ({True, False} if row["trainings_per_gpu"] == 1 else {row["mps"]})
 
 
 def test_archived_sets_and_cpus_are_no_machines() -> None:
     archived = {one.name for one in committed_version().archived}
     assert archived == {"h200-x4"}
-    names = {machine.name for machine in published()}
+    names = set(published().runs["host"])
     assert not [name for name in names if "side by side" in name or "two CPU cores" in name]
-    assert {machine.model for machine in published()} == {H100, H200}
+    assert set(published().runs["gpu_model"]) == {H100, H200}
     assert "H200 host J, 22 Nov 2026" in names
 
 
