@@ -13,7 +13,7 @@ FILE: Final = "findings.toml"
 
 
 class Finding(BaseModel):
-    """An entry. ``figures``: a pattern of what follows the set in the ids of its figures."""
+    """An entry. ``figures``: a pattern of what follows the set in the ids of its figures. ``readme``: some of them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,6 +23,7 @@ class Finding(BaseModel):
     status: Literal["clear", "within noise", "too few runs", "failed"]
     sets: tuple[str, ...]
     figures: str | None = None
+    readme: tuple[str, ...] = ()  # ids of those that README.md shows
     replaces: str | None = None
 
 

@@ -1,56 +1,81 @@
 """README.md says what results in git say, is short, and the pages it leads to are those of the book."""
 
+import math
 import re
 from dataclasses import replace
 
 import polars as pl
 import pytest
 
-from reports.analysis.divisions import gains
+from reports.analysis.curves import task_name
+from reports.analysis.time_to_reward import converged_reward
 from reports.data.frames import runs
+from reports.figures.kinds import _time_to_s
+from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.evidence import missing
-from reports.site import guide
-from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, tuned, what_ran_where
+from reports.sets.findings import read_findings
+from reports.sets.version import Version
+from reports.site import guide, readme
+from reports.site.publish import read_versions
+from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, what_ran_where
 from suite.campaign.runs import upstream
+from suite.errors import ReportError
 from suite.files.paths import ROOT
 from suite.records.store import load_results
-from suite.statistics.reduce import round_time_s
+from suite.statistics.intervals import mean_of
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SAID = " ".join(README.split())
 
 
-def test_the_readme_shows_the_findings_in_git() -> None:
-    assert README.partition(BEGIN)[2].partition(END)[0].strip() == findings()
+@pytest.fixture(scope="module")
+def versions() -> list[Version]:
+    return read_versions(RESULTS.parent)
 
 
-def test_the_readme_shows_what_ran_where() -> None:
-    assert README.partition(BEGIN_WHERE)[2].partition(END)[0].strip() == what_ran_where()
+def test_the_readme_shows_the_findings_in_git(versions: list[Version]) -> None:
+    assert README.partition(BEGIN)[2].partition(END)[0].strip() == findings(versions)
 
 
-def test_tuned_settings_name_how_many_gpus_they_ran_on() -> None:
-    source = read("2026.12/h100-tuned-2")
-    on_two = [replace(result, case=replace(result.case, nproc_per_node=2)) for result in source.results]
-    assert "(rl_games, 1 GPU, 6 seeds)" in tuned(source)
-    assert "(rl_games, 2 GPUs, 6 seeds)" in tuned(replace(source, results=on_two))
+def test_the_readme_shows_what_ran_where(versions: list[Version]) -> None:
+    assert README.partition(BEGIN_WHERE)[2].partition(END)[0].strip() == what_ran_where(versions)
 
 
-def test_a_tuned_reward_depends_on_the_mark() -> None:
+def test_a_finding_shows_figures_with_intervals_alone(versions: list[Version], monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tuple(each for each in read_findings(versions[0].folder) if each.readme)
+    wrong = own[0].model_copy(update={"readme": ("h100-envs/nothing",)})
+    monkeypatch.setattr(readme, "read_findings", lambda _: (*own, wrong))
+    with pytest.raises(ReportError, match=f"{wrong.id} shows h100-envs/nothing"):
+        findings(versions[:1])
+
+
+def test_a_tuned_reward_depends_on_the_mark(versions: list[Version]) -> None:
     """The reward of the settings as shipped comes surely sooner or later at some parts of its rise."""
-    results = read("2026.12/h100-tuned-2").results
+    known = runs_of(versions[0])
+    pairs = {
+        task_name(pair.of["task"]): pair
+        for pair in known.pairs()
+        if (pair.change.column, pair.set_name) == ("is_tuned", "h100-tuned-2")
+    }
 
-    def sooner(mark: float) -> list[tuple[float, float] | None]:
-        return [gain.sooner.interval if gain.sooner else None for gain in gains(results, mark=mark)]
+    def sooner(task: str, mark: float) -> tuple[float, float]:
+        of, over = (known.rewards(row) for row in (pairs[task].of, pairs[task].over))
+        target = converged_reward(list(over.values()), mark)
+        assert target is not None
+        of_s, over_s = (
+            {run: _time_to_s(curve, target, row, run, known) or math.nan for run, curve in curves.items()}
+            for row, curves in ((pairs[task].of, of), (pairs[task].over, over))
+        )
+        interval = mean_of([over_s[run] / of_s[run] for run in of]).interval
+        assert interval is not None
+        return interval
 
-    assert sooner(0.7)[1] == pytest.approx((1.001, 1.236), abs=0.001)
-    assert sooner(0.97)[0] == pytest.approx((1.015, 1.297), abs=0.001)
-    assert sooner(0.6)[0] == pytest.approx((0.853, 0.981), abs=0.001)
-    assert all(span and span[0] < 1 < span[1] for span in sooner(0.9))
-    assert (
-        "surely sooner: Cartpole at 60 %, Ant at 70 %, Cartpole at 70 % and Ant at 97 %; surely later: Ant at 60 %"
-        in SAID
-    )
+    assert sooner("Cartpole", 0.7) == pytest.approx((1.001, 1.236), abs=0.001)
+    assert sooner("Ant", 0.97) == pytest.approx((1.015, 1.297), abs=0.001)
+    assert sooner("Ant", 0.6) == pytest.approx((0.853, 0.981), abs=0.001)
+    assert all(low < 1 < high for low, high in (sooner(task, 0.9) for task in pairs))
+    assert "whether the reward comes sooner depends on the reward that is asked for" in SAID
 
 
 def test_the_readme_is_short() -> None:
@@ -65,29 +90,22 @@ def test_every_page_of_the_guide_is_linked_from_the_readme() -> None:
 
 def test_no_finding_is_of_a_set_without_fingerprints() -> None:
     sets = set(re.findall(r"\(reports/results/([\w.]+/[\w-]+)\)", README))
-    assert len(sets) == 5
+    assert len(sets) == 7
     assert not any("fingerprint" in missing(load_results(RESULTS.parent / name)) for name in sets)
     without = [one.name for one in committed_version().sets if "fingerprint" in missing(one.campaign.results)]
     assert len(without) == 4
     assert "the four early campaigns without one" in SAID
 
 
-def test_four_gpus_are_slower_than_one_with_rsl_rl_and_a_fixed_number() -> None:
+def test_four_gpus_are_slower_than_one_with_rsl_rl_and_a_fixed_number(versions: list[Version]) -> None:
     """Every stored run on four GPUs is slower than every one on one GPU, the repeat included."""
-    source = read("2026.11/h200-x4-rsl")
-    four = source.most_gpus("cartpole-strong")
-    speedup = source.of(four, "over_gpus")
-    one = next(each for each in source.results if speedup["over"].endswith(f"={each.case.case_id}"))
-    repeats = load_results(RESULTS.parent / source.name / "a_a")
-    repeat = next(each for each in repeats if each.case.case_id == f"{one.case.case_id}-aa")
-    runs = [
-        [record for result in each for record in result.completed]
-        for each in ([one, repeat], [result for result in source.results if result.case == four])
-    ]
-    on_one, on_four = (list(map(round_time_s, each)) for each in runs)
-    assert (len(on_one), len(on_four)) == (6, 3)
-    assert min(on_four) > max(on_one)
-    assert speedup["low"] < speedup["value"] < speedup["high"] < 1
+    begin = "cartpole-strong/rsl_rl-kitless-n8192-1x"
+    figure = rows_by_id(versions[1])[f"h200-x4-rsl/{begin}4-fixed_updates/over_gpus"]
+    own = runs_of(versions[1]).completed.filter(pl.col("set") == "h200-x4-rsl")
+    times_s = [own.filter(pl.col("configuration") == f"{begin}{gpus}-fixed_updates")["iteration_s"] for gpus in (1, 4)]
+    assert list(map(len, times_s)) == [6, 3]
+    assert max(times_s[0]) < min(times_s[1])
+    assert figure["low"] < figure["value"] < figure["high"] < 1
 
 
 def clock_differences() -> tuple[list[float], list[float]]:
