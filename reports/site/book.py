@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -60,23 +61,18 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
     return out_dir / "index.html"
 
 
-def build_sites(
-    versions: Mapping[Path, Version], *, siblings: Sequence[Sibling] = (), script: Callable[[], str] = vega_bundle
-) -> None:
-    """Write the site of each version to its folder, several at the same time, as ``build_site`` does.
-
-    ``script`` returns what ``vega_bundle`` does; ``publish`` has it made by another process meanwhile.
-    """
+def build_sites(versions: Mapping[Path, Version], *, siblings: Sequence[Sibling] = ()) -> None:
+    """Write the site of each version to its folder, several at the same time, as ``build_site`` does."""
     for out_dir in versions:
         check_replaceable(out_dir)
         _require_folder_for(out_dir)
-    with tempfile.TemporaryDirectory(prefix="labscale-report-") as name:
-        builds = []
+    with tempfile.TemporaryDirectory(prefix="labscale-report-") as name, ThreadPoolExecutor(1) as executor:
+        script, builds = executor.submit(vega_bundle), []  # it takes seconds, in which the pages are computed
         largest_first = sorted(versions.items(), key=lambda item: _size(item[1]), reverse=True)  # it takes longest
         for number, (out_dir, version) in enumerate(largest_first):
             folder = Path(name) / str(number)
             folder.mkdir()
-            builds.append(_build(version, out_dir, folder, siblings, script))
+            builds.append(_build(version, out_dir, folder, siblings, script.result))
         run_together(builds)
 
 

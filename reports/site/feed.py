@@ -1,14 +1,16 @@
 """The feed of a site: one Atom entry for each version, newest first, with the answer of its first page."""
 
 import html
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from reports.analysis.scaling.answer import answer
 from reports.sets.version import Version
 
 FEED_FILE: Final = "feed.xml"
 
+_ANSWER: Final = re.compile(r'<p class="answer">(.*?)</p>', re.DOTALL)
 _FEED: Final = """<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
 <title>labscale: how Isaac Lab training scales</title>
@@ -28,22 +30,27 @@ _ENTRY: Final = """<entry>
 """
 
 
-def feed(versions: Sequence[Version]) -> str:
-    """Return the feed of these versions, newest first.
+def feed(versions: Sequence[Version], site: Path) -> str:
+    """Return the feed of these versions, newest first, whose pages are in ``site``.
 
     A version's time is the start of its last run. A version in which nothing ran has no time, so it is left out. A feed
     without an entry has no time either.
     """
-    timed = [(version, updated) for version in versions if (updated := _updated(version)) is not None]
+    timed = {version.name: updated for version in versions if (updated := _updated(version)) is not None}
     entries = "".join(
-        _ENTRY.format(name=html.escape(version.name), updated=updated, summary=html.escape(answer(version.lines)))
-        for version, updated in timed
+        _ENTRY.format(name=html.escape(name), updated=updated, summary=_answer(site / name / "index.html"))
+        for name, updated in timed.items()
     )
-    newest = max((updated for _, updated in timed), default=None)
-    updated = f"<updated>{newest}</updated>\n" if newest else ""
+    updated = f"<updated>{max(timed.values())}</updated>\n" if timed else ""
     return _FEED.format(file=FEED_FILE, updated=updated, entries=entries)
 
 
 def _updated(version: Version) -> str | None:
     starts = [record.started_utc for one in version.sets for record in one.campaign.completed]
     return max((start for start in starts if start is not None), default=None)
+
+
+def _answer(page: Path) -> str:
+    """The sentence that the page opens with, without markup."""
+    answer = _ANSWER.search(page.read_text(encoding="utf-8"))
+    return html.escape(html.unescape(re.sub(r"<[^>]+>", "", answer[1]))) if answer else ""

@@ -10,12 +10,8 @@ under any address and from a disk.
 import hashlib
 import json
 import shutil
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import replace
-from multiprocessing import get_context
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +19,7 @@ from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version, version_order
 from reports.site import guide
-from reports.site.book import Sibling, build_sites, vega_bundle
+from reports.site.book import Sibling, build_sites
 from reports.site.contents import page_files
 from reports.site.feed import FEED_FILE, feed
 from reports.site.replacing import LIST, STAMP, check_replaceable, replace_folder
@@ -66,55 +62,25 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     with told_when_unwritable(out_dir):
         if _is_whole(out_dir, names) and _stamp(out_dir / SITE_STAMP) == inputs:
             return ()  # the files alone tell: to read the results would take several times as long
-    with _second_process() as second:
-        versions = read_versions(results_dir, second)
-        script = second.submit(vega_bundle)
-        siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
-        with told_when_unwritable(out_dir):
-            built = _write_site(versions, siblings, out_dir, script.result, hashes)
-            (out_dir / SITE_STAMP).write_text(inputs, encoding="utf-8")
-            return built
+    versions = read_versions(results_dir)
+    siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
+    with told_when_unwritable(out_dir):
+        built = _write_site(versions, siblings, out_dir, hashes)
+        (out_dir / SITE_STAMP).write_text(inputs, encoding="utf-8")
+        return built
 
 
-def read_versions(results_dir: Path, second: Executor | None = None) -> list[Version]:
-    """Read every version below ``results_dir``, newest first, each with its older ones. Raises ReportError for none.
-
-    ``second`` reads the older ones while this process reads the newest.
-    """
-    newest, *others = _version_names(results_dir)
-    older = (second.map if second else map)(_read_version, [results_dir / name for name in others])
-    return with_older([_read_version(results_dir / newest), *older])
-
-
-def with_older(versions: Sequence[Version]) -> list[Version]:
-    """Give each of some versions, newest first, all that follow it."""
-    found: list[Version] = []
-    for read in reversed(versions):
-        found.insert(0, replace(read, older=tuple(found)))
-    return found
-
-
-def _second_process() -> ProcessPoolExecutor:
-    """Nothing here can be drawn before all is read, so one core would wait. At Ctrl-C this process ends the other."""
-    return ProcessPoolExecutor(
-        max_workers=1,
-        mp_context=get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    )
-
-
-def _read_version(folder: Path) -> Version:
-    with told_when_unreadable(folder):
-        return read_version(folder, name=folder.name)
+def read_versions(results_dir: Path) -> list[Version]:
+    """Read every version below ``results_dir``, newest first, each with its older ones. Raises ReportError for none."""
+    versions: list[Version] = []
+    for name in reversed(_version_names(results_dir)):
+        with told_when_unreadable(results_dir / name):
+            versions.insert(0, read_version(results_dir / name, name=name, older=tuple(versions)))
+    return versions
 
 
 def _write_site(
-    versions: Sequence[Version],
-    siblings: Sequence[Sibling],
-    out_dir: Path,
-    script: Callable[[], str],
-    hashes: Mapping[str, str],
+    versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path, hashes: Mapping[str, str]
 ) -> tuple[str, ...]:
     """``hashes``: of what each version is made of, by its name, and of what all are made of, by an empty one."""
     out_dir.mkdir(parents=True, exist_ok=True)
@@ -122,7 +88,7 @@ def _write_site(
     names = [version.name for version in versions]
     stamps = {version.name: _stamp_of(version, siblings, hashes) for version in versions}
     changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
-    build_sites({out_dir / version.name: version for version in changed}, siblings=siblings, script=script)
+    build_sites({out_dir / version.name: version for version in changed}, siblings=siblings)
     built = [version.name for version in changed]
     for name in built:
         (out_dir / name / STAMP).write_text(stamps[name], encoding="utf-8")
@@ -132,7 +98,7 @@ def _write_site(
     replace_folder(out_dir / LATEST, [out_dir / names[0]])
     (out_dir / "index.html").write_text(_ENTRANCE, encoding="utf-8")
     (out_dir / ".nojekyll").write_text("", encoding="utf-8")  # GitHub Pages would leave out what begins with _
-    (out_dir / FEED_FILE).write_text(feed(versions), encoding="utf-8")
+    (out_dir / FEED_FILE).write_text(feed(versions, out_dir), encoding="utf-8")
     known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
     (out_dir / VERSIONS_FILE).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return tuple(built)

@@ -56,9 +56,7 @@ def what_ran_where(versions: Sequence[Version]) -> str:
 def _figure(version: Version, finding: Finding, name: str) -> Figure:
     row = rows_by_id(version).get(name)
     if row is None or row["low"] is None:
-        raise ReportError(
-            f"The finding {finding.id} shows {name}, no figure with an interval. Choose another."
-        )
+        raise ReportError(f"The finding {finding.id} shows {name}, no figure with an interval. Choose another.")
     return row
 
 
