@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
 from reports.analysis.environments import Place, places
-from reports.sets.version import ResultSet, read_version
+from reports.sets.version import ResultSet, Version, read_version
 from suite.errors import NotFitToSubmit
 from suite.files.json_file import read_json
 from suite.files.wording import are, counted
@@ -44,7 +44,11 @@ class Source:
 
     folder: Path
     identity: Identity
-    one: ResultSet
+    version: Version  # of this set alone
+
+    @property
+    def one(self) -> ResultSet:
+        return self.version.sets[0]
 
     @property
     def results(self) -> tuple[CaseResult, ...]:
@@ -86,7 +90,7 @@ def read_source(folder: Path) -> Source:
         raise NotFitToSubmit(
             f"{folder} has no stored configuration. Run the same `nox -s bench` again: it goes on where it stopped."
         )
-    source = Source(folder=folder, identity=identity, one=read_version(folder, name="").sets[0])
+    source = Source(folder=folder, identity=identity, version=read_version(folder, name=""))
     plan = read_json(folder / PLAN_FILE, _Plan, next_step="Move it away; the same `nox -s bench` writes it again.")
     if plan is None:
         raise NotFitToSubmit(

@@ -3,13 +3,15 @@
 A warning refuses nothing: slow and failed runs are published too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from reports.analysis.analysed_set import Campaign
-from reports.analysis.time_split import Inside, Values
+import polars as pl
+
+from reports.figures.tables import runs_of
 from reports.submit.source import Source
 from suite.files.wording import are, counted
+from suite.statistics.core_speed import slowed_cores
 from suite.statistics.round_flags import MATTERS, OTHERS_PERCENT
 from suite.statistics.stopping_rule import CUT_OFF
 
@@ -18,30 +20,30 @@ GPU_CHECK: Final = "other_processes"  # of env_check: processes on the GPUs befo
 
 def warnings(source: Source) -> tuple[str, ...]:
     """Return a sentence for each."""
-    return (*_of_cpu(source.one.campaign), *_of_gpus(source), *_of_runs(source))
+    return (*_of_cpu(source), *_of_gpus(source), *_of_runs(source))
 
 
-def _of_cpu(campaign: Campaign) -> Iterator[str]:
-    inside = [campaign.inside[row.case_id] for row in campaign.rows if row.rounds_completed]
-    yield from _over(inside, lambda one: one.others_share, OTHERS_PERCENT / 100, "Other processes used", "the CPU time")
-    taken = "A hypervisor gave others"
-    yield from _over(inside, lambda one: one.stolen_share, MATTERS, taken, "the CPU time in use here")
-    if campaign.slowed_cores:
-        yield str(campaign.slowed_cores)
+def _of_cpu(source: Source) -> Iterator[str]:
+    runs = runs_of(source.version).completed.filter(~pl.col("is_repeat"))
+    most = runs.group_by("configuration").agg(pl.col("others_share", "stolen_share").max())
+    yield from _over(most["others_share"], OTHERS_PERCENT / 100, "Other processes used", "the CPU time")
+    yield from _over(most["stolen_share"], MATTERS, "A hypervisor gave others", "the CPU time in use here")
+    campaign = source.one.campaign
+    if slowed := slowed_cores(campaign.with_twins, campaign.fastest_probe_s):
+        yield str(slowed)
 
 
-def _over(
-    inside: list[Inside], share: Callable[[Inside], Values | None], limit: float, who: str, what: str
-) -> Iterator[str]:
-    known = [values.high for one in inside if (values := share(one)) is not None]
-    above = [high for high in known if high > limit]
+def _over(shares: pl.Series, limit: float, who: str, what: str) -> Iterator[str]:
+    """Speak of the configurations whose most is over the limit, and of those in which it was not measured."""
+    known = shares.drop_nulls()
+    above = [share for share in known if share > limit]
     if above:
         yield (
             f"{who} up to {max(above):.1%} of {what}; it was over {limit:.0%} in {len(above)} of"
             f" {counted(len(known), 'configuration')}."
         )
-    if len(known) < len(inside):
-        unknown = counted(len(inside) - len(known), "configuration")
+    if len(known) < len(shares):
+        unknown = counted(len(shares) - len(known), "configuration")
         yield f"{who} an unknown share of {what} in {unknown}: it was not measured."
 
 

@@ -16,7 +16,7 @@ from tests.fixtures.results.committed_results import RESULTS
 
 
 def source_of(name: str) -> Source:
-    return Source(folder=RESULTS / name, identity={}, one=read_version(RESULTS / name, name="").sets[0])
+    return Source(folder=RESULTS / name, identity={}, version=read_version(RESULTS / name, name=""))
 
 
 def test_a_cpu_that_others_used_is_said() -> None:
@@ -48,7 +48,8 @@ def test_runs_that_failed_and_configurations_that_were_cut_off_are_said() -> Non
     campaign = source.one.campaign
     first, *others = campaign.results
     cut = replace(campaign, results=(replace(first, ended_because=f"{CUT_OFF}: 1 of 3 rounds"), *others))
-    cut_off = replace(source, one=replace(source.one, campaign=cut))
+    one = replace(source.one, campaign=cut)
+    cut_off = replace(source, version=replace(source.version, sets=(one,)))
     assert "1 configuration is cut off: fewer runs are stored than were asked for." in warnings(cut_off)
 
 
