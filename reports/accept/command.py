@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from reports.accept.judgement import Judgement, judge
+from reports.accept.judgement import EXIT_CODES, Judgement, judge
 from reports.accept.parts import Placed
 from reports.accept.published import Measured, measured, read_published
 from reports.accept.verdict import verdict
@@ -46,7 +46,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     show(found, tables_console())
     if model not in models:
         print(f"Published are {', '.join(models)}; choose one with --baseline.")
-    return found.exit_code
+    return EXIT_CODES[found.answer]
 
 
 def parser() -> Parser:
@@ -132,7 +132,7 @@ def _cases_table(found: Judgement) -> Table:
     numbers = ("Quickest", "Median", "Slowest", "Machines", "Would see", "Verdict")
     table = _table("Case", "Runs", "s/iteration", "95 % interval", *numbers)
     for one in found.cases:
-        interval = one.time.value and one.time.value.interval
+        interval = one.time.value.interval
         table.add_row(
             one.name,
             str(one.time.runs),
@@ -165,7 +165,7 @@ def _seen(one: Placed) -> str:
 
 def _numbers(one: Placed) -> list[str]:
     """Here, then the quickest, the median and the slowest machine, and how many there are."""
-    values = (one.value and one.value.value, one.quickest, one.middle, one.slowest)
+    values = (one.value.value, min(one.others.values(), default=None), one.middle, one.slowest)
     return [*(MISSING if value is None else f"{value:.4g}" for value in values), str(len(one.others))]
 
 

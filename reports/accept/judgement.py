@@ -77,10 +77,8 @@ class JudgedPart:
     @property
     def is_mostly_above(self) -> bool:
         """Whether its value is above the slowest machine's in at least half of the cases, sure or not."""
-        above = [
-            one.value.value > one.slowest for one in self.decided.values() if one.value and one.slowest is not None
-        ]
-        return sum(above) >= MOST * len(above) if above else False
+        above = [one.value.value > max(one.others.values()) for one in self.decided.values()]
+        return bool(above) and sum(above) >= MOST * len(above)
 
     @property
     def worst(self) -> tuple[str, Placed] | None:
@@ -89,7 +87,7 @@ class JudgedPart:
         Of equal ones it is the first by its id.
         """
         cases = self.decided or {case_id: one for case_id, one in self.cases.items() if one.others}
-        return max(sorted(cases.items()), key=lambda item: item[1].over_slowest or 0.0, default=None)
+        return max(sorted(cases.items()), key=lambda item: item[1].over_slowest, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,21 +112,6 @@ class Judgement:
         return "accepted" if self.with_word("within", "fast") and not self.failed else "cannot say"
 
     @property
-    def exit_code(self) -> int:
-        """0: no case is slow; 1: one is; 2: none can be compared, or one failed."""
-        return EXIT_CODES[self.answer]
-
-    @property
-    def most_others(self) -> int | None:
-        """How many machines a slow case is compared with, at most; None if none is slow."""
-        return max((len(one.time.others) for one in self.with_word("slow")), default=None)
-
-    @property
-    def once_in(self) -> int | None:
-        """By chance, a machine as good as so many others is slower than all of them once in so many times."""
-        return None if self.most_others is None else self.most_others + 1
-
-    @property
     def has_new_driver(self) -> bool:
         """Whether no published machine has this machine's driver."""
         return bool(self.published_drivers) and not self.published_drivers.keys() & set(self.drivers)
@@ -136,23 +119,14 @@ class Judgement:
     @property
     def grown(self) -> tuple[JudgedPart, float] | None:
         """The part in which slow cases lose most, and its mean share of what they lose; None if no part grew."""
-        slow = {one.name: one for one in self.with_word("slow")}
+        slow = {one.name: one.time.added for one in self.with_word("slow") if one.time.added}
         shares = [
-            (part, statistics.fmean(found))
+            (part, statistics.fmean(part.cases[name].added / slow[name] for name in slow.keys() & part.cases))
             for part in self.parts
-            if part.part.kind == "time"
-            and (found := [share for name in part.cases if (share := _share(part, slow.get(name))) is not None])
+            if part.part.kind == "time" and slow.keys() & part.cases
         ]
         most = max(shares, key=lambda pair: pair[1], default=None)
         return most if most and most[1] > 0 else None
-
-
-def _share(part: JudgedPart, one: JudgedCase | None) -> float | None:
-    """The part of a slow case's added time that was added in this part of its iteration."""
-    if one is None or not one.time.added:
-        return None
-    added = part.cases[one.name].added
-    return None if added is None else added / one.time.added
 
 
 def judge(own: Measured, model: str, published: Measured) -> Judgement:
@@ -180,13 +154,11 @@ def _judged(own: pl.DataFrame, here: Measured, published: Measured) -> JudgedCas
     others = published.comparable(row)
     runs = pl.concat([own.with_columns(host=pl.lit(HERE)), others])
     time = _at_own_core_speed(runs, pl.concat([here.iterations, published.iterations], how="diagonal"))
-    parts = {part.name: _placed_part(part, runs) for part in PARTS}
-    return JudgedCase(
-        row=row,
-        time=time,
-        parts={name: one for name, one in parts.items() if one.value is not None},
-        reason=_why_open(own, others, published) if time.word == "open" else _may_hide(time),
-    )
+    reason = _why_open(own, others, published) if time.word == "open" else ""
+    if time.hides is not None:
+        reason = f"it may be up to {time.hides:.0%} slower than the median machine; run it again with more --repeats"
+    parts = {part.name: place for part in PARTS if (place := _placed_part(part, runs))}
+    return JudgedCase(row=row, time=time, parts=parts, reason=reason)
 
 
 def _at_own_core_speed(runs: pl.DataFrame, iterations: pl.DataFrame) -> Placed:
@@ -245,21 +217,17 @@ def _slope(machines: Sequence[Sequence[Log]]) -> float:
     return min(1.0, max(0.0, MachineModel(probed).likely_slope)) if probed else PRIOR_SLOPE
 
 
-def _may_hide(time: Placed) -> str:
-    if not time.may_hide or time.word != "within" or not (time.value and time.value.interval and time.middle):
-        return ""
-    most = time.value.interval[1] / time.middle - 1
-    return f"it may be up to {most:.0%} slower than the median machine; run it again with more --repeats"
+def _placed_part(part: Part, runs: pl.DataFrame) -> Placed | None:
+    """Runs in turns start together, so their starts take longer, and are compared with their like alone.
 
-
-def _placed_part(part: Part, runs: pl.DataFrame) -> Placed:
-    """Runs in turns start together, so their starts take longer, and are compared with their like alone."""
+    None if no run of this machine has the value.
+    """
     if part.kind == "start":
         runs = runs.filter(pl.col("block").is_null() == pl.col("block").first().is_null())
     values: dict[str, list[float]] = {}
     for host, value in runs.select("host", part.value).drop_nulls().iter_rows():
         values.setdefault(host, []).append(value)
-    return placed(values.pop(HERE, []), values)
+    return placed(values.pop(HERE), values) if HERE in values else None
 
 
 def _why_open(own: pl.DataFrame, others: pl.DataFrame, published: Measured) -> str:

@@ -6,7 +6,7 @@ throughout. More is slower, except for power, which is no fault either way.
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import polars as pl
@@ -72,13 +72,9 @@ PARTS: Final = (
 class Placed:
     """A value of this machine, the mean over its runs, and the values of other machines by their names."""
 
-    value: Estimate | None  # None without a run that has the value
+    value: Estimate
     runs: int
-    others: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def quickest(self) -> float | None:
-        return min(self.others.values(), default=None)
+    others: Mapping[str, float]
 
     @property
     def middle(self) -> float | None:
@@ -90,39 +86,37 @@ class Placed:
         return max(self.others.values(), default=None)
 
     @property
-    def over_slowest(self) -> float | None:
-        """How many times the slowest machine's value it is; None if there is none, or that is 0."""
-        return self.value.value / self.slowest if self.value and self.slowest else None
+    def over_slowest(self) -> float:
+        """How many times the slowest machine's value it is; 0 if there is none, or that is 0."""
+        return self.value.value / self.slowest if self.slowest else 0.0
 
     @property
-    def added(self) -> float | None:
-        """What it is more than the median machine's; None if either is missing."""
-        return self.value.value - self.middle if self.value and self.middle is not None else None
+    def added(self) -> float:
+        """What it is more than the median machine's; 0 without one."""
+        return 0.0 if self.middle is None else self.value.value - self.middle
 
     @property
     def would_see(self) -> float | None:
         """How much slower than the median machine this one had to be for ``slow``, by its interval; relative."""
-        interval = self.value and self.value.interval
-        if not self.value or not interval or not interval[0] or not self.middle or self.slowest is None:
-            return None
-        return self.slowest / self.middle * self.value.value / interval[0] - 1
+        low = self.value.interval and self.value.interval[0]
+        return self.slowest / self.middle * self.value.value / low - 1 if low and self.middle and self.slowest else None
 
     @property
-    def may_hide(self) -> bool:
-        """Whether the interval reaches a machine that is slower than the median one by ``HIDDEN``, and is not slow."""
-        interval = self.value and self.value.interval
-        return bool(
-            interval and self.middle and self.slowest and max(self.slowest, (1 + HIDDEN) * self.middle) < interval[1]
-        )
+    def hides(self) -> float | None:
+        """How much slower than the median machine it may be, if that is ``HIDDEN`` or more and is not seen."""
+        if self.word != "within" or not self.value.interval or not self.middle:
+            return None
+        most = self.value.interval[1]
+        return most / self.middle - 1 if most > max(*self.others.values(), (1 + HIDDEN) * self.middle) else None
 
     @property
     def word(self) -> Word:
-        interval = self.value and self.value.interval
-        if not interval or self.quickest is None or self.slowest is None:
+        if not self.value.interval or not self.others:
             return "open"
-        if interval[0] > self.slowest:
+        low, high = self.value.interval
+        if low > max(self.others.values()):
             return "slow"
-        return "fast" if interval[1] < self.quickest else "within"
+        return "fast" if high < min(self.others.values()) else "within"
 
 
 def placed(values: Sequence[float], others: Mapping[str, Sequence[float]]) -> Placed:
@@ -130,20 +124,11 @@ def placed(values: Sequence[float], others: Mapping[str, Sequence[float]]) -> Pl
 
     Values are 0 or more. Where one is 0, as a share may be, nothing has a logarithm, and the interval is their range.
     """
-    return Placed(
-        value=_estimate(values),
-        runs=len(values),
-        others={name: _middle(theirs) for name, theirs in others.items() if theirs},
-    )
+    means = {name: _estimate(theirs).value for name, theirs in others.items()}
+    return Placed(value=_estimate(values), runs=len(values), others=means)
 
 
-def _middle(values: Sequence[float]) -> float:
-    return mean_of(values).value if min(values) > 0 else statistics.median(values)
-
-
-def _estimate(values: Sequence[float]) -> Estimate | None:
-    if not values:
-        return None
+def _estimate(values: Sequence[float]) -> Estimate:
     if min(values) > 0:
         return mean_of(values)
     interval = (min(values), max(values)) if len(values) >= MIN_ROUNDS_FOR_INTERVAL else None

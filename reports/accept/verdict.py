@@ -19,13 +19,13 @@ def verdict(found: Judgement) -> str:
     if found.answer == "accepted":
         return " ".join([f"Accepted: at equal core speed, none of {compared} is slower than {every}.", *_beside(found)])
     slow = found.with_word("slow")
-    worst = max(slow, key=lambda one: one.time.over_slowest or 0.0)
+    worst = max(slow, key=lambda one: one.time.over_slowest)
     said = (
         f"Slow: at equal core speed, {len(slow)} of {compared} {are(len(slow))} slower than {every}, at worst"
         f" {worst.time.over_slowest:.2f} times the slowest ({worst.name})."
     )
-    others = counted(found.most_others or 0, "other")
-    chance = f"By chance, a machine as good as {others} is slower than all of them once in {found.once_in}."
+    most = max(len(one.time.others) for one in slow)
+    chance = f"By chance, a machine as good as {counted(most, 'other')} is slower than all of them once in {most + 1}."
     return " ".join([said, f"The slow part is {slow_part(found)}.", *_beside(found), chance])
 
 
@@ -37,7 +37,11 @@ def slow_part(found: Judgement) -> str:
     machines is only likely. Without any, it is what they leave.
     """
     grown, share = found.grown or (None, 0.0)
-    causes = [one for one in found.parts if one.part.kind == "cause" or (one is grown and _is_network(one))]
+    causes = [
+        one
+        for one in found.parts
+        if one.part.kind == "cause" or (one is grown and one.part.points_to == "interconnect")
+    ]
     sure = [one for one in causes if one.word == "slow"]
     likely = [one for one in causes if one.is_mostly_above]
     if sure:
@@ -54,20 +58,16 @@ def slow_part(found: Judgement) -> str:
     return said
 
 
-def _is_network(one: JudgedPart) -> bool:
-    return one.part.points_to == "interconnect"
-
-
 def _named(parts: Sequence[JudgedPart]) -> str:
     return " and the ".join(f"{one.part.points_to} ({_shown(one)})" for one in parts)
 
 
 def _shown(one: JudgedPart) -> str:
     """The part's value where it is furthest off, beside the slowest machine's."""
-    if one.worst is None or one.worst[1].value is None:
+    if one.worst is None:
         return one.part.name
     worst = one.worst[1]
-    return f"{one.part.name} {one.worst[1].value.value:.3g} {one.part.unit}, elsewhere at most {worst.slowest:.3g}"
+    return f"{one.part.name} {worst.value.value:.3g} {one.part.unit}, elsewhere at most {worst.slowest:.3g}"
 
 
 def _beside(found: Judgement) -> Iterator[str]:

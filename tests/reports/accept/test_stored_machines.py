@@ -31,7 +31,7 @@ def judged(name: str, model: str = H200) -> Judgement:
 
 def test_no_case_of_the_slowest_host_of_2026_11_is_accepted() -> None:
     found = judged("h200-physx")  # host M
-    assert found.exit_code == 1
+    assert found.answer == "slow"
     assert {one.word for one in found.cases} == {"slow", "open"}
     shared = {one.name: len(one.time.others) for one in found.cases}
     assert shared["ant-physics/rl_games-kitless-n1024-1x1"] >= 6
@@ -42,21 +42,21 @@ def test_no_case_of_the_slowest_host_of_2026_11_is_accepted() -> None:
 def test_hosts_in_the_middle_are_accepted() -> None:
     for name in ("h200-ant-sweep", "h200-open-rsl"):
         found = judged(name)
-        assert found.exit_code == 0, name
+        assert found.answer == "accepted", name
         assert found.with_word("within", "fast")
 
 
 def test_a_host_whose_runs_may_hide_a_slow_one_is_not_accepted() -> None:
     found = judged("h200-x4-rsl")
     (case,) = (one for one in found.cases if one.time.middle)
-    assert (found.exit_code, case.word, case.time.word) == (2, "open", "within")
+    assert (found.answer, case.word, case.time.word) == ("cannot say", "open", "within")
     assert "up to 21% slower" in case.reason
 
 
 def test_a_host_is_no_other_machine_whatever_set_it_is_in() -> None:
     found = judged("h200-ant-envs")  # host M, one run of each case
     assert not any("host M" in name for name in found.machines)
-    assert found.exit_code == 2
+    assert found.answer == "cannot say"
     assert {one.time.word for one in found.cases} == {"open"}
 
 
