@@ -42,7 +42,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     machines = _published(options.published)
     models = machines.models
     model = _chosen(options.baseline, models) or own_model
-    found = judge(own, model, machines.others(own).of_model(model))
+    found = judge(own, machines, model)
     show(found, tables_console())
     if model not in models:
         print(f"Published are {', '.join(models)}; choose one with --baseline.")

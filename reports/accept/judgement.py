@@ -129,9 +129,9 @@ class Judgement:
         return most if most and most[1] > 0 else None
 
 
-def judge(own: Measured, model: str, published: Measured) -> Judgement:
-    """Judge the completed configurations among ``published``, which are other machines with GPUs of ``model``."""
-    completed = own.runs.filter(IS_COMPLETED)
+def judge(own: Measured, published: Measured, model: str) -> Judgement:
+    """Judge the completed configurations of a machine among the other published ones with GPUs of ``model``."""
+    published, completed = published.others(own).of_model(model), own.runs.filter(IS_COMPLETED)
     by_name = completed.partition_by("configuration", maintain_order=True)
     cases, known = tuple(_judged(runs, own, published) for runs in by_name), set(completed["configuration"])
     drivers = published.runs.select("host", "driver").drop_nulls().unique()["driver"].to_list()

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from reports.data.columns import RUN_COLUMNS
+from reports.data.frames import DTYPES
 from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version, read_version, version_order
 from suite.errors import UsageError
@@ -93,9 +95,11 @@ def published(versions: Iterable[Version]) -> Measured:
         measured(version, [one for one in version.sets if one.role != "archive" and one.shared_machine == "no"])
         for version in versions
     ]
+    none = pl.DataFrame(schema={column.name: DTYPES[column.kind] for column in RUN_COLUMNS})
+    none = none.with_columns(version=pl.lit("", pl.String), host=pl.lit("", pl.String))
+    runs = (part.runs.filter(IS_COMPLETED, pl.col("gpu_model").is_not_null()) for part in parts)
     return Measured(
-        pl.concat(part.runs.filter(IS_COMPLETED, pl.col("gpu_model").is_not_null()) for part in parts),
-        pl.concat([part.iterations for part in parts], how="diagonal"),
+        pl.concat([none, *runs]), pl.concat([none.select(KEYS), *(part.iterations for part in parts)], how="diagonal")
     )
 
 
@@ -106,9 +110,8 @@ def read_published(folder: Path) -> Measured:
         UsageError: it has no version with results on GPUs.
         StoreError, ReportError: a version cannot be read.
     """
-    versions = list(versions_below(folder))
-    machines = published(versions) if versions else None
-    if machines is None or machines.runs.is_empty():
+    machines = published(versions_below(folder))
+    if machines.runs.is_empty():
         raise UsageError(
             f"--published {folder} has no version with runs on GPUs. Name a folder of versions; the one of labscale is"
             " reports/results."

@@ -48,8 +48,8 @@ def sentences(version: Version, published: Sequence[Version] | None = None) -> l
     if published is None:
         published = _stored(model)
     by_name, own = {result.case.case_id: result for result in results}, measured(version, version.scaling)
-    machines = published_runs(published).others(own).of_model(model) if published else own.of_model("")
-    cases = [one for one in judge(own, model, machines).cases if one.name in by_name]
+    machines = published_runs(published).others(own).of_model(model)
+    cases = [one for one in judge(own, machines, model).cases if one.name in by_name]
     judged = sorted(cases, key=lambda one: -len(one.time.others))
     first, tasks = judged[0], {task_name(one.row["task"]): one for one in reversed(judged)}
     made = [_made(by_name[one.name]) for one in sorted(tasks.values(), key=judged.index)[:MAX_TASKS]]

@@ -55,7 +55,7 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     Versions that are there and unchanged are kept, those that no longer have results are removed. Raises ReportError
     when there is no version, a page fails, or ``out_dir`` holds something else or cannot be written.
     """
-    names = _version_names(results_dir)
+    names = version_names(results_dir)
     _check_replaceable(out_dir, names)
     hashes = {name: _sha256_of(_files(results_dir / name)) for name in names} | {"": _sha256_of(_common())}
     inputs = _joined(hashes.values())
@@ -73,7 +73,7 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
 def read_versions(results_dir: Path) -> list[Version]:
     """Read every version below ``results_dir``, newest first, each with its older ones. Raises ReportError for none."""
     versions: list[Version] = []
-    for name in reversed(_version_names(results_dir)):
+    for name in reversed(version_names(results_dir)):
         with told_when_unreadable(results_dir / name):
             versions.insert(0, read_version(results_dir / name, name=name, older=tuple(versions)))
     return versions
@@ -106,7 +106,8 @@ def _write_site(
 
 def version_names(results_dir: Path) -> list[str]:
     """Newest first: numbers in a name count as numbers, so 2026.9 is before 2026.11. Raises ReportError for none."""
-    names = [path.name for path in results_dir.iterdir() if path.is_dir()] if results_dir.is_dir() else []
+    with told_when_unreadable(results_dir):
+        names = [path.name for path in results_dir.iterdir() if path.is_dir()] if results_dir.is_dir() else []
     if (results_dir / MANIFEST).is_file():  # its sets would become versions
         raise ReportError(
             f"{results_dir} is one version, and a site is of a folder of them. Name {results_dir.parent}, or build the"
@@ -114,8 +115,7 @@ def version_names(results_dir: Path) -> list[str]:
         )
     if not names:
         raise ReportError(f"{results_dir} has no folder of a version. Put the results of a version into one.")
-    reserved = sorted(set(names) & {LATEST})
-    if reserved:
+    if LATEST in names:
         raise ReportError(f"{results_dir / LATEST} cannot be a version: that is the address of the newest. Rename it.")
     if INCOMING in names:
         raise ReportError(
@@ -124,11 +124,6 @@ def version_names(results_dir: Path) -> list[str]:
             " report.toml there."
         )
     return sorted(names, key=version_order, reverse=True)
-
-
-def _version_names(results_dir: Path) -> list[str]:
-    with told_when_unreadable(results_dir):
-        return version_names(results_dir)
 
 
 def _is_whole(site: Path, names: Sequence[str]) -> bool:
@@ -161,25 +156,17 @@ def _sha256_of(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _common() -> Iterator[Path]:
-    """Return what every version is made of: the theme and the pages that all have, and the code."""
-    yield from _files(guide.BOOK)
-    yield from _code()
-
-
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _code() -> Iterator[Path]:
-    for folder in ("reports", "suite", "tasks/matrices"):
-        yield from sorted(
-            path
-            for pattern in ("*.py", "*.toml", "*.md")
-            for path in (ROOT / folder).rglob(pattern)
-            if RESULTS not in path.parents
-        )
+def _common() -> Iterator[Path]:
+    """Yield what every version is made of: the theme and the pages that all have, the code, and what it reads."""
+    yield from _files(guide.BOOK)
     yield from (path for path in guide.PAGES.values() if guide.BOOK not in path.parents)
+    for folder in ("reports", "suite", "tasks/matrices"):
+        files = (path for path in _files(ROOT / folder) if RESULTS not in path.parents)
+        yield from (path for path in files if path.suffix in {".py", ".toml", ".md"})
     yield ROOT / "tasks" / "catalog.toml"
     yield ROOT / "containers" / "pins" / "report.txt"
 

@@ -42,8 +42,7 @@ def judged_sets(version: Version) -> tuple[JudgedSet, ...]:
         own = measured(version, [one])
         if len(own.models) != 1 or one.shared_machine != "no":
             continue
-        (model,) = own.models
-        judgement = judge(own, model, machines.others(own).of_model(model))
+        judgement = judge(own, machines, own.models[0])
         if judgement.with_word("slow", "within", "fast"):
             found.append(JudgedSet(title=one.title, judgement=judgement))
     return tuple(found)

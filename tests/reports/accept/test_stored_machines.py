@@ -25,8 +25,7 @@ def published() -> Measured:
 
 def judged(name: str, model: str = H200) -> Judgement:
     version = read_version(RESULTS / name, name="")
-    own = measured(version, version.sets)
-    return judge(own, model, published().others(own).of_model(model))
+    return judge(measured(version, version.sets), published(), model)
 
 
 def test_no_case_of_the_slowest_host_of_2026_11_is_accepted() -> None:
