@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reports.data.columns import RUN_COLUMNS
+from reports.data.columns import IMPORTS, RUN_COLUMNS
 from reports.data.frames import checks, iterations, runs
 from reports.sets.version import Version, read_version
 from suite.statistics.reduce import round_time_s
@@ -59,3 +59,21 @@ def test_a_run_that_never_began_has_no_figure(tmp_path: Path) -> None:
         skipped.select("started_utc", "iteration_s", "power_w", "last_reward").null_count().row(0)
         == (len(skipped),) * 4
     )
+
+
+def test_runs_of_different_campaigns_whose_iterations_do_the_same_have_equal_work(version: Version) -> None:
+    table = runs(version)
+    longer = table.filter(pl.col("work").is_in(table.filter(pl.col("set") == "h200-ant-sweep")["work"].to_list()))
+    assert longer["set"].n_unique() > 1
+    same = ["task", "library", "physics", "environments", "gpus", "steps", "minibatch_size", "is_tuned"]
+    assert longer.group_by("work").agg(pl.col(same).n_unique()).select(same).max().row(0) == (1,) * len(same)
+
+
+def test_versions_are_those_that_a_process_saw(version: Version) -> None:
+    (record,) = version.sets[1].campaign.results[0].completed[:1]
+    own = runs(version).filter(
+        pl.col("set") == version.sets[1].name, pl.col("configuration") == record.case.case_id, pl.col("run") == 0
+    )
+    settings = record.ranks[0].settings
+    assert f"torch=={settings['versions.torch']} " in own["versions"][0]
+    assert own["imports_s"][0] == max(sum(rank.phases_s[name] for name in IMPORTS) for rank in record.ranks)
