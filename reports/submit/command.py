@@ -17,11 +17,9 @@ from typing import Final
 
 from reports.sets.file_errors import told_when_unreadable
 from reports.submit import pull_request
-from reports.submit.placing import built, put_in_place
+from reports.submit.placing import NAME, THIS_MONTH, VERSION, Target, built, put_in_place, target_of
 from reports.submit.privacy import Published, published, refuse_private
 from reports.submit.source import Source, read_source
-from reports.submit.target import NAME, THIS_MONTH, VERSION, Target, target_of
-from reports.submit.warnings import warnings
 from reports.verification.command import verify
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
@@ -53,7 +51,7 @@ def _submit(options: argparse.Namespace) -> int:
             name: getattr(options, name) for name in ("into", "version", "name", "title", "contributed_by", "link")
         }
         target = target_of(source.place, **asked)
-        said = warnings(source)
+        said = pull_request.warnings(source)
         for warning in said:
             print(f"Warning: {warning}")
         _require_verified(source.folder)

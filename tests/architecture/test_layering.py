@@ -94,7 +94,7 @@ EXTRA = {
     "reports/sets/findings.py": {"pydantic"},
     "reports/sets/manifest.py": {"pydantic"},
     "reports/submit/privacy.py": {"detect_secrets"},
-    "reports/submit/warnings.py": {"polars"},
+    "reports/submit/pull_request.py": {"polars"},
 }
 # Packages of suite, from the ground up: none imports from one above it.
 FLOORS = (

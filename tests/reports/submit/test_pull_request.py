@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from reports.sets.version import read_version
+from reports.submit.placing import name_of, target_of
+from reports.submit.pull_request import warnings
 from reports.submit.source import Source
-from reports.submit.target import name_of, target_of
-from reports.submit.warnings import warnings
 from suite.errors import StoreError
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.committed_results import RESULTS
