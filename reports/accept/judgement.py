@@ -133,7 +133,8 @@ def judge(own: Measured, published: Measured, model: str) -> Judgement:
     """Judge the completed configurations of a machine among the other published ones with GPUs of ``model``."""
     published, completed = published.others(own).of_model(model), own.runs.filter(IS_COMPLETED)
     by_name = completed.partition_by("configuration", maintain_order=True)
-    cases, known = tuple(_judged(runs, own, published) for runs in by_name), set(completed["configuration"])
+    iterations = pl.concat({**published.iterations, **own.iterations}.values())
+    cases, known = tuple(_judged(runs, published, iterations) for runs in by_name), set(completed["configuration"])
     drivers = published.runs.select("host", "driver").drop_nulls().unique()["driver"].to_list()
     return Judgement(
         model=model,
@@ -149,11 +150,11 @@ def judge(own: Measured, published: Measured, model: str) -> Judgement:
     )
 
 
-def _judged(own: pl.DataFrame, here: Measured, published: Measured) -> JudgedCase:
+def _judged(own: pl.DataFrame, published: Measured, iterations: pl.DataFrame) -> JudgedCase:
     row = own.row(0, named=True)
     others = published.comparable(row)
     runs = pl.concat([own.with_columns(host=pl.lit(HERE)), others])
-    time = _at_own_core_speed(runs, pl.concat([here.iterations, published.iterations], how="diagonal"))
+    time = _at_own_core_speed(runs, iterations)
     reason = _why_open(own, others, published) if time.word == "open" else ""
     if time.hides is not None:
         reason = f"it may be up to {time.hides:.0%} slower than the median machine; run it again with more --repeats"
@@ -185,7 +186,7 @@ def _logs(runs: pl.DataFrame, iterations: pl.DataFrame) -> pl.DataFrame:
     As ``suite.statistics.series_model.run_time`` has them, in the window of the run with the fewest iterations.
     Several trainings on a GPU have their own windows.
     """
-    own = iterations.join(runs.select(KEYS), on=KEYS).unique([*KEYS, "process", "iteration"])
+    own = iterations.join(runs.select(KEYS), on=KEYS)
     fewest = min(own.group_by(KEYS).agg(pl.col("iteration").max())["iteration"].to_list()) + 1
     within = own.filter(pl.col("iteration").is_between(max(1, fewest - math.floor(WINDOW * fewest)), fewest - 1))
     slowest = within.group_by(*KEYS, "iteration").agg(

@@ -8,6 +8,7 @@ Series with cold starts are left out too: their few iterations do not say how fa
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ class Measured:
     """Runs on GPUs that were measured for speed, with the ``host`` of each, and the iterations of all runs."""
 
     runs: pl.DataFrame
-    iterations: pl.DataFrame
+    iterations: Mapping[str, pl.DataFrame]  # by the folder of their version
 
     @property
     def models(self) -> list[str]:
@@ -40,7 +41,7 @@ class Measured:
 
     @property
     def shared(self) -> list[str]:
-        """The versions with work that machines with one GPU model ran, two at least."""
+        """The folders of versions with work that machines with one GPU model ran, two at least."""
         machines = pl.col("host").n_unique().over("gpu_model", "work")
         return self.runs.filter(machines > 1)["version"].unique().to_list()
 
@@ -77,16 +78,22 @@ def other_versions(here: str, there: str) -> tuple[str, ...]:
 
 def measured(version: Version, sets: Iterable[ResultSet], *, starts: bool = False) -> Measured:
     """Return the runs on GPUs in these sets, those that failed too; with ``starts`` those of series of starts too."""
-    tables, names = runs_of(version), [one.name or "results" for one in sets]
-    every = tables.every.filter(pl.col("set").is_in(names), ~pl.col("is_alone"), ~pl.col("is_repeat"))
+    names = [one.name or "results" for one in sets]
+    every = runs_of(version).every.filter(pl.col("set").is_in(names), ~pl.col("is_alone"), ~pl.col("is_repeat"))
     runs = every.filter(pl.col("device") == "cuda", pl.col("outcome") != "skipped")
     if not starts:
         cold = every.filter(pl.col("kernel_cache") == "empty").select("set", "series").unique()
         runs = runs.join(cold, on=["set", "series"], how="anti", maintain_order="left")
     hosts = pl.Series("host", [_host(row) for row in runs.iter_rows(named=True)], pl.String)
-    named = pl.lit(version.name).alias("version")
-    iterations = tables.iterations.filter(~pl.col("is_alone"), ~pl.col("is_repeat"))
-    return Measured(runs.with_columns(named, hosts), iterations.with_columns(named))
+    folder = str(version.folder)  # two versions may have one name
+    return Measured(runs.with_columns(version=pl.lit(folder), host=hosts), {folder: _iterations(version)})
+
+
+@cache
+def _iterations(version: Version) -> pl.DataFrame:
+    every = runs_of(version).iterations.filter(~pl.col("is_alone"), ~pl.col("is_repeat"))
+    columns = ("process", "iteration", "iteration_time_s", "marked", "core_probe_time_s")
+    return every.with_columns(version=pl.lit(str(version.folder))).select(*KEYS, *columns)
 
 
 def published(versions: Iterable[Version]) -> Measured:
@@ -98,9 +105,7 @@ def published(versions: Iterable[Version]) -> Measured:
     none = pl.DataFrame(schema={column.name: DTYPES[column.kind] for column in RUN_COLUMNS})
     none = none.with_columns(version=pl.lit("", pl.String), host=pl.lit("", pl.String))
     runs = (part.runs.filter(IS_COMPLETED, pl.col("gpu_model").is_not_null()) for part in parts)
-    return Measured(
-        pl.concat([none, *runs]), pl.concat([none.select(KEYS), *(part.iterations for part in parts)], how="diagonal")
-    )
+    return Measured(pl.concat([none, *runs]), {name: own for part in parts for name, own in part.iterations.items()})
 
 
 def read_published(folder: Path) -> Measured:

@@ -28,7 +28,7 @@ def answers(found: Sequence[JudgedSet]) -> Mapping[Answer, int]:
 
 def has_shared_work(version: Version) -> bool:
     """Whether two machines with one GPU model ran the same work, one of them in this version. Quicker than to judge."""
-    return version.name in published((version, *version.older)).shared
+    return str(version.folder) in published((version, *version.older)).shared
 
 
 def judged_sets(version: Version) -> tuple[JudgedSet, ...]:
