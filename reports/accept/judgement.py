@@ -133,7 +133,7 @@ def judge(own: Measured, published: Measured, model: str) -> Judgement:
     """Judge the completed configurations of a machine among the other published ones with GPUs of ``model``."""
     published, completed = published.others(own).of_model(model), own.runs.filter(IS_COMPLETED)
     by_name = completed.partition_by("configuration", maintain_order=True)
-    iterations = pl.concat({**published.iterations, **own.iterations}.values())
+    iterations = pl.concat([*own.iterations, *published.iterations])
     cases, known = tuple(_judged(runs, published, iterations) for runs in by_name), set(completed["configuration"])
     drivers = published.runs.select("host", "driver").drop_nulls().unique()["driver"].to_list()
     return Judgement(
@@ -186,7 +186,7 @@ def _logs(runs: pl.DataFrame, iterations: pl.DataFrame) -> pl.DataFrame:
     As ``suite.statistics.series_model.run_time`` has them, in the window of the run with the fewest iterations.
     Several trainings on a GPU have their own windows.
     """
-    own = iterations.join(runs.select(KEYS), on=KEYS)
+    own = iterations.join(runs.select(KEYS), on=KEYS).unique([*KEYS, "process", "iteration"])
     fewest = min(own.group_by(KEYS).agg(pl.col("iteration").max())["iteration"].to_list()) + 1
     within = own.filter(pl.col("iteration").is_between(max(1, fewest - math.floor(WINDOW * fewest)), fewest - 1))
     slowest = within.group_by(*KEYS, "iteration").agg(

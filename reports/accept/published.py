@@ -33,7 +33,7 @@ class Measured:
     """Runs on GPUs that were measured for speed, with the ``host`` of each, and the iterations of all runs."""
 
     runs: pl.DataFrame
-    iterations: Mapping[str, pl.DataFrame]  # by the folder of their version
+    iterations: tuple[pl.DataFrame, ...]  # of each version
 
     @property
     def models(self) -> list[str]:
@@ -86,7 +86,7 @@ def measured(version: Version, sets: Iterable[ResultSet], *, starts: bool = Fals
         runs = runs.join(cold, on=["set", "series"], how="anti", maintain_order="left")
     hosts = pl.Series("host", [_host(row) for row in runs.iter_rows(named=True)], pl.String)
     folder = str(version.folder)  # two versions may have one name
-    return Measured(runs.with_columns(version=pl.lit(folder), host=hosts), {folder: _iterations(version)})
+    return Measured(runs.with_columns(version=pl.lit(folder), host=hosts), (_iterations(version),))
 
 
 @cache
@@ -105,7 +105,7 @@ def published(versions: Iterable[Version]) -> Measured:
     none = pl.DataFrame(schema={column.name: DTYPES[column.kind] for column in RUN_COLUMNS})
     none = none.with_columns(version=pl.lit("", pl.String), host=pl.lit("", pl.String))
     runs = (part.runs.filter(IS_COMPLETED, pl.col("gpu_model").is_not_null()) for part in parts)
-    return Measured(pl.concat([none, *runs]), {name: own for part in parts for name, own in part.iterations.items()})
+    return Measured(pl.concat([none, *runs]), tuple(own for part in parts for own in part.iterations))
 
 
 def read_published(folder: Path) -> Measured:
