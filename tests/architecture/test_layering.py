@@ -87,7 +87,6 @@ EXTRA = {
     "reports/accept/judgement.py": {"polars"},
     "reports/accept/parts.py": {"polars"},
     "reports/accept/published.py": {"polars"},
-    "reports/topics/trust/coverage.py": {"numpy"},
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
     "reports/site/cells.py": {"nbformat"},
     "reports/topics/others/published.py": {"pydantic"},
