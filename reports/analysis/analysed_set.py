@@ -140,9 +140,3 @@ class Campaign:
             rows=tuple(row for row in self.rows if row.case_id in kept),
             twins=tuple(filter(is_wanted, self.twins)),
         )
-
-
-def shared_kind(parts: Sequence[Campaign]) -> SeriesKind:
-    """Return the kind of a series in several campaigns; where they differ, it is shown as scaling."""
-    kinds = {part.kind for part in parts}
-    return kinds.pop() if len(kinds) == 1 else "scaling"

@@ -16,11 +16,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
-from reports.analysis.analysed_set import Campaign, shared_kind
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.environments import Place
 from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.scaling.lines import Line, in_order, lines
-from reports.analysis.series_kind import SeriesKind
 from reports.analysis.trainings import Training, trainings
 from reports.sets.env_checks import ENV_CHECKS, EnvCheckReport, read_env_checks
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
@@ -114,10 +113,6 @@ class Version:
     def _series(self) -> Mapping[str, tuple[Campaign, ...]]:
         parts = {name: [one.campaign.series(name) for one in self.scaling] for name in self.series_names}
         return {name: tuple(part for part in found if part.rows) for name, found in parts.items()}
-
-    def kind(self, name: str) -> SeriesKind:
-        """Of a series in every set; where they differ, it is shown as scaling."""
-        return shared_kind(self.series(name))
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
