@@ -9,8 +9,8 @@ from typing import Final
 from reports.figures.tables import content, tables
 from reports.sets.env_checks import ENV_CHECKS
 from reports.sets.version import Version
+from reports.verification.first import WEAKNESSES
 from reports.verification.hashes import SUMS, members
-from reports.verification.weaknesses import WEAKNESSES
 from suite.files.input_file import read_input
 
 DATA_FOLDER: Final = "data"

@@ -186,7 +186,6 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "median": _of_column(statistics.median),
     "least": _of_column(min),
     "most": _of_column(max),
-    "sum": _of_column(sum),
     "count": _of_column(lambda values: len(set(values))),  # of different values
     "share": _share,
     "ratio": _ratio,

@@ -24,7 +24,7 @@ from reports.figures.compare import Row
 from reports.figures.tables import rows_by_id, runs_of, tables
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import Version
-from reports.verification.weaknesses import Weakness, read_weaknesses
+from reports.verification.first import Weakness, read_weaknesses
 from suite.files.wording import counted
 from suite.schema.record import OVERFLOW_CHECK
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL

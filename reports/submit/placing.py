@@ -16,8 +16,8 @@ from reports.analysis.environments import Place, plain_name
 from reports.figures import tables
 from reports.sets.manifest import MANIFEST, Entry, read_manifest
 from reports.sets.version import version_order
+from reports.verification.first import WEAKNESSES
 from reports.verification.hashes import SIGNATURE, write_hashes
-from reports.verification.weaknesses import WEAKNESSES
 from suite.errors import StoreError
 from suite.records.folders import CASES
 

@@ -12,11 +12,9 @@ from pathlib import Path
 
 from reports.sets.file_errors import told_when_unreadable
 from reports.verification import first
-from reports.verification.finding import Finding, counted
-from reports.verification.first import Verified
-from reports.verification.hashes import SIGNATURE, SUMS, is_of_hashes, is_version, write_hashes
-from reports.verification.samples.stored import CASES
-from reports.verification.weaknesses import WEAKNESSES
+from reports.verification.finding import counted
+from reports.verification.first import WEAKNESSES, Verified
+from reports.verification.hashes import CASES, SIGNATURE, SUMS, is_of_hashes, is_version, set_folders, write_hashes
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser, exit_code_of, results_path
@@ -24,21 +22,13 @@ from suite.options.command_line import Parser, exit_code_of, results_path
 
 def verify(folder: Path) -> Verified:
     """Verify all sets at or below ``folder``. Raises UsageError if there is none, ReportError if one is unreadable."""
-    set_folders(folder)
     with told_when_unreadable(folder):
-        return first.verify(folder)
-
-
-def set_folders(folder: Path) -> list[Path]:
-    """Raises UsageError if there is none, and ReportError for a folder that cannot be read."""
-    with told_when_unreadable(folder):
-        found = first.set_folders(folder)
-    if not found:
-        raise UsageError(
-            f"{folder} has no folder `{CASES}` at or below it, so there is nothing to verify."
-            " Name a folder that `nox -s bench` wrote, or one below reports/results."
-        )
-    return found
+        if set_folders(folder):
+            return first.verify(folder)
+    raise UsageError(
+        f"{folder} has no folder `{CASES}` at or below it, so there is nothing to verify."
+        " Name a folder that `nox -s bench` wrote, or one below reports/results."
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,39 +59,37 @@ def _run(arguments: Sequence[str] | None) -> int:
     parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
     options = parser.read(arguments)
     if options.write_hashes:
-        sets = set_folders(options.folder)
-        versions = {one.parent for one in sets if is_version(one.parent) and one != options.folder}
+        with told_when_unreadable(options.folder):
+            sets = set_folders(options.folder)
+        versions = {path.parent for path in sets if is_version(path.parent) and path != options.folder}
         for folder in (*sets, *sorted(versions)):
             print(_hash(folder))
     verified = verify(options.folder)
-    show(verified, as_json=options.json)
+    if options.json:
+        print(json.dumps(asdict(verified), indent=1))
+    else:
+        _show(verified)
     if verified.findings:
         raise ResultsDiffer(f"{options.folder} is not what its samples say: see each line above for what to do.")
     return 0
 
 
-def show(verified: Verified, *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(asdict(verified), indent=1))
-        return
-    for finding in verified.findings:
-        print(finding)
-    published = ""
-    if verified.published_cases:
-        published = f", figures of {counted(verified.published_cases, 'published case')}"
+def _show(verified: Verified) -> None:
+    for line in (*verified.findings, *verified.signatures):
+        print(line)
     if not verified.hashed_files:
         print(
             f"Without {SUMS} nothing shows whether the samples themselves are as they were measured: figures were"
             " compared with them, and they with each other. --write-hashes makes it."
         )
-    for sentence in verified.signatures:
-        print(sentence)
     if verified.known_weaknesses:
         known = counted(len(verified.known_weaknesses), "known weakness", "known weaknesses")
         print(f"{known}, listed with why each stands in {WEAKNESSES}.")
-    found = "nothing differs" if not verified.findings else f"{counted(len(verified.findings), 'fault')} found"
+    published = counted(verified.published_cases, "published case")
     read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
-    print(f"{read}{published} and {counted(verified.hashed_files, 'hashed file')}: {found}.")
+    read += f", figures of {published}" if verified.published_cases else ""
+    faults = f"{counted(len(verified.findings), 'fault')} found" if verified.findings else "nothing differs"
+    print(f"{read} and {counted(verified.hashed_files, 'hashed file')}: {faults}.")
 
 
 def _hash(folder: Path) -> Path:
@@ -109,9 +97,9 @@ def _hash(folder: Path) -> Path:
 
     Raises ResultsDiffer, with every fault, and StoreError when the file cannot be written.
     """
-    faults = [finding for finding in verify(folder).findings if not is_of_hashes(finding)]
-    if faults:
-        raise ResultsDiffer(_refusal(folder, faults))
+    if faults := [str(finding) for finding in verify(folder).findings if not is_of_hashes(finding)]:
+        listed = "\n".join(faults)
+        raise ResultsDiffer(f"{listed}\nNo hashes were written for {folder}: what is wrong must not be sealed.")
     try:
         path = write_hashes(folder)
     except OSError as error:
@@ -122,11 +110,6 @@ def _hash(folder: Path) -> Path:
     if (folder / SIGNATURE).is_file():
         print(f"{folder / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
     return path
-
-
-def _refusal(folder: Path, faults: Sequence[Finding]) -> str:
-    listed = "\n".join(map(str, faults))
-    return f"{listed}\nNo hashes were written for {folder}: what is wrong must not be sealed."
 
 
 if __name__ == "__main__":

@@ -1,21 +1,85 @@
-"""``SHA256SUMS`` of a set and of a version, as ``sha256sum --check`` reads it: every file, none missing, none extra."""
+"""Files of results: how they are read, their hashes in ``SHA256SUMS``, and who signed these.
 
+``SHA256SUMS`` of a set and of a version is as ``sha256sum --check`` reads it: every file, none missing, none extra.
+``SHA256SUMS.sig`` is made by ``ssh-keygen -Y sign -f KEY -n labscale SHA256SUMS``; ``allowed_signers`` in the folder
+of the versions says whose keys are known, one a line: ``NAME KEYTYPE KEY``.
+"""
+
+import errno
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from reports.verification.finding import Finding, differing
-from reports.verification.regular_file import read_bytes
-from reports.verification.run_log import RUN_LOG
-from reports.verification.samples.stored import PLAN, case_paths
+from reports.verification.finding import Finding, Json, Place
 
+CASES: Final = "cases"
+REPEATS: Final = "a_a"
+ALONE: Final = "alone"  # copies of cases in turns
+BESIDE: Final = ("upstream.json", "plan.json", "runs.log")
+PAIRS, PLAN, RUN_LOG = BESIDE
 MANIFEST: Final = "report.toml"  # a folder with it is a version
 SUMS: Final = "SHA256SUMS"
 SIGNATURE: Final = "SHA256SUMS.sig"
-VIDEOS: Final = "videos"
-VIDEOS_LIST: Final = "videos.json"
+NAMESPACE: Final = "labscale"
+SIGNERS: Final = "allowed_signers"
+LARGEST_BYTES: Final = 2 * 2**30
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
+_SIGN_AGAIN: Final = "Restore the files from git; whoever may sign can sign again with `ssh-keygen -Y sign`."
+
+
+# --- reading ---
+
+
+def read_bytes(path: Path) -> bytes:
+    """Raise OSError for a file that cannot be read, is too large, or is none: a pipe or a device may never end."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        if status.st_size > LARGEST_BYTES:
+            raise OSError(errno.EFBIG, f"Larger than {LARGEST_BYTES / 2**30:.0f} GiB", str(path))
+        return file.read()
+
+
+def read_json(path: Path) -> Any:
+    """Raise ValueError for a file that is not JSON, has NaN or infinity, or has a field twice in one object."""
+
+    def refuse(text: str) -> Any:
+        raise ValueError(f"{text} is no number of JSON")
+
+    def without_repeats(pairs: list[tuple[str, Any]]) -> Json:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            raise ValueError(f"a field is there twice, of {', '.join(fields)}")
+        return fields
+
+    return json.loads(read_bytes(path), parse_constant=refuse, object_pairs_hook=without_repeats)
+
+
+def set_folders(folder: Path) -> list[Path]:
+    """Return every set at or below a folder. A set within a set repeats its cases as a download, and is left out."""
+    sets = []
+    for at, folders, _ in folder.walk(on_error=_refuse):
+        if CASES in folders:
+            sets.append(at)
+            folders.clear()
+    return sorted(sets)
+
+
+def case_paths(folder: Path) -> list[Path]:
+    """Return the file of every case of a set. Raise OSError for a folder that cannot be read."""
+    kinds = [folder / name for name in (CASES, REPEATS, ALONE) if (folder / name).is_dir()]
+    walks = (walk for kind in kinds for walk in kind.walk(on_error=_refuse))
+    return sorted(at / name for at, _, names in walks for name in names if name.endswith(".json"))
+
+
+def _refuse(error: OSError) -> None:
+    raise error
 
 
 def is_version(folder: Path) -> bool:
@@ -25,14 +89,14 @@ def is_version(folder: Path) -> bool:
 def members(folder: Path) -> list[Path]:
     """Return what belongs to a version or to a set. Raw files and a report that was built in a set do not."""
     if is_version(folder):
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        return [path for path in files if path.parent != folder or path.name not in {SUMS, SIGNATURE}]
-    beside = [path for name in ("upstream.json", PLAN, RUN_LOG) if (path := folder / name).is_file()]
-    return [*case_paths(folder), *beside, *_of_videos(folder)]
+        own = {folder / SUMS, folder / SIGNATURE}
+        return sorted(path for path in folder.rglob("*") if path.is_file() and path not in own)
+    videos = [*sorted((folder / "videos").rglob("*")), folder / "videos.json"]
+    beside = [*(folder / name for name in BESIDE), *videos]
+    return [*case_paths(folder), *(path for path in beside if path.is_file())]
 
 
-def _of_videos(folder: Path) -> list[Path]:
-    return sorted(path for path in (folder / VIDEOS_LIST, *(folder / VIDEOS).rglob("*")) if path.is_file())
+# --- hashes ---
 
 
 def write_hashes(folder: Path) -> Path:
@@ -43,10 +107,9 @@ def write_hashes(folder: Path) -> Path:
 
 
 def read_hashes(folder: Path) -> Mapping[str, str]:
-    path = folder / SUMS
-    if not path.is_file():
+    if not (folder / SUMS).is_file():
         return {}
-    lines = read_bytes(path).decode(errors="replace").splitlines()
+    lines = read_bytes(folder / SUMS).decode(errors="replace").splitlines()
     pairs = (line.partition(" ") for line in lines if line.strip())
     # A line that is none of sha256sum's names no file, and is missing as one.
     return {name.strip().removeprefix("*") or digest: digest for digest, _, name in pairs}
@@ -57,34 +120,62 @@ def is_of_hashes(finding: Finding) -> bool:
     return "SHA-256" in finding.what or SUMS in f"{finding.got} {finding.where} {finding.expected}"
 
 
-def check_hashes(folder: Path, *, root: Path) -> Iterator[Finding]:
+def check_hashes(place: Place, folder: Path) -> None:
     """Check the hashes of a set or a version. A campaign that just ended has none yet."""
-    is_published = is_version(folder) or is_version(folder.parent)
+    own = place.at(folder / SUMS)
     if not (folder / SUMS).is_file():
-        if is_published:
-            where = (folder / SUMS).relative_to(root).as_posix()
-            expected = f"there, with the hash of every file of the {'version' if is_version(folder) else 'set'}"
+        if is_version(folder) or is_version(folder.parent):
             step = "Restore it; for new results, write it with --write-hashes."
-            yield Finding(where=where, what="the file", got="missing", expected=expected, next_step=step)
+            own.fault("the file", "missing", "there, with the hash of every file", step)
         return
-    yield from _check_listed(folder, root, members(folder))
-
-
-def _check_listed(folder: Path, root: Path, found: Sequence[Path]) -> Iterator[Finding]:
-    listed = read_hashes(folder)
-    there = {path.relative_to(folder).as_posix(): path for path in found}
-    sums = (folder / SUMS).relative_to(root).as_posix()
+    listed, there = read_hashes(folder), {path.relative_to(folder).as_posix(): path for path in members(folder)}
     for name in sorted({*listed, *there}):
-        where = (folder / name).relative_to(root).as_posix() if folder != root else name
+        file = place.at(folder / name)
         if name not in there:
-            yield Finding(where=where, what="the file", got="missing", expected=f"there, as {sums} says")
+            file.fault("the file", "missing", f"there, as {own.where} says")
         elif name not in listed:
-            got, expected = f"not in {sums}", "listed there"
-            yield Finding(where=where, what="the file", got=got, expected=expected, next_step=_HASH_AGAIN)
+            file.fault("the file", f"not in {own.where}", "listed there", _HASH_AGAIN)
         else:
-            digest = _sha256(there[name])
-            yield from differing(where, f"its SHA-256 in {sums}", digest, listed[name], next_step=_HASH_AGAIN)
+            file.same(f"its SHA-256 in {own.where}", _sha256(there[name]), listed[name], _HASH_AGAIN)
 
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(read_bytes(path)).hexdigest()
+
+
+# --- signature ---
+
+
+def check_signature(place: Place, version: Path) -> str:
+    """Return a sentence that says who signed; note a signature that is wrong or that nobody known made."""
+    name = place.at(version).where
+    if not (version / SIGNATURE).is_file():
+        return f"{name}: not signed."
+    who, wrong = _signer(version)
+    if not wrong:
+        return f"{name}: signed by {who}."
+    expected = f"by a key of {SIGNERS}, over {SUMS} as it is"
+    place.at(version / SIGNATURE).fault("the signature", wrong, expected, _SIGN_AGAIN)
+    return f"{name}: the signature is wrong."
+
+
+def _signer(version: Path) -> tuple[str, str]:
+    """Return who signed a version, and what is wrong with the signature, if anything is."""
+    sums, signers = version / SUMS, version.parent / SIGNERS
+    if lost := [path.name for path in (sums, signers) if not path.is_file()]:
+        return "", f"not checkable: {lost[0]} is missing"
+    files = ("-s", str(version / SIGNATURE), "-f", str(signers))
+    try:
+        principals = _ssh_keygen("find-principals", *files)
+        who = principals.stdout.decode(errors="replace").split("\n")[0].strip()
+        if principals.returncode or not who:
+            return "", "of a key that is not known"
+        verified = _ssh_keygen("verify", "-I", who, "-n", NAMESPACE, *files, content=read_bytes(sums))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", f"not checked: ssh-keygen does not run here ({error})"
+    return who, "of other hashes, another namespace or an expired key" if verified.returncode else ""
+
+
+def _ssh_keygen(*arguments: str, content: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = ["ssh-keygen", "-Y", *arguments]
+    return subprocess.run(command, input=content, capture_output=True, timeout=30, check=False)

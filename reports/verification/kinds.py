@@ -15,20 +15,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from reports.verification.runs import SMOOTHING, Row, smoothed
-from reports.verification.samples.stored import ALONE_SUFFIX
+from reports.verification.runs import COPY, SMOOTHING, Row, smoothed
 
 SLOPE: Final = 0.5  # to which that of the core probe is pulled
 PULL: Final = 0.05  # as much as runs do whose probes have this sum of squares
 LEAST_FREEDOM: Final = 3.0  # for an interval
 LEAST_RUNS: Final = 3  # for the interval of a mean
-AGAINST: Final = {
-    "ratio": 1.0,
-    "share_kept": 0.8,
-    "sooner": 1.0,
-    "in_turns": 1.0,
-}  # the kinds with a status: on which side they lie
-RISE: Final = 0.9  # of a reward, after which ``sooner`` compares
+# The kinds with a status: on which side of what they lie.
+AGAINST: Final = {"ratio": 1.0, "share_kept": 0.8, "sooner": 1.0, "machines_ratio": 1.0, "in_turns": 1.0}
+OF_TWO: Final = ("ratio", "share_kept", "sooner", "loss_seen")  # the kinds that compare two configurations
+RISE: Final = 0.9  # of a reward, which is the one to reach
 SERIES: Final = ("set", "series", "library", "workload")  # equal for the runs of one model
 
 type Interval = tuple[float, float]
@@ -41,8 +37,8 @@ class Selected:
     column: str
     of: Sequence[Row]
     over: Sequence[Row]
-    every: Sequence[Row]  # of the same set, those of repeats too
-    alone: Sequence[Row] = ()  # copies of configurations in turns, of all sets
+    every: Sequence[Row]  # of the same set, or of all if machines are compared; those of repeats too
+    alone: Sequence[Row] = ()  # copies of configurations in turns that ran alone, of all sets
 
 
 type Computed = tuple[float | None, Interval | None, int]  # value, interval, and of how many runs
@@ -55,8 +51,8 @@ def figure(kind: str, selected: Selected) -> Mapping[str, float | str | None]:
 
     Raises LookupError for an unknown kind or column, ValueError unless ``of`` and ``over`` are two configurations.
     """
-    of, over = ({row["configuration"] for row in rows} for rows in (selected.of, selected.over))
-    if over and not (len(of) == len(over) == 1 and of != over):
+    of, over = ({row.get("configuration") for row in rows} for rows in (selected.of, selected.over))
+    if kind in OF_TWO and not (len(of) == len(over) == 1 and of != over):
         raise ValueError("it does not compare two configurations")
     value, interval, runs = KINDS[kind](selected)
     low, high = interval or (None, None)
@@ -107,6 +103,24 @@ def _share(selected: Selected) -> Computed:
     known = [row for row in selected.of if None not in (row[part], row[whole])]
     total = sum(row[whole] for row in known)
     return sum(row[part] for row in known) / total if total else None, None, len(known)
+
+
+def _published(selected: Selected) -> Computed:
+    """Return a printed number with the ends of its rounding; with ``over``: it, or ours, for each GPU over another."""
+    (value, *ends), runs = _number(selected.of, selected.column)
+    if selected.over:
+        (over, least, most), _ = _number(selected.over, selected.column)
+        factor = int(selected.over[0]["gpus"]) / int(selected.of[0]["gpus"])
+        value, ends = factor * value / over, ends and [factor * ends[0] / most, factor * ends[1] / least]
+    return value, (ends[0], ends[1]) if ends else None, runs
+
+
+def _number(rows: Sequence[Row], column: str) -> tuple[list[float], int]:
+    """Return a value with the ends of its range, if there is one, and of how many runs it is."""
+    if "value" in rows[0]:
+        return [float(rows[0][name]) for name in ("value", "least", "most")], 0
+    values = [row[column] for row in rows if row[column] is not None]
+    return [statistics.geometric_mean(values), *(mean_interval(values) or ())], len(values)
 
 
 # --- of a series ---
@@ -186,6 +200,63 @@ def _slope(selected: Selected) -> Computed:
     return series.slope, (series.slope - half, series.slope + half), number
 
 
+# --- of machines that ran one training ---
+
+
+class _Machines:
+    """Each machine is one observation: logarithms of its time and probe. The slope is that within GPU models."""
+
+    def __init__(self, selected: Selected) -> None:
+        trainings = {row["one_gpu_training"] for row in (*selected.of, *selected.over)}
+        if len(trainings) != 1 or None in trainings:
+            raise ValueError("it does not compare machines that ran one training")
+        runs: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        for row in selected.every:
+            if row["one_gpu_training"] in trainings and not row["is_repeat"]:
+                runs[row["gpu_model"], row["machine"]].append((math.log(row[selected.column]), row["log_probe"]))
+        self.points: dict[str, dict[str, Any]] = defaultdict(dict)  # GPU model -> machine -> its time and probe
+        for (model, machine), values in runs.items():
+            self.points[model][machine] = np.mean(values, axis=0)
+        centres = {model: np.mean(list(points.values()), axis=0) for model, points in self.points.items()}
+        y, x = np.array([point - centres[model] for model, of in self.points.items() for point in of.values()]).T
+        self.squares = float(x @ x)
+        self.slope = float(x @ y + PULL * SLOPE) / (self.squares + PULL)
+        self.freedom = len(runs) - len(self.points) - self.squares / (self.squares + PULL)
+        self.variance = float(np.sum((y - self.slope * x) ** 2)) / max(self.freedom, 1.0)
+
+    def estimate(self, value: float, spread: float) -> tuple[float, Interval | None]:
+        """A value with the interval that a multiple of the variance gives it."""
+        if self.freedom < LEAST_FREEDOM:
+            return value, None
+        half = student_t(self.freedom) * math.sqrt(self.variance * spread)
+        return value, (value - half, value + half)
+
+
+def _machines_ratio(selected: Selected) -> Computed:
+    """Frames per second at equal core speed: of a GPU model, or of one machine, over those of another GPU model."""
+    machines, number = _Machines(selected), len(selected.of) + len(selected.over)
+    model, over = selected.of[0]["gpu_model"], selected.over[0]["gpu_model"]
+    if {row["gpu_model"] for row in selected.of} != {model} or {row["gpu_model"] for row in selected.over} != {over}:
+        raise ValueError("it does not compare two GPU models")
+    labels = {row["machine"] for row in selected.of}
+    own = np.array([point for label, point in machines.points[model].items() if label in labels])
+    base = np.array(list(machines.points[over].values()))
+    apart, apart_x = np.mean(base, axis=0) - np.mean(own, axis=0)
+    spread = 1 / len(own) + 1 / len(base) + apart_x**2 / (machines.squares + PULL)
+    centre, interval = machines.estimate(apart - machines.slope * apart_x, spread)
+    if model == over or len(own) < len(machines.points[model]):
+        interval = None  # of some machines beside others
+    return math.exp(centre), interval and (math.exp(interval[0]), math.exp(interval[1])), number
+
+
+def _machines_slope(selected: Selected) -> Computed:
+    """How far the time of an iteration goes with the core probe, from machine to machine."""
+    machines, number = _Machines(selected), len(selected.of)
+    if machines.squares < PULL or machines.freedom < LEAST_FREEDOM:
+        return None, None, number
+    return *machines.estimate(machines.slope, 1 / (machines.squares + PULL)), number
+
+
 # --- of two configurations ---
 
 
@@ -205,21 +276,48 @@ def _loss_seen(selected: Selected) -> Computed:
     return interval and 1 - interval[0] / (value or math.nan), None, runs
 
 
+def _reward_to_reach(selected: Selected) -> Computed:
+    return _target(selected.of, selected.column, RISE), None, len(selected.of)
+
+
+def _to_reward(selected: Selected) -> Computed:
+    """How much of the column ``of`` needs to the reward that ``over`` sets; one seed has no interval."""
+    amounts = list(_needed(selected.of, selected.over, selected.column, "reward_mean", RISE).values())
+    if math.inf in amounts:
+        return None, None, len(selected.of)
+    seeds = len({row["seed"] for row in selected.of})
+    return statistics.geometric_mean(amounts), mean_interval(amounts) if seeds > 1 else None, len(selected.of)
+
+
 def _sooner(selected: Selected) -> Computed:
-    """How much sooner ``of`` has the reward after 90 % of the rise that every run of ``over`` has, mean over seeds."""
+    """How much sooner ``of`` has the reward that ``over`` sets, after a part of its rise; mean over seeds."""
     pair, number = (selected.of, selected.over), len(selected.of) + len(selected.over)
-    curves = [curve[~np.isnan(curve)] for curve in (smoothed(row[selected.column]) for row in selected.over)]
-    if min(len({row["seed"] for row in rows}) for rows in pair) == 1 or not all(map(len, curves)):
+    column, _, share = selected.column.partition("/")
+    of_s, over_s = (_needed(rows, selected.over, "iteration_s", column, float(share or RISE)) for rows in pair)
+    ratios = [over_s[run] / of_s[run] for run in of_s.keys() & over_s.keys()]
+    if min(len({row["seed"] for row in rows}) for rows in pair) == 1 or not ratios:
         return None, None, number
-    most, start = min(curve.max() for curve in curves), max(curve[0] for curve in curves)
-    times_s: list[dict[int, float]] = [{}, {}]  # of each run, at the pace of its window
-    for times_of_s, row in ((times_s[place], row) for place, rows in enumerate(pair) for row in rows):
-        reached = np.flatnonzero(smoothed(row[selected.column]) >= start + RISE * (most - start))
-        times_of_s[row["run"]] = (reached[0] + SMOOTHING) * row["iteration_s"] if len(reached) else math.inf
-    ratios = [times_s[1][run] / times_s[0][run] for run in times_s[0].keys() & times_s[1].keys()]
-    if most <= start or not ratios or math.inf in (*times_s[0].values(), *times_s[1].values()):
+    if math.inf in (*of_s.values(), *over_s.values()):
         return None, None, number
     return statistics.geometric_mean(ratios), mean_interval(ratios), number
+
+
+def _target(rows: Sequence[Row], column: str, share: float) -> float | None:
+    """The reward after a part of the rise that every run has, from the highest that one begins with."""
+    curves = [curve[~np.isnan(curve)] for curve in (smoothed(row[column]) for row in rows)]
+    if not all(map(len, curves)):
+        return None
+    most, start = min(curve.max() for curve in curves), max(curve[0] for curve in curves)
+    return float(start + share * (most - start)) if most > start else None
+
+
+def _needed(of: Sequence[Row], over: Sequence[Row], amount: str, column: str, share: float) -> Mapping[int, float]:
+    """By run: iterations to the reward that ``over`` sets, times what one has; infinite if it never gets there."""
+    target, needed = _target(over, column, share), {}
+    for row in of:
+        reached: Any = () if target is None else np.flatnonzero(smoothed(row[column]) >= target)
+        needed[row["run"]] = (reached[0] + SMOOTHING) * row[amount] if len(reached) else math.inf
+    return needed
 
 
 def _in_turns(selected: Selected) -> Computed:
@@ -229,7 +327,7 @@ def _in_turns(selected: Selected) -> Computed:
     turning = [row for row in selected.of if row["block"] is not None]
     for place, rows in enumerate((turning, [row for row in selected.alone if row["set"] in sets])):
         for row in rows:
-            name = row["configuration"].removesuffix(ALONE_SUFFIX)
+            name = row["configuration"].removesuffix(COPY)
             logs[row["set"], name][place].append(math.log(row[selected.column]))
     pairs = [both for both in logs.values() if all(both)]
     samples = [sample for both in pairs for sample in both]
@@ -252,13 +350,17 @@ KINDS: Final[Mapping[str, Kind]] = {
     "median": _of_values(statistics.median),
     "least": _of_values(min),
     "most": _of_values(max),
-    "sum": _of_values(math.fsum),
     "count": _of_values(lambda values: len({*values})),
     "share": _share,
     "slope": _slope,
     "ratio": _ratio,
     "loss_seen": _loss_seen,
-    "share_kept": partial(_ratio, per_gpu=True),
-    "sooner": _sooner,
     "in_turns": _in_turns,
+    "published": _published,
+    "machines_ratio": _machines_ratio,
+    "machines_slope": _machines_slope,
+    "share_kept": partial(_ratio, per_gpu=True),
+    "reward_to_reach": _reward_to_reach,
+    "to_reward": _to_reward,
+    "sooner": _sooner,
 }

@@ -1,149 +1,202 @@
-"""The table that figures are computed from: a row for every completed run, from raw JSON. Pure.
+"""A stored run with its samples as arrays, and the table that figures are computed from. Pure.
 
-It has the columns that ``figures.csv`` uses, under the same names. A value that was not measured is None.
+The table has a row for every completed run, with the columns that ``figures.csv`` uses, under the same names. A value
+that was not measured is None.
 """
 
 import math
+import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
 from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from reports.verification.finding import Json
 
+type Array = npt.NDArray[np.float64]
+type Columns = Mapping[str, Array]  # a value for each iteration, NaN where nothing was measured
+type Spans = list[tuple[float, float]]
 type Row = Mapping[str, Any]  # column -> value
 
 REPEAT: Final = "-aa"  # ends the id of a repeat of a baseline
+COPY: Final = "-alone"  # ends the id of a copy of a configuration in turns, which ran alone
 WINDOW: Final = 0.8  # of the iterations, the last: they count
 SLOWED: Final = 1.3  # times the fastest probe of a machine
 COLD: Final = 1.75  # times the shortest start of a configuration
+COMPARABLE: Final = range(20, 101)  # iterations of runs by which machines are compared
+MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, in such a run
 SMOOTHING: Final = 5  # iterations that a reward is the median of
-_OF_CASE: Final = {  # column -> field of a case
-    "series": "series", "task": "task", "library": "rl_library", "physics": "stack", "workload": "workload",
-    "nodes": "nnodes", "environments_per_gpu": "num_envs", "is_deterministic": "deterministic",
-    "trainings_per_gpu": "trainings_per_gpu",
-}  # fmt: skip
-_OF_LEROBOT: Final = {  # column -> column of samples
-    "policy_call_s": "lerobot.latency_median_s", "written_s": "lerobot.written_time_s",
-    "bytes_per_frame": "lerobot.bytes_per_frame",
-}  # fmt: skip
 
 
-def rows_of_set(name: str, cases: Iterable[Sequence[Json]]) -> list[Row]:
-    """Return the rows of a set. ``cases``: records of each case, repeats of baselines too, but no copies run alone."""
-    measured = [
-        [Run(record) for record in records if record["outcome"] == "completed" and not record["profiled_ranks"]]
-        for records in cases
-    ]
-    fastest_s: dict[Any, float] = {}  # probe, by machine
-    for run in (run for runs in measured for run in runs):
-        fastest_s[run.machine] = min([fastest_s.get(run.machine, math.inf), *_known(run.probes_s)])
-    return [_row(name, run, _start(run, runs), fastest_s[run.machine]) for runs in measured for run in runs]
+class Run:
+    """A stored run. Raises LookupError, TypeError or ValueError for a record of another shape.
+
+    Samples are arrays: of each process its columns, with a value for each iteration, NaN where nothing was measured.
+    What is made of them needs all samples of a completed run, so first ask ``samples.has_samples``.
+    """
+
+    def __init__(self, record: Json, case: Json, machine: Json, set_name: str) -> None:
+        self.record, self.case, self.machine, self.set_name = record, case, machine, set_name
+        self.ranks, self.telemetry, self.readings = record["ranks"], record["telemetry"], record.get("readings") or []
+        self.case_id, self.outcome = case["configuration_id"], record["outcome"]
+        self.number = operator.index(record["run"])
+        self.name = f"{set_name}: {self.case_id} round {self.number}"
+        self.is_copy = self.case_id.endswith(COPY)
+        self.counts = self.outcome == "completed" and not record["profiled_ranks"]
+        self.is_measured = False  # whether it counts and has all samples
+        self.isaaclab_difference: float | None = None  # of its time from that of Isaac Lab's own benchmark
+        self.columns = [{name: np.array(own, float) for name, own in rank["samples"].items()} for rank in self.ranks]
+        # By the clock of the day; a run that was skipped did not begin.
+        self.has_begun, self.wall_s = record["started_utc"] is not None, float(record["wall_time_s"] or 0)
+        self.began_s = datetime.fromisoformat(record["started_utc"]).timestamp() if self.has_begun else math.nan
+        self.ended_s = self.began_s + self.wall_s
+        # Its neighbours in turns and itself; empty if it ran alone.
+        self.block = frozenset([self.case_id, *record["turns"]["beside"]] if record["turns"] else ())
+        # Its case. A pipeline has one process that simulates while another one learns, on one GPU or on two.
+        self.gpus, self.is_pipeline = case["nnodes"] * case["nproc_per_node"], case["workload"] == "async_pipeline"
+        self.sharing = 2 if self.is_pipeline and self.gpus == 1 else case["trainings_per_gpu"]  # processes on a GPU
+        self.processes = self.gpus * self.sharing
+        self.frames = case["num_envs_global"] * case["num_steps_per_env"]  # of an iteration
+        self.has_frames = case["workload"] != "all_reduce"
+
+    @cached_property
+    def pieces(self) -> list[tuple[int, int]]:
+        """The first and the last iteration of each piece, between which no other run had a turn."""
+        turns = np.nan_to_num(self.columns[0].get("turn", np.zeros(self.length)))
+        begins = [int(index) + 1 for index in np.flatnonzero(np.diff(turns))]
+        return [(first, after - 1) for first, after in pairwise([0, *begins, self.length])]
+
+    @cached_property
+    def window_spans(self) -> Spans:
+        """The sampled window: the last iterations of rank 0, without what others ran between its turns.
+
+        Runs before 30 Nov 2026 were sampled over a window that began elsewhere, so its length says where.
+        """
+        starts_s, later_s, lengths_s = self.columns[0]["start_s"], 0.0, np.empty(self.length)
+        for first, last in reversed(self.pieces):
+            lengths_s[first : last + 1] = self.ends_s[last] - starts_s[first : last + 1] + later_s
+            later_s += float(self.ends_s[last] - starts_s[first])
+        start = 1 + int(np.argmin(abs(lengths_s[1:] - self.telemetry["window_s"])))
+        pieces = [(max(first, start), last) for first, last in self.pieces if last >= start]
+        return [(float(starts_s[first]), float(self.ends_s[last])) for first, last in pieces]
+
+    @property
+    def turns(self) -> Spans:
+        """Its turns by the clock of the day, if it took some and was sampled."""
+        if not (self.is_measured and self.block and self.telemetry):
+            return []
+        zero_s = float(self.telemetry["window_start_unix_s"] - self.window_spans[0][0])  # when rank 0's clock is zero
+        starts_s, ends_s = zero_s + self.columns[0]["start_s"], zero_s + self.ends_s
+        return [(float(starts_s[first]), float(ends_s[last])) for first, last in self.pieces[1:]]
+
+    @property
+    def length(self) -> int:
+        return len(self.columns[0]["start_s"])
+
+    @property
+    def ends_s(self) -> Array:
+        """When the iterations of rank 0 ended, by its clock."""
+        return self.columns[0]["start_s"] + self.columns[0]["iteration_time_s"]
+
+    def samples(self, name: str) -> Array:
+        """A row a process and a column an iteration."""
+        nothing = np.full(self.length, math.nan)
+        return np.array([columns[name] if len(columns.get(name, ())) else nothing for columns in self.columns])
+
+    def last(self, share: float = WINDOW) -> Array:
+        """The iterations that count: the last ones, or all but the first."""
+        return np.arange(max(1, self.length - math.floor(share * self.length)), self.length)
+
+    def unmarked(self, share: float = WINDOW) -> Array:
+        """The last iterations without marked ones; all of them if every one is marked."""
+        last, marks = self.last(share), self.samples("marked")[0]
+        unmarked = last[marks[last] == 0]
+        return unmarked if len(unmarked) else last
+
+    def marked(self) -> Array:
+        """The marked iterations of the last ones; all of these in a run without marks."""
+        return self.last()[self.samples("marked")[0, self.last()] != 0]
+
+    def iteration_s(self, share: float = WINDOW) -> float:
+        """The mean of the slowest process; of trainings that share a GPU the harmonic mean of their means."""
+        times_s = self.samples("iteration_time_s")
+        if self.case["trainings_per_gpu"] > 1:
+            return float(len(times_s) / np.sum(1 / times_s[:, self.unmarked()].mean(axis=1)))
+        return float(times_s.max(axis=0)[self.unmarked(share)].mean())
+
+    def clocks_s(self) -> tuple[float, float | None]:
+        """The median iteration of the first process by our clock and by its library's; None if that has none.
+
+        Without the first iteration of a turn: the library's clock goes on while others have theirs.
+        """
+        columns, library_s = self.columns[0], None
+        plain = np.setdiff1d(self.unmarked(), [first for first, _ in self.pieces[1:]])
+        iterations = plain if len(plain) else self.unmarked()
+        if "rsl_rl.learning_time_s" in columns:
+            library_s = _median((columns["rsl_rl.collection_time_s"] + columns["rsl_rl.learning_time_s"])[iterations])
+        elif "rl_games.total_fps" in columns:  # a library knows its own training only
+            library_s = _median(
+                self.frames // self.case["trainings_per_gpu"] / columns["rl_games.total_fps"][iterations]
+            )
+        return float(np.median(columns["iteration_time_s"][iterations])), library_s
+
+    def start_s(self) -> float:
+        """Time until the first iteration has ended, of the process that took longest by its own clock."""
+        times_s = self.samples("iteration_time_s")[:, 0]
+        own_s = [sum(rank["phases_s"].values()) + times_s.max() for rank in self.ranks]
+        for number, (rank, columns) in enumerate(zip(self.ranks, self.columns, strict=True)):
+            if "imports_torch" in rank["phases_s"]:  # its clock begins after it
+                own_s[number] = rank["phases_s"]["imports_torch"] + columns["start_s"][0] + times_s[number]
+        return float(max(own_s))
 
 
-def smoothed(rewards: Any) -> Any:
+def smoothed(rewards: Array) -> Array:
     """Return the median of each window of ``SMOOTHING`` iterations; NaN where one of them has no reward."""
     if len(rewards) < SMOOTHING:
         return np.array([])
     return np.median(np.lib.stride_tricks.sliding_window_view(rewards, SMOOTHING), axis=1)
 
 
-class Run:
-    """A record with its samples as arrays, a row a process and a column an iteration; NaN was not measured."""
+# --- the table ---
 
-    def __init__(self, record: Json) -> None:
-        self.record, self.case, self.ranks = record, record["case"], record["ranks"]
-        host = record["environment"]
-        self.machine = (host["host_label"], host["cpu_model"], self.case["device"])
-        self.frames = self.case["num_envs_global"] * self.case["num_steps_per_env"]
-        self.length = len(self.ranks[0]["samples"]["iteration_time_s"])
-        self.times_s, self.probes_s = self.samples("iteration_time_s"), self.samples("core_probe_time_s")
-        self._marks = self.ranks[0]["samples"].get("marked")
-        self.window = self.last(WINDOW)
-        self.marked = [i for i in self.window if self._marks[i]] if self._marks else self.window
-
-    def samples(self, column: str) -> Any:
-        return np.array([rank["samples"].get(column) or [None] * self.length for rank in self.ranks], float)
-
-    def last(self, share: float) -> list[int]:
-        return list(range(max(1, self.length - math.floor(share * self.length)), self.length))
-
-    def counted(self, share: float = WINDOW) -> list[int]:
-        """The last iterations without marked ones; all of them if every one is marked."""
-        plain = [i for i in self.last(share) if not (self._marks and self._marks[i])]
-        return plain or self.last(share)
-
-    def iteration_s(self, share: float = WINDOW) -> float:
-        """The mean of the slowest process; of trainings that share a GPU the harmonic mean of their means."""
-        if self.case["trainings_per_gpu"] > 1:
-            return float(len(self.ranks) / np.sum(1 / self.times_s[:, self.counted()].mean(axis=1)))
-        return float(self.times_s.max(axis=0)[self.counted(share)].mean())
-
-    def frames_per_s(self, column: str, iterations: Sequence[int]) -> float | None:
-        """Frames over the mean time of the slowest process, in the iterations where all processes have one."""
-        slowest_s = _known(self.samples(column)[:, iterations].max(axis=0))
-        has_frames = self.case["workload"] != "all_reduce" and len(slowest_s) and slowest_s.min() > 0
-        return self.frames / float(slowest_s.mean()) if has_frames else None
-
-    def rewards(self) -> Any:
-        """The reward of each iteration, mean over the processes that have one."""
-        rewards = self.samples("reward_mean")
-        with np.errstate(invalid="ignore"):
-            return np.nansum(rewards, axis=0) / (~np.isnan(rewards)).sum(axis=0)
-
-    def start_s(self) -> float:
-        """Time until the first iteration has ended, of the process that took longest by its own clock."""
-        own_s = []
-        for rank, times_s in zip(self.ranks, self.times_s, strict=True):
-            began_s, imports_s = rank["samples"].get("start_s", [None])[0], rank["phases_s"].get("imports_torch")
-            if began_s is None or imports_s is None:
-                own_s.append(sum(rank["phases_s"].values()) + self.times_s[:, 0].max())
-            else:
-                own_s.append(imports_s + began_s + times_s[0])
-        return float(max(own_s))
+# What was run: columns that no two configurations of a pair differ in, but for what they compare.
+_OF_CASE: Final = {  # column -> field of a case
+    "series": "series", "task": "task", "library": "rl_library", "physics": "stack", "workload": "workload",
+    "scaling": "scaling", "device": "device", "nodes": "nnodes", "environments_per_gpu": "num_envs",
+    "environments": "num_envs_global", "steps": "num_steps_per_env", "iterations": "iterations",
+    "minibatch_rule": "minibatch_rule", "minibatch_size": "minibatch_size", "optimiser_steps": "optimiser_steps",
+    "is_deterministic": "deterministic", "trainings_per_gpu": "trainings_per_gpu", "kernel_cache": "kernel_cache",
+}  # fmt: skip
+_WORK: Final[Mapping[str, Callable[[Run], Any]]] = {
+    "gpus": lambda run: run.gpus,
+    "size": lambda run: run.case["num_envs_global" if run.case["scaling"] == "strong" else "num_envs"],
+    "frames_per_iteration": lambda run: run.frames,
+    "is_tuned": lambda run: run.case["division"] == "open",
+    "variant": lambda run: run.case_id.rpartition(f"-{run.case['nnodes']}x{run.case['nproc_per_node']}")[2],
+    "packages": lambda run: " ".join(run.case["with_packages"]),
+    "mps": lambda run: run.ranks[0]["settings"].get("mps"),
+}
+WORK: Final = (*_OF_CASE, *_WORK)
+_OF_LEROBOT: Final = {  # column -> column of samples
+    "policy_call_s": "lerobot.latency_median_s", "written_s": "lerobot.written_time_s",
+    "bytes_per_frame": "lerobot.bytes_per_frame",
+}  # fmt: skip
 
 
-def _row(set_name: str, run: Run, start: str | None, fastest_s: float) -> Row:
-    record, case, environment = run.record, run.case, run.record["environment"]
-    turns, seen, rewards, iteration_s = record["turns"], record["telemetry"], run.rewards(), run.iteration_s()
-    times_s, probes_s = run.times_s[:, run.window], _known(run.probes_s[:, run.marked].max(axis=0))
-    looks = [probe_s > SLOWED * fastest_s for probe_s in probes_s if case["device"] == "cuda"]
-    return {
-        "set": set_name,
-        "configuration": case["case_id"].removesuffix(REPEAT),
-        "is_repeat": case["case_id"].endswith(REPEAT),
-        "run": record["round"],
-        "block": turns and (record["round"], min(case["case_id"], *turns["beside"])),
-        **{name: case[field] for name, field in _OF_CASE.items()},
-        "gpus": case["nnodes"] * case["nproc_per_node"],
-        "packages": " ".join(case["with_packages"]),
-        "is_tuned": case["division"] == "open",
-        "frames_per_iteration": run.frames,
-        "seed": case["seed"] + (record["round"] * len(run.ranks) if case["seed_per_round"] else 0),
-        "machine": environment["host_label"],
-        "gpu_model": environment["gpus"][0]["name"] if environment["gpus"] else None,
-        "start": start,
-        "start_s": run.start_s(),
-        "iteration_s": iteration_s,
-        "iteration_95_s": run.iteration_s(0.95),
-        "iteration_50_s": run.iteration_s(0.5),
-        "frames_per_s": run.frames / iteration_s if case["workload"] != "all_reduce" else None,
-        "step_frames_per_s": run.frames_per_s("environment_step_time_s", run.marked),
-        "rollout_frames_per_s": run.frames_per_s("collection_time_s", run.counted()),
-        **_shares(run),
-        "process_skew": _median(times_s.max(axis=0) / np.median(times_s, axis=0) - 1) if len(times_s) > 1 else None,
-        "core_probe_us": _most(_median(1e6 * probes_s) for probes_s in run.probes_s[:, run.marked]),
-        "log_probe": _log_probe(run),
-        "core_looks": len(looks) or None,
-        "slowed_core_looks": sum(looks) if looks else None,
-        "result": _result(run),
-        "reward_mean": rewards,
-        "last_reward": next(reversed(_known(smoothed(rewards))), None),
-        **{name: _median(run.samples(column)[0, run.window]) for name, column in _OF_LEROBOT.items()},
-        "peak_memory_gb": _most(rank["peak_memory_gb"] for rank in run.ranks),
-        **{name: None if seen is None else value(seen) for name, value in _SAMPLED.items()},
-    }
+def rows_of_set(runs: Sequence[Run]) -> list[Row]:
+    """Return the rows of measured runs of a set, with repeats of baselines. Copies that ran alone go by themselves."""
+    fastest_s, by_case = dict[Any, float](), defaultdict[str, list[Run]](list)
+    hosts = [(run.machine["host_label"], run.machine["cpu_model"], run.case["device"]) for run in runs]
+    for run, host in zip(runs, hosts, strict=True):
+        by_case[run.case_id].append(run)
+        fastest_s[host] = min([fastest_s.get(host, math.inf), *_known(run.samples("core_probe_time_s"))])
+    return [_row(run, by_case[run.case_id], fastest_s[host]) for run, host in zip(runs, hosts, strict=True)]
 
 
 def _start(run: Run, runs: Sequence[Run]) -> str | None:
@@ -151,18 +204,95 @@ def _start(run: Run, runs: Sequence[Run]) -> str | None:
     counts = [rank["kernels_compiled"] for rank in run.ranks if rank["local_rank"] == 0]
     if run.case["kernel_cache"] == "empty":
         return "cold"
-    if run.record["turns"] is None and counts and None not in counts:  # runs in turns share one cache
+    if not run.block and counts and None not in counts:  # runs in turns share one cache
         return "cold" if max(counts) else "warm"
     is_long = run.start_s() > COLD * min(other.start_s() for other in runs)
     return None if len(runs) == 1 else "cold" if is_long else "warm"
 
 
+def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
+    case, seen, window, marked = run.case, run.telemetry or {}, run.last(), run.marked()
+    times_s, probes_s, gpus = (
+        run.samples("iteration_time_s")[:, window],
+        run.samples("core_probe_time_s"),
+        seen.get("gpus", []),
+    )
+    looks_s = _known(probes_s[:, marked].max(axis=0)) if case["device"] == "cuda" else np.zeros(0)
+    ours_s, library_s = run.clocks_s()
+    hashes, rewards = [rank["parameters_sha256"] for rank in run.ranks], run.samples("reward_mean")
+    with np.errstate(invalid="ignore"):
+        reward_mean = np.nansum(rewards, axis=0) / (~np.isnan(rewards)).sum(axis=0)  # of the processes that have one
+    wanted, stolen, others = (seen.get(f"host_{name}_percent") for name in ("cpu", "stolen", "others"))
+    return {
+        "set": run.set_name,
+        "configuration": run.case_id.removesuffix(REPEAT),
+        "is_repeat": run.case_id.endswith(REPEAT),
+        "run": run.number,
+        "block": (run.number, min(run.block)) if run.block else None,
+        **{name: case[field] for name, field in _OF_CASE.items()},
+        **{name: value(run) for name, value in _WORK.items()},
+        "seed": case["seed"] + (run.number * len(run.ranks) if case["seed_per_run"] else 0),
+        "machine": run.machine["host_label"],
+        "gpu_model": run.machine["gpus"][0]["name"] if run.machine["gpus"] else None,
+        "one_gpu_training": _one_gpu_training(run),
+        "start": _start(run, of_case),
+        "start_s": run.start_s(),
+        "iteration_s": run.iteration_s(),
+        "iteration_95_s": run.iteration_s(0.95),
+        "iteration_50_s": run.iteration_s(0.5),
+        "frames_per_s": run.frames / run.iteration_s() if run.has_frames else None,
+        "step_frames_per_s": _frames_per_s(run, run.samples("environment_step_time_s")[:, marked]),
+        "rollout_frames_per_s": _frames_per_s(run, run.samples("collection_time_s")[:, run.unmarked()]),
+        **_shares(run),
+        "library_difference": library_s and ours_s / library_s - 1,
+        "isaaclab_difference": run.isaaclab_difference,
+        "process_skew": _median(times_s.max(axis=0) / np.median(times_s, axis=0) - 1) if len(times_s) > 1 else None,
+        "core_probe_us": _most(_median(1e6 * own_s) for own_s in probes_s[:, marked]),
+        "log_probe": _log_probe(probes_s[:, window]),
+        "core_looks": len(looks_s) or None,
+        "slowed_core_looks": int(sum(looks_s > SLOWED * fastest_s)) if len(looks_s) else None,
+        # What a training ended with, to count different ones: the hash of its parameters, and all rewards.
+        "result": None if None in hashes else repr((hashes, rewards.tolist())),
+        "reward_mean": reward_mean,
+        "last_reward": next(reversed(_known(smoothed(reward_mean))), None),
+        **{name: _median(run.samples(column)[0, window]) for name, column in _OF_LEROBOT.items()},
+        "peak_memory_gb": _most(rank["peak_memory_gb"] for rank in run.ranks),
+        "gpu_memory_gb": _most(gpu["memory_used_gb"] and gpu["memory_used_gb"]["max"] for gpu in gpus),
+        "gpu_utilisation_percent": _mean(gpu["sm_utilisation_percent"] for gpu in gpus),
+        "power_w": _mean([seen.get("power_w")]),
+        "joules_per_million_frames": 1e6 / seen["frames_per_joule"] if seen.get("frames_per_joule") else None,
+        "throttled_share": _most(gpu["throttled_share"] for gpu in gpus),
+        "stolen_share": stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None,
+        "others_share": None if others is None else others / 100,
+        "sampler_core_share": seen.get("sampler_cpu_share"),
+    }  # fmt: skip
+
+
+def _one_gpu_training(run: Run) -> str | None:
+    """Name what a run is compared by with those of other machines; None unless it was alone, and as shipped."""
+    case, seen, where = run.case, run.telemetry, run.machine
+    fixed = {"nnodes": 1, "nproc_per_node": 1, "trainings_per_gpu": 1, "device": "cuda", "workload": "train"}
+    fixed |= {"division": "closed", "deterministic": False, "with_packages": [], "kernel_cache": "kept"}
+    is_busy = bool(seen and (seen["host_others_percent"] or 0) > MOST_OTHERS_PERCENT)
+    is_known = where["host_label"] and where["gpus"] and _log_probe(run.samples("core_probe_time_s")[:, run.last()])
+    if any(case[name] != value for name, value in fixed.items()) or is_busy or not is_known:
+        return None
+    name = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
+    return name if case["iterations"] in COMPARABLE else None
+
+
+def _frames_per_s(run: Run, times_s: Array) -> float | None:
+    """Frames over the mean time of the slowest process, in the iterations where all processes have one."""
+    slowest_s = _known(times_s.max(axis=0))
+    return run.frames / float(slowest_s.mean()) if run.has_frames and len(slowest_s) and slowest_s.min() > 0 else None
+
+
 def _shares(run: Run) -> Mapping[str, float | None]:
     """The parts of a process's marked iterations, mean over processes; None for a part that one of them lacks."""
     names = ("iteration", "learning", "environment_step", "simulate", "render", "inference", "all_reduce")
-    parts_s = {name: run.samples(f"{name}_time_s")[:, run.marked] for name in names}
+    parts_s = {name: run.samples(f"{name}_time_s")[:, run.marked()] for name in names}
     whole, learning, steps, simulate, render, inference, reduced = (times_s.sum(axis=1) for times_s in parts_s.values())
-    if not run.marked or np.isnan(learning + steps).any():
+    if not len(run.marked()) or np.isnan(learning + steps).any():
         whole = whole * math.nan  # no split without these
     least = parts_s["all_reduce"].min(axis=0).sum()  # the process that arrives last waits least
     reduced = reduced + 0 * least  # NaN unless all processes have it
@@ -180,46 +310,23 @@ def _shares(run: Run) -> Mapping[str, float | None]:
     return {name: None if math.isnan(mean) else mean for name, mean in means.items()}
 
 
-def _log_probe(run: Run) -> float | None:
-    """The logarithm of the probe in seconds, mean over the window and processes; None if one of them has none."""
-    probes_s = [_known(own_s) for own_s in run.probes_s[:, run.window]]
-    return float(np.mean([np.log(own_s).mean() for own_s in probes_s])) if all(map(len, probes_s)) else None
+def _log_probe(probes_s: Array) -> float | None:
+    """The logarithm of the probe in seconds, mean over iterations and processes; None if one of them has none."""
+    known_s = [_known(own_s) for own_s in probes_s]
+    return float(np.mean([np.log(own_s).mean() for own_s in known_s])) if all(map(len, known_s)) else None
 
 
-def _result(run: Run) -> str | None:
-    """What a training ended with, to count different ones: the hash of its parameters, and all rewards."""
-    hashes = [rank["parameters_sha256"] for rank in run.ranks]
-    return None if None in hashes else repr((hashes, [rank["samples"].get("reward_mean") for rank in run.ranks]))
+def _known(values: Array) -> Array:
+    return values[~np.isnan(values)]
 
 
-# What the sampler stored of a run.
-_SAMPLED: Final[Mapping[str, Callable[[Json], Any]]] = {
-    "gpu_memory_gb": lambda seen: _of_gpus(seen, "memory_used_gb", "max", max),
-    "gpu_utilisation_percent": lambda seen: _of_gpus(seen, "sm_utilisation_percent", "mean", fmean),
-    "power_w": lambda seen: seen["power_w"] and seen["power_w"]["mean"],
-    "joules_per_million_frames": lambda seen: 1e6 / seen["frames_per_joule"] if seen["frames_per_joule"] else None,
-    "throttled_share": lambda seen: _most(gpu["throttled_share"] for gpu in seen["gpus"]),
-    "stolen_share": lambda seen: _stolen_share(seen["host_cpu_percent"], seen["host_stolen_percent"]),
-    "others_share": lambda seen: None if seen["host_others_percent"] is None else seen["host_others_percent"] / 100,
-    "sampler_core_share": lambda seen: seen["sampler_cpu_share"],
-}
-
-
-def _of_gpus(seen: Json, name: str, statistic: str, of_all: Callable[[Sequence[float]], float]) -> float | None:
-    values = [gpu[name][statistic] for gpu in seen["gpus"] if gpu[name] is not None]
-    return of_all(values) if values else None
-
-
-def _stolen_share(wanted: Json | None, stolen: Json | None) -> float | None:
-    return stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None
-
-
-def _median(values: Any) -> float | None:
+def _median(values: Array) -> float | None:
     return float(np.median(_known(values))) if len(_known(values)) else None
 
 
-def _known(values: Any) -> Any:
-    return values[~np.isnan(values)]
+def _mean(summaries: Iterable[Json | None]) -> float | None:
+    means = [summary["mean"] for summary in summaries if summary is not None]
+    return fmean(means) if means else None
 
 
 def _most(values: Iterable[float | None]) -> float | None:

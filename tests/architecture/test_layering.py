@@ -217,13 +217,13 @@ def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
 
 
 def test_files_of_campaigns_and_results_are_read_by_the_two_readers_of_regular_files() -> None:
-    """``suite.files.input_file`` and ``reports.verification.regular_file``: any other read may hang at a pipe."""
+    """``suite.files.input_file`` and ``reports.verification.hashes``: any other read may hang at a pipe."""
     raw = re.compile(r"\.read_(?:bytes|text)\(|\.open\(\"r")
     folders = ("suite/campaign/", "suite/records/", "suite/commands/", "reports/sets/", "reports/verification/")
     found = [path.relative_to(ROOT).as_posix() for path in FILES if raw.search(path.read_text())]
     assert [name for name in found if name.startswith(folders)] == [
         "reports/sets/version.py",  # what the process that started this one wrote
-        "reports/verification/readme.py",  # README.md
+        "reports/verification/figures.py",  # README.md
     ]
 
 

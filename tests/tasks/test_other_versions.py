@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.verification.samples.stored import read_case
+from reports.verification.finding import Place
+from reports.verification.stored import read_case
 from suite.__main__ import main
 from suite.install.other_versions import digest_of
 from suite.install.worker import Worker
@@ -36,4 +37,6 @@ def test_cases_with_two_versions_of_newton_run_beside_each_other(
     own = worker.cache_dir.with_name(f"{worker.cache_dir.name}-versions-{digest_of(OTHER)}")
     assert compiled_kernels({"WARP_CACHE_PATH": str(own / "warp")})
     for path in sorted((out / "cases").rglob("*.json")):
-        assert read_case(path, str(path.relative_to(out)))[1] == []
+        place = Place(out).at(path)
+        assert read_case(place, path)
+        assert place.findings == []

@@ -7,7 +7,7 @@ import pytest
 
 from reports.pages import method
 from reports.sets.version import Version, read_version
-from reports.verification.weaknesses import read_weaknesses
+from reports.verification.first import read_weaknesses
 from suite.schema.record import OVERFLOW_CHECK, CheckResult, CheckVerdict
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import full_results, smoke_results, write_results

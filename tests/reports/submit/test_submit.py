@@ -15,9 +15,10 @@ from reports.submit.command import TEXT_FILE, main
 from reports.submit.placing import put_in_place
 from reports.submit.privacy import published
 from reports.submit.source import read_source
+from reports.verification.finding import Place
 from reports.verification.first import verify
 from reports.verification.hashes import SIGNATURE, write_hashes
-from reports.verification.samples.stored import read_set
+from reports.verification.stored import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.records.folders import RUN_LOG
@@ -81,7 +82,7 @@ def test_results_become_a_set_of_a_new_version(tmp_path: Path, into: Path, capsy
     assert f"Added {written}: 9 files, " in said
     assert {f"  {text}" for text in public.texts} <= set(said.splitlines())
     assert f"{public.replaced} texts had a word" in said
-    stored = read_set(source, root=source).cases
+    stored = read_set(Place(source), source).cases
     assert f"{len(stored)} configurations, 48 runs." in said
     assert f"git add {into / '2026.12'} && git commit --file {source / TEXT_FILE}" in said
     assert (source / TEXT_FILE).read_text() in said

@@ -12,19 +12,27 @@ import pytest
 from scipy import stats as scipy_stats
 
 from reports.analysis.time_to_reward import CONVERGED_SHARE, SMOOTHING_WINDOW
-from reports.verification import kinds
-from reports.verification.figures import COLUMNS, FILE, check_figures
-from reports.verification.finding import MEND_FIRST
-from reports.verification.first import set_folders, verify
-from reports.verification.runs import COLD, SLOWED, SMOOTHING, WINDOW
-from reports.verification.samples.stored import read_set
+from reports.data import columns
+from reports.figures import compare, declarations
+from reports.verification import figures, kinds
+from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, check_figures
+from reports.verification.finding import Place
+from reports.verification.first import verify
+from reports.verification.hashes import set_folders
+from reports.verification.runs import COLD, SLOWED, SMOOTHING, WINDOW, WORK
+from reports.verification.stored import read_set
 from suite.statistics import core_speed, intervals, reduce, series_model, speed, start_up
 from tests.fixtures.results.damaged_results import COMMITTED, damage, rounds, sentences, write_all_hashes
 from tests.fixtures.results.forged_version import SHADOW, SMALL
 
 TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
 SET, NAME = "h200-x2-per-gpu", "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
-ROW = f"{SET}/{NAME}"
+ROW, NODES = f"{SET}/{NAME}", "h200-x2-nodes/ant-weak/rl_games-kitless-n2048-2x1/over_nodes"
+OTHER_TASK = "set=h200-x2-nodes&configuration=cartpole-strong/rl_games-kitless-n8192-1x2"
+LEFT_OUT = (
+    *(f"{ROW}/{name}" for name in ("frames_per_s", "power_w", "throttled_share", "slowed_core_looks", "over_gpus")),
+    f"{ROW}/share_kept_50", "total/machine", f"{SET}/cartpole-per-gpu/rl_games/train/core_slope",
+)  # fmt: skip
 RUNS: list[dict[str, Any]] = [
     {
         "set": "s", "series": "s", "library": "l", "workload": "train", "configuration": name, "run": number,
@@ -42,7 +50,7 @@ def computed(kind: str, column: str, every: list[dict[str, Any]], *, over: str =
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"), [("average", 0.6), ("median", 0.6), ("least", 0.5), ("most", 0.7), ("sum", 2.4), ("count", 3)]
+    ("kind", "value"), [("average", 0.6), ("median", 0.6), ("least", 0.5), ("most", 0.7), ("count", 3)]
 )
 def test_a_kind_of_the_values_of_runs(kind: str, value: float) -> None:
     assert computed(kind, "iteration_s", RUNS) == [pytest.approx(value), None, None, 4, None]
@@ -110,8 +118,10 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
 @pytest.mark.parametrize("name", ["2026.11", "2026.12"])
 def test_every_published_figure_follows_from_the_samples(name: str) -> None:
     version = COMMITTED / name
-    sets = [read_set(folder, root=version) for folder in set_folders(version)]
-    assert check_figures(version, sets, root=version)[1] == []
+    place = Place(version)
+    sets = [read_set(place, folder) for folder in set_folders(version)]
+    assert check_figures(place.at(version / FILE), sets) > 100
+    assert [str(finding) for finding in place.findings if finding.where == FILE] == []
 
 
 type Rows = dict[str, dict[str, str]]  # by id
@@ -144,18 +154,19 @@ def of(name: str, **fields: str) -> Change:
         (of("iteration_s", low="0.01"), "iteration_s.low is 0.01, expected 0."),
         (of("share_kept", high=""), "share_kept.high is missing, expected 0."),
         (of("over_gpus", status="within noise"), "over_gpus.status is within noise, expected clear"),
-        (of("iteration_s", kind="mode"), "iteration_s is not computable (KeyError: 'mode')"),
+        (of("iteration_s", kind="mode"), f"{ROW}/iteration_s.kind is mode, expected mean"),
         (of("iteration_s", unit="ms"), f"{ROW}/iteration_s.unit is ms, expected s"),
         (of("iteration_s", runs="10"), "iteration_s.runs is 10, expected 3"),
-        (of("iteration_s", kind="least"), "iteration_s is missing, expected there, the mean of iteration_s"),
-        (of("iteration_s", column="iteration_50_s"), "iteration_s is of the column iteration_50_s"),
-        (of("over_gpus", of="set=x"), "over_gpus is not computable (LookupError: no completed run is set=x)"),
-        (of("iteration_s", of=f"set={SET}"), f"is of set={SET}, expected of the runs that its id says"),
-        (of("iteration_s", id="best/of/all/iteration_s"), "best/of/all/iteration_s is of set="),
-        (of("over_gpus", over=f"set={SET}&configuration={NAME}"), "it does not compare two configurations"),
-        (lambda rows: rows.pop(f"{ROW}/frames_per_s"), f"{ROW}/frames_per_s is missing, expected there"),
+        (of("iteration_s", column="iteration_50_s"), "iteration_s.column is iteration_50_s, expected iteration_s"),
+        (of("iteration_s", of=f"set={SET}"), f"iteration_s.of is set={SET}, expected set={SET}&configuration={NAME}"),
+        (of("iteration_s", id="best/of/all/iteration_s"), "best/of/all/iteration_s is the iteration_s of"),
+        (of("iteration_s", value="fast"), "the file is such that it cannot be checked to its end (ValueError"),
+        (of("over_gpus", over=f"set={SET}&configuration={NAME}"), f"over_gpus.over is set={SET}&configuration={NAME}"),
+        (lambda rows: rows[NODES].update(over=OTHER_TASK), f"{NODES}.over is {OTHER_TASK}, expected"),
+        *((lambda rows, name=name: rows.pop(name), f"the figure {name} is missing") for name in LEFT_OUT),
         (lambda rows: rows.update(x=rows[f"{ROW}/power_w"]), "/power_w is there 2 times, expected there once"),
-        (lambda rows: rows.update(x={**rows[f"{ROW}/power_w"], "id": "total/new"}), "figure total/new is of set="),
+        (lambda rows: rows.update(x={**rows[f"{ROW}/power_w"], "id": "total/new"}), "total/new is the power_w of set="),
+        (lambda rows: rows.update(x={**rows[NODES], "id": f"{NODES}_2", "over": OTHER_TASK}), "expected over the base"),
     ],
 )  # fmt: skip
 def test_a_forgery_of_the_file_is_named(version: Path, change: Change, words: str) -> None:
@@ -202,6 +213,15 @@ def test_while_records_are_rejected_figures_are_not_compared(version: Path) -> N
         damage(version / name, lambda document: rounds(document)[0].update(started_utc="once"))
     (finding,) = (finding for finding in verify(version).findings if finding.next_step == MEND_FIRST)
     assert finding.got == f"not made (records are rejected in 2 case files: {SHADOW} and 1 more)"
+
+
+def test_what_is_declared_twice_is_the_same() -> None:
+    """On purpose: ``verify`` says by itself which figures a version has to have; of others it computes the value."""
+    assert declarations.MEASURES.items() >= figures.MEASURES.items()
+    assert declarations.TOTALS == figures.TOTALS
+    changes = [(change.column, change.entails, change.among) for change in compare.CHANGES]
+    assert changes == [(column, entails, among) for column, entails, _, among in figures.CHANGES]
+    assert {column.name for column in columns.WORK} - {"seed"} == {*WORK}
 
 
 def test_what_is_written_twice_is_the_same() -> None:

@@ -27,7 +27,7 @@ WORDS: Final = {
     "smoothed copy": "varying as those of",
     "noise copy": "varying as those of",
     "case a month earlier": "before its commit",
-    "fewer iterations": "in iterations",
+    "fewer iterations": "iterations of the curve",
     "turn column": "the numbers of its turns",
     "turns longer": "iterations of turn 1",
     "neighbour not named": "the neighbours of",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from reports.verification.run_log import FIRST, RUN_LOG
+from reports.verification.hashes import RUN_LOG
+from reports.verification.history import FIRST
 from tests.fixtures.results.damaged_results import Damage, column, damage, findings, rounds, set_item
 from tests.fixtures.results.finished_campaign import CASE, write_campaign, write_raw
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.verification.samples.stored import read_case
+from reports.verification.finding import Place
+from reports.verification.stored import read_case
 from suite.__main__ import main
 from suite.install.worker import Worker
 from suite.records.rank_file import rank_path, read_rank_file
@@ -46,7 +47,9 @@ def test_two_trainings_run_at_the_same_time_and_learn_what_one_learns_alone(work
         assert max(begin, other_begin) < min(end, other_end)  # their turns overlap, however late a core is
     assert record.case.frames_per_iteration == 2 * alone.case.frames_per_iteration
     for path in sorted((out / "cases").rglob("*.json")):
-        assert read_case(path, str(path.relative_to(out)))[1] == []
+        place = Place(out).at(path)
+        assert read_case(place, path)
+        assert place.findings == []
 
 
 def spans_of(run_dir: Path, training: int) -> list[tuple[float, float]]:

@@ -1,0 +1,210 @@
+"""Rules over several runs: blocks, curves, one machine, evidence, copies, overlaps."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Place, counted
+from reports.verification.runs import REPEAT, Array, Columns, Run
+from reports.verification.stored import ASKED, StoredSet
+
+CLOCK_S: Final = 1.0  # a start is stored in whole seconds
+TURN_SLACK_S: Final = 0.002  # the start of a window is stored to a millisecond; no turns overlapped until 2026-12
+BLOCK_STARTS_S: Final = 10.0  # within which all runs of a block start: within 1 s until 2026-12
+MIN_SAMPLES: Final = 4  # fewer can be alike by chance
+DIGITS: Final = 6  # of a ratio of two samples, which are stored with 9
+MIN_LENGTH: Final = 20  # iterations, to tell near copies from runs that are alike by nature
+# The least of the correlations of collection and learning times, without trend and marks: at most 0.967 between two
+# runs until 2026-12.
+ALIKE: Final = 0.975
+PROBES: Final = (0.4, 2.5)  # fastest core probe of a set over that of its env_check: 0.74 to 1.07 until 2026-12
+_OF_A_RUN: Final = {"seed", "cpus_allowed", "cores_numa_nodes", "gpu_numa_node"}  # settings that may change
+_OF_A_CURVE: Final = (
+    "iterations", "seed", "seed_per_run", "num_steps_per_env", "cpu_threads", "deterministic", "presets",
+)  # fmt: skip
+_OF_A_SIZE: Final = re.compile(r"minibatch_size|optimiser_steps|env\.scene\.terrain")  # what depends on the size
+_PROBE: Final = re.compile(r"(\d+) µs at best")
+
+
+def check_set(place: Place, runs: Sequence[Run]) -> None:
+    """Check the runs of one set together."""
+    for rule in (_check_blocks, _check_turns, _check_alike, _check_probes):
+        with place.as_far_as_possible():
+            rule(place, runs)
+    check_overlaps(place, runs, between_sets=False)
+
+
+# --- blocks ---
+
+
+def _check_blocks(place: Place, runs: Sequence[Run]) -> None:
+    """Check that the runs of a block name each other, are all stored, and start together."""
+    there, lost = {(run.case_id, run.number): run for run in runs}, []
+    for run in runs:
+        neighbours = {name: there.get((name, run.number)) for name in sorted(run.block - {run.case_id})}
+        if missing := [name for name, other in neighbours.items() if other is None]:
+            lost.append(f"{', '.join(missing)} beside {run.case_id} round {run.number}")
+        for other in filter(None, neighbours.values()):
+            if other.block != run.block:
+                place.fault(f"the neighbours of {run.name}", f"not those of {other.name}", "the same, in one block")
+            apart_s = abs(other.began_s - run.began_s)
+            place.between(f"the start of {run.name} beside {other.name}, in s,", apart_s, 0, BLOCK_STARTS_S)
+    if lost:
+        place.fault("neighbours in turns", f"missing: {'; '.join(lost)}", "stored too", OR_LIST)
+
+
+def _check_turns(place: Place, runs: Sequence[Run]) -> None:
+    """Check that of each block one run at a time had a turn; one finding a block."""
+    blocks: dict[Any, list[tuple[float, float, str]]] = defaultdict(list)
+    for run in runs:
+        blocks[run.number, run.block] += [(*turn, run.name) for turn in run.turns]
+    for turns in blocks.values():
+        for (_, end_s, name), (start_s, _, other) in pairwise(sorted(turns)):
+            if end_s > start_s + TURN_SLACK_S:
+                place.fault(f"a turn of {name}", f"{end_s - start_s:.3f} s in a turn of {other}", "alone")
+                break
+
+
+# --- one work, one machine ---
+
+
+def _check_alike(place: Place, runs: Sequence[Run]) -> None:
+    """Check what has to be one in all runs of a case, of a curve, whose cases differ in size alone, and of a set."""
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        for what, value in _alike(run):
+            kinds[what].add(repr(value))
+    _check_one(place, kinds)
+
+
+def _alike(run: Run) -> Iterator[tuple[str, Any]]:
+    case, base, work = run.case, run.case_id.removesuffix(REPEAT), run.record["workload"]
+    variant = base.partition(f"-{case['nnodes']}x{case['nproc_per_node']}")[2]
+    curve = f"{case['series']}/{case['rl_library']}-{case['stack']} on {case['device']}{variant}"
+    yield from ((f"{name} of the case {base}", case[name]) for name in case.keys() - {"configuration_id"})
+    yield from ((f"{name} of the curve {curve}", case[name]) for name in _OF_A_CURVE)
+    if work:
+        yield f"the number of names in the work of {base}", len(work)
+        yield from ((f"{name} in the work of {base}", work[name]) for name in work)
+        yield from ((f"{name} in the work of {curve}", work[name]) for name in work if not _OF_A_SIZE.search(name))
+    asked = {f"versions.{package.partition('==')[0]}" for package in case["with_packages"]}
+    for rank in run.ranks if run.counts else ():
+        settings, of_rank = rank["settings"], f"rank {rank['rank']} of {run.case_id}"
+        yield f"the number of settings of {of_rank}", len(settings)
+        yield from ((f"settings.{name} of {of_rank}", settings[name]) for name in settings.keys() - _OF_A_RUN)
+        versions = [name for name in settings if name.startswith("versions.") and name not in asked]
+        yield from ((f"{name} of its ranks", settings[name]) for name in versions)
+
+
+def _check_one(place: Place, values: Mapping[str, set[Any]], next_step: str = RESTORE) -> None:
+    for what, kinds in values.items():
+        if len(kinds) > 1:
+            place.fault(what, " and ".join(sorted(map(str, kinds))), "one", next_step)
+
+
+def _check_probes(place: Place, runs: Sequence[Run]) -> None:
+    """Check the fastest core probe of the ranks against what env_check measured on the same cores."""
+    probes_s: dict[float, list[float]] = defaultdict(list)
+    for run in runs:
+        checks = {check["name"]: check["found"] for check in run.machine["checks"]}
+        if best := _PROBE.match(checks.get("core_speed") or ""):
+            columns = [rank["samples"].get("core_probe_time_s", ()) for rank in run.ranks]
+            probes_s[float(best[1])] += [probe_s for column in columns for probe_s in column if probe_s is not None]
+    for best_us, own_s in probes_s.items():
+        share = 1e6 * min(own_s, default=math.nan) / best_us
+        place.between("its fastest core probe over that of env_check", share, *PROBES)
+
+
+def check_published(place: Place, one: StoredSet, runs: Sequence[Run]) -> None:
+    """Check what only a published set must be: of one machine, with all evidence, and with the rounds asked for."""
+    kinds: dict[str, set[Any]] = defaultdict(set)
+    for machine in (run.machine for run in runs):
+        gpus = machine["gpus"]
+        kinds["kind of GPU"].add(", ".join(sorted({gpu["name"] for gpu in gpus})))
+        kinds["number of GPUs"].add(len(gpus))
+        for name in ("driver_version", "kernel", "cpu_model", "num_cpus"):
+            kinds[name].add(machine.get(name))
+    _check_one(place, {f"the {name} of its rounds": values for name, values in kinds.items()}, OR_LIST)
+    asked = {len(case.runs) for case in one.cases if case.ended_because == ASKED}
+    _check_one(place, {f"rounds of cases with {ASKED!r}": asked}, OR_LIST)
+    completed = [run for run in runs if run.counts]
+    has_readings = any(run.readings for run in completed)
+    missing = {
+        "the fingerprint of the work": [not run.record["workload"] for run in completed],
+        "a check of the work": [not all(rank["validity"] for rank in run.ranks) for run in completed],
+        "env_check of the machine": [not run.machine["checks"] for run in completed],
+        "readings of the sampler": [has_readings and run.telemetry and not run.readings for run in completed],
+    }
+    for what, are_missing in missing.items():
+        if number := sum(map(bool, are_missing)):
+            got = f"missing in {number} of {counted(len(completed), 'completed round')}"
+            place.fault(what, got, "in each of them", OR_LIST)
+
+
+# --- copies and overlaps ---
+
+
+def check_copies(place: Place, runs: Sequence[Run]) -> None:
+    """Check that no two ranks have the same times, in any order and up to a factor, nor times that vary alike."""
+    expected, seen = "its own: no two processes take equal times", dict[Any, str]()
+    long: dict[int, list[tuple[Run, str, Columns]]] = defaultdict(list)
+    for run in (run for run in runs if run.is_measured):
+        for number, columns in enumerate(run.columns):
+            name, times_s = f"{run.name}, rank {number}", columns["iteration_time_s"]
+            if len(times_s) >= MIN_SAMPLES and times_s.min() < times_s.max():
+                ratios = tuple(np.sort(times_s / np.median(times_s)).round(DIGITS))
+                if (first := seen.setdefault(ratios, name)) != name:
+                    got = f"those of {first}, up to order and a factor"
+                    place.fault(f"the times of {name}", got, expected, RUN_AGAIN)
+            if len(times_s) >= MIN_LENGTH and run.case["workload"] == "train":
+                long[len(times_s)].append((run, name, columns))
+    for ranks in long.values():
+        every = [columns for _, _, columns in ranks]
+        alike = np.minimum(*(_correlations(every, part) for part in ("collection_time_s", "learning_time_s")))
+        for i, j in np.argwhere(np.triu(alike > ALIKE, 1)):
+            (first_run, first, _), (run, name, _) = ranks[i], ranks[j]
+            if first_run is not run:
+                got = f"varying as those of {first} do (r = {alike[i, j]:.3f})"
+                place.fault(f"the times of {name}", got, expected, RUN_AGAIN)
+
+
+def _correlations(ranks: Sequence[Columns], part: str) -> Array:
+    """Return how alike the times of ranks vary around their smooth course; the first iterations and marks are slow."""
+    rest = []
+    for columns in ranks:
+        times_s, marks = columns[part][3:], columns.get("marked", np.zeros(len(columns[part])))[3:]
+        course = np.column_stack([np.vander(np.linspace(-1, 1, len(times_s)), 4), marks])
+        logs = np.log(np.maximum(times_s, 1e-9))
+        left = logs - course @ np.linalg.lstsq(course, logs, rcond=None)[0]
+        rest.append(left / max(float(np.linalg.norm(left)), 1e-12))
+    alike: Array = np.array(rest) @ np.array(rest).T
+    return alike
+
+
+def check_overlaps(place: Place, runs: Sequence[Run], *, between_sets: bool) -> None:
+    """Check that runs of one host that ran at the same time say so; one finding a host. A case never runs twice."""
+    hosts: dict[str, list[tuple[Run, Run]]] = defaultdict(list)
+    ordered = sorted(runs, key=lambda run: (run.began_s, run.ended_s))
+    for index, run in enumerate(ordered):
+        host = run.machine["host_label"] or ("" if between_sets else "its host")
+        for other in ordered[index + 1 :]:
+            if other.began_s >= run.ended_s - CLOCK_S:
+                break
+            is_same = host and run.machine["host_label"] == other.machine["host_label"]
+            if is_same and (run.set_name != other.set_name) == between_sets and other.ended_s - other.began_s > CLOCK_S:
+                hosts[host].append((run, other))
+    for host, pairs in hosts.items():
+        twice = [(run, other) for run, other in pairs if not between_sets and run.case_id == other.case_id]
+        for run, other in twice[:1]:
+            place.fault(other.name, f"at the same time as {run.name}", "after it: a case runs once at a time")
+        silent = [pair for pair in pairs if not (pair[0].block and pair[1].block) and pair not in twice]
+        if silent:
+            sets = f" of {len({run.set_name for pair in silent for run in pair})} sets" if between_sets else ""
+            rounds = f"{counted(len(silent), 'pair')} of rounds{sets}"
+            got = f"shared by {rounds} that do not say so, as {silent[0][0].name} and {silent[0][1].name}"
+            place.fault(f"the time on {host!r}", got, "one round's at a time, or rounds in turns", OR_LIST)
