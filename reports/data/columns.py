@@ -26,6 +26,7 @@ from reports.analysis.time_split import (
     throughput,
 )
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW, smoothed
+from suite.campaign.runs.upstream import Pair, medians_of_rank_0
 from suite.schema.record import CaseResult, RunRecord
 from suite.schema.telemetry import TelemetrySummary
 from suite.statistics.core_speed import Host, core_speed
@@ -49,6 +50,7 @@ class Run:
     record: RunRecord
     start: Start | None  # cold or warm, judged beside the other runs of its configuration
     fastest_probe_s: Mapping[Host, float]  # of the set
+    pair: Pair | None = None  # with a run of Isaac Lab's own benchmark
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,11 @@ def _result(record: RunRecord) -> str | None:
         return None
     rewards = [rank.samples.get("reward_mean") for rank in record.ranks]
     return hashlib.sha256(repr((hashes, rewards)).encode()).hexdigest()[:16]
+
+
+def _library_difference(record: RunRecord) -> float | None:
+    ours_s, library_s = medians_of_rank_0(record)
+    return None if library_s is None else ours_s / library_s - 1
 
 
 def _library_median(column: str) -> Callable[[RunRecord], float | None]:
@@ -262,6 +269,14 @@ MEASURED: Final = (
         lambda record: _frames_per_s(record, "step and inference"),
     ),
     *(_measured(f"{name}_share", "", f"part of an iteration: {part}", _share(part)) for name, part in PARTS.items()),
+    Column(
+        "isaaclab_difference", float, "",
+        "an iteration of the first process over that of Isaac Lab's own benchmark, which ran next, less 1",
+        lambda run: run.pair.difference if run.pair else None,
+    ),
+    _measured(
+        "library_difference", "", "the same over what the RL library reported in the same process", _library_difference
+    ),
     _measured("process_skew", "", "slowest process over the median one, less 1", rank_skew),
     _measured("core_probe_us", "µs", "a fixed piece of work on the core of the slowest process", core_probe_us),
     _measured("mean_probe_us", "µs", "the same, geometric mean of processes and iterations", _mean_probe_us),

@@ -54,6 +54,7 @@ def _runs(version: Version) -> Iterator[Run]:
 def _of_results(one: ResultSet, results: Sequence[CaseResult], *, is_alone: bool) -> Iterator[Run]:
     for result in results:
         starts = starts_of(result)
+        pairs = {pair.round: pair for pair in one.pairs if pair.case_id == result.case.case_id}
         for record in result.rounds:
             yield Run(
                 set_name=one.name or "results",
@@ -62,6 +63,7 @@ def _of_results(one: ResultSet, results: Sequence[CaseResult], *, is_alone: bool
                 record=record,
                 start=starts.get(record.round),
                 fastest_probe_s=one.campaign.fastest_probe_s,
+                pair=pairs.get(record.round),
             )
 
 

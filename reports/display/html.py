@@ -171,7 +171,8 @@ def _markup(cell: Cell) -> str:
     if not isinstance(cell, str):
         return cell.markup
     if _BEGIN in cell:
-        return html.escape(cell)
+        # On a phone a cell spreads its parts over its width, so that several need to be one.
+        return html.escape(cell) if _FIGURE.fullmatch(cell) else f"<span>{html.escape(cell)}</span>"
     # The name of a setting may break after its dots.
     return _LONG_NAME.sub(lambda name: name[0].replace(".", ".<wbr>"), html.escape(cell))
 

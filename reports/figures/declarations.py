@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reports.data.columns import RUN_COLUMNS
+from reports.figures import published
 from reports.figures.compare import Pair, Row, Runs
 from reports.figures.kinds import Declaration
 
@@ -21,6 +22,7 @@ MEASURES: Final[Mapping[str, str]] = {
     "learn_share": "average",
     "all_reduce_share": "average",
     "waiting_share": "average",
+    "library_difference": "median",
     "process_skew": "median",
     "core_probe_us": "median",
     "slowed_core_looks/core_looks": "share",
@@ -40,6 +42,8 @@ MEASURES: Final[Mapping[str, str]] = {
 }
 WINDOWS: Final = ("iteration_s", "iteration_95_s", "iteration_50_s")  # a verdict may depend on it
 SERIES: Final = ("set", "series", "library", "workload")  # what one model is of
+CLOCKS: Final = ("isaaclab_difference", "library_difference")
+SPREAD: Final[Mapping[str, str]] = {"": "median", "_least": "least", "_most": "most"}  # end of an id -> kind
 STARTS: Final = ("warm", "cold")
 TOTALS: Final = ("set", "machine", "gpu_model", "task", "library")
 _UNITS: Final = {column.name: column.unit for column in RUN_COLUMNS}
@@ -53,6 +57,9 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
     yield Declaration(id="total/iteration_s_in_turns", kind="in_turns", column="iteration_s", of={})
     for name in runs.every.filter("is_alone")["set"].unique(maintain_order=True):
         yield Declaration(id=f"{name}/iteration_s_in_turns", kind="in_turns", column="iteration_s", of={"set": name})
+    for column in CLOCKS:
+        for end, kind in SPREAD.items():
+            yield Declaration(id=f"total/{column}{end}", kind=kind, column=column, of={})
     series: dict[tuple[str, ...], Row] = {}
     for row in runs.configurations:
         yield from _of_configuration(row)
@@ -63,6 +70,7 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
         )
     for pair in runs.pairs():
         yield from _of_pair(pair)
+    yield from published.declarations(runs.configurations)
 
 
 def _of_configuration(row: Row) -> Iterator[Declaration]:
@@ -70,6 +78,9 @@ def _of_configuration(row: Row) -> Iterator[Declaration]:
     for column, kind in MEASURES.items():
         unit = _UNITS.get(column, "")
         yield Declaration(id=_id(row, column.split("/")[0]), kind=kind, column=column, of=of, unit=unit)
+    for end, kind in SPREAD.items():
+        column = "isaaclab_difference"
+        yield Declaration(id=_id(row, f"{column}{end}"), kind=kind, column=column, of=of)
     for start in STARTS:
         selection = {**of, "start": start}
         yield Declaration(id=_id(row, f"{start}_start_s"), kind="median", column="start_s", of=selection, unit="s")

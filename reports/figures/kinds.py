@@ -145,6 +145,31 @@ def _both(declaration: Declaration, runs: Runs) -> tuple[Row, Row, int]:
     return of, over, sum(map(len, frames))
 
 
+def _published(declaration: Declaration, runs: Runs) -> Figure:
+    """A number that somebody printed, with what is rounded to it. ``over``: it, or ours, for each GPU over another."""
+    of, over, number = declaration.of, declaration.over, 0
+    if "value" in of:
+        gpus, own = int(of["gpus"]), _printed(of)
+    else:
+        rows = _selected(of, runs)
+        values = rows[declaration.column].drop_nulls().to_list()
+        if not values:
+            return _figure(declaration, None, 0)
+        gpus, own, number = rows["gpus"][0], mean_of(values), len(values)
+    if over is None:
+        return _figure(declaration, own, number)
+    theirs, factor = _printed(over), int(over["gpus"]) / gpus
+    interval = None
+    if own.interval and theirs.interval:
+        interval = factor * own.interval[0] / theirs.interval[1], factor * own.interval[1] / theirs.interval[0]
+    return _figure(declaration, Estimate(value=factor * own.value / theirs.value, interval=interval), number)
+
+
+def _printed(side: Selection) -> Estimate:
+    value, least, most = (float(side[name]) for name in ("value", "least", "most"))
+    return Estimate(value=value, interval=(least, most))
+
+
 def _slope(declaration: Declaration, runs: Runs) -> Figure:
     """How far the time of an iteration of a series goes with that of the core probe."""
     rows = _selected(declaration.of, runs)
@@ -194,4 +219,5 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "sooner": _sooner,
     "slope": _slope,
     "in_turns": _in_turns,
+    "published": _published,
 }

@@ -55,6 +55,7 @@ def runs_of(version: Version) -> Runs:
     return Runs(runs(version), iterations(version))
 
 
+@cache
 def rows_by_id(version: Version) -> Mapping[str, Mapping[str, Any]]:
     """Return the rows of the figures by their ids."""
     return {row["id"]: row for row in tables(version)["figures"].iter_rows(named=True)}

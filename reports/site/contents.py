@@ -25,8 +25,7 @@ PAGES: Final = (
     *pages_of("tuning"),
     # Releases
     Page(text="releases", part=COMPARED, is_shown=speeds_and(releases.is_shown)),
-    # Compared
-    *pages_of("others"),
+    Page(text="compared", part=COMPARED, is_shown=has_speeds),
     *pages_of("explore"),
     # Method and limits
     *pages_of("acceptance"),

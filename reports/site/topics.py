@@ -15,7 +15,6 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "explore": {},
     "support": {},
     "hardware": {},
-    "others": {},
     "tuning": {"learning_references": "learning_references"},
     "acceptance": {},
 }

@@ -89,7 +89,7 @@ EXTRA = {
     "reports/accept/published.py": {"polars"},
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
     "reports/site/cells.py": {"nbformat"},
-    "reports/topics/others/published.py": {"pydantic"},
+    "reports/figures/published.py": {"pydantic"},
     "reports/sets/findings.py": {"pydantic"},
     "reports/sets/manifest.py": {"pydantic"},
     "reports/submit/privacy.py": {"detect_secrets"},

@@ -33,7 +33,7 @@ LOADING = {
 ABOUT = {
     "index.html",
     "explore.html",
-    "published.html",
+    "compared.html",
     "machines.html",
     "support.html",
     "method.html",
@@ -160,7 +160,7 @@ def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page])
 
 def test_only_figures_and_words_of_others_link_to_other_hosts(pages: dict[str, Page]) -> None:
     assert {name for name, page in pages.items() if any(link.startswith("https:") for link in page.links)} <= {
-        "published.html",
+        "compared.html",
         "support.html",  # sources of what cannot run
     }
 

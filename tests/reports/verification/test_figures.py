@@ -115,6 +115,21 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     assert computed("sooner", "reward_mean", runs, over="a") == [None, None, None, 8, None]
 
 
+def test_what_somebody_printed_is_a_range_and_is_compared_for_each_gpu() -> None:
+    one = {"gpus": "1", "value": "260", "least": "255", "most": "265"}
+    four = {"gpus": "4", "value": "950", "least": "945", "most": "955"}
+    runs = [{**row, "frames_per_s": 130 * row["iteration_s"]} for row in RUNS if row["configuration"] == "b"]
+
+    def of(rows: list[dict[str, Any]], over: dict[str, str] | None) -> list[Any]:
+        selected = kinds.Selected(column="frames_per_s", of=rows, over=[over] if over else [], every=[])
+        return list(kinds.figure("published", selected).values())
+
+    assert of([four], None) == [950, 945, 955, 0, None]
+    assert of([four], one) == [*map(pytest.approx, (950 / 1040, 945 / 1060, 955 / 1020)), 0, None]
+    mean, low, high = computed("mean", "iteration_s", RUNS)[:3]
+    assert of(runs, one) == [*map(pytest.approx, (mean / 4, 130 * low / 2 / 265, 130 * high / 2 / 255)), 4, None]
+
+
 @pytest.mark.parametrize("name", ["2026.11", "2026.12"])
 def test_every_published_figure_follows_from_the_samples(name: str) -> None:
     version = COMMITTED / name

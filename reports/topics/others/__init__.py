@@ -1,1 +1,0 @@
-"""Two ways beside each other: physics, nodes, Isaac Lab's own clock, publications."""
