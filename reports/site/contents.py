@@ -26,7 +26,7 @@ PAGES: Final = (
     # Releases
     Page(text="releases", part=COMPARED, is_shown=speeds_and(releases.is_shown)),
     Page(text="compared", part=COMPARED, is_shown=has_speeds),
-    *pages_of("explore"),
+    Page(text="explore", is_shown=has_speeds),
     # Method and limits
     *pages_of("acceptance"),
     Page(text="method", part=MEASURING, is_shown=has_speeds),

@@ -12,7 +12,6 @@ from reports.sets.version import Version
 
 # Folder in ``reports/topics`` -> session of nox -> the topic's module that has its command.
 TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
-    "explore": {},
     "support": {},
     "hardware": {},
     "tuning": {"learning_references": "learning_references"},

@@ -13,7 +13,6 @@ from tests.fixtures.runs.published_site import NEWER
 # Page -> what it says of the whole version; the group is the number of sets, cases or runs.
 SAID: Final = {
     "index.html": (r"(?P<runs>[\d,]+) completed runs",),
-    "explore.html": (r"of (?P<cases>[\d,]+) cases ran for their speed",),
     "method.html": (r"of (?P<cases>[\d,]+) configurations have too few", r"own assets: \d+ of (?P<runs>[\d,]+)"),
     "data.html": (r"stored sample of (?P<sets>[\d,]+) sets",),
 }

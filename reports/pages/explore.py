@@ -1,0 +1,319 @@
+"""Explore: every configuration of this version and of older ones in one table, with all of its figures. Pure.
+
+The page computes nothing. The table is complete without scripts; with them, a reader chooses one of all metrics, which
+rows are shown, and their order, and the address of the page says what was chosen.
+"""
+
+import html
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from reports.analysis.curves import task_name
+from reports.data.columns import WORK
+from reports.display.html import (
+    MISSING,
+    Cell,
+    Html,
+    answer_of_page,
+    count,
+    estimated,
+    html_table,
+    link,
+    measured,
+    paragraph,
+    percent,
+    ratio,
+)
+from reports.display.series_tables import STACK_NAMES
+from reports.figures.compare import CHANGES, Change, Row
+from reports.figures.lines import estimate
+from reports.figures.tables import rows_by_id, runs_of
+from reports.sets.version import ResultSet, Version
+from suite.files.wording import counted, joined
+from suite.statistics.intervals import CONFIDENCE
+
+WORKLOADS: Final[Mapping[str, str]] = {  # what is shown in place of a library that trains
+    "environment_step": "steps alone", "rendering": "rendering alone", "collection": "TorchRL's collector alone",
+    "collection_ray": "TorchRL's collector over Ray", "async_pipeline": "TorchRL's pipeline",
+    "policy_rollout": "LeRobot's policy acting", "dataset_recording": "LeRobot's data set writer",
+}  # fmt: skip
+WORDS: Final = ("Task and library", "GPUs", "Environments", "Physics and settings", "Machine", "Version")
+SOURCE: Final = "Samples"
+FILTERS: Final[Mapping[str, str]] = {
+    "task": "Task", "library": "Library", "gpu": "GPU", "gpus": "Number of GPUs", "physics": "Physics",
+    "settings": "Settings", "version": "Version",
+}  # fmt: skip
+AXES: Final[Mapping[str, str]] = {"envs": "Environments of a GPU", "gpus": "Number of GPUs"}
+ORDERS: Final[Mapping[str, str]] = {"newest": "Newest first", "most": "Most first", "least": "Least first"}
+HOW_TO_READ: Final = (
+    f"A panel for each GPU model. The bar behind a filled point is its {CONFIDENCE:.0%} interval; a hollow point has"
+    " none. A line joins configurations of one campaign that differ in what the axis shows and what follows from it."
+    " Speeds of two machines do not compare, even with the same GPUs; ratios do."
+)
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"  # noqa: PLR2004 - where three digits need no point
+
+
+FORMS: Final[Mapping[str, Callable[[float], str]]] = {
+    "count": count, "digits": _digits, "ratio": ratio, "percent": percent,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that every configuration may have."""
+
+    key: str  # the end of the figure's id
+    name: str
+    form: str
+    unit: str = ""
+    is_main: bool = False  # shown without scripts
+
+    @property
+    def heading(self) -> str:
+        return f"{self.name}, {self.unit}" if self.unit else self.name
+
+    @property
+    def axis_unit(self) -> str:
+        return " %" if self.form == "percent" else ""
+
+
+METRICS: Final = (
+    Metric("frames_per_s", "Frames per second", "count", is_main=True),
+    Metric("over_gpus", "Times the frames per second of the fewest GPUs", "ratio", is_main=True),
+    Metric("share_kept", "Share of the ideal speed kept", "percent", is_main=True),
+    Metric("over_nodes", "Times the frames per second of one node", "ratio"),
+    Metric("over_environments_per_gpu", "Times the frames per second of the fewest environments", "ratio"),
+    Metric("over_trainings_per_gpu", "Times the frames per second of one training on a GPU", "ratio"),
+    Metric("over_is_tuned", "Times the frames per second as shipped, tuned", "ratio"),
+    Metric("over_library", "Times the frames per second of rl_games", "ratio"),
+    Metric("over_physics", "Times the frames per second of Newton", "ratio"),
+    Metric("over_is_deterministic", "Times the frames per second as shipped, deterministic", "ratio"),
+    Metric("over_packages", "Times the frames per second of the pinned packages", "ratio"),
+    Metric("over_workload", "Times the frames per second of one process", "ratio"),
+    Metric("sooner", "Times as soon to the reward as shipped", "ratio"),
+    Metric("iteration_s", "Time of an iteration", "digits", "s"),
+    Metric("step_frames_per_s", "Frames per second of steps alone", "count"),
+    Metric("rollout_frames_per_s", "Frames per second of rollouts alone", "count"),
+    Metric("simulate_share", "Physics, share of an iteration", "percent"),
+    Metric("render_share", "Rendering, share of an iteration", "percent"),
+    Metric("environment_share", "Rest of the environment step, share of an iteration", "percent"),
+    Metric("infer_share", "Policy, share of an iteration", "percent"),
+    Metric("other_share", "Rest of the rollout, share of an iteration", "percent"),
+    Metric("learn_share", "Learning, share of an iteration", "percent"),
+    Metric("all_reduce_share", "All-reduce, share of an iteration", "percent"),
+    Metric("waiting_share", "Waiting for the slowest GPU, share of an iteration", "percent"),
+    Metric("process_skew", "Slowest process over the median one, less 1", "percent"),
+    Metric("gpu_utilisation_percent", "Time in which a kernel ran", "digits", "%", is_main=True),
+    Metric("gpu_memory_gb", "GPU memory in use", "digits", "GB", is_main=True),
+    Metric("peak_memory_gb", "GPU memory of torch", "digits", "GB"),
+    Metric("power_w", "Power of all GPUs", "digits", "W"),
+    Metric("joules_per_million_frames", "Energy per million frames", "digits", "J", is_main=True),
+    Metric("warm_start_s", "Warm start", "digits", "s", is_main=True),
+    Metric("cold_start_s", "Cold start", "digits", "s"),
+    Metric("last_reward", "Reward at the end", "digits", is_main=True),
+    Metric("library_difference", "Our clock over the library's, less 1", "percent"),
+    Metric("core_probe_us", "Fixed work on the CPU core", "digits", "µs"),
+    Metric("slowed_core_looks", "Looks at a slowed CPU core", "percent"),
+    Metric("throttled_share", "Time throttled", "percent"),
+    Metric("stolen_share", "CPU time stolen by a hypervisor", "percent"),
+    Metric("others_share", "CPU time of other processes", "percent"),
+    Metric("sampler_core_share", "CPU core that the sampler uses", "percent"),
+    Metric("policy_call_s", "Call of LeRobot's policy", "digits", "s"),
+    Metric("written_s", "Writing LeRobot's data set", "digits", "s"),
+    Metric("bytes_per_frame", "LeRobot's data set", "digits", "B per frame"),
+)
+_OVER_AXES: Final = [next(own for own in CHANGES if own.column == name) for name in ("environments_per_gpu", "gpus")]
+MAIN: Final = tuple(metric for metric in METRICS if metric.is_main)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A configuration of a campaign."""
+
+    version: Version
+    result_set: ResultSet
+    row: Row
+
+    @property
+    def key(self) -> str:
+        """Its figures have it before their name."""
+        return f"{self.row['set']}/{self.row['configuration']}"
+
+    def figure(self, metric: Metric) -> Mapping[str, Any] | None:
+        return rows_by_id(self.version).get(f"{self.key}/{metric.key}")
+
+    def text(self, metric: Metric) -> str:
+        """A figure with its interval; empty without one."""
+        figure = self.figure(metric)
+        return estimated(estimate(figure), FORMS[metric.form]) if figure else ""
+
+    @property
+    def filters(self) -> Mapping[str, str | int]:
+        """What a reader filters by."""
+        row = self.row
+        return {
+            "task": task_name(row["task"]),
+            "library": WORKLOADS.get(row["workload"], row["library"]),
+            "gpu": (row["gpu_model"] or "GPU").removeprefix("NVIDIA "),
+            "gpus": row["gpus"],
+            "physics": STACK_NAMES[row["physics"]],
+            "settings": self._settings,
+            "version": self.version.name,
+        }
+
+    @property
+    def _settings(self) -> str:
+        if self.row["is_deterministic"]:
+            return "deterministic"
+        if self.row["trainings_per_gpu"] > 1:
+            return "several trainings on a GPU"
+        if self.row["packages"]:
+            return "other packages"
+        return "tuned" if self.row["is_tuned"] else "as shipped"
+
+    @property
+    def details(self) -> str:
+        """Physics and settings, with what else sets it apart."""
+        row, settings = self.row, self._settings
+        variant = row["variant"].removesuffix(row["minibatch_rule"]).removesuffix("-")
+        if row["trainings_per_gpu"] > 1:
+            settings, variant = f"{row['trainings_per_gpu']} trainings on a GPU", ""
+        parts = (
+            STACK_NAMES[row["physics"]], settings, variant if variant != settings else "",
+            "same steps" if row["minibatch_rule"] == "fixed_updates" else "", "through MPS" if row["mps"] else "",
+        )  # fmt: skip
+        return ", ".join(part for part in parts if part)
+
+    @property
+    def machine(self) -> str:
+        """The name of its machine, with who measured if not the project itself."""
+        wanted = self.row["machine"], self.row["gpu_model"]
+        names = self.version.machine_names_of(self.result_set)
+        alike = [where for where in names if where.gpus and (where.host_label, where.gpus[0].name) == wanted]
+        return names[alike[0]]
+
+    @property
+    def file(self) -> str:
+        """The address of its samples in the site of its version."""
+        return f"data/{self.row['set']}/cases/{self.row['configuration']}.json"
+
+    @property
+    def hardware(self) -> str:
+        nodes = counted(self.row["nodes"], "simulated node" if self.row["is_emulated"] else "node")
+        return f"{self.row['gpus']} x {self.filters['gpu']}" + (f", {nodes}" if self.row["nodes"] > 1 else "")
+
+    def line(self, change: Change) -> tuple[object, ...]:
+        """Equal for configurations that differ in a change alone."""
+        varied = {change.column, *change.entails, "seed"}
+        same = (self.row[column.name] for column in WORK if column.name not in varied)
+        return self.version.name, self.row["set"], *same
+
+
+@cache
+def points(version: Version) -> tuple[Point, ...]:
+    """Return every configuration on GPUs that was measured for its speed, the newest campaign first."""
+    shown = [point for own in (version, *version.older) for point in _points(own)]
+    newest: dict[tuple[Version, str], str] = {}
+    for point in shown:
+        campaign = point.version, point.row["set"]
+        newest[campaign] = max(newest.get(campaign, ""), point.row["started_utc"] or "")
+    shown.sort(key=lambda point: (*map(str, list(point.filters.values())[:2]), point.row["environments"], point.key))
+    return tuple(sorted(shown, key=lambda point: newest[point.version, point.row["set"]], reverse=True))
+
+
+def _points(version: Version) -> list[Point]:
+    """Those of one version; without series of cold starts, whose runs are short."""
+    sets, every = {one.name or "results": one for one in version.scaling}, runs_of(version).configurations
+    starts = {(row["set"], row["series"]) for row in every if row["kernel_cache"] == "empty"}
+    rows = (row for row in every if row["set"] in sets and (row["set"], row["series"]) not in starts)
+    own = [Point(version, sets[row["set"]], row) for row in rows if row["device"] == "cuda"]
+    return [point for point in own if point.figure(METRICS[0])]
+
+
+def opening(version: Version) -> Html:
+    """Say in one sentence what there is to choose from."""
+    shown = points(version)
+    if not shown:
+        return paragraph("Nothing here was measured for its speed on a GPU, so there is nothing to explore.")
+    tasks = sorted({str(point.filters["task"]) for point in shown})
+    gpus: dict[str, set[int]] = {}
+    for point in shown:
+        gpus.setdefault(str(point.filters["gpu"]), set()).add(point.row["gpus"])
+    where = [f"{joined([str(number) for number in sorted(own)])} {gpu} GPUs" for gpu, own in sorted(gpus.items())]
+    return answer_of_page(f"{len(shown)} configurations of {joined(tasks)} were measured on {joined(where)}.")
+
+
+def main(version: Version) -> Html:
+    """Show the controls and the chart, which need scripts, above the table; nothing without a configuration."""
+    shown = points(version)
+    if not shown:
+        return Html(markup="", text="")
+    table = html_table(
+        [*WORDS, *(metric.heading for metric in MAIN), "Runs", SOURCE],
+        (_cells(version, point) for point in shown),
+        label="Every configuration",
+        num_text_columns=len(WORDS),
+        text_headings=(SOURCE,),
+    )
+    fields = "".join(_field(*item) for item in {**FILTERS, "metric": "Metric", "x": "Across", "sort": "Order"}.items())
+    script = json.dumps(data(shown), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    markup = (
+        f'<div class="explore"><form hidden aria-label="What to show">{fields}</form><figure hidden>'
+        f'<p class="legend" role="status"></p><div class="drawing"></div><figcaption>{html.escape(HOW_TO_READ)}'
+        f"</figcaption></figure>{table.markup}"
+        f'<script type="application/json">{script}</script></div>'
+    )
+    return Html(markup=markup, text=table.text)
+
+
+def _field(name: str, title: str) -> str:
+    return f'<div><label for="explore-{name}">{title}</label><select id="explore-{name}" name="{name}"></select></div>'
+
+
+def _cells(version: Version, point: Point) -> list[Cell]:
+    row, frames = point.row, point.figure(METRICS[0])
+    environments = f"{row['environments_per_gpu']:,} on each"
+    if row["gpus"] > 1:
+        environments += f", {row['environments']:,} in total"
+    figures = ((point.figure(metric), FORMS[metric.form]) for metric in MAIN)
+    return [
+        f"{point.filters['task']}, {point.filters['library']}",
+        point.hardware,
+        environments,
+        point.details,
+        point.machine,
+        point.version.name,
+        *(measured(figure, form) if figure else MISSING for figure, form in figures),
+        str(frames["runs"] if frames else 0),
+        link("samples", point.file if point.version is version else f"../{point.version.name}/{point.file}"),
+    ]
+
+
+def data(shown: Sequence[Point]) -> dict[str, Any]:
+    """Return what explore.js reads: the points in the order of the table, and what a reader can choose."""
+    lines: dict[tuple[object, ...], int] = {}
+    metrics = [metric for metric in METRICS if any(point.figure(metric) for point in shown)]
+    return {
+        "filters": FILTERS,
+        "axes": AXES,
+        "orders": ORDERS,
+        "metrics": [{"key": metric.key, "heading": metric.heading, "unit": metric.axis_unit} for metric in metrics],
+        "column": len(WORDS),  # of the table, the first with a metric
+        "columns": len(MAIN),
+        "points": [
+            {
+                "key": point.key,
+                **point.filters,
+                "envs": point.row["environments_per_gpu"],
+                "lines": [lines.setdefault(point.line(change), len(lines)) for change in _OVER_AXES],
+                "figures": [point.text(metric) for metric in metrics],
+            }
+            for point in shown
+        ],
+    }

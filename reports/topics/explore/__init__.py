@@ -1,1 +1,0 @@
-"""Explore: one task, library, GPU and metric, as the reader chooses."""

@@ -1,0 +1,105 @@
+"""The configurations of Explore: which are there, from which versions, and what each has."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.export.downloads import DATA_FOLDER, files
+from reports.figures.declarations import MEASURES
+from reports.figures.tables import rows_by_id
+from reports.pages.explore import METRICS, data, main, opening, points
+from reports.sets.manifest import Contributor
+from reports.sets.version import Version, read_version
+from suite.schema.record import CaseResult
+from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.generated_results import (
+    failed_result,
+    full_results,
+    make_case,
+    node_results,
+    smoke_results,
+    sweep_results,
+    write_results,
+)
+from tests.reports.analysis.test_interconnect import emulated
+
+
+def version_of(results: list[CaseResult], folder: Path) -> Version:
+    return read_version(write_results(results, folder), name="v")
+
+
+@pytest.fixture(scope="module")
+def newest() -> Version:
+    return read_version(RESULTS.parent / "2026.12", name="2026.12", older=[committed_version()])
+
+
+def test_every_measure_of_the_figures_is_a_metric() -> None:
+    keys = [metric.key for metric in METRICS]
+    assert len(set(keys)) == len(keys)
+    assert {column.partition("/")[0] for column in MEASURES} <= set(keys)
+
+
+def test_every_metric_is_the_end_of_an_id(newest: Version) -> None:
+    ends = {name.rpartition("/")[2] for version in (newest, *newest.older) for name in rows_by_id(version)}
+    assert {metric.key for metric in METRICS} <= ends
+
+
+def test_configurations_of_older_versions_are_there_the_newest_campaign_first(newest: Version) -> None:
+    shown = points(newest)
+    assert {point.version.name for point in shown} == {"2026.11", "2026.12"}
+    assert len({(point.version.name, point.key) for point in shown}) == len(shown) > 200
+    ends: dict[tuple[str, str], str] = {}
+    for point in shown:
+        campaign = point.version.name, point.row["set"]
+        ends[campaign] = max(ends.get(campaign, ""), point.row["started_utc"])
+    assert list(ends.values()) == sorted(ends.values(), reverse=True)
+
+
+def test_samples_of_an_older_version_are_in_its_own_site(newest: Version) -> None:
+    offered = {version.name: {f"{DATA_FOLDER}/{name}" for name in files(version)} for version in newest.older}
+    addresses = re.findall(r'<a href="([^"]+)">samples</a>', main(newest).markup)
+    older = [address.removeprefix("../2026.11/") for address in addresses if address.startswith("../2026.11/")]
+    assert len(older) > 100
+    assert set(older) <= offered["2026.11"]
+
+
+def test_what_did_not_complete_on_gpus_is_not_there(tmp_path: Path) -> None:
+    reduced = failed_result(make_case(device="cuda", num_envs_global=256), outcome="crashed", reason="generated")
+    keys = [point.key for point in points(version_of([*full_results(), *smoke_results(), reduced], tmp_path))]
+    assert len(keys) == 16
+    assert not any("-cpu-" in key for key in keys)
+
+
+def test_a_line_joins_what_differs_in_the_axis_alone(tmp_path: Path) -> None:
+    swept = data(points(version_of(sweep_results(), tmp_path / "sweep")))["points"]
+    assert len({point["lines"][0] for point in swept}) == 1
+    assert len({point["lines"][1] for point in swept}) == 4
+    scaled = data(points(version_of(full_results(), tmp_path / "full")))["points"]
+    assert len({point["lines"][1] for point in scaled}) == 4
+
+
+def test_simulated_nodes_and_contributors_are_named(tmp_path: Path) -> None:
+    one, four, spread = node_results()
+    version = version_of([one, four, emulated(spread)], tmp_path)
+    theirs = replace(version.sets[0], contributor=Contributor(name="Lab", link=None))
+    shown = points(replace(version, sets=(theirs,)))
+    assert sorted(point.hardware for point in shown) == [
+        "1 x Generated Accelerator",
+        "4 x Generated Accelerator",
+        "4 x Generated Accelerator, 2 simulated nodes",
+    ]
+    assert all(point.machine.endswith(", by Lab") for point in shown)
+
+
+def test_the_script_ends_nothing_and_without_a_gpu_there_is_a_sentence(tmp_path: Path) -> None:
+    version = version_of(full_results(), tmp_path / "full")
+    (text,) = re.findall(r'<script type="application/json">(.*?)</script>', main(version).markup)
+    assert "<" not in text
+    assert json.loads(text)["points"] == data(points(version))["points"]
+    assert "16 configurations of Ant and Cartpole" in opening(version).text
+    none = version_of(smoke_results(), tmp_path / "none")
+    assert "nothing to explore" in opening(none).text
+    assert main(none).markup == ""

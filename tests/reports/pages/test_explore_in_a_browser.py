@@ -1,0 +1,149 @@
+"""Explore in a Chromium: filters, orders, addresses of views, every value of the figures, and all without scripts."""
+
+from pathlib import Path
+
+import pytest
+
+from reports.pages.explore import MAIN, METRICS, main, points
+from reports.sets.version import read_version
+from suite.files.paths import ROOT
+from tests.fixtures.machines.browser import Browser, Tab
+from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.generated_results import full_results, stack_results, sweep_results, write_results
+
+SCRIPT = ROOT / "book" / "theme" / "assets" / "explore.js"
+STYLE = ROOT / "book" / "theme" / "assets" / "report.css"
+MIN_ROW_PX = 15
+VISIBLE = "[...document.querySelectorAll('.explore tbody tr')].filter((row) => !row.hidden)"
+VIEW = (
+    "({selects: [...document.querySelectorAll('.explore select')].map((select) => select.value),"
+    f" rows: {VISIBLE}.map((row) => row.innerText),"
+    " points: document.querySelectorAll('.explore .point').length,"
+    " few: document.querySelectorAll('.explore .point.few').length,"
+    " intervals: document.querySelectorAll('.explore .interval').length,"
+    " panels: [...document.querySelectorAll('.explore h3')].map((title) => title.textContent),"
+    " said: document.querySelector('.explore [role=status]').textContent,"
+    " address: location.hash})"
+)
+
+
+def write_page(markup: str, folder: Path) -> Path:
+    """Write what the page's module makes, with the script and the style of the theme."""
+    path = folder / "explore.html"
+    path.write_text(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Explore</title>'
+        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+        f'<link rel="stylesheet" href="{STYLE.as_uri()}"><script defer src="{SCRIPT.as_uri()}"></script></head>'
+        f"<body><main>{markup}</main></body></html>",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("explore")
+    version = read_version(write_results(full_results(), folder / "results"), name="v")
+    return write_page(main(version).markup, folder)
+
+
+def pick(tab: Tab, name: str, value: str) -> None:
+    tab.value(
+        f"(() => {{ const select = document.getElementById('explore-{name}'); select.value = '{value}';"
+        " select.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
+
+
+def test_a_view_is_chosen_stands_in_the_address_and_opens_again(page: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, page.as_uri(), width=1440)
+    assert len(tab.value(VIEW)["rows"]) == 8  # of the task with most configurations
+    pick(tab, "task", "Cartpole")
+    pick(tab, "library", "rl_games")
+    pick(tab, "metric", "share_kept")
+    pick(tab, "x", "gpus")
+    pick(tab, "sort", "least")
+    view = tab.value(VIEW)
+    assert view["selects"] == ["Cartpole", "rl_games", "", "", "", "as shipped", "", "share_kept", "gpus", "least"]
+    assert (len(view["rows"]), view["points"]) == (3, 3)
+    assert (view["few"], view["intervals"]) == (1, 2)  # of two runs, and of three
+    assert all("Cartpole, rl_games" in row for row in view["rows"])
+    assert "Of 1 more this metric is not known" in view["said"]  # the baseline
+    assert view["address"] == (
+        "#task=Cartpole&library=rl_games&settings=as+shipped&metric=share_kept&x=gpus&sort=least"
+    )
+    again = Tab.opened(browser, page.as_uri() + view["address"], width=1440)
+    assert again.value(VIEW) == view
+    pick(again, "gpus", "4")
+    assert len(again.value(VIEW)["rows"]) == 1
+    again.value(f"location.hash = '{view['address']}'")
+    again.wait_for(f"{VISIBLE}.length === 3")
+    assert again.value(VIEW) == view
+    assert tab.complaints == again.complaints == []
+
+
+def test_rows_are_ordered_by_the_metric_and_each_gpu_model_has_a_panel(browser: Browser, tmp_path: Path) -> None:
+    page = write_page(main(committed_version()).markup, tmp_path)
+    tab = Tab.opened(browser, f"{page.as_uri()}#task=Ant&metric=frames_per_s&sort=most", width=1440)
+    shown = f"{VISIBLE}.map((row) => Number(row.querySelector('data').textContent.split(' ')[0].replaceAll(',', '')))"
+    frames = tab.value(shown)
+    assert len(frames) > 20
+    assert frames == sorted(frames, reverse=True)
+    assert tab.value(VIEW)["panels"] == ["H100 80GB HBM3: Frames per second", "H200: Frames per second"]
+    pick(tab, "gpu", "H200")
+    assert tab.value(VIEW)["panels"] == ["H200: Frames per second"]
+
+
+def test_every_value_is_that_of_the_table_of_figures(browser: Browser, tmp_path: Path) -> None:
+    version = committed_version()
+    tab = Tab.opened(browser, write_page(main(version).markup, tmp_path).as_uri(), width=1440)
+    for metric in METRICS:
+        expected = {f"{point.key}/{metric.key}": point.text(metric) for point in points(version) if point.text(metric)}
+        tab.value(f"location.hash = '#metric={metric.key}'")
+        shown = f"{VISIBLE}.map((row) => row.querySelector('data'))"
+        if expected:
+            tab.wait_for(f"{shown}[0]?.value.endsWith('/{metric.key}')")
+            assert dict(tab.value(f"{shown}.map(({{value, textContent}}) => [value, textContent])")) == expected, metric
+    assert tab.complaints == []
+
+
+def test_a_point_leads_to_its_row(page: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, f"{page.as_uri()}#task=Cartpole&metric=frames_per_s&x=gpus", width=1440)
+    tab.click(".explore .point")
+    assert tab.value("document.querySelectorAll('.explore tr.chosen').length") == 1
+
+
+def test_what_no_configuration_has_cannot_be_chosen(browser: Browser, tmp_path: Path) -> None:
+    results = [*stack_results(), *sweep_results()]
+    markup = main(read_version(write_results(results, tmp_path / "results"), name="v")).markup
+    tab = Tab.opened(browser, write_page(markup, tmp_path).as_uri() + "#task=Ant&metric=frames_per_s", width=1440)
+    options = "[...document.querySelectorAll('.explore option:disabled')].map((option) => option.textContent)"
+    assert tab.value(options) == ["2", "PhysX (no Isaac Sim)"]
+    pick(tab, "task", "")
+    assert tab.value(options) == []
+    metrics = tab.value("[...document.getElementById('explore-metric').options].map(({value}) => value)")
+    assert "learn_share" in metrics
+    assert "power_w" not in metrics
+
+
+def test_on_a_phone_the_metric_has_its_heading_and_nothing_scrolls_sideways(page: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, f"{page.as_uri()}#task=Ant&metric=learn_share&x=gpus", width=390)
+    cell = f"getComputedStyle({VISIBLE}[0].cells[6], '::before').content"
+    assert tab.value(cell) == '"Learning, share of an iteration"'
+    assert tab.value("document.documentElement.scrollWidth") <= 390
+
+
+def test_without_scripts_the_table_is_whole(page: Path, browser: Browser) -> None:
+    live = Tab.opened(browser, page.as_uri(), width=1440)
+    headings = "document.querySelectorAll('.explore thead th:not([hidden])').length"
+    num_columns = live.value(headings)
+    tab = Tab.opened(browser, page.as_uri(), width=1440, scripts=False)
+    assert tab.value(headings) == num_columns + len(MAIN) - 1
+    phone = Tab.opened(browser, page.as_uri(), width=390, scripts=False)
+    for still in (tab, phone):
+        heights = still.value(f"{VISIBLE}.map((row) => row.getBoundingClientRect().height)")
+        assert len(heights) == 16
+        assert min(heights) > MIN_ROW_PX
+        controls = "[...document.querySelectorAll('.explore :is(form, figure)')]"
+        assert still.value(f"{controls}.map((part) => part.getBoundingClientRect().height)") == [0, 0]
+        assert still.complaints == []
+    assert phone.value("document.documentElement.scrollWidth") <= 390
