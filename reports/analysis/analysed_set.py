@@ -48,7 +48,7 @@ class Campaign:
         model = SetModel.of((*results, *twins))
         campaign = cls(
             results=tuple(results),
-            rows=case_rows(results, model),
+            rows=case_rows(results),
             model=model,
             name=name,
             title=title,

@@ -1,4 +1,4 @@
-"""Which cases lie on one line of a chart, what the line is called, and what its data crossed. Pure."""
+"""Which cases lie on one line of a chart, and what the line is called. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -73,12 +73,6 @@ def curve_label(case: Case, cases: Sequence[Case]) -> str:
     ):
         parts.append(f"{case.nnodes} nodes")
     return ", ".join(parts)
-
-
-def interconnect_of(result: CaseResult) -> str | None:
-    """In words, of every round that says it: ``nvlink``, ``emulated (host_memory)``."""
-    found = [record.transport.interconnect for record in result.completed if record.transport]
-    return ", ".join(dict.fromkeys(word.replace("_", " ") for word in found if word)) or None
 
 
 def was_skipped(result: CaseResult) -> bool:

@@ -1,79 +1,41 @@
-"""What the stored results say: one ``CaseRow`` per case, with its speed-up against a baseline. Pure.
+"""What the stored results say: one ``CaseRow`` per case, and what is computed of one round. Pure.
 
 A round is a fresh process. Its iteration time is ``suite.statistics.reduce.round_time_s``; a case's is the geometric
-mean over its completed rounds. Speed-ups are those of ``suite.statistics.series_model``. Nothing here guesses: a value
-without its measurement is ``None``.
+mean over its completed rounds. Nothing here guesses: a value without its measurement is ``None``.
 """
 
 import re
 import statistics
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from reports.analysis.curves import comparison_key, interconnect_of, line_of
-from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
-from suite.statistics.intervals import Estimate, Interval, Rounds, mean_of
+from reports.analysis.curves import line_of
+from suite.schema.record import Case, CaseResult, RunRecord
+from suite.statistics.intervals import Interval, Rounds, mean_of
 from suite.statistics.reduce import iteration_times_s, round_time_s, window
-from suite.statistics.series_model import SetModel
 from suite.statistics.start_up import start_up
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseRow:
-    """One case with what is derived from its rounds; what goes on inside them is ``reports.analysis.time_split``."""
+    """One case with what is derived from its rounds."""
 
     case_id: str
     series: str
-    scaling: Scaling
-    task: str
-    rl_library: str
-    stack: str
-    device: Device
-    minibatch_rule: MinibatchRule
     topology: str
-    nnodes: int
     world_size: int
-    num_envs: int
-    num_envs_global: int
     curve: str  # which line of the series' charts it belongs to
-    outcome_counts: Mapping[Outcome, int]
     rounds_completed: int
     iteration_time_s: float | None
     iteration_time_interval_s: Interval | None
     total_fps: float | None
-    all_reduce_share: float | None  # of the iteration time
-    interconnect: str | None  # what the data of its ranks crossed; None for one rank, and where it is not known
-    rank_skew: float | None  # slowest over median rank, minus 1; None for one rank
-    baseline_world_size: int | None = None
-    speedup: float | None = None
-    ideal_speedup: float | None = None
-    scaling_efficiency: float | None = None
-    # Of cases of fewer than three rounds None, and of the baseline itself, whose speed-up is 1 by definition.
-    speedup_interval: Interval | None = None
-    scaling_efficiency_interval: Interval | None = None
-
-    @property
-    def rounds(self) -> int:
-        return sum(self.outcome_counts.values())
 
 
-def case_rows(results: Sequence[CaseResult], model: SetModel | None = None) -> tuple[CaseRow, ...]:
-    """One row per result, ordered by series, curve, world size and case id, with speed-ups filled in.
-
-    ``model``: of their set; None if ``results`` is all of it.
-    """
+def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
+    """One row per result, ordered by series, curve, world size and case id."""
     cases = [result.case for result in results]
-    model = model or SetModel.of(results)
-    rows = [_measured_row(result, line_of(result, cases)) for result in results]
-    bases = _baselines(rows, cases)
-    case_of = {case.case_id: case for case in cases}
-    scaled = (
-        _with_scaling(row, base, model.speedup(case, case_of[base.case_id]))
-        for row, case in zip(rows, cases, strict=True)
-        for base in [bases[comparison_key(case)]]
-    )
-    return tuple(sorted(scaled, key=lambda row: (row.series, _natural(row.curve), row.world_size, row.case_id)))
+    rows = (_row(result, cases) for result in results)
+    return tuple(sorted(rows, key=lambda row: (row.series, _natural(row.curve), row.world_size, row.case_id)))
 
 
 def _natural(text: str) -> list[tuple[int, int | str]]:
@@ -81,64 +43,20 @@ def _natural(text: str) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"\d+|\D+", text)]
 
 
-def _measured_row(result: CaseResult, curve: str) -> CaseRow:
+def _row(result: CaseResult, cases: Sequence[Case]) -> CaseRow:
     case = result.case
     times_s = case_times(result).values()
     time = mean_of(times_s) if times_s else None
     return CaseRow(
         case_id=case.case_id,
         series=case.series,
-        scaling=case.scaling,
-        task=case.task,
-        rl_library=case.rl_library,
-        stack=case.stack,
-        device=case.device,
-        minibatch_rule=case.minibatch_rule,
         topology=case.topology,
-        nnodes=case.nnodes,
         world_size=case.world_size,
-        num_envs=case.num_envs,
-        num_envs_global=case.num_envs_global,
-        curve=curve,
-        outcome_counts=Counter(record.outcome for record in result.rounds),
+        curve=line_of(result, cases),
         rounds_completed=len(result.completed),
         iteration_time_s=time.value if time else None,
         iteration_time_interval_s=time.interval if time else None,
         total_fps=case.frames_per_iteration / time.value if time and case.has_frames else None,
-        all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
-        interconnect=interconnect_of(result),
-        rank_skew=_median_over_rounds(result, rank_skew),
-    )
-
-
-# --- speed-up and efficiency -------------------------------------------------------------------------------------
-
-
-def _baselines(rows: Sequence[CaseRow], cases: Sequence[Case]) -> dict[tuple[str | int, ...], CaseRow]:
-    """The smallest world size of every comparison, measured or not: a failed baseline is not replaced by another."""
-    bases: dict[tuple[str | int, ...], CaseRow] = {}
-    for row, case in sorted(
-        zip(rows, cases, strict=True), key=lambda pair: (pair[0].world_size, pair[0].nnodes, pair[0].case_id)
-    ):
-        bases.setdefault(comparison_key(case), row)
-    return bases
-
-
-def _with_scaling(row: CaseRow, base: CaseRow, speedup: Estimate | None) -> CaseRow:
-    if speedup is None:
-        return row
-    if row.world_size == base.world_size and row.case_id != base.case_id:
-        return row  # the same ranks on more nodes: what nodes cost is reports.analysis.pairs_of_cases, and no scaling
-    ideal = row.world_size / base.world_size
-    low_high = speedup.interval if row.case_id != base.case_id else None
-    return replace(
-        row,
-        baseline_world_size=base.world_size,
-        speedup=speedup.value,
-        ideal_speedup=ideal,
-        scaling_efficiency=speedup.value / ideal,
-        speedup_interval=low_high,
-        scaling_efficiency_interval=low_high and (low_high[0] / ideal, low_high[1] / ideal),
     )
 
 
@@ -185,25 +103,6 @@ def own_wall_s(record: RunRecord) -> float | None:
 
 def _present(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
-
-
-def _median_over_rounds(result: CaseResult, value: Callable[[RunRecord], float | None]) -> float | None:
-    values = _present(value(record) for record in result.completed)
-    return statistics.median(values) if values else None
-
-
-def _share(record: RunRecord, column: str) -> float | None:
-    """Time in ``column`` over iteration time, both summed over all ranks and the window."""
-    part_s = whole_s = 0.0
-    counted = window(record)
-    for rank in record.ranks:
-        parts = rank.samples.get(column, ())[counted.start :]
-        wholes = rank.samples["iteration_time_s"][counted.start :]
-        for part, whole in zip(parts, wholes, strict=False):  # a column that was never measured is empty
-            if part is not None and whole is not None:
-                part_s += part
-                whole_s += whole
-    return part_s / whole_s if whole_s else None
 
 
 def rank_skew(record: RunRecord) -> float | None:

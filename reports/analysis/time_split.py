@@ -25,11 +25,6 @@ KIND_COLUMNS: Final[Mapping[Kind, str]] = {
     "step and inference": "collection_time_s",
     "total": "iteration_time_s",
 }
-PRINTED_COLUMNS: Final[Mapping[Kind, str]] = {
-    "step": "rl_games.step_fps",
-    "step and inference": "rl_games.step_inference_fps",
-    "total": "rl_games.total_fps",
-}
 type Part = str
 PARTS: Final[Mapping[str, Part]] = {
     "simulate": "physics",
@@ -57,7 +52,6 @@ class Inside:
     """One case; every value that was not measured is None or missing from its mapping."""
 
     fps: Mapping[Kind, Values]  # environment steps per second of all ranks
-    printed_fps: Mapping[Kind, float]  # what RL-Games printed on rank 0, median over iterations
     shares: Mapping[Part, float]  # of the iteration time, mean over ranks and rounds; they add up to 1
     rank_ratios: tuple[Values, ...]  # iteration time of each rank over that of the median rank; empty for one rank
     peak_memory_gb: Values | None  # of the torch allocator, the rank with most
@@ -74,11 +68,6 @@ class Inside:
     without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
 
 
-def parts_s(iteration_time_s: float | None, shares: Mapping[Part, float]) -> Mapping[Part, float]:
-    """Return seconds of each part, scaled to the median round; nothing where no round completed."""
-    return {} if iteration_time_s is None else {part: share * iteration_time_s for part, share in shares.items()}
-
-
 def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = None) -> Inside:
     """``fastest_probe_s``: of its hosts, which other cases may have seen quicker; None takes what this one saw."""
     records = result.completed
@@ -92,7 +81,6 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
     fps = {kind: _rates(throughput(record, column) for record in records) for kind, column in _kinds(result)}
     return Inside(
         fps={kind: values for kind, values in fps.items() if values is not None},
-        printed_fps=_printed_fps(records),
         shares=part_shares(records),
         rank_ratios=_rank_ratios(records),
         peak_memory_gb=over_rounds(lambda record: max(_present(r.peak_memory_gb for r in record.ranks), default=None)),
@@ -136,19 +124,6 @@ def samples_at(rank: RankRecord, column: str, iterations: Sequence[int]) -> list
     """Nothing for a column that was never measured."""
     stored = rank.samples.get(column, ())
     return [stored[iteration] for iteration in iterations if iteration < len(stored)]
-
-
-def _printed_fps(records: Sequence[RunRecord]) -> dict[Kind, float]:
-    found: dict[Kind, float] = {}
-    for kind, column in PRINTED_COLUMNS.items():
-        rounds = [
-            statistics.median(printed)
-            for record in records
-            if (printed := _present(samples_at(record.ranks[0], column, counted_iterations(record))))
-        ]
-        if rounds:
-            found[kind] = mean_of(rounds).value
-    return found
 
 
 def part_shares(records: Sequence[RunRecord]) -> dict[Part, float]:

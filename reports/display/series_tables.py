@@ -4,16 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reports.analysis.learning_curves import CurvePoint
-from reports.analysis.rows import CaseRow
 from reports.analysis.series_kind import SeriesKind
 from reports.display.html import (
     Html,
-    count,
     html_table,
-    percent,
-    percent_interval,
-    ratio,
-    rounds_text,
 )
 from suite.files.wording import counted
 from suite.schema.record import Case, Stack
@@ -26,30 +20,9 @@ STACK_NAMES: Final[Mapping[Stack, str]] = {
 }
 
 
-def ranks_text(case: Case | CaseRow) -> str:
+def ranks_text(case: Case) -> str:
     """``1 GPU``, ``4 GPUs``; on CPUs ``2 ranks``."""
     return counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
-
-
-def speedups(rows: Sequence[CaseRow]) -> Html:
-    return html_table(
-        ["Case", "Ranks", "Baseline ranks", "Speed-up", "Ideal", "Efficiency", "Interval", "Rounds"],
-        (
-            [
-                row.case_id,
-                str(row.world_size),
-                count(row.baseline_world_size),
-                ratio(row.speedup),
-                ratio(row.ideal_speedup),
-                percent(row.scaling_efficiency),
-                percent_interval(row.scaling_efficiency_interval),
-                rounds_text([row.rounds_completed]),
-            ]
-            for row in rows
-        ),
-        label="Speed-up and efficiency",
-        text_headings=("Rounds",),
-    )
 
 
 def final_rewards(last: Sequence[CurvePoint]) -> Html:

@@ -67,12 +67,6 @@ def test_throughput_of_two_rounds_is_that_of_the_time_of_the_case() -> None:
     (row,) = case_rows([result])
     assert inside(result).fps["total"].median == pytest.approx(row.total_fps)
     assert inside(result).fps["total"].median == pytest.approx(result.case.frames_per_iteration / 2**0.5)
-    printed = [
-        replace(each.ranks[0], samples={**each.ranks[0].samples, "rl_games.total_fps": (fps,) * 12})
-        for each, fps in zip(result.rounds, (9.0, 1.0), strict=True)
-    ]
-    rounds = [replace(each, ranks=(rank,)) for each, rank in zip(result.rounds, printed, strict=True)]
-    assert inside(replace(result, rounds=tuple(rounds))).printed_fps == {"total": pytest.approx(3.0)}
 
 
 def test_shares_add_up_to_one() -> None:
