@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from reports.analysis.curves import line_of
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.intervals import Interval, Rounds, mean_of
+from suite.statistics.intervals import Rounds, mean_of
 from suite.statistics.reduce import iteration_times_s, round_time_s, window
 from suite.statistics.start_up import start_up
 
@@ -27,7 +27,6 @@ class CaseRow:
     curve: str  # which line of the series' charts it belongs to
     rounds_completed: int
     iteration_time_s: float | None
-    iteration_time_interval_s: Interval | None
     total_fps: float | None
 
 
@@ -55,7 +54,6 @@ def _row(result: CaseResult, cases: Sequence[Case]) -> CaseRow:
         curve=line_of(result, cases),
         rounds_completed=len(result.completed),
         iteration_time_s=time.value if time else None,
-        iteration_time_interval_s=time.interval if time else None,
         total_fps=case.frames_per_iteration / time.value if time and case.has_frames else None,
     )
 

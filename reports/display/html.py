@@ -62,10 +62,6 @@ def percent(value: float | None) -> str:
     return MISSING if value is None else f"{100 * value:.1f} %"
 
 
-def percent_interval(interval: tuple[float, float] | None) -> str:
-    return MISSING if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
-
-
 def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> str:
     """``1.90``, or ``1.90 (1.85 to 1.93)`` where the interval is known."""
     if value is None:

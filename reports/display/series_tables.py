@@ -1,14 +1,9 @@
 """Tables and words about the cases of a series. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
-from reports.analysis.learning_curves import CurvePoint
 from reports.analysis.series_kind import SeriesKind
-from reports.display.html import (
-    Html,
-    html_table,
-)
 from suite.files.wording import counted
 from suite.schema.record import Case, Stack
 
@@ -23,14 +18,6 @@ STACK_NAMES: Final[Mapping[Stack, str]] = {
 def ranks_text(case: Case) -> str:
     """``1 GPU``, ``4 GPUs``; on CPUs ``2 ranks``."""
     return counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
-
-
-def final_rewards(last: Sequence[CurvePoint]) -> Html:
-    return html_table(
-        ["Case", "Last iteration", "Mean return"],
-        ([point.case_id, str(point.iteration), f"{point.reward:.3g}"] for point in last),
-        label="Mean return at the end",
-    )
 
 
 def series_title(case: Case, kind: SeriesKind = "scaling") -> str:

@@ -6,21 +6,17 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
 from reports.analysis.learning_curves import CurvePoint
 from reports.analysis.rows import CaseRow
-from reports.display import html as tables
-from reports.display import series_tables
 from reports.display.charts.curves import curves, stride_of
 from reports.display.charts.drawing import Point, Texts
 from reports.display.figure import Figure, figure_of, source_of
-from reports.display.html import Html
+from reports.display.html import Html, html_table, paragraph
 
 
 def learning(series: Campaign) -> Figure | Html:
     """Mean return of finished episodes over iterations, a line for all cases that learn the same, bit for bit."""
     points = series.learning_curves
     if not points:
-        return tables.paragraph(
-            "No rank of this series reported a reward: training was too short for an episode to end."
-        )
+        return paragraph("No rank of this series reported a reward: training was too short for an episode to end.")
     names = _alike(points, series)
     stride = stride_of(1 + max(point.iteration for point in points))
     chart = curves(
@@ -42,7 +38,11 @@ def learning(series: Campaign) -> Figure | Html:
         series,
         chart,
         "learning",
-        data=series_tables.final_rewards(list(last.values())),
+        data=html_table(
+            ["Case", "Last iteration", "Mean return"],
+            ([point.case_id, str(point.iteration), f"{point.reward:.3g}"] for point in last.values()),
+            label="Mean return at the end",
+        ),
         caption="Mean return of finished episodes; a line is the median over the runs of a case. The axis need not"
         " start at zero.",
     )
