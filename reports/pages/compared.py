@@ -154,7 +154,7 @@ def table(version: Version) -> Html:
         line = _line(version, same[0])
         rows += [_their_row(version, table, line, numbers) for table in same]
         rows += [_our_row(same[0], line, numbers)] if line else []
-    headings = ["Work", "By, on", "On one GPU", *(f"Kept on {number}" for number in numbers), "Ours over theirs"]
+    headings = ["Work", "By, on", "On one GPU", *(f"Kept on {number} GPUs" for number in numbers), "Ours over theirs"]
     return html_table(headings, rows, label="Published figures and ours", num_text_columns=2)
 
 

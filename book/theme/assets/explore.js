@@ -174,7 +174,8 @@ function start(explore) {
     const scales = scalesOf({ ...common, shown });
     const panels = [...Map.groupBy(shown, ({ gpu }) => gpu)].sort(([one], [other]) => one.localeCompare(other)).map(([gpu, own]) => {
       const panel = document.createElement("div");
-      const name = document.createElement("h3");
+      const name = document.createElement("p");
+      name.className = "panel";
       name.textContent = `${gpu}: ${heading}`;
       panel.append(name);
       drawing.append(panel);

@@ -21,7 +21,7 @@ VIEW = (
     " points: document.querySelectorAll('.explore .point').length,"
     " few: document.querySelectorAll('.explore .point.few').length,"
     " intervals: document.querySelectorAll('.explore .interval').length,"
-    " panels: [...document.querySelectorAll('.explore h3')].map((title) => title.textContent),"
+    " panels: [...document.querySelectorAll('.explore .panel')].map((title) => title.textContent),"
     " said: document.querySelector('.explore [role=status]').textContent,"
     " address: location.hash})"
 )
