@@ -93,11 +93,6 @@ def span(figures: Collection[Mapping[str, Any]], text: Callable[[float], str] = 
     return shown[0] if len({text(figure["value"]) for figure in ends}) == 1 else " to ".join(shown)
 
 
-def rounds_text(completed: Sequence[int]) -> str:
-    """Completed rounds of one case or several: ``3, 3``."""
-    return ", ".join(map(str, completed))
-
-
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
