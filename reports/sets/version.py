@@ -96,24 +96,6 @@ class Version:
         """Those of which nothing is said but what worked."""
         return tuple(one for one in self.shown if not one.campaign.has_speeds)
 
-    @property
-    def series_names(self) -> tuple[str, ...]:
-        """Of training first, then of the controls that explain it."""
-        names: dict[str, bool] = {}
-        for one in self.scaling:
-            for result in one.campaign.results:
-                names.setdefault(result.case.series, result.case.learns)
-        return tuple(sorted(names, key=lambda name: not names[name]))
-
-    def series(self, name: str) -> tuple[Campaign, ...]:
-        """The part of every set that has this series."""
-        return self._series.get(name, ())
-
-    @cached_property
-    def _series(self) -> Mapping[str, tuple[Campaign, ...]]:
-        parts = {name: [one.campaign.series(name) for one in self.scaling] for name in self.series_names}
-        return {name: tuple(part for part in found if part.rows) for name, found in parts.items()}
-
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """The speed-ups over one GPU of every machine of all sets."""
@@ -164,10 +146,6 @@ class Version:
         labels = [machine.environment.host_label for machine in self.machines]
         names = zip(labels, self.machines, strict=True)
         return {label: machine.name for label, machine in names if label and labels.count(label) == 1}
-
-    @property
-    def pairs(self) -> tuple[Pair, ...]:
-        return tuple(pair for one in self.sets for pair in one.pairs)
 
 
 def _found(one: ResultSet, place: Place) -> Found:
