@@ -259,6 +259,7 @@ WHERE: Final = (
         "what machines are compared by: as shipped, alone on one GPU, 20 to 100 iterations; null: others",
         _one_gpu_training,
     ),
+    _flag("is_in_image", "whether it ran in a container image", lambda run: run.record.image_digest is not None),
     _flag(
         "is_emulated", "whether the nodes are parts of one machine",
         lambda run: bool(run.record.transport and run.record.transport.emulated),

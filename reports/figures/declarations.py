@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Final
 
-import polars as pl
-
 from reports.data.columns import RUN_COLUMNS
 from reports.figures.compare import Pair, Row, Runs
 from reports.figures.kinds import Declaration
@@ -73,8 +71,9 @@ def _of_machines(runs: Runs) -> Iterator[Declaration]:
     """Yield how often the cores of each machine were slowed, and GPU models at equal core speed."""
     of: dict[str, dict[str, set[str]]] = {}  # training -> GPU model -> machines
     machines = set()
-    for row in runs.completed.filter(~pl.col("is_repeat")).iter_rows(named=True):
-        if row["machine"] and "&" not in row["machine"]:  # which joins the columns of a selection
+    for row in runs.completed.iter_rows(named=True):
+        is_named = row["machine"] and "&" not in row["machine"]  # which joins the columns of a selection
+        if is_named and not row["is_repeat"]:
             machines.add(row["machine"])
             if training := row["one_gpu_training"]:
                 of.setdefault(training, {}).setdefault(row["gpu_model"], set()).add(row["machine"])

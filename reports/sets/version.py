@@ -9,7 +9,6 @@ import gc
 import os
 import pickle
 import re
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -21,7 +20,6 @@ from reports.analysis.environments import Place
 from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.trainings import Training, trainings
-from reports.sets.env_checks import ENV_CHECKS, EnvCheckReport, read_env_checks
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
@@ -66,7 +64,6 @@ class Version:
     name: str
     folder: Path
     sets: tuple[ResultSet, ...]
-    env_checks: tuple[EnvCheckReport, ...] = ()
     older: tuple["Version", ...] = field(default=(), repr=False)
 
     @property
@@ -190,7 +187,6 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
         name=name,
         folder=folder,
         sets=tuple(_read_set(folder / entry.folder, entry, version=name, is_alone=is_alone) for entry in entries),
-        env_checks=read_env_checks(folder / ENV_CHECKS),
         older=tuple(older),
     )
 
@@ -234,7 +230,6 @@ def _read_set(folder: Path, entry: Entry, *, version: str, is_alone: bool) -> Re
         title=title,
         version=version,
         twins=twins,
-        upstream_wall_s=_upstream_walls(pairs),
         is_contributed=entry.contributor is not None,
     )
     return ResultSet(
@@ -250,12 +245,3 @@ def _read_set(folder: Path, entry: Entry, *, version: str, is_alone: bool) -> Re
         witness=entry.witness,
         videos=intact_videos(folder),
     )
-
-
-def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:
-    """Seconds of one process of upstream by case id, the median over the rounds in which it was timed."""
-    walls: dict[str, list[float]] = {}
-    for pair in pairs:
-        if pair.theirs_wall_s is not None:
-            walls.setdefault(pair.case_id, []).append(pair.theirs_wall_s)
-    return {case_id: statistics.median(times_s) for case_id, times_s in walls.items()}
