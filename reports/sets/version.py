@@ -19,7 +19,6 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.environments import Place
 from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.scaling.lines import Line, in_order, lines
-from reports.analysis.trainings import Training, trainings
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
@@ -124,17 +123,6 @@ class Version:
     def _lines(self) -> Mapping[str, Sequence[Line]]:
         return {one.name: lines(one.campaign, self.machine_names_of(one)) for one in self.scaling}
 
-    @cached_property
-    def trainings(self) -> tuple[Training, ...]:
-        """The trainings that several machines ran, of this version and its older ones.
-
-        Machines that others used at the same time are left out: they would look slower than they are. So is what
-        others contributed, since labels of machines are whoever's measured.
-        """
-        every = [one for version in (self, *self.older) for one in version.sets]
-        own = [one for one in every if not one.contributor and one.shared_machine != "yes"]
-        return trainings(result for one in own for result in one.campaign.results)
-
     @property
     def learned(self) -> tuple[CaseResult, ...]:
         """Of the sets that were made to see what is learned."""
@@ -154,13 +142,6 @@ class Version:
         """The name of the machine of each environment of a set, with who measured if not the project itself."""
         by = f", by {one.contributor.name}" if one.contributor else ""
         return {place.environment: self.machine_of(one, place).name + by for place in one.campaign.places}
-
-    @cached_property
-    def machine_names(self) -> Mapping[str, str]:
-        """The names of machines by the labels that their records have; without labels that several machines have."""
-        labels = [machine.environment.host_label for machine in self.machines]
-        names = zip(labels, self.machines, strict=True)
-        return {label: machine.name for label, machine in names if label and labels.count(label) == 1}
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

@@ -10,7 +10,7 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import comparison_key, is_emulated, measured_for_speed, task_name, variant_of
 from reports.analysis.environments import gpu_name
 from reports.analysis.rows import CaseRow
-from reports.analysis.same_work import Work, work_of
+from reports.analysis.same_work import work_of
 from reports.analysis.series_kind import Change, change_of
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
 from reports.display.addresses import page_of_task
@@ -60,7 +60,6 @@ class Point:
     figures: Mapping[str, Estimate]  # by the metric's key
     samples: Samples
     half_widths: Mapping[str, float]  # of its time over that of others, by their key; logarithms, by the set's model
-    core_slope: Estimate | None  # how far its time goes with the CPU core; None where machines do not say it
     reward: float | None  # that the time to the reward is of
     baseline: str | None  # key of the point that its speed-up is over
     together: tuple[str, ...]  # points with the same were measured on one machine in one campaign
@@ -87,8 +86,7 @@ class Point:
 
 def points(version: Version) -> tuple[Point, ...]:
     """Every point of the sets whose series are shown, by task, library, GPU and size."""
-    slopes = {work_of(training.case): training.model.slope for training in version.trainings}
-    found = [point for one in version.scaling for point in _points(one, version.machine_names_of(one), slopes)]
+    found = [point for one in version.scaling for point in _points(one, version.machine_names_of(one))]
     return tuple(
         sorted(
             found,
@@ -99,9 +97,7 @@ def points(version: Version) -> tuple[Point, ...]:
     )  # fmt: skip
 
 
-def _points(
-    one: ResultSet, machine_names: Mapping[Environment, str], slopes: Mapping[Work, Estimate | None]
-) -> list[Point]:
+def _points(one: ResultSet, machine_names: Mapping[Environment, str]) -> list[Point]:
     rows = {row.case_id: row for row in one.campaign.rows}
     results = [result for result in measured_for_speed(one.campaign.results) if _counts(result)]
     times = _times_to_reward(one.campaign)
@@ -119,7 +115,6 @@ def _points(
             machine_names=machine_names,
             names_series=works[work_of(result.case)] > 1,
             half_widths=_half_widths(one, result.case, [other.case for other in results]),
-            core_slope=slopes.get(work_of(result.case)),
         )
         for result in results
     ]
@@ -153,7 +148,6 @@ def _point(
     machine_names: Mapping[Environment, str],
     names_series: bool,
     half_widths: Mapping[str, float],
-    core_slope: Estimate | None,
 ) -> Point:
     case = result.case
     where = _where(one.campaign, result)
@@ -177,7 +171,6 @@ def _point(
         figures=figures_of(result, row, samples, scales=baseline is not None),
         samples=samples,
         half_widths=half_widths,
-        core_slope=core_slope,
         reward=time.reward if time and "reward" in samples else None,
         baseline=None if baseline is None else f"{one.name}/{baseline}".removeprefix("/"),
         together=_host(one, where),

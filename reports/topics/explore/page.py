@@ -33,8 +33,7 @@ QUANTILE_STEPS: Final = 100
 MOST_INVERSE: Final = 1 / (MIN_ROUNDS_FOR_INTERVAL - 1)
 HOW_TO_READ: Final = (
     f"The bar behind a filled point is its {CONFIDENCE:.0%} interval. Hollow points are of too few runs to have one."
-    " A line joins points of one campaign that differ in nothing but what the axis shows. A core slope says"
-    " how far a training's time goes with its CPU core: 0 not at all, 1 in proportion. Speeds of two"
+    " A line joins points of one campaign that differ in nothing but what the axis shows. Speeds of two"
     " machines do not compare, even with the same GPUs. The address of this page says what is shown, so you can"
     " send it."
 )
@@ -103,16 +102,12 @@ def _row(point: Point) -> list[Cell]:
         f"{point.task}, {point.library}",
         point.hardware,
         f"{point.num_envs:,} on each" + (f", {point.num_envs_global:,} in all" if point.gpus > 1 else ""),
-        ", ".join(part for part in (point.physics, point.settings, point.details, _core(point)) if part),
+        ", ".join(part for part in (point.physics, point.settings, point.details) if part),
         point.machine,
         *(_figure(point, metric) for metric in METRICS),
         str(point.runs),
         _links(point),
     ]
-
-
-def _core(point: Point) -> str:
-    return "" if point.core_slope is None else f"core slope {estimated(point.core_slope)}"
 
 
 def _figure(point: Point, metric: Metric) -> str:

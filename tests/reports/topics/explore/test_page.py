@@ -12,7 +12,6 @@ from reports.topics.explore.page import MOST_INVERSE, data, main, opening, quant
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import CONFIDENCE
 from suite.statistics.student_t import t_quantile
-from tests.fixtures.results import version_2026_12
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import full_results, smoke_results
 from tests.reports.topics.explore.test_model import version_of
@@ -74,20 +73,3 @@ def test_quantiles_between_the_listed_ones_are_right() -> None:
         below = min(int(place), steps - 1)
         value = listed[below] + (place - below) * (listed[below + 1] - listed[below])
         assert value == pytest.approx(t_quantile(CONFIDENCE, degrees), rel=1e-4)
-
-
-def test_a_training_that_many_machines_ran_has_its_core_slope() -> None:
-    (training,) = (
-        training
-        for training in version_2026_12.version().trainings
-        if (training.case.task, training.case.rl_library, training.case.num_envs) == ("Isaac-Ant", "rl_games", 1024)
-        and training.case.stack == "kitless"
-    )
-    slope = training.model.slope
-    assert slope is not None
-    assert 0.5 < slope.value < 1
-    rows = [
-        line for line in main(version_2026_12.version()).text.splitlines() if f"core slope {slope.value:.2f}" in line
-    ]
-    assert rows
-    assert all("Ant, rl_games" in row for row in rows)
