@@ -281,15 +281,10 @@ def acceptance(version: Version) -> Html:
 
 
 def packages(version: Version) -> Html:
-    """Name the packages of all runs, with those that were added to the worker."""
-    every: dict[str, set[str]] = {}
+    """Name what was added to the worker beside the pins, such as an extension with a task; nothing without any."""
     places = [place for machine in version.machines for place in machine.places]
-    for place in places:
-        for name, versions in place.versions.items():
-            every.setdefault(name, set()).update(versions.split(", "))
     added = sorted({package for place in places for package in place.environment.worker_packages})
-    shown = [f"{name} {', '.join(sorted(versions))}" for name, versions in sorted(every.items())]
-    return paragraph(f"Packages of all runs: {'; '.join([*shown, *added])}.")
+    return paragraph(f"Packages added to the worker: {'; '.join(added)}.") if added else Html(markup="", text="")
 
 
 # --- what ran where ----------------------------------------------------------------------------------------------
