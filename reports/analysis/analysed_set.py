@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from reports.analysis.cost import Cost, cost
 from reports.analysis.environments import Place, places, where_it_ran, with_label, with_label_and_day
 from reports.analysis.learning_curves import CurvePoint, learning_curve
 from reports.analysis.rows import CaseRow, case_rows
@@ -27,7 +26,6 @@ class Campaign:
     title: str = ""
     version: str = ""  # of the report
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
-    upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
     is_contributed: bool = False  # somebody else's; the title says whose
     fastest_probe_s: Mapping[Host, float] = field(default_factory=dict)  # by host, of the whole campaign
     # Shared with the campaigns of its series: a page asks for one in each of its sections.
@@ -42,7 +40,6 @@ class Campaign:
         title: str = "",
         version: str = "",
         twins: Sequence[CaseResult] = (),
-        upstream_wall_s: Mapping[str, float] | None = None,
         is_contributed: bool = False,
     ) -> "Campaign":
         model = SetModel.of((*results, *twins))
@@ -54,7 +51,6 @@ class Campaign:
             title=title,
             version=version,
             twins=tuple(twins),
-            upstream_wall_s=upstream_wall_s or {},
             is_contributed=is_contributed,
         )
         everything = campaign.with_twins
@@ -95,10 +91,6 @@ class Campaign:
     @property
     def with_twins(self) -> tuple[CaseResult, ...]:
         return (*self.results, *self.twins)
-
-    @property
-    def cost(self) -> Cost | None:
-        return cost(self.results, twins=self.twins, upstream_wall_s=self.upstream_wall_s)
 
     @property
     def learning_curves(self) -> tuple[CurvePoint, ...]:

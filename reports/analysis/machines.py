@@ -1,4 +1,4 @@
-"""The machines of a version: what each is called, its address, and where its results are. Pure.
+"""The machines of a version: what each is called, and where its results are. Pure.
 
 Whoever measured gave a machine a label, so places of one label and one kind of GPU are one machine, on any day. Without
 a label a machine is what has the same name.
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from reports.analysis.environments import Place, gpu_name, where_it_ran
-from suite.files.wording import day_in_words, slug
+from suite.files.wording import day_in_words
 from suite.schema.record import Environment
 
 
@@ -24,10 +24,7 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """``slug``: its address on the page of its GPU model, such as ``h200x4-20261122-0828``."""
-
     name: str  # ``4 x H200, 64 vCPU, 22 Nov 2026``; with the time of its first run where others have the same
-    slug: str
     found: tuple[Found, ...]  # in the order of the version
 
     @property
@@ -56,14 +53,9 @@ def machines(found: Iterable[Found]) -> tuple[Machine, ...]:
     unnamed = sorted((_unnamed(each) for each in alike.values()), key=lambda one: one.first_started_utc or "~")
     plain = [one.name for one in unnamed]
     timed = [name + _clock(one) if plain.count(name) > 1 else name for name, one in zip(plain, unnamed, strict=True)]
-    names, slugs = _numbered(timed, " ({})"), _numbered([one.slug for one in unnamed], "-{}")
-    return tuple(replace(one, name=name, slug=slug) for one, name, slug in zip(unnamed, names, slugs, strict=True))
-
-
-def _numbered(texts: Sequence[str], form: str) -> list[str]:
-    """Give each text that was there before its number."""
-    counts = [texts[: place + 1].count(text) for place, text in enumerate(texts)]
-    return [text + form.format(count) if count > 1 else text for text, count in zip(texts, counts, strict=True)]
+    counts = [timed[: place + 1].count(name) for place, name in enumerate(timed)]  # a name is of one machine
+    names = [f"{name} ({count})" if count > 1 else name for name, count in zip(timed, counts, strict=True)]
+    return tuple(replace(one, name=name) for one, name in zip(unnamed, names, strict=True))
 
 
 def _key(each: Found) -> tuple[object, ...]:
@@ -72,13 +64,10 @@ def _key(each: Found) -> tuple[object, ...]:
 
 
 def _unnamed(found: Sequence[Found]) -> Machine:
-    """The machine with the name and the slug that others may have too."""
-    one = Machine(name="", slug="", found=tuple(found))
+    """The machine with the name that others may have too."""
+    one = Machine(name="", found=tuple(found))
     place = max(one.places, key=lambda place: len(place.environment.gpus))
-    place = replace(place, first_started_utc=one.first_started_utc)
-    gpus = place.environment.gpus
-    kind = f"{slug(gpu_name(place.environment) or '')}x{len(gpus)}" if gpus else "cpu"
-    return replace(one, name=where_it_ran(place), slug="-".join([kind, *_digits(one.first_started_utc)]))
+    return replace(one, name=where_it_ran(replace(place, first_started_utc=one.first_started_utc)))
 
 
 def machines_in_short(found: Collection[Machine]) -> str:
@@ -86,10 +75,6 @@ def machines_in_short(found: Collection[Machine]) -> str:
     started = sorted((one.first_started_utc, one.name) for one in found if one.first_started_utc)
     days = [day_in_words(_in_utc(day)) for day, _ in (*started[:1], *started[-1:])]
     return ", ".join([*sorted({one.name.partition(",")[0] for one in found}), " to ".join(dict.fromkeys(days))])
-
-
-def _digits(started_utc: str | None) -> list[str]:
-    return [f"{_in_utc(started_utc):%Y%m%d-%H%M}"] if started_utc else []
 
 
 def _clock(one: Machine) -> str:

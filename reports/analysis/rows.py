@@ -66,17 +66,6 @@ def case_times(result: CaseResult) -> Rounds:
     return {record.round: round_time_s(record) for record in result.completed}
 
 
-def training_fps(result: CaseResult) -> float | None:
-    """Frames per second of one training, None if nothing completed, learned or has frames.
-
-    None too where several trainings shared a GPU.
-    """
-    is_one = result.case.learns and result.case.has_frames and result.case.trainings_per_gpu == 1
-    if not result.completed or not is_one:
-        return None
-    return result.case.frames_per_iteration / mean_of(case_times(result).values()).value
-
-
 def start_up_s(result: CaseResult) -> float | None:
     """What a process takes beyond its iterations at their later pace, median over the completed rounds."""
     times_s = case_times(result)

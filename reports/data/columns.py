@@ -39,6 +39,9 @@ IMPORTS: Final = ("imports_torch", "imports")  # phases
 
 type Value = str | int | float | bool | None
 
+COMPARABLE: Final = range(20, 101)  # iterations: fewer are a start, and after more the policy has another pace
+MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, where machines are compared
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
@@ -94,6 +97,20 @@ def starts_of(result: CaseResult) -> Mapping[int, Start | None]:
 
 def _block(record: RunRecord) -> str | None:
     return f"{record.round}:{min(record.case.case_id, *record.turns.beside)}" if record.turns else None
+
+
+def _one_gpu_training(run: Run) -> str | None:
+    """What machines are compared by: such as ``Isaac-Ant-rl_games-kitless-n1024``."""
+    record, case = run.record, run.record.case
+    others_percent = record.telemetry.host_others_percent if record.telemetry else None
+    is_as_shipped = case.division == "closed" and not (case.deterministic or case.with_packages)
+    is_alone = case.world_size == case.trainings_per_gpu == 1 and (others_percent or 0) <= MOST_OTHERS_PERCENT
+    is_known = record.environment.host_label and record.environment.gpus and record.counts
+    if not (is_known and is_as_shipped and is_alone and case.learns and case.device == "cuda"):
+        return None
+    if case.kernel_cache == "empty" or case.iterations not in COMPARABLE or run_time(record).log_probe is None:
+        return None
+    return f"{case.task}-{case.rl_library}-{case.stack}-n{case.num_envs}"
 
 
 def _mps(record: RunRecord) -> bool | None:
@@ -244,6 +261,12 @@ WHERE: Final = (
         "interconnect", "what the data of the processes crossed",
         lambda run: run.record.transport.interconnect if run.record.transport else None,
     ),
+    _text(
+        "one_gpu_training",
+        "what machines are compared by: as shipped, alone on one GPU, 20 to 100 iterations; null: others",
+        _one_gpu_training,
+    ),
+    _flag("is_in_image", "whether it ran in a container image", lambda run: run.record.image_digest is not None),
     _flag(
         "is_emulated", "whether the nodes are parts of one machine",
         lambda run: bool(run.record.transport and run.record.transport.emulated),

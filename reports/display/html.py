@@ -227,19 +227,9 @@ def aside(title: str, notes: Sequence[str]) -> Html:
     return Html(markup=markup if notes else "", text="\n".join(notes))
 
 
-def side_by_side(parts: Iterable[Displayed]) -> Html:
-    """In two columns where the screen is wide enough."""
-    cells = [part._repr_mimebundle_() for part in parts]
-    markup = "".join(f"<div>{cell['text/html']}</div>" for cell in cells if cell["text/html"])
-    return Html(
-        markup=f'<div class="side-by-side">{markup}</div>', text="\n".join(cell["text/plain"] for cell in cells)
-    )
-
-
-def machine_cell(name: str, address: str | None = None) -> Html:
-    """The name of a machine in a table, with the way to it if there is one; wide enough for its parts."""
-    inside = html.escape(name) if address is None else link(name, address).markup
-    return Html(markup=f'<span class="machine">{inside}</span>', text=name)
+def machine_cell(name: str) -> Html:
+    """The name of a machine in a table, wide enough for its parts."""
+    return Html(markup=f'<span class="machine">{html.escape(name)}</span>', text=name)
 
 
 def link(text: str, address: str) -> Html:

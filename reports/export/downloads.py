@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from reports.figures.tables import content, tables
-from reports.sets.env_checks import ENV_CHECKS
 from reports.sets.version import Version
 from reports.verification.first import WEAKNESSES
 from reports.verification.hashes import SUMS, members
 from suite.files.input_file import read_input
 
 DATA_FOLDER: Final = "data"
+ENV_CHECKS: Final = "env_check"  # folder of a version: what ``env_check --json`` printed beside its sets
 TABLES: Final = ("figures.csv", "runs.csv", "runs.parquet", "iterations.parquet", "checks.parquet")
 
 
@@ -41,7 +41,7 @@ def stored_files(version: Version) -> Sequence[StoredFiles]:
 def env_check_files(version: Version) -> StoredFiles:
     """Return what env_check said beside the sets, which has no samples; its files may be none."""
     folder = version.folder / ENV_CHECKS
-    paths = sorted(folder.glob("*.json")) if version.env_checks else []
+    paths = sorted(folder.glob("*.json"))
     return _stored(ENV_CHECKS, "What env_check said beside the sets", folder, paths)
 
 

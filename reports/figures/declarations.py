@@ -1,6 +1,7 @@
 """Which figures a version publishes. A new comparison is a ``Change`` in ``compare``; a new measure, a line here."""
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Final
 
 from reports.data.columns import RUN_COLUMNS
@@ -71,6 +72,38 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
     for pair in runs.pairs():
         yield from _of_pair(pair)
     yield from published.declarations(runs.configurations)
+    yield from _of_machines(runs)
+
+
+def _of_machines(runs: Runs) -> Iterator[Declaration]:
+    """Yield how often the cores of each machine were slowed, and GPU models at equal core speed."""
+    of: dict[str, dict[str, set[str]]] = {}  # training -> GPU model -> machines
+    machines = set()
+    for row in runs.completed.iter_rows(named=True):
+        is_named = row["machine"] and "&" not in row["machine"]  # which joins the columns of a selection
+        if is_named and not row["is_repeat"]:
+            machines.add(row["machine"])
+            if training := row["one_gpu_training"]:
+                of.setdefault(training, {}).setdefault(row["gpu_model"], set()).add(row["machine"])
+    for machine in sorted(machines):
+        column = "slowed_core_looks/core_looks"
+        yield Declaration(id=f"{machine}/slowed_core_looks", kind="share", column=column, of={"machine": machine})
+    for training, by_model in of.items():
+        yield from _of_training({"one_gpu_training": training}, by_model)
+
+
+def _of_training(training: Mapping[str, str], by_model: Mapping[str, set[str]]) -> Iterator[Declaration]:
+    """Yield the ratios of a training on one GPU between GPU models, and the machines over the first model."""
+    (name,), column = training.values(), "iteration_s"
+    yield Declaration(id=f"{name}/machines_slope", kind="machines_slope", column=column, of=training)
+    for base, other in combinations(sorted(by_model), 2):
+        of, over = ({**training, "gpu_model": model} for model in (other, base))
+        yield Declaration(id=f"{name}/{other}/over_gpu_model", kind="machines_ratio", column=column, of=of, over=over)
+    if len(by_model) > 1:
+        over = {**training, "gpu_model": min(by_model)}
+        for machine in sorted({machine for machines in by_model.values() for machine in machines}):
+            of, of_machine = {**training, "machine": machine}, f"{name}/{machine}/at_equal_core_speed"
+            yield Declaration(id=of_machine, kind="machines_ratio", column=column, of=of, over=over)
 
 
 def _of_configuration(row: Row) -> Iterator[Declaration]:

@@ -4,6 +4,7 @@ A figure is a kind, a column, and a selection of runs; those of two configuratio
 are divided by. ``verify`` has the same list with code of its own, so a new kind is written twice.
 """
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from reports.analysis.time_to_reward import SMOOTHING_WINDOW, converged_reward, 
 from reports.figures.compare import Row, Runs
 from suite.schema.case_suffixes import ALONE_SUFFIX
 from suite.statistics.intervals import Estimate, estimate, mean_of
+from suite.statistics.machine_model import MachineModel, MachineRuns
 from suite.statistics.speed import SCALES_EFFICIENCY
 
 type Status = Literal["clear", "within noise", "too few runs"]
@@ -199,6 +201,36 @@ def _in_turns(declaration: Declaration, runs: Runs) -> Figure:
     return _figure(declaration, ratio, sum(map(len, samples)), _status(ratio))
 
 
+def _machines(declaration: Declaration, runs: Runs) -> tuple[MachineRuns, ...]:
+    """Every machine that ran the training of a declaration; the column has the times."""
+    rows = _selected({"one_gpu_training": declaration.of["one_gpu_training"]}, runs)
+    by_machine: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row in rows.iter_rows(named=True):
+        logs = math.log(row[declaration.column]), math.log(row["mean_probe_us"] / 1e6)
+        by_machine.setdefault((row["machine"], row["gpu_model"]), []).append(logs)
+    return tuple(MachineRuns(label=label, gpu=gpu, runs=tuple(own)) for (label, gpu), own in by_machine.items())
+
+
+def _machines_ratio(declaration: Declaration, runs: Runs) -> Figure:
+    """Frames per second at equal core speed, of a GPU model or of one machine, over those of another GPU model."""
+    of, over = (_selected(selection or {}, runs) for selection in (declaration.of, declaration.over))
+    every, labels = _machines(declaration, runs), set(of["machine"])
+    gpu, base = of["gpu_model"][0], over["gpu_model"][0]
+    model = MachineModel(every)
+    ratio = model.ratio(base, gpu)
+    if gpu == base or labels < {machine.label for machine in every if machine.gpu == gpu}:
+        (machine,) = (machine for machine in every if machine.label in labels and machine.gpu == gpu)
+        times = model.time_s(base).value / model.time_of(machine).value
+        ratio = Estimate(value=times, interval=None)
+    return _figure(declaration, ratio, len(of) + len(over), _status(ratio))
+
+
+def _machines_slope(declaration: Declaration, runs: Runs) -> Figure:
+    """How far the time of an iteration goes with the core probe, from machine to machine."""
+    model = MachineModel(_machines(declaration, runs))
+    return _figure(declaration, model.slope, len(_selected(declaration.of, runs)))
+
+
 def _figure(declaration: Declaration, estimate: Estimate | None, runs: int, status: Status | None = None) -> Figure:
     low, high = (estimate.interval if estimate else None) or (None, None)
     value = estimate.value if estimate else None
@@ -220,4 +252,6 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "slope": _slope,
     "in_turns": _in_turns,
     "published": _published,
+    "machines_ratio": _machines_ratio,
+    "machines_slope": _machines_slope,
 }

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from reports.analysis.curves import task_name
 from reports.analysis.time_split import PARTS
-from reports.analysis.trainings import Training
 from reports.display.addresses import page_of_task
 from reports.display.calculator import calculator
 from reports.display.charts.curves import curves
@@ -31,16 +30,16 @@ from reports.display.html import (
     fold,
     heading,
     html_table,
+    measured,
     paragraph,
     percent,
-    ratio,
     together,
 )
 from reports.display.page import read_text
 from reports.display.series_tables import STACK_NAMES, environments_text, ranks_text
 from reports.figures.compare import Row
 from reports.figures.lines import Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
-from reports.figures.tables import runs_of
+from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted
@@ -293,30 +292,21 @@ def _cells(version: Version, row: Row) -> list[str]:
 
 
 def cpu_core(version: Version, task: str) -> Html:
-    """Say how far training goes with its CPU core, for each library and physics of which that is known."""
-    found: dict[tuple[str, str], str] = {}
-    for training in version.trainings:  # those of most machines first
-        if task_name(training.case.task) == task and (said := of_core(training)):
-            found.setdefault((training.case.rl_library, training.case.stack), said)
+    """Say how far training on one GPU goes with its CPU core, for each library, physics and size that machines say."""
+    figures, said = rows_by_id(version), {}
+    for row in rows_of(version, task):
+        slope = figures.get(f"{row['one_gpu_training']}/machines_slope")
+        if slope is not None:
+            said[slope["id"]] = of_core(row, slope)
     above = heading("How far it goes with the CPU core", depth=2, anchor="cpu-core")
-    return together([above, bullets(found.values())] if found else [])
+    return together([above, bullets(said.values())] if said else [])
 
 
-def of_core(training: Training) -> str:
-    """What the slope says of one core; empty where it is not known, or may be none."""
-    case, slope = training.case, training.model.slope
-    low, high = (slope and slope.interval) or (0.0, 1.0)
-    number = counted(len(training.machines), "machine")
-    with_what = f"With {case.rl_library} on {STACK_NAMES[case.stack]} and {environments_text(case.num_envs)}"
-    if high < HARDLY_SLOPE:
-        return f"{with_what} the CPU core hardly limits this training ({estimated(slope)}; {number})."
-    if slope is None or low <= 0:
-        return ""
-    return (
-        f"{with_what} this training goes with its CPU core: a core twice as fast makes it up to"
-        f" {2 ** min(1.0, slope.value):.1f} times as fast (slope {ratio(slope.value)}, {ratio(low)} to {ratio(high)};"
-        f" {number})."
-    )
+def of_core(row: Row, slope: Mapping[str, Any]) -> str:
+    """What the slope says of a training and its core."""
+    with_what = f"{row['library']}, {STACK_NAMES[row['physics']]}, {environments_text(row['environments_per_gpu'])}"
+    word = "hardly goes" if slope["high"] < HARDLY_SLOPE else "goes" if slope["low"] > 0 else "may go"
+    return f"{with_what}: an iteration {word} with its CPU core, slope {measured(slope)}; 1 is in proportion."
 
 
 def videos(version: Version, task: str) -> Html:

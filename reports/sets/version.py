@@ -9,7 +9,6 @@ import gc
 import os
 import pickle
 import re
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -20,8 +19,6 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.environments import Place
 from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.scaling.lines import Line, in_order, lines
-from reports.analysis.trainings import Training, trainings
-from reports.sets.env_checks import ENV_CHECKS, EnvCheckReport, read_env_checks
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
@@ -66,7 +63,6 @@ class Version:
     name: str
     folder: Path
     sets: tuple[ResultSet, ...]
-    env_checks: tuple[EnvCheckReport, ...] = ()
     older: tuple["Version", ...] = field(default=(), repr=False)
 
     @property
@@ -109,17 +105,6 @@ class Version:
     def _lines(self) -> Mapping[str, Sequence[Line]]:
         return {one.name: lines(one.campaign, self.machine_names_of(one)) for one in self.scaling}
 
-    @cached_property
-    def trainings(self) -> tuple[Training, ...]:
-        """The trainings that several machines ran, of this version and its older ones.
-
-        Machines that others used at the same time are left out: they would look slower than they are. So is what
-        others contributed, since labels of machines are whoever's measured.
-        """
-        every = [one for version in (self, *self.older) for one in version.sets]
-        own = [one for one in every if not one.contributor and one.shared_machine != "yes"]
-        return trainings(result for one in own for result in one.campaign.results)
-
     @property
     def learned(self) -> tuple[CaseResult, ...]:
         """Of the sets that were made to see what is learned."""
@@ -140,12 +125,6 @@ class Version:
         by = f", by {one.contributor.name}" if one.contributor else ""
         return {place.environment: self.machine_of(one, place).name + by for place in one.campaign.places}
 
-    @cached_property
-    def machine_names(self) -> Mapping[str, str]:
-        """The names of machines by the labels that their records have; without labels that several machines have."""
-        labels = [machine.environment.host_label for machine in self.machines]
-        names = zip(labels, self.machines, strict=True)
-        return {label: machine.name for label, machine in names if label and labels.count(label) == 1}
 
 
 def _found(one: ResultSet, place: Place) -> Found:
@@ -168,7 +147,6 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
         name=name,
         folder=folder,
         sets=tuple(_read_set(folder / entry.folder, entry, version=name, is_alone=is_alone) for entry in entries),
-        env_checks=read_env_checks(folder / ENV_CHECKS),
         older=tuple(older),
     )
 
@@ -212,7 +190,6 @@ def _read_set(folder: Path, entry: Entry, *, version: str, is_alone: bool) -> Re
         title=title,
         version=version,
         twins=twins,
-        upstream_wall_s=_upstream_walls(pairs),
         is_contributed=entry.contributor is not None,
     )
     return ResultSet(
@@ -228,12 +205,3 @@ def _read_set(folder: Path, entry: Entry, *, version: str, is_alone: bool) -> Re
         witness=entry.witness,
         videos=intact_videos(folder),
     )
-
-
-def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:
-    """Seconds of one process of upstream by case id, the median over the rounds in which it was timed."""
-    walls: dict[str, list[float]] = {}
-    for pair in pairs:
-        if pair.theirs_wall_s is not None:
-            walls.setdefault(pair.case_id, []).append(pair.theirs_wall_s)
-    return {case_id: statistics.median(times_s) for case_id, times_s in walls.items()}

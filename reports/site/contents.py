@@ -16,10 +16,8 @@ PAGES: Final = (
     Page(text="home", name="index", is_shown=has_speeds),
     Page(text="what_worked", name="index", is_shown=lambda version: not has_speeds(version)),
     Page(text="findings", is_shown=speeds_and(findings.findings)),
+    Page(text="hardware", is_shown=lambda _: True),
     Page(text="tasks", part=TASKS, is_shown=has_speeds, made=tasks.texts),
-    # Hardware
-    *pages_of("support"),
-    *pages_of("hardware"),
     # Settings and sharing
     Page(text="settings", part=COMPARED, is_shown=speeds_and(settings.ratios)),
     *pages_of("tuning"),
@@ -28,7 +26,6 @@ PAGES: Final = (
     Page(text="compared", part=COMPARED, is_shown=has_speeds),
     Page(text="explore", is_shown=has_speeds),
     # Method and limits
-    *pages_of("acceptance"),
     Page(text="method", part=MEASURING, is_shown=has_speeds),
     Page(text="data", part=MEASURING, is_shown=lambda _: True),
 )

@@ -11,10 +11,10 @@ from reports.analysis.curves import task_name
 from reports.figures.compare import Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
+from reports.pages import hardware
 from reports.sets.findings import Finding, read_findings
 from reports.sets.version import Version
 from reports.site.publish import read_versions
-from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
@@ -49,8 +49,8 @@ def findings(versions: Sequence[Version]) -> str:
 
 
 def what_ran_where(versions: Sequence[Version]) -> str:
-    """Return what ran where, which the topic of that gives, from every version."""
-    return "\n\n".join(topic.readme(versions[0]) for topic in topics() if topic.readme)
+    """Return what ran where, from every version."""
+    return hardware.readme(versions[0])
 
 
 def _figure(version: Version, finding: Finding, name: str) -> Figure:

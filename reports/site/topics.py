@@ -5,17 +5,12 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from reports.display.html import Html, together
 from reports.display.page import Page
 from reports.display.topic import Topic
-from reports.sets.version import Version
 
 # Folder in ``reports/topics`` -> session of nox -> the topic's module that has its command.
 TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
-    "support": {},
-    "hardware": {},
     "tuning": {"learning_references": "learning_references"},
-    "acceptance": {},
 }
 COMMANDS: Final = {
     session: f"reports.topics.{folder}.{module}"
@@ -33,11 +28,6 @@ def topics() -> tuple[Topic, ...]:
 def pages_of(folder: str) -> tuple[Page, ...]:
     """Return the pages of a topic; none of one that is gone."""
     return _topic(folder).pages if folder in TOPICS else ()
-
-
-def from_other_topics(page: str, version: Version) -> Html:
-    """What topics show on this page."""
-    return together([topic.page_parts[page](version) for topic in topics() if page in topic.page_parts])
 
 
 def _topic(folder: str) -> Topic:

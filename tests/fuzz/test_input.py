@@ -53,7 +53,6 @@ type Target = tuple[Callable[[], st.SearchStrategy[Files]], Callable[[Path, st.D
 SAMPLE: Final = b'{"event":"sample","time_unix_s":1,"monotonic_s":1,"reading_time_s":0,"sampler_cpu_s":0,"host":{}}\n'
 SET: Final = {
     "report.toml": b'[[set]]\nfolder = "set"\ntitle = "One"\n',
-    "env_check/a.json": (RESULTS / "env_check/h200-one.json").read_bytes(),
 }
 
 

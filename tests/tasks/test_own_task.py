@@ -53,7 +53,7 @@ def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
     pages = read_pages(site)
     assert set(pages) - {f"{name}.html" for name in guide.PAGES} == {
         "index.html",
-        "machines.html",
+        "hardware.html",
         "data.html",
     }
     assert [table for page in pages.values() for table in page.unnamed] == []
@@ -65,7 +65,7 @@ def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
     )  # physics and learning of each, gradients of two, pictures of one
     for task in ("Isaac-Cartpole-Camera-Direct, rl_games", "Isaac-Cartpole, rsl_rl", "Small-Swing-Up, rsl_rl"):
         assert task in summary
-    assert f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})" in text_of(site, "machines.html")
+    assert f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})" in text_of(site, "hardware.html")
 
 
 def test_its_figures_can_be_verified(own_tasks: OwnTasks) -> None:

@@ -1,4 +1,4 @@
-"""Machines: what they are called, what tells them apart, and their addresses."""
+"""Machines: what they are called, and what tells them apart."""
 
 from dataclasses import replace
 
@@ -24,8 +24,8 @@ MORNING, LATER, NEXT_DAY = "2026-11-27T06:12:30+00:00", "2026-11-27T19:08:00+01:
 
 def test_a_machine_is_named_by_its_hardware_and_day_and_by_the_time_where_another_has_that_name() -> None:
     alone, other = machines([found("b", NEXT_DAY), found("a", MORNING)])
-    assert (alone.name, alone.slug) == ("1 x H200, 16 vCPU, 27 Nov 2026", "h200x1-20261127-0612")
-    assert (other.name, other.slug) == ("1 x H200, 16 vCPU, 28 Nov 2026", "h200x1-20261128-0010")
+    assert alone.name == "1 x H200, 16 vCPU, 27 Nov 2026"
+    assert other.name == "1 x H200, 16 vCPU, 28 Nov 2026"
     first, second = machines([found("a", MORNING), found("b", LATER)])
     assert first.name == "1 x H200, 16 vCPU, 27 Nov 2026, 06:12"
     assert second.name == "1 x H200, 16 vCPU, 27 Nov 2026, 18:08"  # in UTC
@@ -33,16 +33,13 @@ def test_a_machine_is_named_by_its_hardware_and_day_and_by_the_time_where_anothe
 
 def test_one_label_is_one_machine_on_any_day_with_all_of_its_gpus() -> None:
     (one,) = machines([found("a", NEXT_DAY, gpus=4), found("a", MORNING, name="second")])
-    assert (one.name, one.slug) == ("4 x H200, 16 vCPU, 27 Nov 2026", "h200x4-20261127-0612")
+    assert one.name == "4 x H200, 16 vCPU, 27 Nov 2026"
     assert one.model == "NVIDIA H200"
     assert [each.set_name for each in one.found] == ["first", "second"]
 
 
 def test_a_label_of_somebody_else_and_a_machine_without_gpus_are_other_machines() -> None:
     ours, theirs = machines([found("a", MORNING), found("a", MORNING, whose="Lab")])
-    assert ours.slug == "h200x1-20261127-0612"
-    assert theirs.slug == "h200x1-20261127-0612-2"  # an address is of one machine, and so is a name
     assert theirs.name == f"{ours.name} (2)"
-    without, unknown = machines([found("a", None, gpus=0), found("a", None)])
-    assert {without.slug, unknown.slug} == {"cpu", "h200x1"}
+    without, _ = machines([found("a", None, gpus=0), found("a", None)])
     assert without.model is None

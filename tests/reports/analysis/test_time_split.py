@@ -1,11 +1,9 @@
 from dataclasses import replace
-from itertools import chain
 
 import pytest
 
 from reports.analysis.rows import case_rows
 from reports.analysis.time_split import inside
-from reports.display.resource_tables import energy, host
 from suite.schema.record import CaseResult, RankRecord, RunRecord
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result
@@ -103,28 +101,6 @@ def test_energy_and_memory_come_from_telemetry_where_there_is_any() -> None:
     assert found.stolen_share.median == 0.025
     assert found.gpu_utilisation_percent is None
     assert found.without_telemetry == ("the sampler was killed",)
-
-
-def test_every_figure_has_its_own_columns_and_the_host_has_a_table() -> None:
-    """All figures once had one table of twelve columns, too wide for a screen."""
-    record = with_telemetry(make_record(make_case()), frames_per_joule=1000.0, memory_gb=8.0)
-    result = CaseResult(case=record.case, rounds=(record,))
-    found = {record.case.case_id: inside(result)}
-    rows = case_rows([result])
-    tables = [energy(rows, found).text, host(rows, found, label="Cores").text]
-    headings = [text.splitlines()[0].split("\t")[2:] for text in tables]
-    assert list(chain.from_iterable(headings)) == [
-        "Power of all GPUs in W",
-        "Energy for a million frames in J",
-        "Throttled time",
-        "CPU time taken by a hypervisor",
-        "Sampler's share of a core",
-    ]
-    assert tables[0].endswith("Measured in none of these cases: GPU utilisation.")
-    none = host(
-        rows, {record.case.case_id: inside(failed_result(record.case, outcome="oom", reason="x"))}, label="Cores"
-    )
-    assert none.text.startswith("Measured in none of these cases: Core probe in µs, ")
 
 
 def test_nothing_is_known_of_a_case_that_failed() -> None:

@@ -97,6 +97,20 @@ def test_another_comparison_is_one_declaration(committed: Runs, monkeypatch: pyt
     assert figure.declaration.id.endswith("/over_minibatch_rule")
 
 
+def test_machines_are_compared_by_equal_work(committed: Runs) -> None:
+    compared = committed.completed.filter(pl.col("one_gpu_training").is_not_null())
+    work = compared.group_by("one_gpu_training").agg(
+        pl.struct("task", "library", "frames_per_iteration", "minibatch_size", "optimiser_steps").n_unique().alias("n")
+    )
+    assert len(work) > 10
+    assert set(work["n"]) == {1}
+    assert set(compared["gpus"]) == {1}
+    assert not compared["is_tuned"].any()
+    assert {"Isaac-Ant-rsl_rl-kitless-n4096/NVIDIA H200/over_gpu_model"} <= {
+        declaration.id for declaration in declarations(committed) if declaration.kind == "machines_ratio"
+    }
+
+
 def test_kinds_without_a_run_say_nothing(committed: Runs) -> None:
     nobody = {"set": "none"}
     for kind in ("mean", "average", "median", "least", "most", "count", "slope"):

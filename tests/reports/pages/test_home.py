@@ -14,7 +14,6 @@ from reports.display.calculator import FRAMES, calculator
 from reports.pages import home, one_size
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
-from reports.topics.hardware.models import models
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate
@@ -198,13 +197,6 @@ def test_a_release_is_judged_with_what_would_have_been_seen(newest: Version) -> 
     said = home.releases(newest).text
     assert re.search(r"None of 12 comparisons shows a slower one\. A loss of \d+% would have been seen in each\.", said)
     assert home.releases(committed_version()).text == ""
-
-
-def test_hardware_that_nobody_measured_is_asked_for(newest: Version) -> None:
-    assert (
-        "RTX 5090, RTX 4090, RTX PRO 6000, L40S, A100, B200\tnone\tnobody has sent results yet: add"
-        in models(newest).text
-    )
 
 
 def test_bibtex_has_the_month_of_the_last_run(tmp_path: Path) -> None:

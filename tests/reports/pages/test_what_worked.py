@@ -10,11 +10,11 @@ import pytest
 from reports.export import command as export
 from reports.figures.tables import tables
 from reports.pages import data as downloads
+from reports.pages import hardware
 from reports.pages import home as at_a_glance
 from reports.pages import what_worked as worked
 from reports.sets.version import Version, read_version
 from reports.site.contents import page_sources
-from reports.topics.hardware import page as machines
 from suite.records.worked import LEGEND
 from suite.schema.record import CheckResult, CheckVerdict
 from tests.fixtures.results.generated_results import (
@@ -36,14 +36,14 @@ def version(tmp_path: Path) -> Version:
 
 
 def test_only_pages_without_speeds_are_there(version: Version) -> None:
-    assert list(page_sources(version)) == ["index", "machines", "data"]
+    assert list(page_sources(version)) == ["index", "hardware", "data"]
     assert "worked.marks(version)" in page_sources(version)["index"]
 
 
 def test_no_page_of_it_compares_ranks_or_speaks_of_speed(version: Version) -> None:
     shown = [
         worked.opening(version), worked.marks(version),
-        machines.environments(version), machines.env_checks(version),
+        hardware.answer(version), hardware.machines(version), hardware.where(version),
         downloads.listing(version),
     ]  # fmt: skip
     texts = [*page_sources(version).values(), *(part.text for part in shown)]
@@ -85,7 +85,7 @@ def test_gpus_on_which_nothing_completed_are_alike(tmp_path: Path) -> None:
     crashed = failed_result(make_case("ant-weak", device="cuda"), outcome="crashed", reason="generated")
     version = read_version(write_results([crashed], tmp_path), name="v")
     assert version.scaling == ()
-    assert list(page_sources(version)) == ["index", "machines", "data"]
+    assert list(page_sources(version)) == ["index", "hardware", "data"]
 
 
 def test_beside_sets_with_speeds_it_has_a_section_and_no_row(tmp_path: Path) -> None:

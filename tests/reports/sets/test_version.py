@@ -5,7 +5,6 @@ import pytest
 from reports.pages import data as downloads
 from reports.pages import settings
 from reports.sets.version import read_version
-from reports.topics.hardware import page as machines
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import (
@@ -78,23 +77,6 @@ def test_the_committed_version_has_scaling_pairs_and_checks() -> None:
     assert [one.name for one in version.archived] == ["h200-x4"]
     assert sum(len(one.pairs) for one in version.sets) > 26
     assert {"h200-x2"} <= {path.stem for path in (RESULTS / "env_check").glob("*.json")}
-    assert all(report.checks for report in version.env_checks)
-
-
-def test_what_env_check_said_of_a_host_twice_is_shown_once() -> None:
-    """Two campaigns there differ in the free disk space that env_check found, and in no verdict."""
-    version = committed_version()
-    (pairs,) = (one for one in version.sets if one.name == "h200-x2-pairs")
-    assert len({place.environment.checks for place in pairs.campaign.places}) == 2
-    assert machines.env_checks(version).text.count(f"{pairs.title}: {version.machine_names['H200 host G']}") == 1
-
-
-def test_what_env_check_said_of_several_hosts_alike_is_shown_once() -> None:
-    text = machines.env_checks(committed_version()).text
-    name = committed_version().machine_names["two CPU cores"]
-    versions = 2  # of env_check: the later has one check more
-    assert [text.count(f"What seed {seed} learns, on two CPU cores: {name}") for seed in range(1, 6)] == [versions] * 5
-    assert text.count("\nrt_cores\tnot checked") == versions
 
 
 def test_data_open_with_what_there_is() -> None:

@@ -257,7 +257,7 @@ def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Brows
     ("words", "first"),
     [
         ("add my result", "data.html"),
-        ("5090", "index.html#hardware"),
+        ("5090", "hardware.html#your-gpu-is-missing"),
         ("price", "index.html"),
         ("which GPU", "index.html"),
     ],

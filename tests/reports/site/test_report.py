@@ -34,11 +34,9 @@ ABOUT = {
     "index.html",
     "explore.html",
     "compared.html",
-    "machines.html",
-    "support.html",
+    "hardware.html",
     "method.html",
     "data.html",
-    "hardware-generated-accelerator.html",
     "task-ant.html",
     "task-cartpole.html",
     "task-shadow-hand-with-camera.html",
@@ -161,7 +159,7 @@ def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page])
 def test_only_figures_and_words_of_others_link_to_other_hosts(pages: dict[str, Page]) -> None:
     assert {name for name, page in pages.items() if any(link.startswith("https:") for link in page.links)} <= {
         "compared.html",
-        "support.html",  # sources of what cannot run
+        "hardware.html",  # sources of what cannot run
     }
 
 

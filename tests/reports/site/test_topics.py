@@ -20,7 +20,7 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
 
-TOGETHER = ("hardware", "tuning")
+TOGETHER = ("tuning",)
 # For each folder of a copy in turn: every module of its `reports`, none of which an earlier copy has left behind.
 EVERY_MODULE = """
 import importlib, json, pkgutil, sys

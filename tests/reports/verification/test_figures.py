@@ -4,6 +4,7 @@ import csv
 import math
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, check_figure
 from reports.verification.finding import Place
 from reports.verification.first import verify
 from reports.verification.hashes import set_folders
-from reports.verification.runs import COLD, SLOWED, SMOOTHING, WINDOW, WORK
+from reports.verification.runs import COLD, COMPARABLE, MOST_OTHERS_PERCENT, SLOWED, SMOOTHING, WINDOW, WORK
 from reports.verification.stored import read_set
 from suite.statistics import core_speed, intervals, reduce, series_model, speed, start_up
 from tests.fixtures.results.damaged_results import COMMITTED, damage, rounds, sentences, write_all_hashes
@@ -101,6 +102,43 @@ def test_a_slope_has_one_pseudo_observation_at_a_half() -> None:
     slope = np.linalg.lstsq(np.array([*design, [0, 0, weight]], float), y, rcond=None)[0][-1]
     value, low, high, *_ = computed("slope", "iteration_s", runs)
     assert value == pytest.approx(slope) == (low + high) / 2
+
+
+def test_machines_are_observations_of_a_fit_with_a_column_for_each_gpu_model() -> None:
+    """Solved with dummies and one more row, which says a half of the slope; the interval by the same design."""
+    models, probes, noise = "AAAABBBBB", np.arange(9) / 10, 0.02 * (-1) ** np.arange(9)
+    logs = 0.7 * probes + noise + [0.2 * (model == "A") for model in models]
+    runs = [
+        {
+            **RUNS[0], "configuration": str(place), "machine": str(place), "gpu_model": model, "is_repeat": False,
+            "one_gpu_training": "t", "log_probe": probe + off, "iteration_s": math.exp(log - off),
+        }
+        for place, (model, probe, log) in enumerate(zip(models, probes, logs, strict=True)) for off in (-0.1, 0.1)
+    ]  # fmt: skip
+    design = np.array([[model == "A", model == "B", probe] for model, probe in zip(models, probes, strict=True)], float)
+    whole = np.vstack([design, [0, 0, math.sqrt(kinds.PULL)]])
+    inverse = np.linalg.inv(whole.T @ whole)
+    effects = inverse @ whole.T @ [*logs, math.sqrt(kinds.PULL) * kinds.SLOPE]
+    squares = 0.05 + 0.1  # of the probes, within the models
+    freedom = 9 - 2 - squares / (squares + kinds.PULL)
+    variance = float(np.sum((logs - design @ effects) ** 2)) / freedom
+
+    def interval(contrast: list[int]) -> list[float]:
+        half = scipy_stats.t.ppf(0.975, freedom) * math.sqrt(variance * np.array(contrast) @ inverse @ contrast)
+        return [float(effects @ contrast) + end * half for end in (0, -1, 1)]
+
+    of, over = ([row for row in runs if row["gpu_model"] == model] for model in "BA")
+    selected = kinds.Selected(column="iteration_s", of=of, over=over, every=runs)
+    assert [*kinds.figure("machines_ratio", selected).values()][:3] == pytest.approx(
+        [*map(math.exp, interval([1, -1, 0]))]
+    )
+    alone = kinds.figure("machines_ratio", replace(selected, of=of[:2]))
+    assert alone["value"] == pytest.approx(math.exp(effects @ [1, 0, 0.4] - logs[4]))
+    assert alone["low"] is None
+    slope = kinds.figure("machines_slope", replace(selected, of=runs, over=()))
+    assert [*slope.values()][:3] == pytest.approx(interval([0, 0, 1]))
+    with pytest.raises(ValueError, match="one training"):
+        kinds.figure("machines_ratio", replace(selected, of=[{**row, "one_gpu_training": "u"} for row in of]))
 
 
 def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
@@ -244,4 +282,5 @@ def test_what_is_written_twice_is_the_same() -> None:
     assert (series_model.PRIOR_SLOPE, series_model.PRIOR_WEIGHT) == (kinds.SLOPE, kinds.PULL)
     assert (intervals.MIN_ROUNDS_FOR_INTERVAL, series_model.MIN_FREEDOM) == (kinds.LEAST_RUNS, kinds.LEAST_FREEDOM)
     assert (SMOOTHING_WINDOW, CONVERGED_SHARE) == (SMOOTHING, kinds.RISE)
+    assert (columns.COMPARABLE, columns.MOST_OTHERS_PERCENT) == (COMPARABLE, MOST_OTHERS_PERCENT)
     assert kinds.AGAINST["share_kept"] == speed.SCALES_EFFICIENCY

@@ -1,1 +1,0 @@
-"""How `nox -s accept` judges the published machines."""

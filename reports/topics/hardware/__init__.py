@@ -1,1 +1,0 @@
-"""Machines: what they are, how fast their cores are, what was checked."""

@@ -1,1 +1,0 @@
-"""What ran where, when and in which version, from the stored records; and what cannot run."""

@@ -1,0 +1,150 @@
+"""The page Hardware: GPU models by their figures, machines, what ran where against the records, and what cannot run."""
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from reports.display.page import read_text
+from reports.pages import hardware
+from reports.pages.hardware import NOT_MEASURED, Comparison, comparisons
+from reports.sets.version import Version
+from reports.site.publish import read_versions
+from suite.env_check.gpu.rt_cores import judge_rt_cores, read_table
+from suite.matrix.catalog import load_catalog
+from suite.matrix.plan import plan
+from suite.records.store import load_results
+from suite.schema.record import RunRecord, Stack
+from tests.fixtures.results import version_2026_12
+from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.generated_results import make_case
+from tests.suite.env_check.gpu.test_gpus import H200, HEALTHY
+
+CATALOG = load_catalog()
+
+
+@cache
+def newest() -> Version:
+    return read_versions(RESULTS.parent)[0]
+
+
+def with_status(comparison: Comparison, status: str) -> Comparison:
+    return replace(comparison, figure={**comparison.figure, "status": status})
+
+
+def test_it_says_that_no_gpu_is_clearly_faster_while_every_interval_has_1() -> None:
+    every = comparisons(newest())
+    noise = [own for own in every if own.figure["low"] is not None]
+    assert len(noise) > 5
+    assert all(own.figure["low"] < 1 < own.figure["high"] for own in noise)
+    said = hardware.answer(newest()).text
+    assert "no training is clearly faster or slower on one H200 than on one H100 80GB HBM3" in said
+    assert f"Within noise are {len(noise)} trainings of Ant and Cartpole" in said
+    assert f"{len(every) - len(noise)} other trainings" in said
+
+
+def test_it_names_what_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *others = comparisons(newest())
+    monkeypatch.setattr(hardware, "comparisons", lambda _: (with_status(first, "clear"), *others))
+    said = hardware.answer(newest()).text
+    assert said.startswith("At equal core speed one H200 makes 1.0")
+    assert "no training" not in said
+
+
+def test_each_comparison_has_its_machines_and_the_newest_interval() -> None:
+    every = {own.name: own for own in comparisons(newest())}
+    ant = every["Ant, rl_games, Newton, 1,024 environments"]
+    assert (ant.version.name, ant.gpus) == ("2026.12", ("H200", "H100 80GB HBM3"))
+    assert min(ant.machines) >= 2
+    assert every["Ant, rsl_rl, Newton, 4,096 environments"].version.name == "2026.11"  # one H100 there alone
+    drawn = hardware.chart(newest())
+    assert f"{sum(comparisons(newest())[0].machines)}" == str(len(drawn.data.text.splitlines()) - 1)  # type: ignore[union-attr]
+
+
+def test_a_version_of_one_machine_compares_nothing() -> None:
+    one = replace(version_2026_12.version(), sets=version_2026_12.version().sets[:1])
+    assert comparisons(one) == ()
+    assert hardware.answer(one).text == "1 machine ran this: H200."
+    assert hardware.in_short(one).text == ""
+    assert "nothing to compare" in hardware.acceptance(one).text
+
+
+def test_a_machine_has_what_was_found_and_whether_it_would_be_accepted() -> None:
+    lines = hardware.machines(committed_version()).text.splitlines()
+    (slow,) = (line.split("\t") for line in lines if line.endswith("h200-ant-envs, h200-physx"))
+    # `tests/reports/accept/test_stored_machines.py` knows it as host M.
+    assert slow[3:6] == ["87.0 %", "cores_slowed", "slow"]
+    (busy,) = (line.split("\t") for line in lines if line.endswith("\th100-memory"))
+    assert set(busy[4].split(", ")) == {"gpu_in_use", "cores_slowed"}
+    assert len(lines) == 1 + len(committed_version().machines) + 1
+
+
+def test_machines_of_older_versions_are_among_the_others_of_accept() -> None:
+    alone = replace(newest(), older=())
+    judged, fewer = (re.findall(r"compare (\d+)", hardware.acceptance(own).text) for own in (newest(), alone))
+    assert int(judged[0]) >= int(fewer[0]) > 20
+
+
+# --- what ran where ---
+
+
+@cache
+def stored() -> tuple[RunRecord, ...]:
+    """Every completed run of every set that trained or was of LeRobot, read without the code under test."""
+    folders = [path.parent for path in sorted(RESULTS.parent.glob("*/*/cases"))]
+    found = [record for folder in folders for result in load_results(folder) for record in result.completed]
+    return tuple(record for record in found if record.case.workload == "train" or record.case.rl_library == "lerobot")
+
+
+def test_a_cell_has_the_tasks_and_the_most_gpus_of_each_model_that_records_have() -> None:
+    headings, *rows = (line.split("\t") for line in hardware.where(newest()).text.splitlines())
+    assert [row[0] for row in rows] == list(CATALOG.libraries)
+    names = {"kitless": "Newton", "ovphysx": "PhysX", "isaacsim": "PhysX and RTX in Isaac Sim"}
+    for row in rows:
+        for heading, cell in zip(headings[1:-1], row[1:-1], strict=True):
+            own = [record for record in stored() if record.case.rl_library == row[0]]
+            column = heading.partition(",")[0], "cuda" if heading.endswith("GPUs") else "cpu"
+            own = [record for record in own if (names[record.case.stack], record.case.device) == column]
+            assert (cell == NOT_MEASURED) == (not own)
+            for number, model in re.findall(r"(\d) x (\w+)", cell):
+                sizes = [one.case.world_size for one in own if model in one.environment.gpus[0].name]
+                assert max(sizes) == int(number)
+
+
+def test_readme_has_the_same_table_and_what_never_ran() -> None:
+    said = hardware.readme(newest())
+    lines = said.partition("\n\n")[0].splitlines()
+    assert {line.count("|") for line in lines} == {lines[0].count("|")}
+    assert "Not measured: in a container image and on several machines." in said
+
+
+def test_gpus_that_nobody_has_sent_are_named() -> None:
+    assert "RTX 5090, RTX 4090, RTX PRO 6000, L40S, A100 and B200" in hardware.missing(newest()).text
+
+
+# --- what cannot run ---
+
+
+@pytest.mark.parametrize(("name", "capability"), [("A100", "8.0"), ("H100", "9.0"), ("H200", "9.0")])
+def test_env_check_refuses_rtx_on_gpus_without_rt_cores(name: str, capability: str) -> None:
+    state = replace(HEALTHY, gpus=(replace(H200, name=f"NVIDIA {name}", compute_capability=capability),))
+    judged = judge_rt_cores(state, read_table())
+    assert judged.verdict == "failure"
+    assert f"env_check says `{judged.fault}`" in read_text("hardware")
+
+
+def test_plan_refuses_physx_on_a_cpu() -> None:
+    stacks: tuple[Stack, ...] = ("kitless", "ovphysx")
+    (planned,) = plan(
+        [make_case("ant-weak", stack="ovphysx", device="cpu")],
+        gpus_available=0,
+        cpus_available=2,
+        device="cpu",
+        available_stacks=stacks,
+        nnodes_available=1,
+        rounds=1,
+        catalog=CATALOG,
+    )
+    (said,) = re.findall(r"plan says `(.*)`", read_text("hardware"))
+    assert said in str(planned.infeasible)
