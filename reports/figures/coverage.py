@@ -34,7 +34,7 @@ DIGITS: Final = 6  # that are stored
 ENOUGH: Final = 6  # runs or blocks, so that a half of them has an interval
 LEAST_TURNS: Final = 4
 MOST_WAYS: Final = 10  # to divide one configuration, or the blocks of two
-SIMULATIONS: Final = 1500
+SIMULATIONS: Final = 8000
 BLOCKS: Final = 4
 NOISIER: Final = 3  # times as much as the other configurations
 

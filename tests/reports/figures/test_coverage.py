@@ -12,10 +12,12 @@ LEAST = 0.93  # of intervals at 95 %
 
 
 def test_intervals_contain_the_truth() -> None:
-    """In at least 93 % of the ratios of each check, less two standard errors of so many ratios."""
+    """In at least 93 % of the simulated ratios; of stored ones, of which there are few, chance may take some more."""
     figures = coverage.computed([version(), committed_version()])
     contain = {name.split("/")[1]: value for name, value in figures.items() if name.endswith("/contain")}
     assert len(contain) == 6
+    simulated = {check: value for check, value in contain.items() if check.startswith("simulated")}
+    assert {check: value for check, value in simulated.items() if value < LEAST} == {}
     errors = {check: math.sqrt(LEAST * (1 - LEAST) / figures[f"coverage/{check}/ratios"]) for check in contain}
     assert {check: value for check, value in contain.items() if value < LEAST - 2 * errors[check]} == {}
     assert figures["coverage/halves/ratios"] > 500
