@@ -20,6 +20,7 @@ MODULES: Final = {
     "accept": "reports.accept.command",
     "export": "reports.export.command",
     "compare": "reports.compare.command",
+    "learning_references": "reports.figures.learning_references",
     **COMMANDS,
 }
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reports.analysis.environments import Place, places, where_it_ran, with_label, with_label_and_day
-from reports.analysis.learning_curves import CurvePoint, learning_curve
 from reports.analysis.rows import CaseRow, case_rows
 from reports.analysis.series_kind import SeriesKind, series_kind
 from reports.analysis.time_split import Inside, inside
@@ -26,7 +25,6 @@ class Campaign:
     title: str = ""
     version: str = ""  # of the report
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
-    is_contributed: bool = False  # somebody else's; the title says whose
     fastest_probe_s: Mapping[Host, float] = field(default_factory=dict)  # by host, of the whole campaign
     # Shared with the campaigns of its series: a page asks for one in each of its sections.
     _inside: dict[str, Inside] = field(default_factory=dict, repr=False, compare=False)
@@ -40,7 +38,6 @@ class Campaign:
         title: str = "",
         version: str = "",
         twins: Sequence[CaseResult] = (),
-        is_contributed: bool = False,
     ) -> "Campaign":
         model = SetModel.of((*results, *twins))
         campaign = cls(
@@ -51,7 +48,6 @@ class Campaign:
             title=title,
             version=version,
             twins=tuple(twins),
-            is_contributed=is_contributed,
         )
         everything = campaign.with_twins
         fastest_s = fastest_probes_s([record for result in everything for record in result.completed])
@@ -93,11 +89,6 @@ class Campaign:
         return (*self.results, *self.twins)
 
     @property
-    def learning_curves(self) -> tuple[CurvePoint, ...]:
-        by_case = {result.case.case_id: result for result in self.results}
-        return tuple(point for row in self.rows for point in learning_curve(by_case[row.case_id], row))
-
-    @property
     def inside(self) -> Mapping[str, Inside]:
         """By case id."""
         for result in self.results:
@@ -109,11 +100,6 @@ class Campaign:
     def slowed_cores(self) -> SlowedCores | None:
         """What slowed cores did to its GPU cases; None where nothing is worth saying, or known."""
         return slowed_cores(self.with_twins, self.fastest_probe_s)
-
-    @property
-    def is_training(self) -> bool:
-        """Whether any case trains; the others are controls."""
-        return any(result.case.learns for result in self.results)
 
     @property
     def kind(self) -> SeriesKind:

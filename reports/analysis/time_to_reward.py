@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.learning_curves import mean_rewards
+from suite.records.learning_check import mean_over_ranks
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import Interval, mean_of
 from suite.statistics.reduce import iteration_times_s
@@ -21,7 +21,6 @@ from suite.statistics.reduce import iteration_times_s
 # libraries take the mean of a hundred episodes already, but one iteration may leap: when the first episodes of full
 # length end, all that did not fail do so together.
 SMOOTHING_WINDOW: Final = 5
-CONVERGED_SHARE: Final = 0.9  # of a rise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,16 +77,9 @@ def reward_of_all(curves: Sequence[Sequence[float | None]]) -> float | None:
     return reward if reward > max(curve[0] for curve in known) else None
 
 
-def converged_reward(curves: Sequence[Sequence[float | None]], share: float = CONVERGED_SHARE) -> float | None:
-    """``share`` of the rise to ``reward_of_all``, from the highest reward that a curve began with.
-
-    A curve that levels off reaches its own highest reward by chance: the noise of the level decides when.
-    """
-    reward = reward_of_all(curves)
-    if reward is None:
-        return None
-    start = max(smoothed(curve, SMOOTHING_WINDOW)[0] for curve in curves)
-    return start + share * (reward - start)
+def mean_rewards(record: RunRecord) -> list[float | None]:
+    """Per iteration, as ``suite.records.learning_check.mean_over_ranks``."""
+    return mean_over_ranks(rank.samples.get("reward_mean", ()) for rank in record.ranks)
 
 
 def smoothed(rewards: Sequence[float | None], smoothing_window: int) -> list[float]:

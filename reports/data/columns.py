@@ -11,23 +11,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.analysis.curves import size_of, variant_of
-from reports.analysis.learning_curves import mean_rewards
-from reports.analysis.rows import own_wall_s, rank_skew
 from reports.analysis.same_work import work_of
-from reports.analysis.time_split import (
-    KIND_COLUMNS,
+from reports.data.rewards import mean_rewards, smoothed
+from reports.data.samples import (
     PARTS,
     Kind,
     core_probe_us,
     of_gpus,
+    own_wall_s,
     part_shares,
+    present,
+    process_skew,
     samples_at,
     throughput,
 )
-from reports.analysis.time_to_reward import SMOOTHING_WINDOW, smoothed
 from suite.campaign.runs.upstream import Pair, medians_of_rank_0
-from suite.schema.record import CaseResult, RunRecord
+from suite.schema.record import Case, CaseResult, RunRecord
 from suite.schema.telemetry import TelemetrySummary
 from suite.statistics.core_speed import Host, core_speed
 from suite.statistics.reduce import round_time_s, window
@@ -89,6 +88,15 @@ def _seen(name: str, unit: str, meaning: str, value: Callable[[TelemetrySummary]
     return _measured(name, unit, meaning, lambda record: value(record.telemetry) if record.telemetry else None)
 
 
+def variant_of(case: Case) -> str:
+    """Suffix of the case id; empty for the plain case."""
+    return case.case_id.rpartition(f"-{case.topology}")[2].removeprefix("-")
+
+
+def _size(case: Case) -> int:
+    return case.num_envs_global if case.scaling == "strong" else case.num_envs
+
+
 def starts_of(result: CaseResult) -> Mapping[int, Start | None]:
     """Return whether each completed run of a configuration began cold or warm, by its number."""
     kinds = classify([start_up(record) for record in result.completed])
@@ -138,11 +146,11 @@ def _iteration_s(record: RunRecord, share: float) -> float:
 
 
 def _frames_per_s(record: RunRecord, kind: Kind) -> float | None:
-    return throughput(record, KIND_COLUMNS[kind]) if record.case.has_frames else None
+    return throughput(record, kind) if record.case.has_frames else None
 
 
 def _share(part: str) -> Callable[[RunRecord], float | None]:
-    return lambda record: part_shares([record]).get(part)
+    return lambda record: part_shares(record).get(part)
 
 
 def _mean_probe_us(record: RunRecord) -> float | None:
@@ -156,7 +164,7 @@ def _looks(run: Run) -> tuple[int | None, int | None]:
 
 
 def _last_reward(record: RunRecord) -> float | None:
-    curve = smoothed(mean_rewards(record), SMOOTHING_WINDOW)
+    curve = smoothed(mean_rewards(record))
     return curve[-1] if curve else None
 
 
@@ -177,8 +185,7 @@ def _library_median(column: str) -> Callable[[RunRecord], float | None]:
     """The median over the window of a column that an RL library has of its own."""
 
     def median(record: RunRecord) -> float | None:
-        values = samples_at(record.ranks[0], column, window(record))
-        known = [value for value in values if value is not None]
+        known = present(samples_at(record.ranks[0], column, window(record)))
         return statistics.median(known) if known else None
 
     return median
@@ -189,7 +196,7 @@ def _peak_memory_gb(record: RunRecord) -> float | None:
 
 
 def _most(values: Iterable[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)
+    return max(present(values), default=None)
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -221,7 +228,7 @@ WORK: Final = (
     _count("gpus", "of one training; processes on a CPU", lambda run: run.record.case.world_size),
     _count("environments_per_gpu", "of one process", lambda run: run.record.case.num_envs),
     _count("environments", "of all processes", lambda run: run.record.case.num_envs_global),
-    _count("size", "environments that stay while GPUs are added", lambda run: size_of(run.record.case)),
+    _count("size", "environments that stay while GPUs are added", lambda run: _size(run.record.case)),
     _count("steps", "environment steps of a rollout", lambda run: run.record.case.num_steps_per_env),
     _count("iterations", "of training", lambda run: run.record.case.iterations),
     _count(
@@ -291,7 +298,7 @@ MEASURED: Final = (
         "rollout_frames_per_s", "frames/s", "of rollouts alone",
         lambda record: _frames_per_s(record, "step and inference"),
     ),
-    *(_measured(f"{name}_share", "", f"part of an iteration: {part}", _share(part)) for name, part in PARTS.items()),
+    *(_measured(f"{name}_share", "", f"part of an iteration: {part}", _share(name)) for name, part in PARTS.items()),
     Column(
         "isaaclab_difference", float, "",
         "an iteration of the first process over that of Isaac Lab's own benchmark, which ran next, less 1",
@@ -300,7 +307,7 @@ MEASURED: Final = (
     _measured(
         "library_difference", "", "the same over what the RL library reported in the same process", _library_difference
     ),
-    _measured("process_skew", "", "slowest process over the median one, less 1", rank_skew),
+    _measured("process_skew", "", "slowest process over the median one, less 1", process_skew),
     _measured("core_probe_us", "µs", "a fixed piece of work on the core of the slowest process", core_probe_us),
     _measured("mean_probe_us", "µs", "the same, geometric mean of processes and iterations", _mean_probe_us),
     _count("core_looks", "how often the core was probed", lambda run: _looks(run)[0]),

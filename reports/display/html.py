@@ -43,11 +43,13 @@ type Cell = str | Html  # text is escaped
 # --- values as text ----------------------------------------------------------------------------------------------
 
 
+def three_digits(value: float) -> str:
+    """Three significant digits: ``0.0123``, ``1.20``, ``123``."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"  # noqa: PLR2004 - where three digits need no point
+
+
 def seconds(value: float | None) -> str:
-    """Three significant digits: ``0.0123``, ``1.23``, ``123``."""
-    if value is None:
-        return MISSING
-    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"  # noqa: PLR2004 - where three digits need no point
+    return MISSING if value is None else three_digits(value)
 
 
 def count(value: float | None) -> str:
@@ -220,11 +222,10 @@ def bullets(items: Iterable[Cell]) -> Html:
     )
 
 
-def aside(title: str, notes: Sequence[str]) -> Html:
-    """A box that cannot be overlooked; nothing where there are no notes."""
-    body = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    markup = f'<aside class="admonition warning"><p class="admonition-title">{html.escape(title)}</p>{body}</aside>'
-    return Html(markup=markup if notes else "", text="\n".join(notes))
+def commands(sessions: Iterable[str]) -> Html:
+    """Lines to type, each a session of nox."""
+    text = "\n".join(f"python3 -m nox -s {session}" for session in sessions)
+    return Html(markup=f'<pre tabindex="0"><code>{html.escape(text)}</code></pre>', text=text)
 
 
 def machine_cell(name: str) -> Html:

@@ -5,9 +5,10 @@ from itertools import combinations
 from typing import Final
 
 from reports.data.columns import RUN_COLUMNS
+from reports.data.rewards import CONVERGED_SHARE
 from reports.figures import published
 from reports.figures.compare import Pair, Row, Runs
-from reports.figures.kinds import Declaration
+from reports.figures.kinds import Declaration, Selection
 
 # Column of runs -> how the runs of one configuration become one value.
 MEASURES: Final[Mapping[str, str]] = {
@@ -27,6 +28,7 @@ MEASURES: Final[Mapping[str, str]] = {
     "process_skew": "median",
     "core_probe_us": "median",
     "slowed_core_looks/core_looks": "share",
+    "seed": "count",
     "last_reward": "median",
     "policy_call_s": "mean",
     "written_s": "mean",
@@ -42,6 +44,7 @@ MEASURES: Final[Mapping[str, str]] = {
     "sampler_core_share": "median",
 }
 WINDOWS: Final = ("iteration_s", "iteration_95_s", "iteration_50_s")  # a verdict may depend on it
+RISES: Final = (0.6, 0.7, 0.8, CONVERGED_SHARE, 0.95, 0.97)  # parts of a reward's rise: one on rewards may depend on it
 SERIES: Final = ("set", "series", "library", "workload")  # what one model is of
 CLOCKS: Final = ("isaaclab_difference", "library_difference")
 SPREAD: Final[Mapping[str, str]] = {"": "median", "_least": "least", "_most": "most"}  # end of an id -> kind
@@ -69,9 +72,15 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
         yield Declaration(
             id=f"{'/'.join(key)}/core_slope", kind="slope", column="iteration_s", of=dict(zip(SERIES, key, strict=True))
         )
-    for pair in runs.pairs():
+    pairs = list(runs.pairs())
+    for pair in pairs:
         yield from _of_pair(pair)
     yield from published.declarations(runs.configurations)
+    bases = {(pair.set_name, pair.over["configuration"]): pair.over for pair in pairs if _is_scaled(pair)}
+    for row in bases.values():
+        of = _selection(row)
+        yield Declaration(id=_id(row, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=of)
+        yield from _to_reward(row, of)
     yield from _of_machines(runs)
 
 
@@ -136,10 +145,35 @@ def _of_pair(pair: Pair) -> Iterator[Declaration]:
         for row, selection in ((pair.of, of), (pair.over, over)):
             yield Declaration(id=_id(row, "results"), kind="count", column="result", of=selection)
     if name == "is_tuned":
-        yield Declaration(id=_id(pair.of, "sooner"), kind="sooner", column="reward_mean", of=of, over=over)
+        for share in RISES:
+            yield _sooner(pair, share)
+    if _is_scaled(pair):
+        yield _sooner(pair)
+        yield from _to_reward(pair.of, over)
 
 
-def _selection(row: Row) -> Mapping[str, str]:
+def _is_scaled(pair: Pair) -> bool:
+    """Whether more GPUs train as shipped, so that the time to a reward says what they bring."""
+    return pair.change.column == "gpus" and not pair.of["is_tuned"] and pair.of["workload"] == "train"
+
+
+def _sooner(pair: Pair, share: float = CONVERGED_SHARE) -> Declaration:
+    of, over = _selection(pair.of), _selection(pair.over)
+    other = share != CONVERGED_SHARE
+    mark, column = (f"_{100 * share:.0f}", f"reward_mean/{share}") if other else ("", "reward_mean")
+    return Declaration(id=_id(pair.of, f"sooner{mark}"), kind="sooner", column=column, of=of, over=over)
+
+
+def _to_reward(row: Row, over: Selection) -> Iterator[Declaration]:
+    """Yield what a configuration needs to the reward to reach of ``over``."""
+    of = _selection(row)
+    for name, column, unit in (
+        ("time_to_reward_s", "iteration_s", "s"), ("frames_to_reward", "frames_per_iteration", "frames")
+    ):  # fmt: skip
+        yield Declaration(id=_id(row, name), kind="to_reward", column=column, of=of, over=over, unit=unit)
+
+
+def _selection(row: Row) -> Selection:
     return {"set": row["set"], "configuration": row["configuration"]}
 
 

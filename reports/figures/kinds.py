@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from reports.analysis.time_to_reward import SMOOTHING_WINDOW, converged_reward, iterations_to_reward
+from reports.data.rewards import CONVERGED_SHARE, converged_reward, iterations_to_reward
 from reports.figures.compare import Row, Runs
 from suite.schema.case_suffixes import ALONE_SUFFIX
 from suite.statistics.intervals import Estimate, estimate, mean_of
@@ -103,36 +103,51 @@ def _share_kept(declaration: Declaration, runs: Runs) -> Figure:
     return _figure(declaration, kept, number, _status(kept, against=SCALES_EFFICIENCY))
 
 
+def _reward_to_reach(declaration: Declaration, runs: Runs) -> Figure:
+    """The reward after 90 % of the rise that every run has; the column is that of rewards."""
+    rows = _selected(declaration.of, runs)
+    target = None if rows.is_empty() else converged_reward(list(runs.rewards(rows.row(0, named=True)).values()))
+    return _figure(declaration, None if target is None else Estimate(value=target, interval=None), len(rows))
+
+
+def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
+    """How much of the column ``of`` needs to the reward to reach of ``over``: iterations times what one has, mean.
+
+    None unless every run of ``of`` gets there. Runs of one seed have no interval: it would say nothing of another.
+    """
+    of, over, _ = _both(declaration, runs)
+    needed = list(_needed(of, over, declaration.column, runs).values())
+    known = [amount for amount in needed if amount is not None]
+    if not known or len(known) < len(needed):
+        return _figure(declaration, None, len(needed))
+    mean = mean_of(known)
+    has_seeds = _selected(declaration.of, runs)["seed"].n_unique() > 1
+    return _figure(declaration, mean if has_seeds else Estimate(value=mean.value, interval=None), len(known))
+
+
 def _sooner(declaration: Declaration, runs: Runs) -> Figure:
     """How much sooner ``of`` has the reward of ``over``, mean over seeds; None unless every run of both has it.
 
-    None too for one seed: it would say nothing of another.
-
-    The reward is that after 90 % of the rise that every run of ``over`` has. A run's time is its iterations until then,
-    each at the mean time of its window.
+    None too for one seed: it would say nothing of another. The column is that of rewards, and a part of their rise.
     """
     of, over, number = _both(declaration, runs)
-    curves, base_curves = runs.rewards(of), runs.rewards(over)
+    share = float(declaration.column.partition("/")[2] or CONVERGED_SHARE)
+    of_s, over_s = (_needed(row, over, "iteration_s", runs, share) for row in (of, over))
     seeds = min(_selected(selection or {}, runs)["seed"].n_unique() for selection in (declaration.of, declaration.over))
-    target = converged_reward(list(base_curves.values())) if seeds > 1 else None
-    if target is None or not curves:
+    if seeds == 1 or None in (*of_s.values(), *over_s.values()):
         return _figure(declaration, None, number)
-    times_s = [
-        {run: _time_to_s(curve, target, row, run, runs) for run, curve in own.items()}
-        for row, own in ((of, curves), (over, base_curves))
-    ]
-    known = [{run: time_s for run, time_s in own.items() if time_s is not None} for own in times_s]
-    if any(len(got) < len(own) for got, own in zip(known, times_s, strict=True)):
-        return _figure(declaration, None, number)
-    shared = sorted(known[0].keys() & known[1].keys())
-    sooner = mean_of([known[1][run] / known[0][run] for run in shared]) if shared else None
+    ratios = [base_s / time_s for run, time_s in of_s.items() if time_s and (base_s := over_s.get(run))]
+    sooner = mean_of(ratios) if ratios else None
     return _figure(declaration, sooner, number, _status(sooner) if sooner else None)
 
 
-def _time_to_s(curve: Sequence[float | None], target: float, row: Row, run: int, runs: Runs) -> float | None:
-    needed = iterations_to_reward(curve, target, smoothing_window=SMOOTHING_WINDOW)
-    own = _selected({"set": row["set"], "configuration": row["configuration"], "run": str(run)}, runs)
-    return None if needed is None else float(needed * own["iteration_s"][0])
+def _needed(of: Row, over: Row, column: str, runs: Runs, share: float = CONVERGED_SHARE) -> Mapping[int, float | None]:
+    """By run of ``of``: its iterations to the reward to reach of ``over``, times its value in the column."""
+    target, curves = converged_reward(list(runs.rewards(over).values()), share), runs.rewards(of)
+    own = _selected({name: of[name] for name in ("set", "configuration")}, runs)
+    values = dict(zip(own["run"], own[column], strict=True))
+    iterations = {run: None if target is None else iterations_to_reward(curve, target) for run, curve in curves.items()}
+    return {run: None if number is None else float(number * values[run]) for run, number in iterations.items()}
 
 
 def _status(ratio: Estimate, against: float = 1.0) -> Status:
@@ -248,6 +263,8 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "ratio": _ratio,
     "loss_seen": _loss_seen,
     "share_kept": _share_kept,
+    "reward_to_reach": _reward_to_reach,
+    "to_reward": _to_reward,
     "sooner": _sooner,
     "slope": _slope,
     "in_turns": _in_turns,

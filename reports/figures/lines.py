@@ -77,42 +77,55 @@ def rows_of(version: Version, task: str) -> list[Row]:
 
 def over_gpus(version: Version, task: str) -> list[Line]:
     """Of each library, physics and size the curve over GPUs: the one with most GPUs, and of several the newest."""
-    return _best(version, task, "gpus", ("library", "physics", "scaling", "size", "minibatch_rule"), _size)
+    same = ("library", "physics", "scaling", "size", "minibatch_rule")
+    return _best(version, task, "gpus", _Alike(("set", "series"), same, _size))
 
 
-def over_environments(version: Version, task: str) -> list[Line]:
-    """Of each library, physics and GPU model the curve over environments on one GPU, alike."""
-    return _best(version, task, "environments_per_gpu", ("library", "physics", "gpus", "gpu_model"), _model)
+def over_environments(version: Version, task: str, least: int = 2) -> list[Line]:
+    """Of each library, physics and GPU model the curve over environments on one GPU, alike, of ``least`` points."""
+    same = ("library", "physics", "gpus", "gpu_model")
+    return _best(version, task, "environments_per_gpu", _Alike(("set", "iterations"), same, _model, least))
 
 
-def _best(version: Version, task: str, varied: str, same: Sequence[str], label: Label) -> list[Line]:
+@dataclass(frozen=True)
+class _Alike:
+    """Columns that the configurations of a line share: within its campaign, and with lines of others that it rivals."""
+
+    within: tuple[str, ...]
+    rivals: tuple[str, ...]
+    label: Label
+    least: int = 2  # configurations
+
+    def key(self, row: Row) -> tuple[object, ...]:
+        return tuple(row[name] for name in (*self.within, *self.rivals))
+
+
+def _best(version: Version, task: str, varied: str, alike: _Alike) -> list[Line]:
     best: dict[tuple[object, ...], Line] = {}
-    for key, line in (each for own in (version, *version.older) for each in _lines(own, task, varied, same, label)):
+    for key, line in (each for own in (version, *version.older) for each in _lines(own, task, varied, alike)):
         known = best.get(key)
         if known is None or _order(line, varied) > _order(known, varied):
             best[key] = line
     return sorted(best.values(), key=lambda line: (line.base["scaling"], line.label), reverse=True)
 
 
-def _lines(
-    version: Version, task: str, varied: str, same: Sequence[str], label: Label
-) -> Iterator[tuple[tuple[object, ...], Line]]:
-    """Yield every curve of a version that has two points, with what it shares with others of its kind."""
+def _lines(version: Version, task: str, varied: str, alike: _Alike) -> Iterator[tuple[tuple[object, ...], Line]]:
+    """Yield every curve of a version that has enough points, with what it shares with others of its kind."""
     sets = {one.name or "results": one for one in version.scaling}
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows_of(version, task):
-        groups.setdefault((row["set"], row["series"], *(row[name] for name in same)), []).append(row)
+        groups.setdefault(alike.key(row), []).append(row)
     for key, rows in groups.items():
         by_number = {row[varied]: row for row in sorted(rows, key=lambda row: -row["nodes"])}
         line = Line(
             version,
-            label(rows[0], groups),
+            alike.label(rows[0], groups),
             plain_name(max(sets[rows[0]["set"]].campaign.places, key=lambda place: len(place.environment.gpus))),
             tuple(by_number[number] for number in sorted(by_number)),
             max(row["started_utc"] or "" for row in rows),
         )
-        if len(line.rows) > 1:
-            yield key[2:], line
+        if len(line.rows) >= alike.least:
+            yield key[len(alike.within) :], line
 
 
 def _order(line: Line, varied: str) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import html
+from datetime import datetime
 
 from reports.data.columns import RUN_COLUMNS
 from reports.display.html import (
@@ -131,3 +132,29 @@ def run_logs(version: Version) -> Html:
 def _sha256(content: bytes) -> Html:
     digest = hashlib.sha256(content).hexdigest()
     return Html(markup=f"<code>{digest}</code>", text=digest)
+
+
+def citation(version: Version) -> Html:
+    """How to cite this version: one sentence, and BibTeX with the month of its last run; nothing of one campaign."""
+    if version.is_campaign:
+        return together(())
+    said = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
+    records = [record for one in version.scaling for record in one.campaign.completed]
+    started = max((record.started_utc for record in records if record.started_utc), default=None)
+    last = datetime.fromisoformat(started).date() if started else None
+    fields = {
+        "author": "{The labscale authors}",
+        "title": f"How {{Isaac Lab}} training scales, report {version.name}",
+        "version": version.name,
+        "year": str(last.year) if last else "n.d.",
+    }
+    lines = [f"  {name} = {{{value}}}" for name, value in fields.items()]
+    if last:
+        lines.append(f"  month = {f'{last:%b}'.lower()}")  # a macro of BibTeX, so without braces
+    bibtex = ",\n".join([f"@misc{{labscale-{version.name}", *lines]) + "\n}"
+    shown = Html(
+        markup=f"<p>{html.escape(said)} Text and data: CC-BY-4.0. Code: BSD-3-Clause.</p>"
+        f'<details><summary>BibTeX</summary><pre tabindex="0">{html.escape(bibtex)}</pre></details>',
+        text=f"{said}\n{bibtex}",
+    )
+    return together([heading("Cite", depth=2, anchor="cite"), shown])

@@ -3,38 +3,44 @@
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from reports.analysis.curves import task_name
-from reports.analysis.scaling.lines import Line as MachineLine
-from reports.analysis.scaling.lines import Point
 from reports.display.calculator import calculator
 from reports.display.charts import forest
 from reports.display.charts.drawing import Texts
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
-    MISSING,
-    Displayed,
     Html,
     answer_of_page,
-    estimated,
+    commands,
+    heading,
     html_table,
     link,
+    measured,
     paragraph,
     percent,
     ratio,
+    span,
     together,
 )
 from reports.figures.compare import Pair
 from reports.figures.lines import Line, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
-from reports.pages import one_size
+from reports.pages import one_gpu
+from reports.pages.rewards import times
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.speed import side_of
+
+PUBLISHED: Final = (
+    "Results of other machines are published in reports/results of labscale; python3 -m nox -s publish builds their"
+    " pages in site/."
+)
+ADD_COMMANDS: Final = ("bench -- --matrix full", "submit -- runs/full")
 
 
 @dataclass(frozen=True)
@@ -74,61 +80,51 @@ def opening(version: Version) -> Html:
     records = completed(version)
     kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
     above = Html(markup=f'<p class="kicker">{html.escape(kicker)}</p>', text=kicker)
-    first, *more = ([] if version.lines else one_size.sentences(version)) or [_advice(version)]
+    first, *more = answer(version)
     return together([above, answer_of_page(first), *map(paragraph, more)])
 
 
-def _advice(version: Version) -> str:
+def answer(version: Version) -> list[str]:
+    """Return what to do, or where nothing ran on several GPUs, what one makes; sentences with figures."""
+    known = lines(version)
+    return [_advice(version, known)] if known else one_gpu.sentences(version)
+
+
+def _advice(version: Version, known: Sequence[tuple[str, Line]]) -> str:
     """What filling one GPU makes; then what the most GPUs bring in frames and in reward."""
     said = []
     if filled := _largest_steps(_clear(ratios(version, "environments_per_gpu"))):
         advice = "Start with one GPU and fill it: more environments on it" if _all_more(filled) else "More environments"
         said.append(f"{advice} make {_range(filled)} times the frames.")
-    best = max(lines(version), key=lambda each: each[1].rows[-1]["gpus"], default=None)
-    if best:
-        task, line = best
-        last, ratio = line.rows[-1], line.figure(line.rows[-1], "over_gpus")
-        if ratio:
-            said.append(
-                f"{counted(last['gpus'], 'GPU')} make {estimated(estimate(ratio))} times the frames of one"
-                f" ({task}, {line.label}); {_reward(task, line)}."
-            )
-    return " ".join(said) or "Nothing here ran on one GPU and on several, so nothing is known of how training scales."
-
-
-def _reward(task: str, line: Line) -> str:
-    """What the same GPUs bring in reward."""
-    last = line.rows[-1]["configuration"]
-    own = [each for each in line.version.lines if (each.task, each.points[-1].case.case_id) == (task, last)]
-    times = _times(own[0].points) if own else ""
-    if not times:
-        return "how much sooner a reward comes was not measured"
-    return f"the reward that all reach comes after {times} ({counted(_seeds(own[0].points), 'seed')})"
-
-
-def _times(points: Sequence[Point]) -> str:
-    """Seconds to the reward on each number of GPUs; empty unless it is known of all, and of two at least."""
-    known = [(point.gpus, point.to_reward.time_s) for point in points if point.to_reward]
-    if len(known) < 2 or len(known) < len(points):  # noqa: PLR2004  (two can be compared)
-        return ""
-    times = [f"{time_s:.0f} s on {gpus}" for gpus, time_s in known if time_s is not None]
-    return joined(times) if len(times) == len(known) else ""
-
-
-def _seeds(points: Sequence[Point]) -> int:
-    """The fewest seeds that a point's runs had."""
-    return min(
-        len({point.case.seed_of(rank=0, round_index=number) for number in point.to_reward.round_times_s})
-        for point in points
-        if point.to_reward
+    task, line = max(known, key=lambda each: (each[1].rows[-1]["gpus"], _has_reward(each[1])))
+    last = line.rows[-1]
+    said.append(
+        f"{counted(last['gpus'], 'GPU')} make {measured(line.figure(last, 'over_gpus'))} times the frames of one"
+        f" ({task}, {line.label}); {_reward(line)}."
     )
+    return " ".join(said)
+
+
+def _has_reward(line: Line) -> bool:
+    return len(line.rows) > 1 and line.figure(line.base, "time_to_reward_s") is not None
+
+
+def _reward(line: Line) -> str:
+    """What the same GPUs bring in reward."""
+    if not _has_reward(line):
+        return "how much sooner a reward comes was not measured"
+    return f"the reward comes after {times(line)} ({counted(_seeds(line), 'seed')})"
+
+
+def _seeds(line: Line) -> int:
+    """The fewest seeds that a point's runs had."""
+    return min(int(seeds["value"]) for row in line.rows if (seeds := line.figure(row, "seed")))
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
 
-NOT_MEASURED: Final = "not measured"
-FRAMES: Final = "times the frames"
 HEADINGS: Final = ("You want", "Do", "Measured", "How sure")
+FRAMES: Final = "times the frames"
 
 
 def table(version: Version) -> Html:
@@ -136,69 +132,62 @@ def table(version: Version) -> Html:
     environments, shared = ratios(version, "environments_per_gpu"), ratios(version, "trainings_per_gpu")
     own = [each for each in lines(version) if each[1].base["scaling"] == "weak"]
     split = [each for each in lines(version) if each[1].base["scaling"] == "strong"]
-    fill = "give it more environments" if _all_more(environments) else "measure how many environments it takes"
-    beside = "run them on one GPU at the same time" if _all_more(shared) else "measure how many it takes"
+    fill = "give it more environments" if _all_more(environments) else "measure how many it takes"
+    beside = "run them on one GPU" if _all_more(shared) else "measure how many it takes"
     rows = [
-        ["More frames from one GPU", fill, *_measured(environments, "times the frames")],
-        ["Several experiments", beside, *_measured(shared, "times the frames in total")],
+        ["More frames from one GPU", fill, *_of_ratios(environments, FRAMES)],
+        ["Several experiments", beside, *_of_ratios(shared, f"{FRAMES} in total")],
         ["One training, environments on each GPU", _how_many(own), *_of_lines(own, "share_kept", "of ideal", percent)],
-        [
-            "One training, a fixed number of environments",
-            _how_many(split),
-            *_of_lines(split, "over_gpus", FRAMES, ratio),
-        ],
-        ["A reward sooner", "measure it: more frames are not a reward sooner", *_rewards(version)],
+        ["One training, a fixed number", _how_many(split), *_of_lines(split, "over_gpus", FRAMES, ratio)],
+        ["A reward sooner", "measure it: frames are no rewards", *_rewards(version)],
     ]
-    measured = [row for row in rows if row[2] != NOT_MEASURED]
-    if not measured:
-        return Html(markup="", text="")
-    return html_table(HEADINGS, measured, label="What to do with GPUs", num_text_columns=4)
+    known = [row for row in rows if len(row) == len(HEADINGS)]
+    has_more = len(known) > 1  # a single row is the answer of the page
+    return html_table(HEADINGS, known, label="What to do with GPUs", num_text_columns=4) if has_more else together(())
 
 
-def _measured(found: Sequence[Ratio], what: str) -> list[str]:
-    clear = _clear(found)
-    if not found:
-        return [NOT_MEASURED, MISSING]
-    subjects = list(dict.fromkeys(ratio.subject for ratio in clear))
-    value = f"{_range(_largest_steps(clear))} {what} ({'; '.join(subjects)})" if clear else "too few runs"
-    return [value, f"clear in {len(clear)} of {counted(len(found), 'ratio')}"]
+def _of_ratios(all_ratios: Sequence[Ratio], what: str) -> list[str]:
+    clear = _clear(all_ratios)
+    if not clear:
+        return []
+    return [f"{_range(_largest_steps(clear))} {what}", f"{len(clear)} of {len(all_ratios)} clear"]
 
 
-def _how_many(found: Sequence[tuple[str, Line]]) -> str:
+def _how_many(of_lines: Sequence[tuple[str, Line]]) -> str:
     """How many GPUs to use, by the share of ideal that the most GPUs of each line keep."""
-    kept = [own for _, line in found if (own := line.figure(line.rows[-1], "share_kept"))]
+    kept = [own for _, line in of_lines if (own := line.figure(line.rows[-1], "share_kept"))]
     sides = {side_of(estimate(own)) for own in kept}
     if sides == {"at least 80 %"}:
         return "use all GPUs of a machine"
-    if sides == {"below 80 %"}:
-        return "use one GPU, unless frames are worth more than GPU-hours"
-    return "it depends on the task: look at its share of ideal"
+    return "use one GPU, or pay more for each frame" if sides == {"below 80 %"} else "see your task in the chart"
 
 
-def _of_lines(found: Sequence[tuple[str, Line]], name: str, what: str, text: Callable[[float], str]) -> list[str]:
-    """A figure of the most GPUs of each line, and of how many it is clear."""
-    known = [(task, line, own) for task, line in found if (own := line.figure(line.rows[-1], name))]
+def _of_lines(of_lines: Sequence[tuple[str, Line]], name: str, what: str, text: Callable[[float], str]) -> list[str]:
+    """The least and the greatest of a figure of the most GPUs of each line, and of how many it is clear."""
+    known = [(task, line, own) for task, line in of_lines if (own := line.figure(line.rows[-1], name))]
     if not known:
-        return [NOT_MEASURED, MISSING]
-    said = [
-        f"{task}, {line.base['library']}, {line.rows[-1]['gpus']} GPUs: {estimated(estimate(own), text)} {what}"
-        for task, line, own in known
+        return []
+    ends = [end(known, key=lambda each: float(each[2]["value"])) for end in (min, max)]
+    shown = [
+        f"{measured(own, text, has_interval=False)} ({task}, {last} GPUs)"
+        for task, line, own in (ends if len(known) > 1 else ends[:1])
+        for last in [line.rows[-1]["gpus"]]
     ]
-    return ["; ".join(said), f"clear in {sum(own['status'] == 'clear' for _, _, own in known)} of {len(known)}"]
+    return [
+        f"{' to '.join(shown)} {what}",
+        f"{sum(own['status'] == 'clear' for _, _, own in known)} of {len(known)} clear",
+    ]
 
 
 def _rewards(version: Version) -> list[str]:
-    """The newest time to a reward of each training on one GPU and on several."""
-    newest: dict[tuple[object, ...], MachineLine] = {}
-    for line in version.lines:
-        if _times(line.points):
-            newest.setdefault(line.key, line)
-    if not newest:
-        return [NOT_MEASURED, MISSING]
-    said = [f"{line.task}, {line.library}, {line.work}: {_times(line.points)}" for line in newest.values()]
-    seeds = min(_seeds(line.points) for line in newest.values())
+    """The time to a reward of the training on the most GPUs of which it is known."""
+    known = [(task, line) for task, line in lines(version) if _has_reward(line)]
+    if not known:
+        return []
+    task, line = max(known, key=lambda each: each[1].rows[-1]["gpus"])
+    seeds = min(_seeds(line) for _, line in known)
     few = ": too few to say" if seeds < MIN_ROUNDS_FOR_INTERVAL else " at least"
-    return ["; ".join(said), f"{counted(seeds, 'seed')} each{few}"]
+    return [f"{times(line)} ({task}, {line.base['library']})", f"{counted(seeds, 'seed')} each{few}"]
 
 
 def _all_more(found: Sequence[Ratio]) -> bool:
@@ -221,39 +210,33 @@ def _largest_steps(found: Sequence[Ratio]) -> list[Ratio]:
 
 
 def _range(found: Sequence[Ratio]) -> str:
-    values = sorted(ratio.own["value"] for ratio in found)
-    low, high = f"{values[0]:.1f}", f"{values[-1]:.1f}"
-    return low if low == high else f"{low} to {high}"
+    return span([ratio.own for ratio in found], lambda value: f"{value:.1f}")
 
 
 # --- chart, calculator, releases, trust ------------------------------------------------------------------------------
 
 
 def main(version: Version) -> Html:
-    """Show the share of the ideal speed that each training keeps, and the calculator; nothing without several GPUs."""
-    found = lines(version)
-    points, where = [], []
-    for task, line in found:
-        for row in line.rows[1:]:
-            if kept := line.figure(row, "share_kept"):
-                label = f"{task}, {line.label}, {row['gpus']} GPUs"
-                points.append(forest.row(label, estimate(kept), row["configuration"], kind=task))
-                where.append(line.where)
-    if not points:
+    """Show the share of the ideal speed that the most GPUs keep, and the calculator; nothing without several GPUs."""
+    known = lines(version)
+    kept = [(task, line, own) for task, line in known if (own := line.figure(line.rows[-1], "share_kept"))]
+    if not kept:
         return Html(markup="", text="")
+    names = [f"{task}, {line.label}, {line.rows[-1]['gpus']} GPUs" for task, line, _ in kept]
+    points = [
+        forest.row(name, estimate(own), line.rows[-1]["configuration"], kind=task)
+        for name, (task, line, own) in zip(names, kept, strict=True)
+    ]
     texts = Texts(
         title="Share of the ideal speed that several GPUs keep",
-        note="1 is ideal. Of several machines the one with most GPUs, then the newest.",
-        source=source_line(version.name, where),
+        note="1 is ideal. Each on the most GPUs; of several machines the newest.",
+        source=source_line(version.name, (line.where for _, line, _ in kept)),
         x="Share of ideal",
     )
-    rows = [[point.label, estimated(Estimate(value=point.x, interval=point.interval), percent)] for point in points]
+    rows = [[name, measured(own)] for name, (_, _, own) in zip(names, kept, strict=True)]
     data = html_table(["Training", "Share of ideal"], rows, label="Share of the ideal speed")
-    drawn = make_figure(forest.forest(points, texts), figure_id="share", data=data, caption="")
-    shown: list[Displayed] = [drawn]
-    if version.lines:
-        shown.append(calculator(version.lines))
-    return together(shown)
+    drawn = make_figure(forest.forest(points, texts), figure_id="share", data=data)
+    return together([drawn, calculator(known)])
 
 
 def releases(version: Version) -> Html:
@@ -262,28 +245,33 @@ def releases(version: Version) -> Html:
     if not found:
         return Html(markup="", text="")
     slower = [ratio for ratio in found if ratio.own["status"] == "clear" and ratio.own["value"] < 1]
-    least = max(1 - ratio.own["low"] / ratio.own["value"] for ratio in found)
     names = joined([f"{ratio.pair.of['packages']} ({ratio.subject})" for ratio in slower])
-    said = f"Clearly slower: {names}." if slower else f"None of {counted(len(found), 'comparison')} shows a slower one."
+    said = f"Clearly slower: {names}." if slower else f"None of {counted(len(found), 'comparison')} shows a slower one:"
     more = link("Releases", "releases.html").markup
-    text = f"Is a release slower? {said} A loss of {least:.0%} would have been seen in each."
+    text = f"Is a release slower? {said} {span([ratio.own for ratio in found])} times the frames."
     return Html(markup=f"<p>{html.escape(text)} {more}</p>", text=text)
 
 
-def trust(version: Version) -> Html:
-    """Say in a sentence what there is, and how to check it."""
+def ending(version: Version) -> Html:
+    """Say in a sentence what there is, and how to check it; of one campaign, where others are and how to send it."""
     records = completed(version)
     if not records:
         return Html(markup="", text="")
-    found = {record.case.task for record in records}, {record.case.rl_library for record in records}
-    libraries = f"{len(found[1])} RL {'library' if len(found[1]) == 1 else 'libraries'}"
+    number = counted(len({record.case.task for record in records}), "task")
+    libraries = joined(sorted({record.case.rl_library for record in records}))
     said = (
-        f"{counted(version.totals.runs, 'completed run')} of {counted(len(found[0]), 'task')} with {libraries}; every"
-        " sample can be downloaded, and one command computes every figure again. Compare ratios between machines, not"
-        " frames per second."
+        f"{counted(version.totals.runs, 'completed run')} of {number} with {libraries}. One command computes every"
+        " figure again."
     )
-    links = [link("Data", "data.html"), link("method and limits", "method.html"), link("explore", "explore.html")]
-    return Html(markup=f"<p>{html.escape(said)} {' · '.join(each.markup for each in links)}</p>", text=said)
+    places = {
+        "Data": "data.html", "Add your machine": "data.html#add-your-results", "Method and limits": "method.html",
+        "Explore": "explore.html",
+        **({} if version.is_campaign else {"Cite": "data.html#cite"}),
+    }  # fmt: skip
+    links = [link(*place) for place in places.items()]
+    shown = Html(markup=f"<p>{html.escape(said)} {' · '.join(each.markup for each in links)}</p>", text=said)
+    parts = [heading("Can I trust it?", depth=2, anchor="trust"), shown]
+    return together([*parts, paragraph(PUBLISHED), commands(ADD_COMMANDS)] if version.is_campaign else parts)
 
 
 def _versions(records: Sequence[RunRecord]) -> str:
@@ -300,17 +288,12 @@ def _versions(records: Sequence[RunRecord]) -> str:
     return " · ".join(f"{name} {' and '.join(values)}" for name, values in found.items() if values) or "Isaac Lab"
 
 
-def first_and_last(records: Sequence[RunRecord]) -> tuple[date, date] | None:
-    """Return the days on which the first and the last run started; None if no record says it."""
-    days = sorted(datetime.fromisoformat(record.started_utc).date() for record in records if record.started_utc)
-    return (days[0], days[-1]) if days else None
-
-
 def _days(records: Sequence[RunRecord]) -> str:
-    days = first_and_last(records)
-    if days is None:
+    """From the start of the first run to that of the last."""
+    days = sorted(datetime.fromisoformat(record.started_utc).date() for record in records if record.started_utc)
+    if not days:
         return "on an unknown day"
-    first, last = days
+    first, last = days[0], days[-1]
     end = f"{last.day} {last:%B %Y}"
     if first == last:
         return end
@@ -320,25 +303,3 @@ def _days(records: Sequence[RunRecord]) -> str:
 
 def _gpus(records: Sequence[RunRecord]) -> str:
     return " and ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus})) or "CPUs"
-
-
-def citation(version: Version) -> Html:
-    """How to cite this version: one sentence, and BibTeX with the month of its last run."""
-    said = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
-    days = first_and_last(completed(version))
-    last = days[1] if days else None
-    fields = {
-        "author": "{The labscale authors}",
-        "title": f"How {{Isaac Lab}} training scales, report {version.name}",
-        "version": version.name,
-        "year": str(last.year) if last else "n.d.",
-    }
-    lines = [f"  {name} = {{{value}}}" for name, value in fields.items()]
-    if last:
-        lines.append(f"  month = {f'{last:%b}'.lower()}")  # a macro of BibTeX, so without braces
-    bibtex = ",\n".join([f"@misc{{labscale-{version.name}", *lines]) + "\n}"
-    return Html(
-        markup=f"<p>{html.escape(said)} Text and data: CC-BY-4.0. Code: BSD-3-Clause.</p>"
-        f'<details><summary>BibTeX</summary><pre tabindex="0">{html.escape(bibtex)}</pre></details>',
-        text=f"{said}\n{bibtex}",
-    )

@@ -9,13 +9,13 @@ from functools import cache
 from typing import Any, Final
 
 from reports.analysis.curves import task_name
-from reports.analysis.environments import plain_name
+from reports.analysis.environments import Place, gpu_name, plain_name
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
 from reports.display.figure import Figure, make_figure, source_line
-from reports.display.html import Html, answer_of_page, bullets, count, html_table, measured, seconds, span
-from reports.display.series_tables import STACK_NAMES, environments_text
+from reports.display.html import Html, answer_of_page, bullets, count, html_table, measured, seconds, span, three_digits
+from reports.display.series_tables import STACK_NAMES, WITHOUT_ISAAC_SIM
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
@@ -25,7 +25,7 @@ from suite.statistics.intervals import Estimate
 
 type Figures = Mapping[str, Mapping[str, Any]]  # rows by id
 
-HEADINGS: Final = ("What changes", "Task and library", "From", "To", "Times the frames/s", "How sure", "Runs", "Where")
+HEADINGS: Final = ("What changes", "Task and library", "From", "To", "Times the frames/s", "How sure", "Where")
 TEXTS: Final = ("Task and library", "From", "To", "How sure", "Where")
 
 
@@ -40,7 +40,7 @@ class Setting:
 
 
 def _environments(row: Row) -> str:
-    return environments_text(row["environments_per_gpu"])
+    return f"{row['environments_per_gpu']:,}"
 
 
 def _trainings(row: Row) -> str:
@@ -49,11 +49,15 @@ def _trainings(row: Row) -> str:
 
 
 def _tuned(row: Row) -> str:
-    return f"{row['variant'].replace('-', ' ') or 'as shipped'}, {_environments(row)}"
+    return f"{row['environments_per_gpu']:,}, {row['variant'].replace('-', ' ') or 'as shipped'}"
 
 
 def _deterministic(row: Row) -> str:
     return "deterministic" if row["is_deterministic"] else "as shipped"
+
+
+def _physics(row: Row) -> str:
+    return STACK_NAMES[row["physics"]].removesuffix(WITHOUT_ISAAC_SIM)
 
 
 def _process(row: Row) -> str:
@@ -65,13 +69,13 @@ def _process(row: Row) -> str:
 
 
 SETTINGS: Final = (
-    Setting("environments_per_gpu", "Environments on a GPU", "more environments on a GPU make {}", _environments),
-    Setting("trainings_per_gpu", "Trainings on a GPU", "several trainings on a GPU make {} in total", _trainings),
-    Setting("is_tuned", "Tuned settings", "tuned settings make {}", _tuned),
+    Setting("environments_per_gpu", "Environments", "more environments on a GPU make {}", _environments),
+    Setting("trainings_per_gpu", "Trainings at once", "several trainings on a GPU make {} in total", _trainings),
+    Setting("is_tuned", "Tuned", "tuned settings make {}", _tuned),
     Setting("library", "RL library", "another RL library makes {} of rl_games", lambda row: str(row["library"])),
-    Setting("physics", "Physics", "PhysX in place of Newton makes {}", lambda row: STACK_NAMES[row["physics"]]),
+    Setting("physics", "Physics", "PhysX in place of Newton makes {}", _physics),
     Setting("is_deterministic", "Deterministic", "deterministic settings make {}", _deterministic),
-    Setting("workload", "A second process", "simulating in another process makes {}", _process),
+    Setting("workload", "Second process", "simulating in another process makes {}", _process),
 )
 
 
@@ -90,9 +94,11 @@ class Ratio:
 
     @property
     def subject(self) -> str:
-        """Task and library."""
-        name = task_name(self.pair.of["task"])
-        return name if self.setting.column == "library" else f"{name}, {self.pair.of['library']}"
+        """Task and library; libraries are compared with as many environments."""
+        name, row = task_name(self.pair.of["task"]), self.pair.of
+        if self.setting.column != "library":
+            return f"{name}, {row['library']}"
+        return f"{name}, {row['environments']:,}" + (f" on {row['gpus']} GPUs" if row["gpus"] > 1 else "")
 
     @property
     def is_training(self) -> bool:
@@ -103,7 +109,11 @@ class Ratio:
     @property
     def where(self) -> str:
         """The machine and the day."""
-        return plain_name(max(self.result_set.campaign.places, key=lambda place: len(place.environment.gpus)))
+        return plain_name(self.place)
+
+    @property
+    def place(self) -> Place:
+        return max(self.result_set.campaign.places, key=lambda place: len(place.environment.gpus))
 
 
 @cache
@@ -134,22 +144,41 @@ def answer(version: Version) -> Html:
     return answer_of_page(text[0].upper() + text[1:])
 
 
+@cache
+def newest(version: Version) -> tuple[Ratio, ...]:
+    """Return of each comparison of training, or of its parts, the newest ratio that is clear, else the newest."""
+    best: dict[tuple[str, ...], Ratio] = {}
+    for ratio in ratios(version):
+        setting, pair = ratio.setting, ratio.pair
+        key = setting.column, ratio.subject, setting.value(pair.over), setting.value(pair.of)
+        if pair.of["library"] != "lerobot" and (key not in best or _order(ratio) > _order(best[key])):
+            best[key] = ratio
+    return tuple(best.values())
+
+
+def _order(ratio: Ratio) -> tuple[bool, str]:
+    return ratio.figure["status"] == "clear", ratio.place.first_started_utc or ""
+
+
 def table(version: Version) -> Html:
-    """Show every ratio."""
+    """Show the newest ratio of each comparison."""
     label = "Ratios of configurations that differ in one setting"
-    return html_table(HEADINGS, map(_row, ratios(version)), label=label, text_headings=TEXTS)
+    return html_table(HEADINGS, map(_row, newest(version)), label=label, text_headings=TEXTS)
 
 
 def chart(version: Version) -> Figure:
     """Draw of each setting, task and library the ratio of the newest campaign with the largest step."""
     shown: dict[tuple[str, str], Ratio] = {}
-    for each in ratios(version):
+    for each in newest(version):
         place = each.setting.column, each.subject
         if each.is_training and each.estimate.interval and (place not in shown or _step(each) > _step(shown[place])):
             shown[place] = each
     points = [
         row_of(
-            f"{each.setting.value(each.pair.of)}: {each.subject}", each.estimate, each.pair.id, kind=each.setting.title
+            f"{each.setting.title}, {each.setting.value(each.pair.of)}: {each.subject}",
+            each.estimate,
+            each.pair.id,
+            kind=each.setting.title,
         )
         for each in shown.values()
     ]
@@ -176,10 +205,9 @@ def _step(ratio: Ratio) -> tuple[int, int]:
 def beside(version: Version) -> Html:
     """Say what ratios of frames do not: rewards, equal results, LeRobot's calls, and starts."""
     figures, sets = rows_by_id(version), {one.name or "results" for one in version.scaling}
-    said = [_sooner(each, figures) for each in ratios(version)] + [_results(each, figures) for each in ratios(version)]
     rows = [row for row in runs_of(version).configurations if row["set"] in sets]
-    said += [_lerobot(row, figures) for row in sorted(rows, key=lambda row: row["environments"])]
-    return bullets(text for text in [*said, _starts(rows, figures)] if text)
+    said = [text(ratio, figures) for text in (_sooner, _results) for ratio in newest(version)]
+    return bullets(text for text in [*said, _lerobot(rows, figures), _starts(rows, figures)] if text)
 
 
 def _sooner(ratio: Ratio, figures: Figures) -> str:
@@ -187,8 +215,8 @@ def _sooner(ratio: Ratio, figures: Figures) -> str:
     if ratio.setting.column != "is_tuned" or figure is None:
         return ""
     return (
-        f"Tuned settings, {ratio.subject}, {ratio.where}: the reward as shipped comes {measured(figure)}"
-        f" times as soon ({figure['status']})."
+        f"Tuned settings, {ratio.subject}: the reward as shipped comes {measured(figure)} times as soon"
+        f" ({figure['status']}, at 90 % of its rise)."
     )
 
 
@@ -201,18 +229,24 @@ def _results(ratio: Ratio, figures: Figures) -> str:
         if figure is not None:
             results = "equal bit for bit" if figure["value"] == 1 else f"of {measured(figure, count)} different results"
             shown.append(f"{counted(figure['runs'], 'run')} of one seed {word} are {results}")
-    return f"{ratio.subject}, {ratio.where}: {'; '.join(shown)}." if shown else ""
+    return f"{ratio.subject}: {'; '.join(shown)}." if shown else ""
 
 
-def _lerobot(row: Row, figures: Figures) -> str:
-    call, frames = (
-        figures.get(f"{row['set']}/{row['configuration']}/{name}") for name in ("policy_call_s", "frames_per_s")
-    )
-    if call is None or frames is None:
+def _lerobot(rows: Sequence[Row], figures: Figures) -> str:
+    known = [
+        (row, call, frames)
+        for row in sorted(rows, key=lambda row: row["environments"])
+        if (call := figures.get(f"{row['set']}/{row['configuration']}/policy_call_s"))
+        and (frames := figures.get(f"{row['set']}/{row['configuration']}/frames_per_s"))
+    ]
+    if not known:
         return ""
+    made = joined(
+        [f"{measured(frames, count, has_interval=False)} in {row['environments']}" for row, _, frames in known]
+    )
     return (
-        f"A policy of LeRobot (ACT) in {environments_text(row['environments'])}:"
-        f" {measured(frames, count)} frames/s; a call takes {measured(call, seconds, has_interval=False)} s."
+        f"A policy of LeRobot (ACT) makes, by number of environments, {made} frames/s; a call takes"
+        f" {span([call for _, call, _ in known], seconds)} s."
     )
 
 
@@ -235,6 +269,12 @@ def _starts(rows: Sequence[Row], figures: Figures) -> str:
 
 def _row(ratio: Ratio) -> list[str]:
     pair, setting = ratio.pair, ratio.setting
-    status, number = ratio.figure["status"], str(ratio.figure["runs"])
     ends = setting.value(pair.over), setting.value(pair.of)
-    return [setting.title, ratio.subject, *ends, measured(ratio.figure), status, number, ratio.where]
+    shown = measured(ratio.figure, three_digits)
+    return [setting.title, ratio.subject, *ends, shown, ratio.figure["status"], _in_short(ratio.place)]
+
+
+def _in_short(place: Place) -> str:
+    """The GPU model and the day."""
+    model, (*_, day) = gpu_name(place.environment) or "", plain_name(place).split(", ")
+    return f"{model.partition(' ')[0]}, {day}"

@@ -1,18 +1,16 @@
-"""A task's page: how it scales, what fills a GPU, where the time goes, how it learns; then one table. Pure."""
+"""A task's page: how it scales, what fills a GPU, where the time goes, how it learns. Pure."""
 
 import base64
 import html
 import json
-import statistics
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from reports.analysis.curves import task_name
-from reports.analysis.time_split import PARTS
+from reports.data.samples import PARTS
 from reports.display.addresses import page_of_task
-from reports.display.calculator import calculator
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Point, Texts
 from reports.display.charts.parts import parts
@@ -20,39 +18,39 @@ from reports.display.charts.speedup import speedup
 from reports.display.charts.sweep import sweep
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
-    MISSING,
     Displayed,
     Html,
     answer_of_page,
     bullets,
     count,
-    estimated,
     fold,
     heading,
     html_table,
     measured,
     paragraph,
     percent,
+    seconds,
+    three_digits,
     together,
 )
 from reports.display.page import read_text
-from reports.display.series_tables import STACK_NAMES, environments_text, ranks_text
+from reports.display.series_tables import environments_text, ranks_text
 from reports.figures.compare import Row
 from reports.figures.lines import Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
-from reports.figures.tables import rows_by_id, runs_of
+from reports.pages.rewards import REWARD, curve, time_to_reward
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.records.videos import Video, poster_path, video_path
 from suite.schema.record import Case, RunRecord
-from suite.statistics.intervals import Estimate
-from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, Side, side_of
+from suite.statistics.speed import SCALES_EFFICIENCY, Side, side_of
 
 FOLDER: Final = ROOT / "book" / "pictures"
 OTHER_WINDOWS: Final = (95, 50)  # % of the iterations; figures have these too
-MAX_LINES: Final = 6  # of a chart
-MAX_BARS: Final = 4  # curves whose fewest and most GPUs have a bar, and a curve of rewards
-MAX_SENTENCES: Final = 4  # of an answer, of the curves with the most GPUs
+MAX_LINES: Final = 6  # of a chart over GPUs
+MAX_SIZES: Final = 4  # of one over environments
+MAX_BARS: Final = 3  # lines whose fewest and most GPUs have a bar, and a curve of rewards
+MAX_SENTENCES: Final = 3  # of an answer, of the lines with the most GPUs
 # Blues belong to the rollout, oranges to learning; light and dark alternate, so that neighbours differ without colour.
 SHADES: Final = ("#0B4F7D", "#0072B2", "#4FA3D8", "#9BCBEA", "#C9CED6", "#F2A35E", "#B94700", "#7A2E00")
 COLOURS: Final = dict(zip(PARTS.values(), SHADES, strict=True))
@@ -68,9 +66,8 @@ def opening(version: Version, task: str) -> Html:
     """Say how the task scales, and what it is."""
     lines = sorted(over_gpus(version, task), key=lambda line: line.rows[-1]["gpus"], reverse=True)
     said = [sentence for line in lines[:MAX_SENTENCES] if (sentence := _kept(line))]
-    trained = f"{task} ran on one number of GPUs, so nothing is known of how it scales."
-    scales = " ".join(said) or (trained if rows_of(version, task) else f"{task} was not trained: only parts of it ran.")
-    return together([answer_of_page(scales), picture(task), *map(paragraph, _what_it_is(version, task))])
+    answer = " ".join(said) or _on_one_number(version, task)
+    return together([answer_of_page(answer), picture(task), *map(paragraph, _what_it_is(version, task))])
 
 
 def _kept(line: Line) -> str:
@@ -78,12 +75,11 @@ def _kept(line: Line) -> str:
     kept = line.figure(last, "share_kept")
     if kept is None:
         return ""
-    span = f"{percent(kept['low'])} to {percent(kept['high'])}; " if kept["low"] is not None else ""
     side = side_of(estimate(kept))
-    status = f"within noise of {SCALES_EFFICIENCY:.0%}" if side == "within noise" else side
+    status = f"within noise of {percent(SCALES_EFFICIENCY)}" if side == "within noise" else side
     return (
-        f"{line.label}: {counted(last['gpus'], 'GPU')} keep {percent(kept['value'])} of the ideal speed"
-        f" ({span}{status}{_by_other_windows(line, side)}; {line.where})."
+        f"{line.label}: {counted(last['gpus'], 'GPU')} keep {measured(kept, percent)} of the ideal speed"
+        f" ({status}{_by_other_windows(line, side)}; {line.where})."
     )
 
 
@@ -96,6 +92,20 @@ def _by_other_windows(line: Line, side: Side) -> str:
     }
     return "".join(
         f", {other} by the last {share} % of the iterations" for share, other in sides.items() if other != side
+    )
+
+
+def _on_one_number(version: Version, task: str) -> str:
+    """The most frames per second, where the task ran on one number of GPUs alone."""
+    known = [(row, fps) for row in rows_of(version, task) if (fps := figure(version, row, "frames_per_s"))]
+    if not known:
+        return f"{task} was not trained: only parts of it ran."
+    row, fps = max(known, key=lambda each: float(each[1]["value"]))
+    where = "one GPU" if row["gpus"] == 1 else f"each of {row['gpus']} GPUs"
+    size = environments_text(row["environments_per_gpu"])
+    return (
+        f"{row['library']} makes the most frames per second with {size} on {where}:"
+        f" {measured(fps, count)}. It ran on one number of GPUs, so nothing is known of how it scales."
     )
 
 
@@ -154,159 +164,122 @@ def _facts(record: RunRecord) -> str:
 
 
 def charts(version: Version, task: str) -> Html:
-    """Show the four charts that have data, each below the question that it answers, and the calculator."""
-    scaling, sizes = over_gpus(version, task)[:MAX_LINES], over_environments(version, task)[:MAX_LINES]
-    shown: list[Displayed] = []
-    if scaling:
-        shown += [heading("How it scales", depth=2, anchor="scaling"), _share_kept(version, task, scaling)]
-        found = [line for line in version.lines if line.task == task]
-        shown += [calculator(found)] if found else []
-    if sizes:
-        shown += [heading("What fills a GPU", depth=2, anchor="environments"), _sizes(version, task, sizes)]
-    bars = _parts_of(scaling or sizes)
-    if bars:
-        texts = _texts(version, scaling or sizes, f"Where an iteration of {task} goes", "Time of an iteration in s")
-        shown += [heading("Where the time goes", depth=2, anchor="parts")]
-        drawn = parts(bars, texts, COLOURS, unit="s")
-        shown += [
-            make_figure(drawn, figure_id=f"{page_of_task(task)}-parts", data=_of_points(bars, "parts"), caption="")
-        ]
-    learned = _rewards(scaling or sizes)
-    if learned:
-        texts = _texts(version, scaling or sizes, f"What {task} learns", "Million frames", "Reward")
-        drawn = curves(learned, texts)
-        shown += [heading("How it learns", depth=2, anchor="learning")]
-        shown += [make_figure(drawn, figure_id=f"{page_of_task(task)}-learning", data=_ends(learned), caption="")]
-    return together(shown)
+    """Show the four charts that have data, each below the question that it answers."""
+    scaling, sizes = over_gpus(version, task)[:MAX_LINES], over_environments(version, task)[:MAX_SIZES]
+    lines = (scaling or sizes or over_environments(version, task, least=1))[:MAX_BARS]
+    answers: Sequence[tuple[str, str, Sequence[Displayed]]] = (
+        ("How it scales", "scaling", _shares(version, task, scaling)),
+        ("What fills a GPU", "environments", _sizes(version, task, sizes)),
+        ("Where the time goes", "parts", _parts(version, task, lines)),
+        ("How it learns", "learning", _learning(version, task, lines)),
+    )
+    return together(
+        part for title, anchor, shown in answers if shown for part in (heading(title, depth=2, anchor=anchor), *shown)
+    )
+
+
+def _drawn(task: str, name: str, chart: Mapping[str, Any], data: Html) -> Displayed:
+    return make_figure(chart, figure_id=f"{page_of_task(task)}-{name}", data=data)
 
 
 def _texts(version: Version, lines: Sequence[Line], title: str, x: str, y: str = "") -> Texts:
     return Texts(title=title, source=source_line(version.name, (line.where for line in lines)), x=x, y=y)
 
 
-def _share_kept(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
-    points = []
-    for line in lines:
-        points.append(Point(label=line.label, x=line.base["gpus"], y=1.0))
-        known = ((row["gpus"], line.figure(row, "share_kept")) for row in line.rows[1:])
-        points += [_point(line.label, gpus, estimate(kept)) for gpus, kept in known if kept]
-    texts = _texts(version, lines, f"Share of the ideal speed that {task} keeps", "GPUs", "Share of ideal")
-    baselines = {line.base["gpus"] for line in lines}
-    drawn = speedup(points, texts, baselines=baselines, is_share=True)
-    return make_figure(drawn, figure_id=f"{page_of_task(task)}-share", data=_of_points(points, "share"), caption="")
-
-
-def _sizes(version: Version, task: str, lines: Sequence[Line]) -> Displayed:
-    points = []
-    for line in lines:
-        known = ((row["environments_per_gpu"], line.figure(row, "frames_per_s")) for row in line.rows)
-        points += [_point(line.label, number, estimate(fps)) for number, fps in known if fps]
-    texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
-    drawn = sweep(points, texts)
-    return make_figure(
-        drawn, figure_id=f"{page_of_task(task)}-environments", data=_of_points(points, "environments"), caption=""
-    )
-
-
-def _point(label: str, x: int, own: Estimate) -> Point:
-    return Point(label=label, x=x, y=own.value, interval=own.interval, is_sure=own.interval is not None)
-
-
-def _parts_of(lines: Sequence[Line]) -> list[Point]:
-    points = []
-    for line in lines[:MAX_BARS]:
-        for row in (line.rows[0], line.rows[-1]):
-            time = line.figure(row, "iteration_s")
-            shares = {part: line.figure(row, f"{name}_share") for name, part in PARTS.items()}
-            label = f"{line.label}, {counted(row['gpus'], 'GPU')}, {environments_text(row['environments_per_gpu'])}"
-            if time and shares["learning"]:
-                known = {part: share["value"] for part, share in shares.items() if share}
-                points += [Point(label=label, kind=part, x=time["value"] * share) for part, share in known.items()]
-    return points
-
-
-def _rewards(lines: Sequence[Line]) -> list[Point]:
-    """The median reward of the runs of the first and the last configuration of each line, over frames."""
-    points = []
-    for line in lines[:MAX_BARS]:
-        for row in (line.rows[0], line.rows[-1]):
-            runs = runs_of(line.version).rewards(row).values()
-            label = f"{line.label}, {counted(row['gpus'], 'GPU')}"
-            for iteration, rewards in enumerate(zip(*runs, strict=False)):
-                known = [reward for reward in rewards if reward is not None]
-                frames = (iteration + 1) * row["frames_per_iteration"] / 1e6
-                points += [Point(label=label, x=frames, y=statistics.median(known))] if known else []
-    return points
-
-
-def _of_points(points: Sequence[Point], what: str) -> Html:
-    rows = [
-        [point.label, *([point.kind] if point.kind else [f"{point.x:,.0f}"]), _value(point), _span(point)]
-        for point in points
-    ]
-    headings = ["Line", "Part" if points[0].kind else "Number", "Value", "95 % interval"]
-    return html_table(headings, rows, label=f"Values of the chart: {what}")
-
-
-def _value(point: Point) -> str:
-    return f"{point.x if point.kind else point.y:,.3g}"
-
-
-def _span(point: Point) -> str:
-    return f"{point.interval[0]:,.3g} to {point.interval[1]:,.3g}" if point.interval else "n/a"
-
-
-def _ends(points: Sequence[Point]) -> Html:
-    ends = {point.label: point for point in points}
-    rows = [[label, f"{point.x:,.1f}", f"{point.y:.3g}"] for label, point in ends.items()]
-    return html_table(["Line", "Million frames", "Reward at the end"], rows, label="Ends of the curves")
-
-
-# --- table, core, videos -------------------------------------------------------------------------------------------
-
-
-HEADINGS: Final = (
-    "Configuration", "Library", "GPUs", "Environments per GPU", "Frames/s", "Share of ideal", "How sure", "Runs",
-)  # fmt: skip
-
-
-def table(version: Version, task: str) -> Html:
-    """Show every configuration of the task as shipped."""
-    every = sorted(rows_of(version, task), key=lambda row: (row["library"], row["size"], row["gpus"], row["set"]))
-    cells = [own for row in every if (own := _cells(version, row))]
-    shown = html_table(
-        HEADINGS, cells, label=f"Configurations of {task}", num_text_columns=2, text_headings=["How sure"]
-    )
-    return fold(f"All {len(cells)} configurations of {task} as shipped", [shown]) if cells else shown
-
-
-def _cells(version: Version, row: Row) -> list[str]:
-    """Return the cells of a configuration; empty if no run completed."""
-    fps, kept = figure(version, row, "frames_per_s"), figure(version, row, "share_kept")
-    if fps is None:
+def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+    """The share of the ideal speed that each number of GPUs keeps."""
+    if not lines:
         return []
-    share, status = (estimated(estimate(kept), percent), kept["status"]) if kept else (MISSING, MISSING)
-    sizes = str(row["gpus"]), f"{row['environments_per_gpu']:,}"
-    name = f"{row['set']}: {row['configuration']}"
-    return [name, row["library"], *sizes, estimated(estimate(fps), count), share, status, str(fps["runs"])]
+    known = [(line, row, kept) for line in lines for row in line.rows if (kept := line.figure(row, "share_kept"))]
+    points = [Point(label=line.label, x=line.base["gpus"], y=1.0) for line in lines]
+    points += [_point(line.label, row["gpus"], kept) for line, row, kept in known]
+    texts = _texts(version, lines, f"Share of the ideal speed that {task} keeps", "GPUs", "Share of ideal")
+    chart = speedup(
+        sorted(points, key=_of_line(lines)), texts, baselines={line.base["gpus"] for line in lines}, is_share=True
+    )
+    data = html_table(
+        ["Training", "GPUs", "Share of ideal", "How sure"],
+        [[line.label, str(row["gpus"]), measured(kept, percent), kept["status"]] for line, row, kept in known],
+        label="Share of the ideal speed",
+        text_headings=["How sure"],
+    )
+    return [_drawn(task, "share", chart, data)]
 
 
-def cpu_core(version: Version, task: str) -> Html:
-    """Say how far training on one GPU goes with its CPU core, for each library, physics and size that machines say."""
-    figures, said = rows_by_id(version), {}
-    for row in rows_of(version, task):
-        slope = figures.get(f"{row['one_gpu_training']}/machines_slope")
-        if slope is not None:
-            said[slope["id"]] = of_core(row, slope)
-    above = heading("How far it goes with the CPU core", depth=2, anchor="cpu-core")
-    return together([above, bullets(said.values())] if said else [])
+def _of_line(lines: Sequence[Line]) -> Callable[[Point], tuple[int, float]]:
+    """The place of a point in the order of the lines."""
+    labels = [line.label for line in lines]
+    return lambda point: (labels.index(point.label), point.x)
 
 
-def of_core(row: Row, slope: Mapping[str, Any]) -> str:
-    """What the slope says of a training and its core."""
-    with_what = f"{row['library']}, {STACK_NAMES[row['physics']]}, {environments_text(row['environments_per_gpu'])}"
-    word = "hardly goes" if slope["high"] < HARDLY_SLOPE else "goes" if slope["low"] > 0 else "may go"
-    return f"{with_what}: an iteration {word} with its CPU core, slope {measured(slope)}; 1 is in proportion."
+def _sizes(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+    """Frames per second over environments on a GPU."""
+    if not lines:
+        return []
+    known = [(line, row, fps) for line in lines for row in line.rows if (fps := line.figure(row, "frames_per_s"))]
+    points = [_point(line.label, row["environments_per_gpu"], fps) for line, row, fps in known]
+    texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
+    data = html_table(
+        ["Training", "Environments", "Frames/s"],
+        [[line.label, f"{row['environments_per_gpu']:,}", measured(fps, count)] for line, row, fps in known],
+        label="Frames per second over environments",
+    )
+    return [_drawn(task, "environments", sweep(points, texts), data)]
+
+
+def _point(label: str, x: int, own: Mapping[str, Any]) -> Point:
+    interval = estimate(own).interval
+    return Point(label=label, x=x, y=own["value"], interval=interval, is_sure=interval is not None)
+
+
+def _ends(lines: Sequence[Line]) -> Iterator[tuple[str, Line, Row]]:
+    """Yield the first and the last configuration of each line, named by what varies."""
+    for line in lines:
+        for row in line.rows[:: max(1, len(line.rows) - 1)]:
+            is_over_gpus = line.rows[-1]["gpus"] > line.base["gpus"]
+            gpus, size = counted(row["gpus"], "GPU"), environments_text(row["environments_per_gpu"])
+            yield f"{line.label}, {gpus if is_over_gpus else size}", line, row
+
+
+def _parts(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+    """What an iteration consists of, on the fewest and the most GPUs."""
+    points, cells = [], []
+    for label, line, row in _ends(lines):
+        time = line.figure(row, "iteration_s")
+        shares = {part: line.figure(row, f"{name}_share") for name, part in PARTS.items()}
+        if time and shares["learning"]:
+            known = {part: share["value"] for part, share in shares.items() if share}
+            points += [Point(label=label, kind=part, x=time["value"] * share) for part, share in known.items()]
+            cells.append([label, measured(time, seconds, has_interval=False), *map(_whole_percent, shares.values())])
+    if not points:
+        return []
+    texts = _texts(version, lines, f"Where an iteration of {task} goes", "Time of an iteration in s")
+    data = html_table(["Training", "Iteration in s", *PARTS.values()], cells, label="Parts of an iteration")
+    return [_drawn(task, "parts", parts(points, texts, COLOURS, unit="s"), data)]
+
+
+def _whole_percent(share: Mapping[str, Any] | None) -> str:
+    return measured(share, lambda value: f"{value:.0%}")
+
+
+def _learning(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+    """Rewards over frames, the median of the runs, and the time to the reward of each number of GPUs."""
+    points, cells = [], []
+    for label, line, row in _ends(lines):
+        drawn = list(curve(line.version, row, label))
+        points += drawn
+        if drawn and (reward := line.figure(row, "last_reward")):
+            cells.append([label, f"{drawn[-1].x:,.0f}", measured(reward, three_digits)])
+    times = [said for line in lines if (said := time_to_reward(line))]
+    after = [bullets(times), paragraph(REWARD)] if times else []
+    if not points:
+        return []
+    texts = _texts(version, lines, f"What {task} learns", "Million frames", "Reward")
+    data = html_table(["Training", "Million frames", "Last reward"], cells, label="Rewards at the end")
+    return [_drawn(task, "learning", curves(points, texts), data), *after]
+
+
+# --- videos --------------------------------------------------------------------------------------------------------
 
 
 def videos(version: Version, task: str) -> Html:

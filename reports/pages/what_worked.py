@@ -4,29 +4,38 @@ import html
 from collections.abc import Sequence
 from typing import Final
 
+from reports.analysis.curves import task_name
+from reports.display.addresses import page_of_task
+from reports.display.charts.curves import curves
+from reports.display.charts.drawing import Texts
 from reports.display.contributors import byline
+from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     Cell,
     Displayed,
     Html,
     bullets,
     count,
+    fold,
     heading,
     html_table,
+    measured,
     paragraph,
     seconds,
+    three_digits,
     together,
 )
 from reports.display.per_set import under_titles
-from reports.pages.learned import learning
+from reports.display.series_tables import environments_text
+from reports.figures.compare import Row
+from reports.figures.lines import figure
+from reports.figures.tables import runs_of
+from reports.pages.rewards import curve
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
 
 MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
-NOT_MEASURED: Final = (
-    "These ran on a CPU, or none of their rounds completed. They show what works there and say nothing of speed."
-)
 
 
 def opening(version: Version) -> Html:
@@ -52,45 +61,60 @@ def marks(version: Version) -> Html:
     return under_titles(version.without_speeds, _marks_of, are_named=len(version.without_speeds) > 1)
 
 
-def beside(version: Version) -> Html:
-    """The same on a page that has speeds of other sets; nothing where all have them."""
-    trained = [one for one in version.without_speeds if what_worked(one.campaign.results)]
-    if not trained:
-        return together(())
-    return together(
-        [
-            heading("What works elsewhere", depth=2),
-            paragraph(NOT_MEASURED),
-            under_titles(trained, _marks_of, are_named=True),
-        ]
-    )
-
-
 def learned(version: Version) -> Html:
-    """Rewards, which do not depend on speed, of each series that trained long enough for some."""
-    parts: list[Displayed] = []
-    for one in version.without_speeds:
-        for name in one.campaign.series_names:
-            series = one.campaign.series(name)
-            if series.is_training and max(result.case.iterations for result in series.results) >= MIN_LEARNED:
-                parts += [heading(f"{name} {one.title}".strip()), learning(series)]
-    return together([heading("What was learned", depth=2), *parts] if parts else [])
+    """Rewards, which do not depend on speed, of each task that trained long enough for some."""
+    by_task: dict[str, list[Row]] = {}
+    for row in _rows(version):
+        if row["workload"] == "train" and row["iterations"] >= MIN_LEARNED:
+            by_task.setdefault(row["task"], []).append(row)
+    charts = [_learned(version, task, rows) for task, rows in by_task.items()]
+    return together([heading("What was learned", depth=2, anchor="learning"), *charts] if charts else [])
+
+
+def _rows(version: Version) -> list[Row]:
+    """The configurations that ran where speeds mean nothing."""
+    sets = {one.name or "results" for one in version.without_speeds}
+    return [row for row in runs_of(version).configurations if row["set"] in sets]
+
+
+def _learned(version: Version, task: str, rows: Sequence[Row]) -> Displayed:
+    """A line for each configuration of the task that reports rewards."""
+    points, cells = [], []
+    for row in rows:
+        size = environments_text(row["environments"])
+        label = f"{row['library']}, {size}, {counted(row['gpus'], 'rank')}"
+        drawn = list(curve(version, row, label))
+        points += drawn
+        if drawn and (reward := figure(version, row, "last_reward")):
+            cells.append([label, measured(reward, three_digits)])
+    if not points:
+        return paragraph(
+            f"No run of {task_name(task)} reported a reward: training was too short for an episode to end."
+        )
+    where = [one.campaign.where for one in version.without_speeds]
+    texts = Texts(
+        title=f"What {task_name(task)} learns", source=source_line(version.name, where), x="Million frames", y="Reward"
+    )
+    data = html_table(["Training", "Last reward"], cells, label=f"Rewards of {task_name(task)} at the end")
+    return make_figure(curves(points, texts), figure_id=f"{page_of_task(task_name(task))}-learning", data=data)
 
 
 def details(version: Version) -> Html:
     """Speeds, folded away, and what they are worth."""
-    rows: list[list[Cell]] = [
-        [row.case_id, str(row.world_size), seconds(row.iteration_time_s), count(row.total_fps)]
-        for one in version.without_speeds
-        for row in one.campaign.rows
-        if row.rounds_completed
+    rows = [
+        [
+            row["configuration"],
+            str(row["gpus"]),
+            measured(figure(version, row, "iteration_s"), seconds),
+            measured(figure(version, row, "frames_per_s"), count),
+        ]
+        for row in _rows(version)
     ]
     if not rows:
-        return paragraph("No round completed.")
-    table = html_table(["Case", "Ranks", "Seconds an iteration", "Frames per second"], rows, label="Meaningless speeds")
-    note = paragraph(SPEEDS_MEAN_NOTHING)
-    summary = "<summary>Frames per second, which are meaningless here</summary>"
-    return Html(markup=f"<details>{summary}{note.markup}{table.markup}</details>", text=f"{note.text}\n{table.text}")
+        return paragraph("No run completed.")
+    headings = ["Configuration", "Ranks", "Seconds an iteration", "Frames per second"]
+    table = html_table(headings, rows, label="Meaningless speeds")
+    return fold("Frames per second, which are meaningless here", [paragraph(SPEEDS_MEAN_NOTHING), table])
 
 
 def _marks_of(one: ResultSet) -> Html:

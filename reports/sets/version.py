@@ -18,7 +18,6 @@ from typing import Final
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.environments import Place
 from reports.analysis.machines import Found, Machine, machines
-from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
@@ -66,6 +65,11 @@ class Version:
     older: tuple["Version", ...] = field(default=(), repr=False)
 
     @property
+    def is_campaign(self) -> bool:
+        """Whether it is what ``bench`` wrote, and no version: its report has no guide and nothing to cite."""
+        return [one.name for one in self.sets] == [""]
+
+    @property
     def shown(self) -> tuple[ResultSet, ...]:
         """The sets that are meant for the first page; where none is, every set that is not archived."""
         kept = tuple(one for one in self.sets if one.role != "archive")
@@ -93,24 +97,6 @@ class Version:
         return tuple(one for one in self.shown if not one.campaign.has_speeds)
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
-        """The speed-ups over one GPU of every machine of all sets."""
-        return in_order([line for one in self.scaling for line in self.lines_of(one)])
-
-    def lines_of(self, one: ResultSet) -> Sequence[Line]:
-        """The speed-ups over one GPU of a set in ``scaling``, each with its minibatch rule."""
-        return self._lines[one.name]
-
-    @cached_property
-    def _lines(self) -> Mapping[str, Sequence[Line]]:
-        return {one.name: lines(one.campaign, self.machine_names_of(one)) for one in self.scaling}
-
-    @property
-    def learned(self) -> tuple[CaseResult, ...]:
-        """Of the sets that were made to see what is learned."""
-        return tuple(result for one in self.sets if one.role == "learning" for result in one.campaign.results)
-
-    @cached_property
     def machines(self) -> tuple[Machine, ...]:
         """Every machine that a run was on, the one that ran first first."""
         return machines(_found(one, place) for one in self.sets for place in one.campaign.places)
@@ -124,7 +110,6 @@ class Version:
         """The name of the machine of each environment of a set, with who measured if not the project itself."""
         by = f", by {one.contributor.name}" if one.contributor else ""
         return {place.environment: self.machine_of(one, place).name + by for place in one.campaign.places}
-
 
 
 def _found(one: ResultSet, place: Place) -> Found:
@@ -190,7 +175,6 @@ def _read_set(folder: Path, entry: Entry, *, version: str, is_alone: bool) -> Re
         title=title,
         version=version,
         twins=twins,
-        is_contributed=entry.contributor is not None,
     )
     return ResultSet(
         name=name,

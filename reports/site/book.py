@@ -88,7 +88,7 @@ async def _build(
     beside.mkdir()
     pages = _notebooks(page_sources(version))
     await run_cells({**pages, "": _writing(beside)}, version, folder)
-    pages |= _notebooks(guide.sources())
+    pages |= {} if version.is_campaign else _notebooks(guide.sources())
     await asyncio.to_thread(_write_project, project, pages, version=version, siblings=siblings, script=script)
     site = await asyncio.to_thread(_run_jupyter_book, project)
     await asyncio.to_thread(replace_folder, out_dir, [site, beside])

@@ -10,7 +10,6 @@ from reports.export import downloads
 from reports.pages import findings, releases, settings, tasks
 from reports.sets.version import Version
 from reports.site import guide
-from reports.site.topics import pages_of
 
 PAGES: Final = (
     Page(text="home", name="index", is_shown=has_speeds),
@@ -20,7 +19,6 @@ PAGES: Final = (
     Page(text="tasks", part=TASKS, is_shown=has_speeds, made=tasks.texts),
     # Settings and sharing
     Page(text="settings", part=COMPARED, is_shown=speeds_and(settings.ratios)),
-    *pages_of("tuning"),
     # Releases
     Page(text="releases", part=COMPARED, is_shown=speeds_and(releases.is_shown)),
     Page(text="compared", part=COMPARED, is_shown=has_speeds),
@@ -29,6 +27,7 @@ PAGES: Final = (
     Page(text="method", part=MEASURING, is_shown=has_speeds),
     Page(text="data", part=MEASURING, is_shown=lambda _: True),
 )
+OF_ALL_VERSIONS: Final = ("support", "compared")  # what others measured: the report of a campaign has its own alone
 BESIDE: Final[tuple[Callable[[Version, Path], None], ...]] = (downloads.write,)  # into the folder of the site
 
 MARKDOWN: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[\w-]+)\.ipynb(?:#[^)]*)?\)")
@@ -52,15 +51,19 @@ def _kept(links: re.Pattern[str], text: str, pages: Collection[str]) -> str:
 
 def page_sources(version: Version) -> dict[str, str]:
     """Name of every page of this version -> its MyST text, in the order of the contents."""
-    return {name: text for page in PAGES for name, text in page.texts(version).items()}
+    return {name: text for page in _pages(version) for name, text in page.texts(version).items()}
+
+
+def _pages(version: Version) -> list[Page]:
+    return [page for page in PAGES if not (version.is_campaign and page.text in OF_ALL_VERSIONS)]
 
 
 def contents(version: Version) -> list[dict[str, Any]]:
     """The contents as Jupyter Book reads them: pages above all parts, then the parts, then how to run labscale."""
     parts: dict[str | None, list[str]] = {}
-    for page in PAGES:
+    for page in _pages(version):
         parts.setdefault(page.part, []).extend(page.texts(version))
-    parts["Run it"] = list(guide.PAGES)
+    parts["Run it"] = [] if version.is_campaign else list(guide.PAGES)
     first = parts.pop(None)
     return [*_files(first), *({"title": part, "children": _files(names)} for part, names in parts.items() if names)]
 

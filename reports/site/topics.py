@@ -9,9 +9,7 @@ from reports.display.page import Page
 from reports.display.topic import Topic
 
 # Folder in ``reports/topics`` -> session of nox -> the topic's module that has its command.
-TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
-    "tuning": {"learning_references": "learning_references"},
-}
+TOPICS: Final[Mapping[str, Mapping[str, str]]] = {}
 COMMANDS: Final = {
     session: f"reports.topics.{folder}.{module}"
     for folder, commands in TOPICS.items()

@@ -80,7 +80,6 @@ EXTRA = {
     "reports/figures/kinds.py": {"polars"},
     "reports/figures/tables.py": {"polars"},
     "reports/display/figure.py": {"vl_convert"},
-    "reports/analysis/scaling/scaling_laws.py": {"numpy"},
     "reports/compare/comparison.py": {"polars"},
     "reports/compare/text.py": {"rich"},
     "reports/accept/command.py": {"rich"},

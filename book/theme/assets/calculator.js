@@ -1,5 +1,4 @@
-// Makes the table of the calculator a calculator: one task, library, number of environments and GPU, and the reader's
-// frames and price of a GPU-hour.
+// Computes for one training the hours and the cost of the reader's frames, at the reader's price of a GPU-hour.
 // What is chosen stands in the address, so that it can be sent.
 const AMOUNTS = [
   [1e6, "1 million"],
@@ -10,6 +9,7 @@ const AMOUNTS = [
   [3e8, "300 million"],
   [1e9, "1 billion"],
 ];
+const NAMES = ["task", "training"];
 
 function threeDigits(value) {
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
@@ -19,39 +19,50 @@ function start(calculator) {
   const form = calculator.querySelector("form");
   const range = form.querySelector("input[type=range]");
   const price = form.querySelector("input[type=number]");
-  const keyed = [...calculator.querySelectorAll("[data-key]")].map((element) => ({ element, key: JSON.parse(element.dataset.key) }));
-  const names = Object.keys(keyed[0].key);
+  const trainings = JSON.parse(calculator.dataset.trainings);
   const fromAddress = new URLSearchParams(location.hash.slice(1));
-  const chosen = { ...keyed[0].key };
-  for (const name of names) if (fromAddress.has(name)) chosen[name] = fromAddress.get(name);
+  const chosen = Object.fromEntries(NAMES.map((name) => [name, fromAddress.get(name)]));
   const asked = AMOUNTS.findIndex(([frames]) => frames === Number(fromAddress.get("frames")));
   if (asked >= 0) range.value = String(asked);
   if (Number(fromAddress.get("price")) > 0) price.value = fromAddress.get("price");
 
-  // What was not measured together cannot be chosen together: the names before one decide what it may be.
-  const possible = (index) => [...new Set(keyed.filter(({ key }) => names.slice(0, index).every((name) => key[name] === chosen[name])).map(({ key }) => key[names[index]]))];
+  function offer(name, values) {
+    if (!values.includes(chosen[name])) chosen[name] = values[0];
+    const fieldset = form.querySelector(`[data-name="${name}"]`);
+    const before = document.activeElement?.name === name;
+    fieldset.querySelectorAll("label").forEach((label) => label.remove());
+    for (const value of values) {
+      const label = document.createElement("label");
+      const input = document.createElement("input");
+      Object.assign(input, { type: "radio", name, value, checked: value === chosen[name] });
+      label.append(input, ` ${value}`);
+      fieldset.append(label);
+      if (before && input.checked) input.focus();
+    }
+  }
 
   function show(isAsked) {
-    names.forEach((name, index) => {
-      const values = possible(index);
-      if (!values.includes(chosen[name])) chosen[name] = values[0];
-      const fieldset = form.querySelector(`[data-name="${name}"]`);
-      const before = document.activeElement?.name === name;
-      fieldset.querySelectorAll("label").forEach((label) => label.remove());
-      for (const value of values) {
-        const label = document.createElement("label");
-        const input = document.createElement("input");
-        Object.assign(input, { type: "radio", name, value, checked: value === chosen[name] });
-        label.append(input, ` ${value}`);
-        fieldset.append(label);
-        if (before && input.checked) input.focus();
-      }
-    });
-    const [frames, said] = AMOUNTS[Number(range.value)];
-    form.querySelector("output").textContent = said;
-    range.setAttribute("aria-valuetext", said);
-    for (const { element, key } of keyed) element.hidden = names.some((name) => key[name] !== chosen[name]);
-    for (const figure of calculator.querySelectorAll("[data-per-frame]")) figure.textContent = threeDigits(frames * Number(figure.dataset.perFrame) * (figure.closest(".cost") ? Number(price.value) : 1));
+    offer("task", [...new Set(trainings.map(({ task }) => task))]);
+    const own = trainings.filter(({ task }) => task === chosen.task);
+    offer("training", own.map(({ training }) => training));
+    const { rows, said } = own.find(({ training }) => training === chosen.training);
+    const [frames, amount] = AMOUNTS[Number(range.value)];
+    form.querySelector("output").textContent = amount;
+    range.setAttribute("aria-valuetext", amount);
+    const body = calculator.querySelector("tbody");
+    body.replaceChildren();
+    for (const [gpus, perSecond, low, high, rewardAfter] of rows) {
+      const hours = (times) => {
+        const [value, least, most] = [perSecond, high, low].map((each) => each && threeDigits((times * frames) / each / 3600));
+        return least ? `${value} (${least} to ${most})` : value;
+      };
+      const row = body.insertRow();
+      const head = document.createElement("th");
+      Object.assign(head, { scope: "row", textContent: gpus });
+      row.append(head);
+      for (const text of [hours(1), hours(gpus), hours(gpus * Number(price.value)), rewardAfter === null ? "n/a" : threeDigits(rewardAfter)]) row.insertCell().textContent = text;
+    }
+    calculator.querySelector(".fine").textContent = said;
     if (isAsked) history.replaceState(null, "", `#${new URLSearchParams({ ...chosen, frames, price: price.value })}`);
   }
 
@@ -60,8 +71,8 @@ function start(calculator) {
     show(true);
   });
   form.addEventListener("submit", (event) => event.preventDefault());
-  calculator.classList.add("live");
-  form.hidden = false;
+  calculator.querySelector(".no-script").remove();
+  form.hidden = calculator.querySelector(".scroll").hidden = false;
   show(false);
 }
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 import altair as alt
 
 from reports.display.charts import drawing
-from reports.display.charts.drawing import Axis, Point, Spec, Texts, inline, layered
-from reports.display.figure import INK
+from reports.display.charts.drawing import Axis, Point, Spec, Texts, layered
 
 HEIGHT_PX: Final = 230
 MAX_POINTS: Final = 60  # of a curve; as many as a phone shows
@@ -20,10 +19,10 @@ def stride_of(iterations: int) -> int:
     return max(1, math.ceil(iterations / MAX_POINTS))
 
 
-def curves(points: Sequence[Point], texts: Texts, *, least: Sequence[Point] = ()) -> Spec:
-    """Draw a line for each label. ``least``: triangles that a curve has to be above."""
+def curves(points: Sequence[Point], texts: Texts) -> Spec:
+    """Draw a line for each label."""
     x = Axis(title=texts.x, low=min(point.x for point in points), high=max(point.x for point in points), has_grid=False)
-    values = [point.y for point in (*points, *least)]
+    values = [point.y for point in points]
     room = 0.03 * (max(values) - min(values) or 1)
     y = Axis(title=texts.y, low=min(values) - room, high=max(values) + room)
     ends = drawing.ends_of(points)
@@ -37,17 +36,11 @@ def curves(points: Sequence[Point], texts: Texts, *, least: Sequence[Point] = ()
     ]
     # A line alone would not show a curve of one point.
     has_single_point = 1 in Counter(point.label for point in points).values()
-    triangles = (
-        alt.Chart(inline({"x": point.x, "y": point.y, "label": point.label} for point in least))
-        .mark_point(filled=True, size=110, shape="triangle-up", color=INK)
-        .encode(x=across, y=up, tooltip=tooltip)
-    )
     return layered(
         [
             drawing.lines(points, across, up)
             .mark_line(strokeWidth=1.8, point=has_single_point)
             .encode(tooltip=tooltip),
-            *([triangles] if least else []),
             *drawing.end_labels(points, labels, y, height),
         ],
         texts,

@@ -2,9 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from reports.analysis.learning_curves import learning_curve
 from reports.analysis.rows import case_rows, own_wall_s, rank_skew, start_up_s
-from suite.schema.record import Case, CaseResult, RankRecord
+from suite.schema.record import Case, CaseResult
 from suite.schema.turns import TurnsTaken
 from suite.statistics.reduce import iteration_times_s
 from tests.fixtures.results.generated_results import (
@@ -67,22 +66,6 @@ def test_a_round_in_turns_lasts_as_long_as_its_own_start_and_iterations() -> Non
     assert own_wall_s(record) == 500.0
     assert own_wall_s(replace(record, turns=taken, outcome="crashed")) == 500.0
     assert own_wall_s(replace(record, turns=taken, wall_time_s=None)) is None
-
-
-def test_learning_curve_is_the_mean_over_ranks_and_skips_what_is_missing() -> None:
-    case = make_case(world_size=2)
-    record = make_record(case)
-    ranks = tuple(
-        _with_rewards(rank, rewards)
-        for rank, rewards in zip(record.ranks, ([None, 1.0, 4.0], [None, 3.0, None]), strict=True)
-    )
-    result = CaseResult(case=case, rounds=(replace(record, ranks=ranks),))
-    (row,) = case_rows([result])
-    assert [(point.iteration, point.reward) for point in learning_curve(result, row)] == [(1, 2.0), (2, 4.0)]
-
-
-def _with_rewards(rank: RankRecord, rewards: list[float | None]) -> RankRecord:
-    return replace(rank, samples={**rank.samples, "reward_mean": tuple(rewards)})
 
 
 def test_curves_name_only_what_differs_within_the_series() -> None:

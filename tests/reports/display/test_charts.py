@@ -147,12 +147,6 @@ def test_a_forest_has_a_row_for_each_ratio_and_marks_one_in_each() -> None:
     assert all(row["y"] < below for row, below in zip(rows, names[1:], strict=False))
 
 
-def test_what_a_curve_has_to_be_above_is_a_triangle() -> None:
-    spec = curves(lines_of(1), TEXTS, least=[Point(label="at least", x=2, y=1.5)])
-    assert {"x": 2, "y": 1.5, "label": "at least"} in values_of(spec, "y", "label")
-    assert "point" in marks(spec)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
     [(3, 40, [5, 10, 20]), (0.5, 2, [0.5, 1, 1.5, 2]), (0.97, 1.04, [0.98, 1, 1.02, 1.04])],

@@ -2,13 +2,14 @@
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports.export.downloads import TABLES, files, stored_files
 from reports.figures import tables
-from reports.pages.data import answer, downloads, listing, run_logs
+from reports.pages.data import answer, citation, downloads, listing, run_logs
 from reports.sets.version import read_version
 from reports.verification.hashes import SUMS, write_hashes
 from suite.records.folders import RUN_LOG
@@ -71,3 +72,12 @@ def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_sam
     version = committed_version()
     assert {"env_check/h200-one.json", "env_check/h200-x2.json"} < files(version).keys()
     assert not any(one.name == "env_check" for one in stored_files(version))
+
+
+def test_bibtex_has_the_month_of_the_last_run() -> None:
+    assert citation(committed_version()).text.endswith(
+        "@misc{labscale-2026.11,\n  author = {{The labscale authors}},\n"
+        "  title = {How {Isaac Lab} training scales, report 2026.11},\n"
+        "  version = {2026.11},\n  year = {2026},\n  month = nov\n}"
+    )
+    assert citation(replace(committed_version(), sets=())).text.endswith("  year = {n.d.}\n}")

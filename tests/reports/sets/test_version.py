@@ -40,12 +40,8 @@ def test_one_campaign_is_a_version_of_one_set(tmp_path: Path) -> None:
     assert [one.name for one in version.sets] == [""]
 
 
-def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp_path: Path) -> None:
-    sweep = [make_result(make_case("ant-envs", scaling="weak", num_envs_global=n), 0.5) for n in (1024, 2048)]
+def test_tuned_settings_are_told_from_scaling(tmp_path: Path) -> None:
     tuned = make_case("cartpole-strong", rl_library="rl_games", variant="tuned", division="open")
-    version = read_version(write_results(on_gpus([*smoke_results(), *sweep]), tmp_path / "a"), name="v")
-    campaign = version.sets[0].campaign
-    assert [name for name in campaign.series_names if campaign.series(name).kind == "sweep"] == ["ant-envs"]
     opened = read_version(write_results(on_gpus([*smoke_results(), make_result(tuned, 0.4)]), tmp_path / "b"), name="v")
     shown = [ratio for ratio in settings.ratios(opened) if ratio.setting.column == "is_tuned"]
     assert [ratio.estimate.value for ratio in shown] == [pytest.approx(1.15)]

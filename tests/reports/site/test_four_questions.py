@@ -1,6 +1,7 @@
 """Four questions of a stranger, who knows links and visible text only. Each is answered in at most two clicks."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,6 @@ def go_to(stranger: Stranger, task: str) -> None:
 def test_how_many_gpus_for_ant(stranger: Stranger) -> None:
     go_to(stranger, "Ant")
     assert stranger.reads("1,024 per GPU: 8 GPUs keep", "of the ideal speed")
-    assert stranger.reads("8 GPUs process", "GPU-hours per frame")
 
 
 def test_how_well_does_cartpole_scale_with_a_fixed_number_of_environments(stranger: Stranger) -> None:
@@ -80,5 +80,5 @@ def test_how_sure_is_it(stranger: Stranger) -> None:
     cells: list[str] = stranger.tab.value(
         "[...document.querySelectorAll('main table td')].map((cell) => cell.innerText)"
     )
-    assert [cell for cell in cells if cell.startswith("clear in ") and " of " in cell]
+    assert [cell for cell in cells if re.fullmatch(r"\d+ of \d+ clear", cell)]
     assert stranger.clicks == 0

@@ -173,8 +173,9 @@ def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, 
 
 
 def test_the_calculator_has_a_price_that_stands_in_the_address(site: Path, browser: Browser) -> None:
-    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
-    row = "[...document.querySelector('.calculator tbody tr:not([hidden])').querySelectorAll('td:not(.key)')]"
+    home = (site / NEWER / "index.html").as_uri()
+    tab = Tab.opened(browser, home, width=1440)
+    row = "[...document.querySelector('.calculator tbody tr').querySelectorAll('td')]"
     hours, cost = f"{row}[1].innerText", f"{row}[2].innerText"
     assert tab.value(hours) == tab.value(cost)
     price = "document.getElementById('calculator-price')"
@@ -182,8 +183,9 @@ def test_the_calculator_has_a_price_that_stands_in_the_address(site: Path, brows
     first = float(tab.value(f"parseFloat({hours})"))
     assert float(tab.value(f"parseFloat({cost})")) == pytest.approx(3 * first, rel=0.01)
     assert "price=3" in tab.value("location.hash")
-    again = Tab.opened(browser, f"{(site / NEWER / TASK).as_uri()}#price=3", width=390)
+    again = Tab.opened(browser, f"{home}#task=Cartpole&price=3", width=390)
     assert again.value(f"{price}.value") == "3"
+    assert again.value("document.querySelector('.calculator [name=task]:checked').value") == "Cartpole"
     assert tab.complaints == again.complaints == []
 
 

@@ -1,16 +1,12 @@
 """README.md says what results in git say, is short, and the pages it leads to are those of the book."""
 
-import math
 import re
 from dataclasses import replace
 
 import polars as pl
 import pytest
 
-from reports.analysis.curves import task_name
-from reports.analysis.time_to_reward import converged_reward
 from reports.data.frames import runs
-from reports.figures.kinds import _time_to_s
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.evidence import missing
 from reports.sets.findings import read_findings
@@ -22,7 +18,6 @@ from suite.campaign.runs import upstream
 from suite.errors import ReportError
 from suite.files.paths import ROOT
 from suite.records.store import load_results
-from suite.statistics.intervals import mean_of
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -52,29 +47,18 @@ def test_a_finding_shows_figures_with_intervals_alone(versions: list[Version], m
 
 def test_a_tuned_reward_depends_on_the_mark(versions: list[Version]) -> None:
     """The reward of the settings as shipped comes surely sooner or later at some parts of its rise."""
-    known = runs_of(versions[0])
-    pairs = {
-        task_name(pair.of["task"]): pair
-        for pair in known.pairs()
-        if (pair.change.column, pair.set_name) == ("is_tuned", "h100-tuned-2")
-    }
+    rows = rows_by_id(versions[0])
+    ant = "h100-tuned-2/ant-tuned/rl_games-kitless-n8192-1x1-wide"
+    cartpole = "h100-tuned-2/cartpole-tuned/rl_games-kitless-n32768-1x1-wide"
 
-    def sooner(task: str, mark: float) -> tuple[float, float]:
-        of, over = (known.rewards(row) for row in (pairs[task].of, pairs[task].over))
-        target = converged_reward(list(over.values()), mark)
-        assert target is not None
-        of_s, over_s = (
-            {run: _time_to_s(curve, target, row, run, known) or math.nan for run, curve in curves.items()}
-            for row, curves in ((pairs[task].of, of), (pairs[task].over, over))
-        )
-        interval = mean_of([over_s[run] / of_s[run] for run in of]).interval
-        assert interval is not None
-        return interval
+    def sooner(task: str, mark: str = "") -> tuple[float, float]:
+        row = rows[f"{task}/sooner{mark}"]
+        return row["low"], row["high"]
 
-    assert sooner("Cartpole", 0.7) == pytest.approx((1.001, 1.236), abs=0.001)
-    assert sooner("Ant", 0.97) == pytest.approx((1.015, 1.297), abs=0.001)
-    assert sooner("Ant", 0.6) == pytest.approx((0.853, 0.981), abs=0.001)
-    assert all(low < 1 < high for low, high in (sooner(task, 0.9) for task in pairs))
+    assert sooner(cartpole, "_70") == pytest.approx((1.001, 1.236), abs=0.001)
+    assert sooner(ant, "_97") == pytest.approx((1.015, 1.297), abs=0.001)
+    assert sooner(ant, "_60") == pytest.approx((0.853, 0.981), abs=0.001)
+    assert all(low < 1 < high for low, high in map(sooner, (ant, cartpole)))
     assert "whether the reward comes sooner depends on the reward that is asked for" in SAID
 
 

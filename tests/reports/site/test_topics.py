@@ -20,7 +20,7 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
 
-TOGETHER = ("tuning",)
+TOGETHER: tuple[str, ...] = ()
 # For each folder of a copy in turn: every module of its `reports`, none of which an earlier copy has left behind.
 EVERY_MODULE = """
 import importlib, json, pkgutil, sys
@@ -73,26 +73,6 @@ def test_without_its_folder_and_line_a_topic_is_gone_and_nothing_else(
     assert Path(found["folder"]).parent.name == deleted
     assert found["pages"] == [page.text for page in PAGES if page not in by_name()[deleted].pages]
     assert not set(TOPICS[deleted]) & set(found["sessions"])
-
-
-def test_the_session_of_a_deleted_topic_says_which_there_are(tmp_path: Path) -> None:
-    sessions = {session: topic for topic, commands in TOPICS.items() for session in commands}
-    assert sessions
-    copy_without(sorted(set(sessions.values())), tmp_path)
-    with (tmp_path / "noxfile.py").open("a") as noxfile:
-        noxfile.write("\n\ninstall = lambda *_: None\n")
-    nox = ["-m", "nox", "--force-venv-backend", "none", "-s"]
-    for session in sessions:
-        for command in (["-m", "reports", session], [*nox, session]):
-            done = python(command, tmp_path)
-            said = done.stdout + done.stderr
-            assert done.returncode == UsageError.exit_code, said
-            assert (
-                f"got the session '{session}', allowed are accept, compare, export, publish, report, submit, verify."
-                in said
-            )
-            assert "reports/site/topics.py" in said
-            assert "Traceback" not in said
 
 
 def test_a_command_without_a_session_says_which_there_are() -> None:

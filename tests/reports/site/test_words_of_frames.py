@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.scaling.answer import advice
 from reports.display.page import text_paths
 from suite.files.paths import ROOT
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import RESULTS
 from tests.fixtures.runs.published_site import pages_of
 
 OF_TIME = re.compile(r"\b(sooner|soonest|times as soon|time matters|saves? time)\b", re.IGNORECASE)
@@ -44,12 +43,6 @@ def test_no_page_says_sooner_of_frames(published_site: Path) -> None:
     assert len(pages) > 20
     texts = ((page.name, text) for page in pages for text in elements(page.read_text(encoding="utf-8")))
     assert [(name, found) for name, text in texts if (found := said_of_frames(text))] == []
-
-
-def test_no_answer_from_stored_results_says_sooner_of_frames() -> None:
-    lines = committed_version().lines
-    for said in (advice([line]) for line in lines):
-        assert said_of_frames(said) == []
 
 
 @pytest.mark.parametrize(

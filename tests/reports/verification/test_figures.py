@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from reports.analysis.time_to_reward import CONVERGED_SHARE, SMOOTHING_WINDOW
 from reports.data import columns
+from reports.data.rewards import CONVERGED_SHARE, SMOOTHING_WINDOW
 from reports.figures import compare, declarations
 from reports.verification import figures, kinds
 from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, check_figures
@@ -148,9 +148,19 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     runs = [row | curve for row, curve in zip(RUNS, curves, strict=True)]
     needed = [math.ceil(89.3 / rate) + 3 for rate in rates]
     ratios = [needed[place] / needed[place + 4] for place in range(4)]
-    assert computed("sooner", "reward_mean", runs, over="a")[0] == pytest.approx(statistics.geometric_mean(ratios))
+    assert computed("sooner", "reward_mean/0.9", runs, over="a")[0] == pytest.approx(statistics.geometric_mean(ratios))
+    assert computed("reward_to_reach", "reward_mean", runs[:4] + [{**row, "configuration": "b"} for row in runs[:4]])[
+        0
+    ] == pytest.approx(89.3)
+    frames = [20 * number for number in needed[4:]]
+    value, low, high, *_ = computed("to_reward", "frames_per_iteration", runs, over="a")
+    assert value == pytest.approx(statistics.geometric_mean(frames)) == pytest.approx(math.sqrt(low * high))
+    of_one_seed = [row | {"seed": 1} for row in runs]
+    assert computed("to_reward", "frames_per_iteration", of_one_seed, over="a")[:3] == [value, None, None]
+    assert computed("sooner", "reward_mean/0.9", of_one_seed, over="a")[0] is None
     runs[-1]["reward_mean"] = np.ones(100)
-    assert computed("sooner", "reward_mean", runs, over="a") == [None, None, None, 8, None]
+    assert computed("sooner", "reward_mean/0.9", runs, over="a") == [None, None, None, 8, None]
+    assert computed("to_reward", "iteration_s", runs, over="a") == [None, None, None, 4, None]
 
 
 def test_what_somebody_printed_is_a_range_and_is_compared_for_each_gpu() -> None:

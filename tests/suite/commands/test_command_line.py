@@ -9,9 +9,9 @@ import pytest
 from reports.accept import command as accept
 from reports.compare import command as compare_command
 from reports.export import command as export
+from reports.figures import learning_references
 from reports.site import build, publish
 from reports.submit import command as submit
-from reports.topics.tuning import learning_references
 from reports.verification import command as verify
 from suite import __main__ as suite_command
 from suite.errors import UsageError

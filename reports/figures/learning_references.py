@@ -12,14 +12,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from reports.analysis import seeds
-from reports.analysis.learning_curves import learned_rounds, mean_rewards
+from reports.data.rewards import mean_rewards
 from suite.errors import UsageError
 from suite.files.wording import counted
+from suite.matrix.catalog import load_catalog
 from suite.options.command_line import Parser, exit_code_of, results_path
-from suite.records.learning_check import REFERENCE_ASSETS, reward_at
+from suite.records.learning_check import REFERENCE_ASSETS, only_learned_less, reward_at
 from suite.records.store import load_results
-from suite.schema.record import CaseResult
+from suite.schema.record import Case, CaseResult
 
 MIN_SEEDS: Final = 5  # fewer do not tell how far seeds differ
 MIN_MARGIN: Final = 0.1  # of the best seed's reward
@@ -36,6 +36,12 @@ class Size(NamedTuple):
     optimiser_steps: int
     iterations: int
 
+    @classmethod
+    def of(cls, case: Case, iterations: int) -> "Size":
+        ranks = load_catalog().ranks_of_learning(case)
+        frames, steps = case.frames_per_iteration, case.optimiser_steps
+        return cls(case.task, case.rl_library, case.stack, ranks, frames, steps, iterations)
+
 
 def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size, float]:
     """After so many iterations, for every case of the closed division, on the usual assets, that has as many.
@@ -51,12 +57,11 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
         case = result.case
         if case.division == "open" or not case.learns or case.assets != REFERENCE_ASSETS:
             continue
-        for record in learned_rounds(result):
-            means = mean_rewards(record)
-            for iterations in at:
-                if iterations <= len(means):
-                    size = Size(*seeds.Size.of(case), iterations)
-                    rewards[size][case.seed_of(rank=0, round_index=record.round)].append(reward_at(means, iterations))
+        for record in result.rounds:
+            means = mean_rewards(record) if record.counts or only_learned_less(record) else []
+            for iterations in (number for number in at if number <= len(means)):
+                seed = case.seed_of(rank=0, round_index=record.round)
+                rewards[Size.of(case, iterations)][seed].append(reward_at(means, iterations))
     if not rewards:
         raise UsageError(
             f"no run has {counted(min(at), 'iteration')} with rewards. Name folders of longer runs, or another --at."

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from reports.analysis import seeds
-from reports.topics.tuning.learning_references import Size, catalog_lines, least_rewards, main
+from reports.figures.learning_references import Size, catalog_lines, least_rewards, main
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.matrix.catalog import AgentEntry, load_catalog
@@ -39,8 +38,7 @@ def runs() -> list[CaseResult]:
 def test_each_size_and_count_has_its_own_as_far_below_the_worst_seed_as_that_below_the_best() -> None:
     """All seeds have a reward of 2 at iteration 5."""
     case = make_case(iterations=20)
-    of_case = seeds.Size.of(case)
-    assert least_rewards(runs(), [5, 20, 40]) == {Size(*of_case, 5): 1.8, Size(*of_case, 20): 4.0}
+    assert least_rewards(runs(), [5, 20, 40]) == {Size.of(case, 5): 1.8, Size.of(case, 20): 4.0}
 
 
 def test_another_stack_has_a_reference_of_its_own() -> None:
@@ -142,7 +140,7 @@ def test_the_catalog_says_what_its_sources_do() -> None:
                     reference.optimiser_steps,
                     reference.iterations,
                 )
-                of_size = [result for result in results if seeds.Size.of(result.case) == size[:-1]]
+                of_size = [result for result in results if Size.of(result.case, reference.iterations) == size]
                 (least,) = least_rewards(of_size, [reference.iterations]).values()
                 assert reference.reward_at_least == pytest.approx(least, abs=1e-4)
                 held.append(size)

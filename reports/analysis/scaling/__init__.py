@@ -1,1 +1,0 @@
-"""Cases that differ in their number of ranks: groups, verdicts, and laws fitted to them."""

@@ -1,0 +1,123 @@
+"""The answer where nothing ran on one GPU and on several: frames, what raises them, what they wait for, their place."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from reports.accept.judgement import judge
+from reports.accept.parts import Word
+from reports.accept.published import measured as measured_runs
+from reports.accept.published import published as published_runs
+from reports.accept.published import versions_below
+from reports.analysis.curves import task_name
+from reports.data.samples import PARTS
+from reports.display.html import count, measured, percent
+from reports.display.series_tables import STACK_NAMES, environments_text
+from reports.figures.compare import Row
+from reports.figures.lines import PLAIN, Figure, figure, rows_of, tasks
+from reports.figures.tables import rows_by_id, runs_of
+from reports.sets.version import Version
+from suite.files.paths import ROOT
+from suite.files.wording import counted
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+
+RESULTS: Final = ROOT / "reports" / "results"
+NOTHING: Final = "Nothing here trained on GPUs as shipped, so nothing is known of how training scales."
+MAX_TASKS: Final = 3  # that are said one by one
+HOW_SURE: Final[Mapping[Word, str]] = {
+    "slow": "its whole range is below theirs",
+    "within": "its range overlaps theirs",
+    "fast": "its whole range is above theirs",
+    "open": "its runs are too few to be sure",
+}
+
+
+def sentences(version: Version, published: Sequence[Version] | None = None) -> list[str]:
+    """Return what each task processes, then what raises it, what it waits for, and where it lies.
+
+    ``published``: the versions to place it in; None reads those of labscale, if they have the GPU model.
+    """
+    best = [_best(known) for task in tasks(version) if (known := _known(version, task))][:MAX_TASKS]
+    if not best:
+        return [NOTHING]
+    row, _ = best[0]
+    said = [_made(own, fps) for own, fps in best]
+    about = [_more_environments(version), _waits(version, row), _placed(version, row["gpu_model"], published)]
+    return [*said, *filter(None, about)]
+
+
+def _known(version: Version, task: str) -> list[tuple[Row, Figure]]:
+    return [(row, fps) for row in rows_of(version, task) if (fps := figure(version, row, "frames_per_s"))]
+
+
+def _best(known: Sequence[tuple[Row, Figure]]) -> tuple[Row, Figure]:
+    return max(known, key=lambda each: float(each[1]["value"]))
+
+
+def _model(row: Row) -> str:
+    return str(row["gpu_model"] or "GPU").removeprefix("NVIDIA ")
+
+
+def _made(row: Row, fps: Figure) -> str:
+    physics = "" if row["physics"] == "kitless" else f" on {STACK_NAMES[row['physics']]}"
+    few = "" if fps["runs"] >= MIN_ROUNDS_FOR_INTERVAL else ", too few for a range"
+    size = environments_text(row["environments_per_gpu"])
+    return (
+        f"{task_name(row['task'])} with {row['library']}{physics} makes {measured(fps, count)} frames per second with"
+        f" learning on {row['gpus']} x {_model(row)}, with {size} on each GPU, in {counted(fps['runs'], 'run')}{few}."
+    )
+
+
+def _more_environments(version: Version) -> str:
+    """What the most environments brought that surely brought more."""
+    rows = rows_by_id(version)
+    pairs = [pair for pair in runs_of(version).pairs() if pair.change.column == "environments_per_gpu"]
+    surely = [pair for pair in pairs if (rows[pair.id]["low"] or 0) > 1 and pair.of["workload"] == "train"]
+    if not surely:
+        return "How many environments fill it is not known: none here surely raised its frames."
+    pair = max(surely, key=lambda pair: (pair.of["environments_per_gpu"], pair.id))
+    more, fewer = (row["environments_per_gpu"] for row in (pair.of, pair.over))
+    return (
+        f"More environments on the GPU raise it: {more:,} in place of {fewer:,} make {measured(rows[pair.id])} times"
+        " the frames."
+    )
+
+
+def _waits(version: Version, row: Row) -> str:
+    """The largest part of an iteration, and how much of the time the GPU works."""
+    shares = {part: share for name, part in PARTS.items() if (share := figure(version, row, f"{name}_share"))}
+    busy = figure(version, row, "gpu_utilisation_percent")
+    if not shares:
+        return ""
+    part, share = max(shares.items(), key=lambda item: float(item[1]["value"]))
+    works = (
+        f", and the GPU runs kernels in {measured(busy, lambda value: f'{value:.0f} %')} of the time" if busy else ""
+    )
+    slope = rows_by_id(version).get(f"{row['set']}/{row['series']}/{row['library']}/{row['workload']}/core_slope")
+    core = " It goes with the speed of its CPU core." if slope and (slope["low"] or 0) > 0 else ""
+    return f"Of an iteration {measured(share, percent)} is {part}{works}.{core}"
+
+
+def _placed(version: Version, model: str, published: Sequence[Version] | None) -> str:
+    """Where the configuration that most machines ran lies among those with the same GPUs, at equal core speed."""
+    versions = _stored(model) if published is None else published
+    if not versions:
+        return ""
+    own = measured_runs(version, version.scaling).of_model(model)
+    cases = judge(own, published_runs(versions), model).cases
+    shipped = [each for each in cases if all(each.row[name] == value for name, value in PLAIN.items())]
+    judged = max(shipped, key=lambda each: len(each.time.others), default=None)
+    if judged is None or not judged.time.others:
+        return ""
+    times_s, row = judged.time.others.values(), judged.row
+    less = sum(time_s > judged.time.value.value for time_s in times_s) or "none"
+    return (
+        f"{task_name(row['task'])}, {row['library']}, {environments_text(row['environments_per_gpu'])}: faster than"
+        f" {less} of {counted(len(times_s), 'published machine')} with the same GPUs and packages would be with its CPU"
+        f" cores; {HOW_SURE[judged.word]}."
+    )
+
+
+def _stored(model: str) -> tuple[Version, ...]:
+    """Read the published versions; nothing where none of their files names the model, which is quicker to see."""
+    files = RESULTS.glob("*/*/cases/*/*.json")
+    return tuple(versions_below(RESULTS)) if any(model in path.read_text(encoding="utf-8") for path in files) else ()

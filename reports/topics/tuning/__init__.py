@@ -1,1 +1,0 @@
-"""What tuned settings gain, and what is learned with them."""
