@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from reports.site.topics import COMMANDS
 from suite.errors import UsageError
 from suite.options.command_line import exit_code_of
 
@@ -21,7 +20,6 @@ MODULES: Final = {
     "export": "reports.export.command",
     "compare": "reports.compare.command",
     "learning_references": "reports.figures.learning_references",
-    **COMMANDS,
 }
 
 
@@ -31,9 +29,7 @@ def main(session: str, arguments: Sequence[str]) -> int:
     def run() -> int:
         if session not in MODULES:
             raise UsageError(
-                f"python -m reports: got the session {session!r}, allowed are {', '.join(sorted(MODULES))}. If its"
-                " topic was deleted, take the topic's folder in reports/topics and its line in reports/site/topics.py"
-                " back from git."
+                f"python -m reports: got the session {session!r}, allowed are {', '.join(sorted(MODULES))}. Name one of them."
             )
         code: int = import_module(MODULES[session]).main(arguments)
         return code

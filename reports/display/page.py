@@ -9,7 +9,6 @@ from reports.sets.version import Version
 from suite.files.paths import ROOT
 
 PAGES_FOLDER: Final = ROOT / "reports" / "pages"
-TOPICS_FOLDER: Final = ROOT / "reports" / "topics"
 # Parts of the contents.
 TASKS: Final = "Tasks"
 COMPARED: Final = "Compared"
@@ -35,13 +34,12 @@ class Page:
 
 
 def text_paths() -> list[Path]:
-    """The texts of all pages, whose names differ."""
-    return sorted([*PAGES_FOLDER.glob("*.md"), *TOPICS_FOLDER.glob("*/pages/*.md")])
+    """Return the texts of all pages."""
+    return sorted(PAGES_FOLDER.glob("*.md"))
 
 
 def read_text(name: str) -> str:
-    (path,) = (path for path in text_paths() if path.stem == name)
-    return path.read_text(encoding="utf-8")
+    return (PAGES_FOLDER / f"{name}.md").read_text(encoding="utf-8")
 
 
 def has_speeds(version: Version) -> bool:

@@ -17,17 +17,14 @@ PAGES: Final = (
     Page(text="findings", is_shown=speeds_and(findings.findings)),
     Page(text="hardware", is_shown=lambda _: True),
     Page(text="tasks", part=TASKS, is_shown=has_speeds, made=tasks.texts),
-    # Settings and sharing
     Page(text="settings", part=COMPARED, is_shown=speeds_and(settings.ratios)),
-    # Releases
     Page(text="releases", part=COMPARED, is_shown=speeds_and(releases.is_shown)),
     Page(text="compared", part=COMPARED, is_shown=has_speeds),
     Page(text="explore", is_shown=has_speeds),
-    # Method and limits
     Page(text="method", part=MEASURING, is_shown=has_speeds),
     Page(text="data", part=MEASURING, is_shown=lambda _: True),
 )
-OF_ALL_VERSIONS: Final = ("support", "compared")  # what others measured: the report of a campaign has its own alone
+OTHERS: Final = "compared"  # what others measured: the report of a campaign has its own alone
 BESIDE: Final[tuple[Callable[[Version, Path], None], ...]] = (downloads.write,)  # into the folder of the site
 
 MARKDOWN: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[\w-]+)\.ipynb(?:#[^)]*)?\)")
@@ -55,7 +52,7 @@ def page_sources(version: Version) -> dict[str, str]:
 
 
 def _pages(version: Version) -> list[Page]:
-    return [page for page in PAGES if not (version.is_campaign and page.text in OF_ALL_VERSIONS)]
+    return [page for page in PAGES if not (version.is_campaign and page.text == OTHERS)]
 
 
 def contents(version: Version) -> list[dict[str, Any]]:

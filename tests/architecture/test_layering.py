@@ -99,9 +99,9 @@ FLOORS = (
     "schema", "errors", "files", "replay", "external", "statistics", "matrix", "options", "records", "install",
     "env_check", "launch", "campaign", "commands", "__main__",
 )  # fmt: skip
-# Packages of reports likewise. A topic is a floor of its own beside the other topics.
+# Packages of reports likewise.
 REPORTS_FLOORS = (
-    "verification", "analysis", "sets", "data", "figures", "export", "accept", "display", "compare", "topics", "pages",
+    "verification", "analysis", "sets", "data", "figures", "export", "accept", "display", "compare", "pages",
     "site", "submit", "__main__",
 )  # fmt: skip
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
@@ -158,38 +158,23 @@ def test_no_package_imports_from_above() -> None:
 
 
 def reports_from_above(relative: str, imported: set[str]) -> set[str]:
-    """Names of reports that a file of reports imports from a package above its own, or from another topic."""
-    package, _, rest = relative.removeprefix("reports/").removesuffix(".py").partition("/")
+    """Names of reports that a file of reports imports from a package above its own."""
+    package = relative.removeprefix("reports/").removesuffix(".py").partition("/")[0]
     own = REPORTS_FLOORS.index(package)
     names = [name for name in imported if name.startswith("reports.")]
-    above = {name for name in names if REPORTS_FLOORS.index(name.split(".")[1]) > own}
-    return above | {
-        name for name in names if package == name.split(".")[1] == "topics" and name.split(".")[2] != rest.split("/")[0]
-    }
+    return {name for name in names if REPORTS_FLOORS.index(name.split(".")[1]) > own}
 
 
-def test_reports_import_downwards_and_topics_not_each_other() -> None:
+def test_reports_import_downwards() -> None:
     """``verification`` asks nobody below it either, see ``ALLOWED``; its command reads the files' errors."""
     found: dict[str, set[str]] = {}
     for path in FILES:
         relative = path.relative_to(ROOT).as_posix()
         if relative.startswith("reports/") and path.name != "__init__.py" and "verification/" not in relative:
-            for name in reports_from_above(relative, imported_modules(path)):
-                parts = name.split(".")
-                found.setdefault(relative.split("/")[2], set()).add(parts[2] if parts[1] == "topics" else name)
+            if above := reports_from_above(relative, imported_modules(path)):
+                found[relative] = above
     assert found == {}
     assert reports_from_above("reports/sets/version.py", {"reports.display.html"}) == {"reports.display.html"}
-
-
-def test_nothing_outside_of_a_topic_imports_it() -> None:
-    """The list of topics names folders, so it imports them without an import statement."""
-    found = {
-        relative
-        for path in FILES
-        if not (relative := path.relative_to(ROOT).as_posix()).startswith("reports/topics/")
-        and any(name.startswith("reports.topics.") for name in imported_modules(path))
-    }
-    assert found == set()
 
 
 def is_chart(relative: str) -> bool:

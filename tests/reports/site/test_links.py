@@ -46,7 +46,7 @@ def test_every_page_that_a_text_or_a_module_names_is_in_the_list_of_pages() -> N
     """Otherwise a wrong name would become text, and nobody would see that a link is gone."""
     known = {page.name or page.text for page in PAGES} | set(guide.PAGES)
     in_texts = {name for path in text_paths() for name in re.findall(r"\]\(([\w-]+)\.ipynb", path.read_text())}
-    modules = [path for folder in ("display", "pages", "topics") for path in (ROOT / "reports" / folder).rglob("*.py")]
+    modules = [path for folder in ("display", "pages") for path in (ROOT / "reports" / folder).rglob("*.py")]
     in_code = {name for path in modules for name in NAMED_IN_CODE.findall(path.read_text())}
     assert len(in_texts) > 4
     assert len(in_code) > 4
