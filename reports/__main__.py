@@ -29,7 +29,7 @@ def main(session: str, arguments: Sequence[str]) -> int:
     def run() -> int:
         if session not in MODULES:
             raise UsageError(
-                f"python -m reports: got the session {session!r}, allowed are {', '.join(sorted(MODULES))}. Name one of them."
+                f"python -m reports: got the session {session!r}, allowed are {', '.join(sorted(MODULES))}. Name one."
             )
         code: int = import_module(MODULES[session]).main(arguments)
         return code

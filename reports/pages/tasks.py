@@ -34,16 +34,17 @@ from reports.display.html import (
     together,
 )
 from reports.display.page import read_text
-from reports.display.series_tables import environments_text, ranks_text
+from reports.display.series_tables import STACK_NAMES, environments_text, ranks_text
 from reports.figures.compare import Row
 from reports.figures.lines import Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
+from reports.figures.tables import rows_by_id
 from reports.pages.rewards import REWARD, curve, time_to_reward
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.records.videos import Video, poster_path, video_path
 from suite.schema.record import Case, RunRecord
-from suite.statistics.speed import SCALES_EFFICIENCY, Side, side_of
+from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, Side, side_of
 
 FOLDER: Final = ROOT / "book" / "pictures"
 OTHER_WINDOWS: Final = (95, 50)  # % of the iterations; figures have these too
@@ -76,7 +77,7 @@ def _kept(line: Line) -> str:
     if kept is None:
         return ""
     side = side_of(estimate(kept))
-    status = f"within noise of {percent(SCALES_EFFICIENCY)}" if side == "within noise" else side
+    status = f"within noise of {100 * SCALES_EFFICIENCY:.0f} %" if side == "within noise" else side
     return (
         f"{line.label}: {counted(last['gpus'], 'GPU')} keep {measured(kept, percent)} of the ideal speed"
         f" ({status}{_by_other_windows(line, side)}; {line.where})."
@@ -255,7 +256,21 @@ def _parts(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed
         return []
     texts = _texts(version, lines, f"Where an iteration of {task} goes", "Time of an iteration in s")
     data = html_table(["Training", "Iteration in s", *PARTS.values()], cells, label="Parts of an iteration")
-    return [_drawn(task, "parts", parts(points, texts, COLOURS, unit="s"), data)]
+    drawn = _drawn(task, "parts", parts(points, texts, COLOURS, unit="s"), data)
+    return [drawn, bullets(_cores(version, task))]
+
+
+def _cores(version: Version, task: str) -> Iterator[str]:
+    """How far the time of an iteration goes with the CPU core, of each training on one GPU that machines ran."""
+    rows = {row["one_gpu_training"]: row for row in rows_of(version, task) if row["one_gpu_training"]}
+    for training, row in rows.items():
+        slope = rows_by_id(version).get(f"{training}/machines_slope")
+        if slope and slope["low"] is not None:
+            word = "hardly goes" if slope["high"] < HARDLY_SLOPE else "goes" if slope["low"] > 0 else "may go"
+            yield (
+                f"{row['library']}, {STACK_NAMES[row['physics']]}, {environments_text(row['environments_per_gpu'])}:"
+                f" the time of an iteration {word} with the CPU core, slope {measured(slope)}; 1 is in proportion."
+            )
 
 
 def _whole_percent(share: Mapping[str, Any] | None) -> str:
