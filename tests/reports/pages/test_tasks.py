@@ -20,7 +20,7 @@ def newest() -> Version:
 def test_the_answer_has_the_share_of_the_ideal_with_its_interval_and_where(newest: Version) -> None:
     said = opening(newest, "Ant").text
     assert (
-        "rl_games, 1,024 per GPU: 4 GPUs keep 83.2 % (79.7 % to 86.9 %) of the ideal speed (within noise of 80.0 %, "
+        "rl_games, 1,024 per GPU: 4 GPUs keep 83.2 % (79.7 % to 86.9 %) of the ideal speed (within noise of 80 %, "
         in said
     )
     assert "at least 80 % by the last 95 % of the iterations; 4 x H200" in said

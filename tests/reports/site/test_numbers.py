@@ -26,7 +26,7 @@ MEASURED: Final = re.compile(r"(?<![\w.,-])(?:\d+(?:\.\d+)? ?%|\d+\.\d+(?![.\w])
 # What looks so and is none: versions of packages and of this report, and the step of a simulator.
 NAMES: Final = re.compile(r"(?:Isaac Sim|Isaac Lab|release|Warp|Newton|and) \d+\.\d+|\b20\d\d\.\d+|step is [\d.]+ ms")
 # Of the method: confidence, what scales, windows, seconds of an hour; and who counts as idle, slowed or unknown.
-RULES: Final = {*"95 %|95%|90 %|80 %|80%|50 %|3,600|5 %|1.3|0.5".split("|")}
+RULES: Final = {"95 %", "95%", "90 %", "80 %", "80%", "50 %", "3,600", "5 %", "1.3", "0.5"}
 DIGITS: Final = 5  # significant ones, from which on a number of a chart is measured
 
 
@@ -83,11 +83,11 @@ def is_of(row: Mapping[str, Any] | None, text: str) -> bool:
 
     It may be in another power of ten, or be the hours of a training where the row has trainings in an hour.
     """
-    number = re.search(r"[-−]?[\d,]+(?:\.(\d+))?", text)
+    number = re.search(r"[-\u2212]?[\d,]+(?:\.(\d+))?", text)
     if row is None or number is None:
         return False
     values = (row["value"], 1 / row["value"]) if row.get("column") == "trainings_per_hour" else (row["value"],)
-    shown, half = float(number[0].replace(",", "").replace("−", "-")), 0.51 * 10 ** -len(number[1] or "")
+    shown, half = float(number[0].replace(",", "").replace("\u2212", "-")), 0.51 * 10 ** -len(number[1] or "")
     return any(abs(value * scale - shown) <= half for value in values for scale in (1, 100, 1e-3, 1e-6, 1e3, 1e6))
 
 
