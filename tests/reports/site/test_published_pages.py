@@ -193,16 +193,12 @@ def test_links_lead_to_pages_and_places_that_exist(published_site: Path) -> None
     assert num_checked > 500
 
 
-@pytest.mark.parametrize(
-    ("name", "title"),
-    [("index.html", "Can I trust it?"), (TASK, "How it scales")],
-)
-def test_the_contents_of_a_page_have_every_section_with_an_address(published_site: Path, name: str, title: str) -> None:
+def test_the_contents_of_a_page_have_every_section_with_an_address(published_site: Path) -> None:
     """Those that a cell shows too, in the order of the page."""
-    text = (published_site / NEWER / name).read_text(encoding="utf-8")
+    text = (published_site / NEWER / TASK).read_text(encoding="utf-8")
     listed = re.findall(r'<li><a href="#([^"]+)">(.*?)</a>', text.partition('<ul class="sections">')[2])
     assert listed == re.findall(r'<h2 id="([^"]+)">(.*?)<a class="anchor"', text)
-    assert title in [text for _, text in listed]
+    assert "How it scales" in [text for _, text in listed]
 
 
 def test_tables_have_headings_and_names(published_site: Path) -> None:
