@@ -28,7 +28,7 @@ from reports.display.html import (
 from reports.figures.compare import Pair
 from reports.figures.lines import Line, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
-from reports.pages import one_gpu
+from reports.pages import one_gpu, releases
 from reports.pages.rewards import times
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
@@ -239,17 +239,12 @@ def main(version: Version) -> Html:
     return together([drawn, calculator(known)])
 
 
-def releases(version: Version) -> Html:
+def is_a_release_slower(version: Version) -> Html:
     """Say whether another release of a package is slower, and what would have been seen."""
-    found = [ratio for ratio in ratios(version, "packages") if ratio.own["low"] is not None]
-    if not found:
+    if not (answer := releases.in_words(version)):
         return Html(markup="", text="")
-    slower = [ratio for ratio in found if ratio.own["status"] == "clear" and ratio.own["value"] < 1]
-    names = joined([f"{ratio.pair.of['packages']} ({ratio.subject})" for ratio in slower])
-    said = f"Clearly slower: {names}." if slower else f"None of {counted(len(found), 'comparison')} shows a slower one:"
-    more = link("Releases", "releases.html").markup
-    text = f"Is a release slower? {said} {span([ratio.own for ratio in found])} times the frames."
-    return Html(markup=f"<p>{html.escape(text)} {more}</p>", text=text)
+    text = f"Is a release slower? {answer}"
+    return Html(markup=f"<p>{html.escape(text)} {link('Releases', 'releases.html').markup}</p>", text=text)
 
 
 def ending(version: Version) -> Html:

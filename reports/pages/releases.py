@@ -128,9 +128,14 @@ def is_shown(version: Version) -> bool:
 
 def answer(version: Version) -> Html:
     """Say which releases are clearly slower or faster, and what would have been seen."""
+    return answer_of_page(in_words(version) or "No other release of a package was measured beside the pinned one.")
+
+
+def in_words(version: Version) -> str:
+    """Return the answer of the page; nothing if no other release was measured."""
     frames = [own for own in releases(version) if own.what == TRAINING]
     if not frames:
-        return answer_of_page("No other release of a package was measured beside the pinned one.")
+        return ""
     sentences = [
         f"{own.release} is {'slower' if own.ratio['value'] < 1 else 'faster'} than {own.instead}: it makes"
         f" {measured(own.ratio)} times the frames per second ({own.subject})."
@@ -154,7 +159,7 @@ def answer(version: Version) -> Html:
         sentences.append("The runs are too few to show a loss.")
     if not any("isaaclab==" in own.pair.of["packages"] for own in frames):
         sentences.append("No other release of Isaac Lab was measured.")
-    return answer_of_page(" ".join(sentences))
+    return " ".join(sentences)
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -285,7 +285,10 @@ def _learning(version: Version, task: str, lines: Sequence[Line]) -> list[Displa
         points += drawn
         if drawn and (reward := line.figure(row, "last_reward")):
             cells.append([label, f"{drawn[-1].x:,.0f}", measured(reward, three_digits)])
-    times = [said for line in lines if (said := time_to_reward(line))]
+    rewards = [(line, own["value"]) for line in lines if (own := line.figure(line.base, "reward_mean_to_reach"))]
+    best = max((reward for _, reward in rewards), default=0.0)
+    # A training that ended below half of the best reward had not learned the task: its time says nothing.
+    times = [said for line, reward in rewards if reward >= best - abs(best) / 2 and (said := time_to_reward(line))]
     after = [bullets(times), paragraph(REWARD)] if times else []
     if not points:
         return []
