@@ -19,6 +19,7 @@ from reports.figures.declarations import declarations
 from reports.figures.kinds import Figure, evaluated
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.version import Version, read_version
+from suite.errors import ReportError
 from suite.files.input_file import read_input
 from suite.options.command_line import Parser, exit_code_of, results_path
 
@@ -41,12 +42,28 @@ DIGITS: Final = 9  # that are stored; the last of a double differ between proces
 
 @cache
 def tables(version: Version) -> Mapping[str, pl.DataFrame]:
-    """Return all tables by name; ``figures`` has a row for each figure that has a value, in the order of their ids."""
+    """Return all tables by name. ``figures`` are those that are stored with the version; else they are computed."""
+    known, is_stored = runs_of(version), (version.folder / FILE).is_file()
+    figures = _stored(version.folder) if is_stored else computed(version)
+    return {"runs": known.every, "iterations": known.iterations, "checks": checks(version), "figures": figures}
+
+
+def computed(version: Version) -> pl.DataFrame:
+    """Return a row for each figure that has a value, in the order of their ids."""
     known = runs_of(version)
     every = (evaluated(declaration, known) for declaration in declarations(known))
     rows = [_row(figure) for figure in every if figure.value is not None]
-    figures = pl.DataFrame(rows, COLUMNS, orient="row").sort("id")
-    return {"runs": known.every, "iterations": known.iterations, "checks": checks(version), "figures": figures}
+    return pl.DataFrame(rows, COLUMNS, orient="row").sort("id")
+
+
+def _stored(folder: Path) -> pl.DataFrame:
+    try:
+        return pl.read_csv(io.BytesIO(read_input(folder / FILE)), schema=dict(COLUMNS))
+    except pl.exceptions.PolarsError as error:
+        raise ReportError(
+            f"{folder / FILE} is no table of figures ({error}). Restore it from git, or write it anew:"
+            f" `python -m reports.figures.tables {folder}`."
+        ) from error
 
 
 @cache
@@ -90,14 +107,13 @@ def _no_formula(text: str) -> str:
 def write(folder: Path) -> Path:
     """Write ``figures.csv`` of the version in ``folder``; return its path. Raises ReportError, StoreError, OSError."""
     path = folder / FILE
-    path.write_bytes(content(tables(read_version(folder, name=folder.name))["figures"], "csv"))
+    path.write_bytes(content(computed(read_version(folder, name=folder.name)), "csv"))
     return path
 
 
 def read_figures(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Return the rows of the stored file by their ids; numbers as numbers, None for an empty field."""
-    frame = pl.read_csv(io.BytesIO(read_input(folder / FILE)), schema=dict(COLUMNS))
-    return {row["id"]: row for row in frame.iter_rows(named=True)}
+    return {row["id"]: row for row in _stored(folder).iter_rows(named=True)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

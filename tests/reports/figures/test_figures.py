@@ -13,7 +13,7 @@ from reports.figures import compare
 from reports.figures.compare import Change, Runs
 from reports.figures.declarations import declarations
 from reports.figures.kinds import KINDS, Declaration, evaluated
-from reports.figures.tables import FILE, content, main, read_figures, tables
+from reports.figures.tables import FILE, computed, content, main, read_figures
 from reports.sets.version import Version, read_version
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
@@ -52,7 +52,7 @@ def test_figures_in_git_are_those_of_the_report() -> None:
     """Whoever changes a rule of figures writes the file anew: ``python -m reports.figures.tables VERSION``."""
     for folder in (RESULTS, RESULTS.parent / "2026.12"):
         read = committed_version() if folder == RESULTS else read_version(folder, name=folder.name)
-        assert content(tables(read)["figures"], "csv") == (folder / FILE).read_bytes()
+        assert content(computed(read), "csv") == (folder / FILE).read_bytes()
 
 
 def test_ids_are_unique_and_kinds_are_of_the_list(committed: Runs) -> None:
@@ -140,3 +140,9 @@ def test_a_spreadsheet_runs_nothing_of_a_table() -> None:
 def test_a_value_has_nine_digits(version: Path) -> None:
     for row in rows_of(version).values():
         assert math.isclose(row["value"], float(f"{row['value']:.9g}"), rel_tol=0)
+
+
+def test_a_file_that_is_no_table_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("id,kind\n1,2,3,4\n")
+    with pytest.raises(ReportError, match=FILE):
+        read_figures(tmp_path)

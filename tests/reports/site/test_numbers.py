@@ -72,7 +72,9 @@ def numbers(markup: str) -> list[str]:
 
 
 def test_a_figure_has_the_value_of_its_row(pages: Mapping[str, str], newest: Version) -> None:
-    rows = {name: row for own in (*newest.older, newest) for name, row in rows_by_id(own).items()} | coverage.stored()
+    rows = dict(coverage.stored())
+    for own in (*newest.older, newest):
+        rows.update(rows_by_id(own))
     shown = [(name, figure, text) for name, markup in pages.items() for figure, text in FIGURE.findall(markup)]
     assert len(shown) > 100
     assert [item for item in shown if not is_of(rows.get(html.unescape(item[1])), item[2])] == []
