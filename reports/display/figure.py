@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import vl_convert
 
-from reports.analysis.analysed_set import Campaign
-from reports.display.html import Html, named_of
+from reports.display.html import Html
 
 STATIC_WIDTH_PX, SMALL_WIDTH_PX = 640, 380
 LICENCE: Final = "CC-BY-4.0"  # of data and text
@@ -114,31 +113,9 @@ def make_figure(
     )
 
 
-def figure_of(
-    campaign: Campaign, chart: Mapping[str, Any], name: str, *, data: Html, caption: str = "", is_small: bool = False
-) -> Figure:
-    """Return the figure ``name`` of one series and set."""
-    named_data = named_of(data, " ".join(_parts_of_name(campaign, name)))
-    figure_id = figure_id_of(campaign, name)
-    return make_figure(chart, figure_id=figure_id, data=named_data, caption=caption, is_small=is_small)
-
-
-def source_of(*campaigns: Campaign) -> str:
-    """Return what a chart says of its values: which report, which machines, from which day, and the licence."""
-    return source_line(campaigns[0].version, (campaign.where for campaign in campaigns))
-
-
 def source_line(version: str, machines: Iterable[str]) -> str:
+    """Return what a chart says of its values: which report, which machines, from which day, and the licence."""
     return f"labscale {version} \u00b7 {'; '.join(dict.fromkeys(machines))} \u00b7 {LICENCE}"
-
-
-def figure_id_of(campaign: Campaign, name: str) -> str:
-    """Unique on the site: set, series, chart."""
-    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in _parts_of_name(campaign, name))
-
-
-def _parts_of_name(campaign: Campaign, name: str) -> list[str]:
-    return [part for part in (campaign.name, campaign.rows[0].series, name) if part]
 
 
 def vega_lite_version(schema: str) -> str:
