@@ -186,7 +186,7 @@ def chart(version: Version) -> Displayed:
         ([f"{own.release}: {own.subject}", measured(own.ratio)] for own in frames),
         label="Values of the chart",
     )
-    return make_figure(forest(points, texts), figure_id="releases", data=data, caption="")
+    return make_figure(forest(points, texts), figure_id="releases", data=data)
 
 
 def table(version: Version) -> Html:

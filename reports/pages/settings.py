@@ -193,7 +193,7 @@ def chart(version: Version) -> Figure:
         source=source_line(version.name, dict.fromkeys(each.where for each in shown.values())),
         x="Times the frames/s",
     )
-    return make_figure(forest(points, texts), figure_id="settings", data=data, caption="")
+    return make_figure(forest(points, texts), figure_id="settings", data=data)
 
 
 def _step(ratio: Ratio) -> tuple[int, int]:
