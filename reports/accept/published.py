@@ -39,12 +39,6 @@ class Measured:
     def models(self) -> list[str]:
         return sorted(set(self.runs["gpu_model"].drop_nulls()))
 
-    @property
-    def shared(self) -> list[str]:
-        """The folders of versions with work that machines with one GPU model ran, two at least."""
-        machines = pl.col("host").n_unique().over("gpu_model", "work")
-        return self.runs.filter(machines > 1)["version"].unique().to_list()
-
     def of_model(self, model: str) -> "Measured":
         return replace(self, runs=self.runs.filter(pl.col("gpu_model") == model))
 

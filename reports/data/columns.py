@@ -8,10 +8,9 @@ import hashlib
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
-from reports.analysis.same_work import work_of
 from reports.data.rewards import mean_rewards, smoothed
 from reports.data.samples import (
     PARTS,
@@ -35,6 +34,11 @@ from suite.statistics.start_up import Start, classify, start_up
 from suite.statistics.twins import SUFFIX, is_twin
 
 IMPORTS: Final = ("imports_torch", "imports")  # phases
+
+# What does not change an iteration: names, limits, the seeds, and how many iterations there are.
+_NOT_OF_AN_ITERATION: Final = frozenset(
+    {"case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "seed_per_round", "iterations"}
+)
 
 type Value = str | int | float | bool | None
 
@@ -124,6 +128,11 @@ def _one_gpu_training(run: Run) -> str | None:
 def _mps(record: RunRecord) -> bool | None:
     value = record.ranks[0].settings.get("mps") if record.ranks else None
     return value if isinstance(value, bool) else None
+
+
+def work_of(case: Case) -> tuple[str, ...]:
+    """Equal for two cases if their iterations do the same: task, library, stack, sizes, GPUs, minibatches, settings."""
+    return tuple(repr(getattr(case, item.name)) for item in fields(case) if item.name not in _NOT_OF_AN_ITERATION)
 
 
 def _work(record: RunRecord) -> str:

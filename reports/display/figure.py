@@ -14,10 +14,9 @@ from typing import Any, Final
 
 import vl_convert
 
-from reports.analysis.analysed_set import Campaign
-from reports.display.html import Html, named_of
+from reports.display.html import Html
 
-STATIC_WIDTH_PX, SMALL_WIDTH_PX = 640, 380
+STATIC_WIDTH_PX: Final = 640
 LICENCE: Final = "CC-BY-4.0"  # of data and text
 INK, MUTED_INK, RULE = "#111827", "#374151", "#6b7280"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
@@ -78,7 +77,6 @@ class Figure:
     spec: Mapping[str, Any]
     svg: str
     alt_text: str
-    caption: str
     data: Html
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -88,57 +86,28 @@ class Figure:
             f'<figure class="vega-figure" id="{self.figure_id}">'
             f'<div class="vega-static">{self.svg}</div>'
             f'<script type="application/json">{spec}</script>'
-            f"<figcaption>{html.escape(self.caption)}"
-            f"<details><summary>Data of this figure</summary>{self.data.markup}</details></figcaption></figure>"
+            f"<figcaption><details><summary>Data of this figure</summary>{self.data.markup}</details></figcaption>"
+            "</figure>"
         )
         return {"text/html": markup, "text/plain": self.alt_text}
 
 
-def make_figure(
-    chart: Mapping[str, Any], *, figure_id: str, data: Html, caption: str = "", is_small: bool = False
-) -> Figure:
-    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says.
-
-    ``is_small``: half as wide as a page.
-    """
+def make_figure(chart: Mapping[str, Any], *, figure_id: str, data: Html) -> Figure:
+    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says."""
     spec = {"padding": PADDING, **chart, "config": CONFIG}
     alt_text = chart["description"]
-    width_px = SMALL_WIDTH_PX if is_small else STATIC_WIDTH_PX
     return Figure(
         figure_id=figure_id,
         spec=spec,
-        svg=_static_svg(spec, alt_text=alt_text, width_px=width_px),
+        svg=_static_svg(spec, alt_text=alt_text),
         alt_text=alt_text,
-        caption=caption,
         data=data,
     )
 
 
-def figure_of(
-    campaign: Campaign, chart: Mapping[str, Any], name: str, *, data: Html, caption: str = "", is_small: bool = False
-) -> Figure:
-    """Return the figure ``name`` of one series and set."""
-    named_data = named_of(data, " ".join(_parts_of_name(campaign, name)))
-    figure_id = figure_id_of(campaign, name)
-    return make_figure(chart, figure_id=figure_id, data=named_data, caption=caption, is_small=is_small)
-
-
-def source_of(*campaigns: Campaign) -> str:
-    """Return what a chart says of its values: which report, which machines, from which day, and the licence."""
-    return source_line(campaigns[0].version, (campaign.where for campaign in campaigns))
-
-
 def source_line(version: str, machines: Iterable[str]) -> str:
+    """Return what a chart says of its values: which report, which machines, from which day, and the licence."""
     return f"labscale {version} \u00b7 {'; '.join(dict.fromkeys(machines))} \u00b7 {LICENCE}"
-
-
-def figure_id_of(campaign: Campaign, name: str) -> str:
-    """Unique on the site: set, series, chart."""
-    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in _parts_of_name(campaign, name))
-
-
-def _parts_of_name(campaign: Campaign, name: str) -> list[str]:
-    return [part for part in (campaign.name, campaign.rows[0].series, name) if part]
 
 
 def vega_lite_version(schema: str) -> str:
@@ -147,8 +116,8 @@ def vega_lite_version(schema: str) -> str:
     return f"{major}.{minor}"
 
 
-def _static_svg(spec: Mapping[str, Any], *, alt_text: str, width_px: int) -> str:
-    drawn = json.dumps({**_still(spec), "width": width_px}, separators=(",", ":"))
+def _static_svg(spec: Mapping[str, Any], *, alt_text: str) -> str:
+    drawn = json.dumps({**_still(spec), "width": STATIC_WIDTH_PX}, separators=(",", ":"))
     label = f'<svg role="img" aria-label="{html.escape(alt_text)}" font-family="{FONT}" '
     return _drawn(drawn, vega_lite_version(spec["$schema"])).replace("<svg ", label, 1)
 

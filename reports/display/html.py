@@ -7,7 +7,7 @@ was measured.
 import html
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from suite.statistics.intervals import Estimate
@@ -132,12 +132,6 @@ def html_table(
     )
     lines = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in rows]
     return Html(markup=markup, text="\n".join("\t".join(line) for line in [list(headings), *lines]))
-
-
-def named_of(table: Html, whole: str) -> Html:
-    """The table as that of ``whole``: a page with the same table in several places has a name for each."""
-    markup = table.markup.replace(_REGION, f"{_REGION}{html.escape(whole)}: ", 1)
-    return replace(table, markup=markup)
 
 
 def _css_text(text: str) -> str:

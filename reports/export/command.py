@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reports.analysis.environments import hardware
 from reports.export.reframe_test import render
 from reports.figures.compare import Row
 from reports.figures.lines import Figure, figure
 from reports.figures.tables import content, runs_of, tables
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
+from reports.sets.machines import hardware
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import ResultSet, Version, read_version
 from suite.errors import ReportError, UsageError
@@ -48,7 +48,7 @@ class Speed:
     @property
     def where(self) -> str:
         """The hardware, and who measured on it if not the project itself."""
-        largest = max(self.result_set.campaign.places, key=lambda place: len(place.environment.gpus))
+        largest = self.result_set.campaign.largest_place
         contributor = self.result_set.contributor
         return hardware(largest.environment) + (f"; contributed by {contributor.name}" if contributor else "")
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from reports.analysis.curves import task_name
-from reports.analysis.environments import plain_name
+from reports.data.words import task_name
 from reports.figures.compare import Row
 from reports.figures.tables import rows_by_id, runs_of
+from reports.sets.machines import plain_name
 from reports.sets.version import Version
 from suite.statistics.intervals import Estimate
 
@@ -120,7 +120,7 @@ def _lines(version: Version, task: str, varied: str, alike: _Alike) -> Iterator[
         line = Line(
             version,
             alike.label(rows[0], groups),
-            plain_name(max(sets[rows[0]["set"]].campaign.places, key=lambda place: len(place.environment.gpus))),
+            plain_name(sets[rows[0]["set"]].campaign.largest_place),
             tuple(by_number[number] for number in sorted(by_number)),
             max(row["started_utc"] or "" for row in rows),
         )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reports.analysis.curves import task_name
+from reports.data.words import task_name
 from reports.display.charts.drawing import Point, Texts
 from reports.display.charts.speedup import speedup
 from reports.display.figure import Figure, make_figure, source_line

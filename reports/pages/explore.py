@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from reports.analysis.curves import task_name
 from reports.data.columns import WORK
+from reports.data.words import STACK_NAMES, task_name
 from reports.display.html import (
     MISSING,
     Cell,
@@ -27,7 +27,6 @@ from reports.display.html import (
     percent,
     ratio,
 )
-from reports.display.series_tables import STACK_NAMES
 from reports.figures.compare import CHANGES, Change, Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of

@@ -7,10 +7,10 @@ from fnmatch import fnmatch
 from functools import cache
 from typing import Any, Final
 
-from reports.analysis.environments import plain_name
 from reports.display.html import Html, answer_of_page, heading, measured, together
 from reports.figures.tables import rows_by_id
 from reports.sets.findings import Finding, read_findings
+from reports.sets.machines import plain_name
 from reports.sets.version import Version
 from suite.files.wording import counted
 

@@ -9,9 +9,8 @@ from typing import Any, Final
 from reports.accept.judgement import Answer, judge
 from reports.accept.published import measured as runs_measured
 from reports.accept.published import published
-from reports.analysis.curves import task_name
-from reports.analysis.machines import Machine, machines_in_short
 from reports.data.columns import COMPARABLE, MOST_OTHERS_PERCENT
+from reports.data.words import STACK_NAMES, WITHOUT_ISAAC_SIM, task_name
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
@@ -31,10 +30,10 @@ from reports.display.html import (
     span,
     together,
 )
-from reports.display.series_tables import STACK_NAMES, WITHOUT_ISAAC_SIM
 from reports.figures.compare import Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
+from reports.sets.machines import Machine, machines_in_short
 from reports.sets.version import Version
 from suite.files.wording import are, counted, day_in_words, joined
 from suite.matrix.catalog import load_catalog
@@ -239,10 +238,10 @@ def machines(version: Version) -> Html:
 
 
 def _machine(version: Version, machine: Machine) -> list[str]:
-    where, sets = machine.environment, list(dict.fromkeys(own.set_name for own in machine.found))
+    where, sets = machine.environment, list(dict.fromkeys(own.set_name for own in machine.of_sets))
     checks = (check for place in machine.places for check in place.environment.checks)
     faults = {check.fault or check.name: None for check in checks if check.verdict in ("failure", "warning")}
-    answers, whose = _answers(version), {own.whose: None for own in machine.found if own.whose}
+    answers, whose = _answers(version), {own.whose: None for own in machine.of_sets if own.whose}
     return [
         machine.name,
         where.cpu_model or MISSING,

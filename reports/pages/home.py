@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from reports.analysis.curves import task_name
+from reports.data.words import task_name
 from reports.display.calculator import calculator
 from reports.display.charts import forest
 from reports.display.charts.drawing import Texts
@@ -254,10 +254,8 @@ def ending(version: Version) -> Html:
         return Html(markup="", text="")
     number = counted(len({record.case.task for record in records}), "task")
     libraries = joined(sorted({record.case.rl_library for record in records}))
-    said = (
-        f"{counted(version.totals.runs, 'completed run')} of {number} with {libraries}. One command computes every"
-        " figure again."
-    )
+    runs = sum(len(one.campaign.completed) for one in version.sets)
+    said = f"{counted(runs, 'completed run')} of {number} with {libraries}. One command computes every figure again."
     places = {
         "Data": "data.html", "Add your machine": "data.html#add-your-results", "Method and limits": "method.html",
         "Explore": "explore.html",

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from reports.analysis.curves import task_name
+from reports.data.words import task_name
 from reports.display.html import (
     Cell,
     Html,

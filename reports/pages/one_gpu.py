@@ -8,10 +8,9 @@ from reports.accept.parts import Word
 from reports.accept.published import measured as measured_runs
 from reports.accept.published import published as published_runs
 from reports.accept.published import versions_below
-from reports.analysis.curves import task_name
 from reports.data.samples import PARTS
+from reports.data.words import STACK_NAMES, environments_text, task_name
 from reports.display.html import count, measured, percent
-from reports.display.series_tables import STACK_NAMES, environments_text
 from reports.figures.compare import Row
 from reports.figures.lines import PLAIN, Figure, figure, rows_of, tasks
 from reports.figures.tables import rows_by_id, runs_of

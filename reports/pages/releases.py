@@ -9,9 +9,8 @@ from functools import cache
 from itertools import combinations
 from typing import Any, Final
 
-from reports.analysis.curves import task_name
-from reports.analysis.environments import plain_name
 from reports.data.facts import facts_of, versions_of
+from reports.data.words import task_name
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
@@ -32,6 +31,7 @@ from reports.display.html import (
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate, figure, rows_of, tasks
 from reports.figures.tables import rows_by_id, runs_of
+from reports.sets.machines import plain_name
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, joined
 from suite.schema.record import CaseResult
@@ -96,7 +96,7 @@ def _of_version(version: Version) -> Iterator[Release]:
 
 
 def _where(one: ResultSet) -> str:
-    return plain_name(max(one.campaign.places, key=lambda place: len(place.environment.gpus)))
+    return plain_name(one.campaign.largest_place)
 
 
 def _versions(version: Version, pair: Pair) -> str:
@@ -186,7 +186,7 @@ def chart(version: Version) -> Displayed:
         ([f"{own.release}: {own.subject}", measured(own.ratio)] for own in frames),
         label="Values of the chart",
     )
-    return make_figure(forest(points, texts), figure_id="releases", data=data, caption="")
+    return make_figure(forest(points, texts), figure_id="releases", data=data)
 
 
 def table(version: Version) -> Html:

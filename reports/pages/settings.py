@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from reports.analysis.curves import task_name
-from reports.analysis.environments import Place, gpu_name, plain_name
+from reports.data.words import STACK_NAMES, WITHOUT_ISAAC_SIM, task_name
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
 from reports.display.figure import Figure, make_figure, source_line
 from reports.display.html import Html, answer_of_page, bullets, count, html_table, measured, seconds, span, three_digits
-from reports.display.series_tables import STACK_NAMES, WITHOUT_ISAAC_SIM
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
+from reports.sets.machines import Place, plain_name
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, joined
 from suite.statistics.intervals import Estimate
@@ -113,7 +112,7 @@ class Ratio:
 
     @property
     def place(self) -> Place:
-        return max(self.result_set.campaign.places, key=lambda place: len(place.environment.gpus))
+        return self.result_set.campaign.largest_place
 
 
 @cache
@@ -194,7 +193,7 @@ def chart(version: Version) -> Figure:
         source=source_line(version.name, dict.fromkeys(each.where for each in shown.values())),
         x="Times the frames/s",
     )
-    return make_figure(forest(points, texts), figure_id="settings", data=data, caption="")
+    return make_figure(forest(points, texts), figure_id="settings", data=data)
 
 
 def _step(ratio: Ratio) -> tuple[int, int]:
@@ -276,5 +275,6 @@ def _row(ratio: Ratio) -> list[str]:
 
 def _in_short(place: Place) -> str:
     """The GPU model and the day."""
-    model, (*_, day) = gpu_name(place.environment) or "", plain_name(place).split(", ")
-    return f"{model.partition(' ')[0]}, {day}"
+    gpus, (*_, day) = place.environment.gpus, plain_name(place).split(", ")
+    model = gpus[0].name.removeprefix("NVIDIA ").partition(" ")[0] if gpus else ""
+    return f"{model}, {day}"

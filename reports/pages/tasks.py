@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from reports.analysis.curves import task_name
 from reports.data.samples import PARTS
-from reports.display.addresses import page_of_task
+from reports.data.words import STACK_NAMES, environments_text, page_of_task, ranks_text, task_name
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Point, Texts
 from reports.display.charts.parts import parts
@@ -34,7 +33,6 @@ from reports.display.html import (
     together,
 )
 from reports.display.page import read_text
-from reports.display.series_tables import STACK_NAMES, environments_text, ranks_text
 from reports.figures.compare import Row
 from reports.figures.lines import Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
 from reports.figures.tables import rows_by_id

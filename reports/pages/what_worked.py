@@ -4,11 +4,9 @@ import html
 from collections.abc import Sequence
 from typing import Final
 
-from reports.analysis.curves import task_name
-from reports.display.addresses import page_of_task
+from reports.data.words import environments_text, page_of_task, task_name
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Texts
-from reports.display.contributors import byline
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     Cell,
@@ -19,18 +17,18 @@ from reports.display.html import (
     fold,
     heading,
     html_table,
+    link,
     measured,
     paragraph,
     seconds,
     three_digits,
     together,
 )
-from reports.display.per_set import under_titles
-from reports.display.series_tables import environments_text
 from reports.figures.compare import Row
 from reports.figures.lines import figure
 from reports.figures.tables import runs_of
 from reports.pages.rewards import curve
+from reports.sets.manifest import Contributor
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
@@ -58,7 +56,12 @@ def opening(version: Version) -> Html:
 
 def marks(version: Version) -> Html:
     """A mark for each part by task and library, then why a part failed and where its logs are."""
-    return under_titles(version.without_speeds, _marks_of, are_named=len(version.without_speeds) > 1)
+    sets, parts = version.without_speeds, list[Displayed]()
+    for one in sets:
+        if len(sets) > 1:  # the figures of one set alone need no name
+            parts.append(heading(one.title, depth=3))
+        parts.append(_marks_of(one))
+    return together(parts)
 
 
 def learned(version: Version) -> Html:
@@ -129,7 +132,19 @@ def _marks_of(one: ResultSet) -> Html:
     shown = {state for each in worked for state in each.parts.values()}
     legend = "; ".join(f"{SYMBOLS[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
     reasons = _reasons(worked)
-    return together([byline(one.contributor), table, paragraph(legend), *([bullets(reasons)] if reasons else [])])
+    byline = [_byline(one.contributor)] if one.contributor else []
+    return together([*byline, table, paragraph(legend), *([bullets(reasons)] if reasons else [])])
+
+
+def _byline(contributor: Contributor) -> Html:
+    """Name, link and citation."""
+    name = contributor.name
+    shown = Html(markup=html.escape(name), text=name) if contributor.link is None else link(name, contributor.link)
+    rest = "; checked here, not repeated." + (f" To cite: {contributor.citation}" if contributor.citation else "")
+    return Html(
+        markup=f"<p>Measured and contributed by {shown.markup}{html.escape(rest)}</p>",
+        text=f"Measured and contributed by {name}{rest}",
+    )
 
 
 def _symbols(worked: Worked) -> list[Cell]:

@@ -15,9 +15,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
-from reports.analysis.analysed_set import Campaign
-from reports.analysis.environments import Place
-from reports.analysis.machines import Found, Machine, machines
+from reports.sets.campaign import Campaign
+from reports.sets.machines import Machine, Place, PlaceOfSet, machines
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
@@ -46,15 +45,6 @@ class ResultSet:
     videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
 
 
-@dataclass(frozen=True, kw_only=True)
-class Totals:
-    """What every page counts alike, over all sets: completed runs, and cases that have one, without repeats."""
-
-    sets: int
-    cases: int
-    runs: int
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Version:
     """``older`` are the versions that this one can be compared with, newest first. Equal is only the same object."""
@@ -75,12 +65,6 @@ class Version:
         kept = tuple(one for one in self.sets if one.role != "archive")
         return tuple(one for one in kept if one.role == "scaling") or kept
 
-    @cached_property
-    def totals(self) -> Totals:
-        rows = [row for one in self.sets for row in one.campaign.rows if row.rounds_completed]
-        runs = sum(row.rounds_completed for row in rows)
-        return Totals(sets=len(self.sets), cases=len(rows), runs=runs)
-
     @property
     def archived(self) -> tuple[ResultSet, ...]:
         """The sets whose figures stand on the page of the data alone, because evidence is missing."""
@@ -99,21 +83,21 @@ class Version:
     @cached_property
     def machines(self) -> tuple[Machine, ...]:
         """Every machine that a run was on, the one that ran first first."""
-        return machines(_found(one, place) for one in self.sets for place in one.campaign.places)
-
-    def machine_of(self, one: ResultSet, place: Place) -> Machine:
-        """The machine that a place of a set of this version is."""
-        wanted = _found(one, place)
-        return next(machine for machine in self.machines if wanted in machine.found)
+        return machines(_of_set(one, place) for one in self.sets for place in one.campaign.places)
 
     def machine_names_of(self, one: ResultSet) -> Mapping[Environment, str]:
         """The name of the machine of each environment of a set, with who measured if not the project itself."""
         by = f", by {one.contributor.name}" if one.contributor else ""
-        return {place.environment: self.machine_of(one, place).name + by for place in one.campaign.places}
+        return {
+            place.environment: machine.name + by
+            for place in one.campaign.places
+            for machine in self.machines
+            if _of_set(one, place) in machine.of_sets
+        }
 
 
-def _found(one: ResultSet, place: Place) -> Found:
-    return Found(set_name=one.name, whose=one.contributor.name if one.contributor else None, place=place)
+def _of_set(one: ResultSet, place: Place) -> PlaceOfSet:
+    return PlaceOfSet(set_name=one.name, whose=one.contributor.name if one.contributor else None, place=place)
 
 
 def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> Version:
@@ -131,7 +115,7 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
     return Version(
         name=name,
         folder=folder,
-        sets=tuple(_read_set(folder / entry.folder, entry, version=name, is_alone=is_alone) for entry in entries),
+        sets=tuple(_read_set(folder / entry.folder, entry, is_alone=is_alone) for entry in entries),
         older=tuple(older),
     )
 
@@ -163,26 +147,17 @@ def hand_on(version: Version, path: Path) -> dict[str, str]:
     return {VERSION_VARIABLE: str(path)}
 
 
-def _read_set(folder: Path, entry: Entry, *, version: str, is_alone: bool) -> ResultSet:
+def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
     """``is_alone``: the folder is the whole report, which has no manifest."""
     name, title = ("", "") if is_alone else (entry.folder, entry.full_title)
-    pairs = read_pairs(folder / "upstream.json")
-    results = load_results(folder)
     twins = load_results(folder / "a_a") if (folder / "a_a").is_dir() else ()
-    campaign = Campaign.from_results(
-        results,
-        name=name,
-        title=title,
-        version=version,
-        twins=twins,
-    )
     return ResultSet(
         name=name,
         title=title,
         role=entry.role,
         folder=folder,
-        campaign=campaign,
-        pairs=pairs,
+        campaign=Campaign(results=tuple(load_results(folder)), title=title, twins=tuple(twins)),
+        pairs=read_pairs(folder / "upstream.json"),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         contributor=entry.contributor,
         shared_machine=entry.shared_machine,

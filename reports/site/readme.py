@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from reports.analysis.curves import task_name
+from reports.data.words import task_name
 from reports.figures.compare import Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of

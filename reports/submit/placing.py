@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from reports.analysis.environments import Place, plain_name
 from reports.figures import tables
+from reports.sets.machines import Place, plain_name
 from reports.sets.manifest import MANIFEST, Entry, read_manifest
 from reports.sets.version import version_order
 from reports.verification.first import WEAKNESSES

@@ -11,8 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from reports.analysis.environments import hardware
 from reports.figures.tables import runs_of
+from reports.sets.machines import hardware
 from reports.submit.placing import Target
 from reports.submit.source import Identity, Source
 from suite.files.wording import are, counted

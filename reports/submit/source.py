@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
-from reports.analysis.environments import Place, places
+from reports.sets.machines import Place, places
 from reports.sets.version import ResultSet, Version, read_version
 from suite.errors import NotFitToSubmit
 from suite.files.json_file import read_json

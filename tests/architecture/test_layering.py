@@ -101,7 +101,7 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise.
 REPORTS_FLOORS = (
-    "verification", "analysis", "sets", "data", "figures", "export", "accept", "display", "compare", "pages",
+    "verification", "sets", "data", "figures", "export", "accept", "display", "compare", "pages",
     "site", "submit", "__main__",
 )  # fmt: skip
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))

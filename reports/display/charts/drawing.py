@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import altair as alt
 
-from reports.display.figure import INK, MUTED_INK, SMALL_WIDTH_PX, STATIC_WIDTH_PX
+from reports.display.figure import INK, MUTED_INK, STATIC_WIDTH_PX
 from suite.statistics.intervals import CONFIDENCE, Interval
 
 SCHEMA_URL: Final[str] = alt.SCHEMA_URL
@@ -64,13 +64,11 @@ class Texts:
     y: str = ""
     spread: str = "slowest to fastest run"  # what a thin bar is
     note: str = ""
-    is_small: bool = False  # drawn half as wide as a page
 
     def lines(self, text: str, characters: tuple[int, int]) -> Any:
         """Return a text in lines that fit the width at which it is read."""
         narrow, wide = (wrapped(text, number) for number in characters)
-        width_px = SMALL_WIDTH_PX if self.is_small else STATIC_WIDTH_PX  # a drawing has no container
-        is_narrow = f"(containerSize()[0] || {width_px}) < {NARROW_PX}"
+        is_narrow = f"(containerSize()[0] || {STATIC_WIDTH_PX}) < {NARROW_PX}"  # a drawing has no container
         return alt.ExprRef(f"{is_narrow} ? {json.dumps(narrow)} : {json.dumps(wide)}") if narrow != wide else narrow
 
 

@@ -14,18 +14,17 @@ TICKS: Final = (50, 75, 100, 150, 200, 300, 400, 600, 800)  # of measured settin
 ROOM: Final = 1.08
 
 
-def sweep(points: Sequence[Point], texts: Texts, *, through: Sequence[Point] | None = None) -> Spec:
-    """Draw a line for each label, both axes logarithmic. ``through``: what lines go through, if not the points."""
-    joined = points if through is None else through
-    x, y = _axes([*points, *joined], texts)
-    labels = drawing.label_lines({label: f"{end.y:,.0f}" for label, end in drawing.ends_of(joined).items()})
+def sweep(points: Sequence[Point], texts: Texts) -> Spec:
+    """Draw a line for each label, both axes logarithmic."""
+    x, y = _axes(points, texts)
+    labels = drawing.label_lines({label: f"{end.y:,.0f}" for label, end in drawing.ends_of(points).items()})
     height = drawing.height_for(labels, HEIGHT_PX)
     across, up = x.encoding(alt.X, "x"), y.encoding(alt.Y, "y")
     return layered(
         [
-            drawing.lines(joined, across, up),
+            drawing.lines(points, across, up),
             *drawing.line_whiskers(points, across),
-            *drawing.end_labels(joined, labels, y, height),
+            *drawing.end_labels(points, labels, y, height),
             *drawing.dots(points, across, up, {texts.x: ",.0f", texts.y: ",.0f"}),
         ],
         texts,

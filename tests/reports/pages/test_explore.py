@@ -16,6 +16,7 @@ from reports.sets.version import Version, read_version
 from suite.schema.record import CaseResult
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import (
+    emulated,
     failed_result,
     full_results,
     make_case,
@@ -24,7 +25,6 @@ from tests.fixtures.results.generated_results import (
     sweep_results,
     write_results,
 )
-from tests.reports.analysis.test_interconnect import emulated
 
 
 def version_of(results: list[CaseResult], folder: Path) -> Version:

@@ -111,7 +111,7 @@ def test_what_is_checked_has_its_own_mark(tmp_path: Path) -> None:
     )
     version = read_version(write_results([replace(result, rounds=rounds)], tmp_path), name="v")
     table = worked.marks(version).text.splitlines()
-    assert table[1:3] == [
+    assert table[:2] == [
         "Task and library\tRanks\tPhysics\tRendering\tTrains\tEqual gradients",
         "Isaac-Reorient-Cube-Shadow-Camera-Direct, rsl_rl\t1\t✓\t✓\t✓\t-",
     ]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.curves import curve_label
 from reports.site import build as report
 from suite.__main__ import main
 from suite.campaign.planning.plan import rule_of
@@ -80,8 +79,3 @@ def test_generated_rounds_are_what_the_store_takes_and_the_same_every_time(tmp_p
     (read,) = load_results(tmp_path)
     assert len(read.completed) == ROUNDS
     assert [len(record.ranks) for record in read.rounds] == [16] * ROUNDS
-
-
-def test_a_curve_goes_on_over_nodes(tmp_path: Path) -> None:
-    cases = [case for case in cases_of(write_matrix(tmp_path, most_gpus=64)) if case.series == "ant-weak"]
-    assert {curve_label(case, cases) for case in cases} == {"rl_games, fixed_updates", "rsl_rl, fixed_updates"}

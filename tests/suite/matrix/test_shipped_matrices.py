@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from reports.analysis.same_work import work_of
+from reports.data.columns import work_of
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix

@@ -1,0 +1,160 @@
+"""Machines: the environments that results came from, which of them are one machine, and what each is called. Pure.
+
+Whoever measured gave a machine a label, so places of one label and one kind of GPU are one machine, on any day. Without
+a label a machine is what has the same name.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from suite.files.wording import day_in_words
+from suite.schema.record import CaseResult, Environment, RunRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """An environment that results came from, with what ran in it."""
+
+    environment: Environment
+    versions: Mapping[str, str]  # package -> version, of every rank; several versions are joined by commas
+    num_rounds: int  # completed
+    first_started_utc: str | None
+
+
+def places(results: Sequence[CaseResult]) -> tuple[Place, ...]:
+    """Every distinct environment of the results, in order of first appearance."""
+    by_environment: dict[Environment, list[RunRecord]] = {}
+    for result in results:
+        for record in result.rounds:
+            by_environment.setdefault(record.environment, []).append(record)
+    return tuple(_place(environment, records) for environment, records in by_environment.items())
+
+
+def _place(environment: Environment, records: Sequence[RunRecord]) -> Place:
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        for rank in record.ranks:
+            for name, value in rank.settings.items():
+                if name.startswith("versions.") and value is not None:
+                    versions.setdefault(name.removeprefix("versions."), set()).add(str(value))
+    return Place(
+        environment=environment,
+        versions={name: ", ".join(sorted(found)) for name, found in sorted(versions.items())},
+        num_rounds=sum(record.outcome == "completed" for record in records),
+        first_started_utc=min((record.started_utc for record in records if record.started_utc), default=None),
+    )
+
+
+def hardware(environment: Environment) -> str:
+    """What the work ran on, in words: GPUs if there are any, else the processor."""
+    if environment.gpus:
+        counts = Counter(gpu.name for gpu in environment.gpus)
+        return ", ".join(f"{count} x {name}" for name, count in counts.items())
+    if environment.cpu_model is None:
+        return "unknown hardware"
+    cores = "" if environment.num_cpus is None else f" ({environment.num_cpus} CPUs)"
+    return environment.cpu_model + cores
+
+
+def with_label_and_day(place: Place) -> str:
+    """The hardware, the label that whoever measured gave to the machine, and the day."""
+    label = "" if place.environment.host_label is None else f" [{place.environment.host_label}]"
+    return ", ".join([hardware(place.environment) + label, *_day(place)])
+
+
+def where_it_ran(place: Place) -> str:
+    """A machine with GPUs by its plain name; one without them by its processor and the day."""
+    if place.environment.gpus:
+        return plain_name(place)
+    return ", ".join([hardware(place.environment), *_day(place)])
+
+
+def plain_name(place: Place) -> str:
+    """What a person would call a machine on a day: ``4 x H200, 64 vCPU, 22 Nov 2026``."""
+    environment = place.environment
+    counts = Counter(gpu.name.removeprefix("NVIDIA ") for gpu in environment.gpus)
+    parts = [f"{number} x {name}" for name, number in counts.items()]
+    if environment.num_cpus:
+        parts.append(f"{environment.num_cpus} vCPU")
+    return ", ".join([*parts, *_day(place)]) or "an unknown machine"
+
+
+def _day(place: Place) -> list[str]:
+    """The day of the first start of a round; nothing where none started."""
+    first = place.first_started_utc
+    return [day_in_words(datetime.fromisoformat(first))] if first else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOfSet:
+    """A place, in which set it is, and who measured there; None is the project itself."""
+
+    set_name: str
+    whose: str | None
+    place: Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    name: str  # ``4 x H200, 64 vCPU, 22 Nov 2026``; with the time of its first run where others have the same
+    of_sets: tuple[PlaceOfSet, ...]  # in the order of the version
+
+    @property
+    def environment(self) -> Environment:
+        """The one with most GPUs: a run may see fewer than the machine has."""
+        return max((each.place.environment for each in self.of_sets), key=lambda where: len(where.gpus))
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return tuple(each.place for each in self.of_sets)
+
+    @property
+    def model(self) -> str | None:
+        return self.environment.gpus[0].name if self.environment.gpus else None
+
+    @property
+    def first_started_utc(self) -> str | None:
+        return min((place.first_started_utc for place in self.places if place.first_started_utc), default=None)
+
+
+def machines(of_sets: Iterable[PlaceOfSet]) -> tuple[Machine, ...]:
+    """Every machine, the one that ran first first; those without a known start are last."""
+    alike: dict[tuple[object, ...], list[PlaceOfSet]] = {}
+    for each in of_sets:
+        alike.setdefault(_key(each), []).append(each)
+    unnamed = sorted((_unnamed(each) for each in alike.values()), key=lambda one: one.first_started_utc or "~")
+    plain = [one.name for one in unnamed]
+    timed = [name + _clock(one) if plain.count(name) > 1 else name for name, one in zip(plain, unnamed, strict=True)]
+    counts = [timed[: place + 1].count(name) for place, name in enumerate(timed)]  # a name is of one machine
+    names = [f"{name} ({count})" if count > 1 else name for name, count in zip(timed, counts, strict=True)]
+    return tuple(replace(one, name=name) for one, name in zip(unnamed, names, strict=True))
+
+
+def _key(own: PlaceOfSet) -> tuple[object, ...]:
+    environment = own.place.environment
+    model = environment.gpus[0].name if environment.gpus else None
+    return own.whose, environment.host_label or where_it_ran(own.place), model
+
+
+def _unnamed(of_sets: Sequence[PlaceOfSet]) -> Machine:
+    """The machine with the name that others may have too."""
+    one = Machine(name="", of_sets=tuple(of_sets))
+    place = max(one.places, key=lambda place: len(place.environment.gpus))
+    return replace(one, name=where_it_ran(replace(place, first_started_utc=one.first_started_utc)))
+
+
+def machines_in_short(found: Collection[Machine]) -> str:
+    """Their GPUs and the days on which they began: ``2 x H200, 4 x H200, 22 Nov 2026 to 28 Nov 2026``."""
+    started = sorted((one.first_started_utc, one.name) for one in found if one.first_started_utc)
+    days = [day_in_words(_in_utc(day)) for day, _ in (*started[:1], *started[-1:])]
+    return ", ".join([*sorted({one.name.partition(",")[0] for one in found}), " to ".join(dict.fromkeys(days))])
+
+
+def _clock(one: Machine) -> str:
+    return f", {_in_utc(one.first_started_utc):%H:%M}" if one.first_started_utc else ""
+
+
+def _in_utc(started_utc: str) -> datetime:
+    return datetime.fromisoformat(started_utc).astimezone(UTC)

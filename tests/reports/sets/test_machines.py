@@ -1,0 +1,68 @@
+"""Machines: what they are called, and what tells them apart."""
+
+from dataclasses import replace
+
+from reports.sets.campaign import Campaign
+from reports.sets.machines import Place, PlaceOfSet, hardware, machines, places
+from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, full_results, smoke_results
+
+GPU = GPU_HOST.gpus[0]
+
+
+def place(
+    label: str | None, started_utc: str | None, *, gpus: int = 1, whose: str | None = None, name: str = "first"
+) -> PlaceOfSet:
+    environment = replace(GPU_HOST, host_label=label, gpus=(replace(GPU, name="NVIDIA H200"),) * gpus, num_cpus=16)
+    where = Place(environment=environment, versions={}, num_rounds=1, first_started_utc=started_utc)
+    return PlaceOfSet(set_name=name, whose=whose, place=where)
+
+
+MORNING, LATER, NEXT_DAY = "2026-11-27T06:12:30+00:00", "2026-11-27T19:08:00+01:00", "2026-11-28T00:10:00+00:00"
+
+
+def test_a_machine_is_named_by_its_hardware_and_day_and_by_the_time_where_another_has_that_name() -> None:
+    alone, other = machines([place("b", NEXT_DAY), place("a", MORNING)])
+    assert alone.name == "1 x H200, 16 vCPU, 27 Nov 2026"
+    assert other.name == "1 x H200, 16 vCPU, 28 Nov 2026"
+    first, second = machines([place("a", MORNING), place("b", LATER)])
+    assert first.name == "1 x H200, 16 vCPU, 27 Nov 2026, 06:12"
+    assert second.name == "1 x H200, 16 vCPU, 27 Nov 2026, 18:08"  # in UTC
+
+
+def test_one_label_is_one_machine_on_any_day_with_all_of_its_gpus() -> None:
+    (one,) = machines([place("a", NEXT_DAY, gpus=4), place("a", MORNING, name="second")])
+    assert one.name == "4 x H200, 16 vCPU, 27 Nov 2026"
+    assert one.model == "NVIDIA H200"
+    assert [each.set_name for each in one.of_sets] == ["first", "second"]
+
+
+def test_a_label_of_somebody_else_and_a_machine_without_gpus_are_other_machines() -> None:
+    ours, theirs = machines([place("a", MORNING), place("a", MORNING, whose="Lab")])
+    assert theirs.name == f"{ours.name} (2)"
+    without, _ = machines([place("a", None, gpus=0), place("a", None)])
+    assert without.model is None
+
+
+def test_places_are_the_distinct_environments() -> None:
+    (own,) = places(smoke_results())
+    assert own.environment == CPU_HOST
+    assert own.num_rounds == 7
+    assert own.versions == {"isaaclab": "3.0.0", "torch": "2.11.0"}
+    assert own.first_started_utc == "2026-11-21T10:00:00Z"
+    assert len(places([*smoke_results(), *full_results()])) == 2
+
+
+def test_hardware_in_words() -> None:
+    assert hardware(GPU_HOST) == "8 x Generated Accelerator"
+    assert hardware(CPU_HOST) == "Generated Processor (2 CPUs)"
+    assert hardware(replace(CPU_HOST, cpu_model=None)) == "unknown hardware"
+
+
+def test_a_machine_of_a_set_with_a_title_has_a_plain_name_and_otherwise_its_label() -> None:
+    named = Campaign(results=tuple(full_results()), title="1 x H200: Ant")
+    label = GPU_HOST.host_label
+    assert label is not None
+    assert named.where == f"8 x Generated Accelerator, {GPU_HOST.num_cpus} vCPU, 21 Nov 2026"
+    assert replace(named, title="").where == f"8 x Generated Accelerator [{label}], 21 Nov 2026"
+    skipped = tuple(replace(result, rounds=()) for result in full_results())
+    assert Campaign(results=skipped, title="1 x H200: Ant").where == "nothing yet"
