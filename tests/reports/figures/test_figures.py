@@ -15,6 +15,7 @@ from reports.figures.declarations import declarations
 from reports.figures.kinds import KINDS, Declaration, evaluated
 from reports.figures.tables import FILE, computed, content, main, read_figures
 from reports.sets.version import Version, read_version
+from suite.errors import ReportError
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
 
