@@ -136,24 +136,27 @@ def _repeats(series: Sequence[Series]) -> Iterator[_Ratio]:
 
 
 def _turns(series: Sequence[Series]) -> Iterator[_Ratio]:
-    """Each run as two that took turns with each other."""
+    """Each run as two that took turns with each other: in half of the runs, the odd turns are the first of them."""
     for records in series:
         by_configuration = defaultdict(list)
         for record in records:
             if record.turns and record.turns.turns >= LEAST_TURNS:
                 by_configuration[record.case.case_id].append(record)
         for own in by_configuration.values():
-            even = own[: len(own) // 2 * 2]  # so that each half has as many of each turn
-            yield _Ratio([run for index, record in enumerate(even) for run in _every_other_turn(record, index)])
+            others = range(1, len(own) // 2 * 2)  # beside run 0, so that no way is the mirror image of another
+            ways = itertools.combinations(others, len(own) // 2 - 1) if others else ()
+            for odd_first in itertools.islice(ways, MOST_WAYS):
+                runs = [_every_other_turn(own[i], i, is_odd_first=i in (0, *odd_first)) for i in (0, *others)]
+                yield _Ratio([half for halves in runs for half in halves])
 
 
-def _every_other_turn(record: RunRecord, block: int) -> Iterator[RunTime]:
+def _every_other_turn(record: RunRecord, block: int, *, is_odd_first: bool) -> Iterator[RunTime]:
     times_s, turns = iteration_times_s(record), record.ranks[0].samples["turn"]
     for is_odd in (False, True):
-        own = [times_s[i] for i in counted_iterations(record) if ((turns[i] or 0) + block) % 2 == is_odd]
+        own = [times_s[i] for i in counted_iterations(record) if (turns[i] or 0) % 2 == is_odd]
         if own:
-            log_time = math.log(math.fsum(own) / len(own))
-            yield RunTime(configuration=_name(is_odd), block=block, log_time=log_time, log_probe=None)
+            log_time, name = math.log(math.fsum(own) / len(own)), _name(is_odd != is_odd_first)
+            yield RunTime(configuration=name, block=block, log_time=log_time, log_probe=None)
 
 
 def _blocks(series: Sequence[Series]) -> Iterator[_Ratio]:
