@@ -115,8 +115,9 @@ def _one_gpu_training(run: Run) -> str | None:
     """What machines are compared by: such as ``Isaac-Ant-rl_games-kitless-n1024``."""
     record, case = run.record, run.record.case
     others_percent = record.telemetry.host_others_percent if record.telemetry else None
+    is_idle = others_percent is not None and others_percent <= MOST_OTHERS_PERCENT
     is_as_shipped = case.division == "closed" and not (case.deterministic or case.with_packages)
-    is_alone = case.world_size == case.trainings_per_gpu == 1 and (others_percent or 0) <= MOST_OTHERS_PERCENT
+    is_alone = case.world_size == case.trainings_per_gpu == 1 and is_idle
     is_known = record.environment.host_label and record.environment.gpus and record.counts
     if not (is_known and is_as_shipped and is_alone and case.learns and case.device == "cuda"):
         return None
@@ -279,7 +280,7 @@ WHERE: Final = (
     ),
     _text(
         "one_gpu_training",
-        "what machines are compared by: as shipped, alone on one GPU, 20 to 100 iterations; null: others",
+        "what machines are compared by: as shipped, one GPU of an idle machine, 20 to 100 iterations; null: others",
         _one_gpu_training,
     ),
     _flag("is_in_image", "whether it ran in a container image", lambda run: run.record.image_digest is not None),

@@ -148,9 +148,10 @@ def _turns(series: Sequence[Series]) -> Iterator[_Ratio]:
 
 
 def _every_other_turn(record: RunRecord, block: int) -> Iterator[RunTime]:
-    times_s, turns = iteration_times_s(record), record.ranks[0].samples["turn"]
+    times_s, counted = iteration_times_s(record), counted_iterations(record)
+    turns = {i: turn for i, turn in enumerate(record.ranks[0].samples["turn"]) if i in counted and turn is not None}
     for is_odd in (False, True):
-        own = [times_s[i] for i in counted_iterations(record) if ((turns[i] or 0) + block) % 2 == is_odd]
+        own = [times_s[i] for i, turn in turns.items() if (turn + block) % 2 == is_odd]
         if own:
             log_time = math.log(math.fsum(own) / len(own))
             yield RunTime(configuration=_name(is_odd), block=block, log_time=log_time, log_probe=None)
