@@ -16,6 +16,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from reports.compare.comparison import Compared, Comparison, Word
+from reports.data.facts import NOT_STATED
 from reports.display.html import MISSING, estimated
 from suite.options.command_line import say
 
@@ -85,6 +86,10 @@ def _reasons(compared: Compared, shown: Callable[[str], str]) -> Iterator[str]:
         yield f"  - and {len(compared.refused) - MAX_NAMED} more; JSON has all"
     for name, (before, after) in compared.declared.items():
         yield f"  - as declared, {shown(name)}: {shown(before)} before, {shown(after)} after"
+    for place, side in enumerate(("before", "after")):
+        if names := [name for name, values in compared.unstated.items() if values[place] == NOT_STATED]:
+            more = f" and {len(names) - MAX_NAMED} more; JSON has all" if len(names) > MAX_NAMED else ""
+            yield f"  - not stated {side}: {', '.join(map(shown, names[:MAX_NAMED]))}{more}"
 
 
 def _notes(comparison: Comparison, shown: Callable[[str], str]) -> Iterator[str]:

@@ -10,8 +10,9 @@ from suite.schema.record import CaseResult, RunRecord
 _NOT_OF_THE_WORK: Final = frozenset({"case_id", "division", "with_packages", "timeout_s", "hang_timeout_s"})
 OF_THE_MACHINE: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
-    "worker_pins_sha256", "worker_packages", "asset_sha256",
+    "worker_pins_sha256", "worker_packages",
 )  # fmt: skip
+NOT_STATED: Final = "not stated"
 # What the work or the GPUs say already, and places on a host, which its GPUs do not share.
 _NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name", "gpu_numa_node", "cores_numa_nodes"})
 
@@ -20,11 +21,14 @@ type Facts = Mapping[str, tuple[str, ...]]  # name -> its different values, sort
 
 def facts_of(result: CaseResult) -> Facts:
     """Return the facts of the runs of a configuration. A run that did not complete states its work alone."""
-    values: dict[str, set[str]] = {}
+    values: dict[str, list[str]] = {}
     for record in result.rounds:
         for name, value in _facts(record):
-            values.setdefault(name, set()).add(str(value))
-    return {name: tuple(sorted(own)) for name, own in values.items()}
+            values.setdefault(name, []).append(str(value))
+    for own in values.values():
+        if len(own) < len(result.completed):
+            own.append(NOT_STATED)
+    return {name: tuple(sorted(set(own))) for name, own in values.items()}
 
 
 def versions_of(facts: Facts) -> Mapping[str, str]:
@@ -46,6 +50,7 @@ def _facts(record: RunRecord) -> Iterator[tuple[str, object]]:
 def _of_run(record: RunRecord) -> Iterator[tuple[str, object]]:
     for name in OF_THE_MACHINE:
         yield name, getattr(record.environment, name)
+    yield "asset_sha256", record.environment.asset_sha256
     yield "gpu_names", ", ".join(sorted({gpu.name for gpu in record.environment.gpus}))
     yield "image_digest", record.image_digest
     yield "interconnect", record.transport.interconnect if record.transport else None
