@@ -10,13 +10,14 @@ probed are compared at equal core speed. How far days and machines lie apart is 
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import polars as pl
 
 from reports.data.facts import NOT_STATED, OF_THE_MACHINE, facts_of
 from reports.data.frames import runs
+from reports.data.words import task_name
 from reports.figures.compare import Runs
 from reports.figures.tables import runs_of
 from reports.sets.version import Version
@@ -59,6 +60,7 @@ class Comparison:
     configurations: Sequence[Compared]
     only_before: Sequence[str] = ()
     only_after: Sequence[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)  # of those that one side has alone: task and library
     threshold: float
 
     @property
@@ -83,6 +85,7 @@ def compare(before: Version, after: Version, *, threshold: float, across: Sequen
         configurations=found,
         only_before=[_name(key) for key in sorted(old.keys() - new.keys())],
         only_after=[_name(key) for key in sorted(new.keys() - old.keys())],
+        kinds={_name(key): _kind({**old, **new}[key].case) for key in sorted(old.keys() ^ new.keys())},
         threshold=threshold,
     )
 
@@ -129,6 +132,10 @@ def _results(version: Version) -> Mapping[Key, CaseResult]:
 
 def _name(key: Key) -> str:
     return key[1] if key[0] == "results" else "/".join(key)
+
+
+def _kind(case: Case) -> str:
+    return f"{task_name(case.task)}, {case.rl_library}"
 
 
 def _marked(version: Version, side: str) -> pl.DataFrame:
