@@ -10,12 +10,12 @@ probed are compared at equal core speed. How far days and machines lie apart is 
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import polars as pl
 
-from reports.data.facts import NOT_STATED, OF_THE_MACHINE, facts_of
+from reports.data.facts import NOT_STATED, OF_THE_MACHINE, facts_of, work_of
 from reports.data.frames import runs
 from reports.data.words import task_name
 from reports.figures.compare import Runs
@@ -96,10 +96,9 @@ def compare_packages(version: Version, *, threshold: float, across: Sequence[str
     Raises UsageError if none asked for what ``across`` names.
     """
     _check(across)
-    groups: dict[tuple[str, Case], list[CaseResult]] = {}
+    groups: dict[tuple[str, str], list[CaseResult]] = {}
     for (campaign, _), result in _results(version).items():
-        work = replace(result.case, case_id="", division="closed", with_packages=())
-        groups.setdefault((campaign, work), []).append(result)
+        groups.setdefault((campaign, repr(work_of(result.case))), []).append(result)
     found = []
     for (campaign, _), results in groups.items():
         pinned, *others = sorted(results, key=lambda result: bool(result.case.with_packages))

@@ -8,9 +8,10 @@ import hashlib
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
+from reports.data.facts import iteration_of
 from reports.data.rewards import mean_rewards, smoothed
 from reports.data.samples import (
     PARTS,
@@ -34,11 +35,6 @@ from suite.statistics.start_up import Start, classify, start_up
 from suite.statistics.twins import SUFFIX, is_twin
 
 IMPORTS: Final = ("imports_torch", "imports")  # phases
-
-# What does not change an iteration: names, limits, the seeds, and how many iterations there are.
-_NOT_OF_AN_ITERATION: Final = frozenset(
-    {"case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "seed_per_round", "iterations"}
-)
 
 type Value = str | int | float | bool | None
 
@@ -126,18 +122,13 @@ def _one_gpu_training(run: Run) -> str | None:
     return f"{case.task}-{case.rl_library}-{case.stack}-n{case.num_envs}"
 
 
+def _work(case: Case) -> str:
+    return hashlib.sha256(iteration_of(case).encode()).hexdigest()[:16]
+
+
 def _mps(record: RunRecord) -> bool | None:
     value = record.ranks[0].settings.get("mps") if record.ranks else None
     return value if isinstance(value, bool) else None
-
-
-def work_of(case: Case) -> tuple[str, ...]:
-    """Equal for two cases if their iterations do the same: task, library, stack, sizes, GPUs, minibatches, settings."""
-    return tuple(repr(getattr(case, item.name)) for item in fields(case) if item.name not in _NOT_OF_AN_ITERATION)
-
-
-def _work(record: RunRecord) -> str:
-    return hashlib.sha256(repr(work_of(record.case)).encode()).hexdigest()[:16]
 
 
 def _versions(record: RunRecord) -> str:
@@ -224,7 +215,7 @@ IDENTITY: Final = (
     _flag("is_alone", "whether it copies a configuration to measure it without turns", lambda run: run.is_alone),
     _count("run", "number of the run, from 0", lambda run: run.record.round),
     _text("block", "equal for runs that took turns with each other; null: alone", lambda run: _block(run.record)),
-    _text("work", "equal for runs of any campaign whose iterations do the same", lambda run: _work(run.record)),
+    _text("work", "equal for runs of any campaign whose iterations do the same", lambda run: _work(run.record.case)),
 )  # fmt: skip
 WORK: Final = (
     _text("series", "configurations that were planned together", lambda run: run.record.case.series),
