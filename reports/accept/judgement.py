@@ -120,11 +120,12 @@ class Judgement:
     def grown(self) -> tuple[JudgedPart, float] | None:
         """The part in which slow cases lose most, and its mean share of what they lose; None if no part grew."""
         slow = {one.name: one.time.added for one in self.with_word("slow") if one.time.added}
-        shares = [
-            (part, statistics.fmean(part.cases[name].added / slow[name] for name in slow.keys() & part.cases))
-            for part in self.parts
-            if part.part.kind == "time" and slow.keys() & part.cases
-        ]
+        shares = []
+        for part in (part for part in self.parts if part.part.kind == "time"):
+            losses = [(own.added, slow[name]) for name, own in part.cases.items() if name in slow]
+            known = [added / lost for added, lost in losses if added is not None]
+            if known:
+                shares.append((part, statistics.fmean(known)))
         most = max(shares, key=lambda pair: pair[1], default=None)
         return most if most and most[1] > 0 else None
 

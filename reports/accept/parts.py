@@ -91,9 +91,9 @@ class Placed:
         return self.value.value / self.slowest if self.slowest else 0.0
 
     @property
-    def added(self) -> float:
-        """What it is more than the median machine's; 0 without one."""
-        return 0.0 if self.middle is None else self.value.value - self.middle
+    def added(self) -> float | None:
+        """What it is more than the median machine's; None without one."""
+        return None if self.middle is None else self.value.value - self.middle
 
     @property
     def would_see(self) -> float | None:

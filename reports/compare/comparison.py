@@ -1,21 +1,23 @@
 """Configurations before and after a change: slower, faster or unchanged, and whether that can be said at all. Pure.
 
 Two configurations have the same id, or differ in the versions of packages alone. What was run, on what, and with which
-software must be equal as far as both state it, or they are refused with every difference; ``across`` names differences
-that the comparison is about. The ratio is that of ``reports.figures.compare``: frames per second, after over before.
-Runs alone whose cores were probed are compared at equal core speed. How far days and machines lie apart is not in the
-interval.
+software must be equal, or they are refused with every difference; ``across`` names differences that the comparison is
+about. What one side alone states of the machine or its software is named; of the work, it is a difference.
+
+The ratio is that of ``reports.figures.compare``: frames per second, after over before. Runs alone whose cores were
+probed are compared at equal core speed. How far days and machines lie apart is not in the interval.
 """
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import polars as pl
 
-from reports.data.facts import facts_of
+from reports.data.facts import NOT_STATED, OF_THE_MACHINE, facts_of, work_of
 from reports.data.frames import runs
+from reports.data.words import task_name
 from reports.figures.compare import Runs
 from reports.figures.tables import runs_of
 from reports.sets.version import Version
@@ -29,10 +31,8 @@ MOST: Final = 0.5  # of the runs: where more fail now, the configuration does
 
 # What a comparison may be about. Everything else is other work, and a change of its time says nothing.
 AXES: Final = (
-    "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
-    "worker_pins_sha256", "worker_packages", "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads",
-    "settings.cpus_allowed", "settings.backend", "settings.cuda*", "settings.cudnn*", "settings.torch_allocator*",
-    "interconnect",
+    *OF_THE_MACHINE, "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads", "settings.cpus_allowed",
+    "settings.backend", "settings.cuda*", "settings.cudnn*", "settings.torch_allocator*", "interconnect",
 )  # fmt: skip
 
 type Word = Literal["slower", "failed", "incomparable", "within noise", "too few runs", "faster", "unchanged"]
@@ -49,6 +49,7 @@ class Compared:
     reason: str
     refused: Differences  # why it is incomparable
     declared: Differences
+    unstated: Differences  # of the machine and its software, by one side
     runs: tuple[int, int]  # completed
     iteration_s: tuple[float | None, float | None]
     ratio: Estimate | None  # of frames per second; None where it is refused, and where a side has no run
@@ -59,6 +60,7 @@ class Comparison:
     configurations: Sequence[Compared]
     only_before: Sequence[str] = ()
     only_after: Sequence[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)  # of those that one side has alone: task and library
     threshold: float
 
     @property
@@ -83,6 +85,7 @@ def compare(before: Version, after: Version, *, threshold: float, across: Sequen
         configurations=found,
         only_before=[_name(key) for key in sorted(old.keys() - new.keys())],
         only_after=[_name(key) for key in sorted(new.keys() - old.keys())],
+        kinds={_name(key): _kind({**old, **new}[key].case) for key in sorted(old.keys() ^ new.keys())},
         threshold=threshold,
     )
 
@@ -93,10 +96,9 @@ def compare_packages(version: Version, *, threshold: float, across: Sequence[str
     Raises UsageError if none asked for what ``across`` names.
     """
     _check(across)
-    groups: dict[tuple[str, Case], list[CaseResult]] = {}
+    groups: dict[tuple[str, str], list[CaseResult]] = {}
     for (campaign, _), result in _results(version).items():
-        work = replace(result.case, case_id="", division="closed", with_packages=())
-        groups.setdefault((campaign, work), []).append(result)
+        groups.setdefault((campaign, repr(work_of(result.case))), []).append(result)
     found = []
     for (campaign, _), results in groups.items():
         pinned, *others = sorted(results, key=lambda result: bool(result.case.with_packages))
@@ -104,7 +106,7 @@ def compare_packages(version: Version, *, threshold: float, across: Sequence[str
             ratio = _ratio(runs_of(version), campaign, other.case.case_id, pinned.case.case_id)
             compared = _compared((campaign, other.case.case_id), pinned, other, ratio, threshold, across)
             asked = [f"versions.{package.partition('==')[0]}" for package in other.case.with_packages]
-            if compared.declared or any(_is_declared(name, across) for name in asked):
+            if compared.declared or any(_matches(name, across) for name in asked):
                 found.append(compared)
     if not found:
         raise UsageError(
@@ -116,7 +118,7 @@ def compare_packages(version: Version, *, threshold: float, across: Sequence[str
 
 def _check(across: Sequence[str]) -> None:
     for pattern in across:
-        if not any(fnmatch.fnmatchcase(pattern, axis) for axis in AXES):
+        if not _matches(pattern, AXES):
             raise UsageError(
                 f"{pattern!r} is no axis of a comparison. Allowed: {', '.join(AXES)}. Other differences are another"
                 " workload: measure both sides of it in one campaign instead."
@@ -129,6 +131,10 @@ def _results(version: Version) -> Mapping[Key, CaseResult]:
 
 def _name(key: Key) -> str:
     return key[1] if key[0] == "results" else "/".join(key)
+
+
+def _kind(case: Case) -> str:
+    return f"{task_name(case.task)}, {case.rl_library}"
 
 
 def _marked(version: Version, side: str) -> pl.DataFrame:
@@ -149,7 +155,13 @@ def _compared(
     key: Key, before: CaseResult, after: CaseResult, ratio: Estimate | None, threshold: float, across: Sequence[str]
 ) -> Compared:
     different = dict(_differences(before, after))
-    refused = {name: values for name, values in different.items() if not _is_declared(name, across)}
+    declared = {name: values for name, values in different.items() if _matches(name, across)}
+    unstated = {
+        name: values
+        for name, values in different.items()
+        if name not in declared and NOT_STATED in values and _matches(name, AXES)
+    }
+    refused = {name: values for name, values in different.items() if name not in {*declared, *unstated}}
     word: Word
     word, reason = ("incomparable", "because of") if refused else _judged(before, after, ratio, threshold)
     return Compared(
@@ -157,7 +169,8 @@ def _compared(
         word=word,
         reason=reason,
         refused=refused,
-        declared={name: values for name, values in different.items() if name not in refused},
+        declared=declared,
+        unstated=unstated,
         runs=(len(before.completed), len(after.completed)),
         iteration_s=(_iteration_s(before), _iteration_s(after)),
         ratio=None if refused else ratio,
@@ -169,20 +182,22 @@ def _iteration_s(result: CaseResult) -> float | None:
 
 
 def _differences(before: CaseResult, after: CaseResult) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield what is unlike, of what both state. Runs of one side that differ among themselves are a mixture.
+    """Yield what is unlike. Runs of one side that differ among themselves are a mixture.
 
-    A configuration that has no place now does not fail: it cannot be compared.
+    A configuration that has no place now does not fail: it cannot be compared. One that never completed states only
+    its work.
     """
     if before.completed and after.rounds and not _failures(after)[1]:
         yield "outcome", ("completed", f"{after.rounds[-1].outcome}: {after.rounds[-1].reason}")
     old, new = facts_of(before), facts_of(after)
-    for name in sorted(old.keys() & new.keys()):
-        if old[name] != new[name] or len(old[name]) > 1:
-            yield name, (" or ".join(old[name]), " or ".join(new[name]))
+    for name in sorted(old.keys() | new.keys() if before.completed and after.completed else old.keys() & new.keys()):
+        values = old.get(name, (NOT_STATED,)), new.get(name, (NOT_STATED,))
+        if values[0] != values[1] or len(values[0]) > 1:
+            yield name, (" or ".join(values[0]), " or ".join(values[1]))
 
 
-def _is_declared(name: str, across: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in across)
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _judged(before: CaseResult, after: CaseResult, ratio: Estimate | None, threshold: float) -> tuple[Word, str]:

@@ -10,31 +10,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, get_args
 
-from rich import box
 from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
 from reports.compare.comparison import Compared, Comparison, Word
+from reports.data.facts import NOT_STATED
 from reports.display.html import MISSING, estimated
 from suite.options.command_line import say
 
 HEADINGS: Final = ("Configuration", "Verdict", "Before in s", "After in s", "Times the frames/s", "Runs")
-MAX_NAMED: Final = 12  # differences of a configuration; a change of the task can bring a hundred
+MAX_NAMED: Final = 12  # differences of a configuration, or configurations of one side; there may be hundreds
 MAX_TEXT: Final = 200  # characters of one text of the results
 WORDS: Final[Sequence[Word]] = get_args(Word.__value__)  # what must be looked at stands first
-_STYLES: Final = {"slower": "red", "failed": "red", "incomparable": "magenta", "faster": "green"}
+_STYLES: Final = {HEADINGS[1]: "bold", "slower": "red", "failed": "red", "incomparable": "magenta", "faster": "green"}
 _SAFE: Final = re.compile(r"[A-Za-z0-9 ,/+=%-]", re.ASCII)
 
 
 def show(comparison: Comparison, console: Console) -> None:
-    """Print it."""
-    figures = (Column(name, no_wrap=True) for name in HEADINGS[1:])
-    table = Table(Column(HEADINGS[0], overflow="fold"), *figures, box=box.SIMPLE_HEAD, pad_edge=False)
-    for compared in comparison.configurations:
-        name, word, *rest = _cells(compared)
-        table.add_row(Text(name), Text(word, style=_STYLES.get(word, "")), *rest)
-    console.print(table)
+    """Print it. Names are the last column, since many are longer than what is left of a line."""
+    rows = [HEADINGS, *map(_cells, comparison.configurations)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][1:]
+    for name, *rest in rows if comparison.configurations else ():
+        cells = (cell.ljust(width) for cell, width in zip(rest, widths, strict=True))
+        say(console, "  ".join([*cells, name]), style=_STYLES.get(rest[0]))
+    say(console, f"\n{_numbers(comparison)}\n")
     for compared in comparison.configurations:
         for line in _reasons(compared, str):
             say(console, line)
@@ -45,12 +43,10 @@ def show(comparison: Comparison, console: Console) -> None:
 def markdown(comparison: Comparison) -> str:
     """Return it for a comment on GitHub, what must be looked at first."""
     by_word = sorted(comparison.configurations, key=lambda compared: WORDS.index(compared.word))
-    parts: list[str] = []
+    parts = [_numbers(comparison)]
     if by_word:
-        numbers = Counter(compared.word for compared in by_word)
         reasons = [line for compared in by_word for line in _reasons(compared, code)]
-        parts = [
-            ", ".join(f"{numbers[word]} {word}" for word in WORDS if numbers[word]) + ".",
+        parts += [
             markdown_table(HEADINGS, ([code(name), *rest] for name, *rest in map(_cells, by_word))),
             "\n".join(["<details><summary>Why</summary>", "", *reasons, "", "</details>"]),
         ]
@@ -70,6 +66,14 @@ def code(text: str) -> str:
     return f"<code>{''.join(shown)}</code>"
 
 
+def _numbers(comparison: Comparison) -> str:
+    """How many have each verdict, such as ``1 slower, 4 unchanged``."""
+    if not comparison.configurations:
+        return "No configuration is in both, so nothing was compared."
+    numbers = Counter(compared.word for compared in comparison.configurations)
+    return ", ".join(f"{numbers[word]} {word}" for word in WORDS if numbers[word]) + "."
+
+
 def _cells(compared: Compared) -> list[str]:
     times = [MISSING if time_s is None else f"{time_s:.4g}" for time_s in compared.iteration_s]
     runs = ", ".join(map(str, compared.runs))
@@ -79,19 +83,27 @@ def _cells(compared: Compared) -> list[str]:
 def _reasons(compared: Compared, shown: Callable[[str], str]) -> Iterator[str]:
     """Yield lines. ``shown`` makes a text of the results fit for where it is read."""
     yield f"- {shown(compared.configuration)}: {compared.word}, {compared.reason}"
-    for name, (before, after) in list(compared.refused.items())[:MAX_NAMED]:
+    of_both = {name: values for name, values in compared.refused.items() if NOT_STATED not in values}
+    for name, (before, after) in list(of_both.items())[:MAX_NAMED]:
         yield f"  - {shown(name)}: {shown(before)} before, {shown(after)} after"
-    if len(compared.refused) > MAX_NAMED:
-        yield f"  - and {len(compared.refused) - MAX_NAMED} more; JSON has all"
+    if len(of_both) > MAX_NAMED:
+        yield f"  - and {len(of_both) - MAX_NAMED} more; JSON has all"
     for name, (before, after) in compared.declared.items():
         yield f"  - as declared, {shown(name)}: {shown(before)} before, {shown(after)} after"
+    for title, differences in (("work not stated", compared.refused), ("not stated", compared.unstated)):
+        for place, side in enumerate(("before", "after")):
+            if names := [shown(name) for name, values in differences.items() if values[place] == NOT_STATED]:
+                more = f" and {len(names) - MAX_NAMED} more; JSON has all" if len(names) > MAX_NAMED else ""
+                yield f"  - {title} {side}: {', '.join(names[:MAX_NAMED])}{more}"
 
 
 def _notes(comparison: Comparison, shown: Callable[[str], str]) -> Iterator[str]:
-    if not comparison.configurations:
-        yield "No configuration is in both, so nothing was compared."
     for title, names in (("Only before", comparison.only_before), ("Only after", comparison.only_after)):
-        if names:
+        if len(names) > MAX_NAMED:
+            kinds = Counter(comparison.kinds[name] for name in names)
+            numbers = "; ".join(f"{shown(kind)}: {number}" for kind, number in sorted(kinds.items()))
+            yield f"{title}, {len(names)} configurations: {numbers}. JSON has their names."
+        elif names:
             yield f"{title}: {', '.join(map(shown, names))}."
     yield (
         "Times the frames/s: after over before, below 1 is slower. Seconds are of an iteration. Changes below"

@@ -8,9 +8,10 @@ import hashlib
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
+from reports.data.facts import iteration_of
 from reports.data.rewards import mean_rewards, smoothed
 from reports.data.samples import (
     PARTS,
@@ -34,11 +35,6 @@ from suite.statistics.start_up import Start, classify, start_up
 from suite.statistics.twins import SUFFIX, is_twin
 
 IMPORTS: Final = ("imports_torch", "imports")  # phases
-
-# What does not change an iteration: names, limits, the seeds, and how many iterations there are.
-_NOT_OF_AN_ITERATION: Final = frozenset(
-    {"case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "seed_per_round", "iterations"}
-)
 
 type Value = str | int | float | bool | None
 
@@ -115,8 +111,9 @@ def _one_gpu_training(run: Run) -> str | None:
     """What machines are compared by: such as ``Isaac-Ant-rl_games-kitless-n1024``."""
     record, case = run.record, run.record.case
     others_percent = record.telemetry.host_others_percent if record.telemetry else None
+    is_idle = others_percent is not None and others_percent <= MOST_OTHERS_PERCENT
     is_as_shipped = case.division == "closed" and not (case.deterministic or case.with_packages)
-    is_alone = case.world_size == case.trainings_per_gpu == 1 and (others_percent or 0) <= MOST_OTHERS_PERCENT
+    is_alone = case.world_size == case.trainings_per_gpu == 1 and is_idle
     is_known = record.environment.host_label and record.environment.gpus and record.counts
     if not (is_known and is_as_shipped and is_alone and case.learns and case.device == "cuda"):
         return None
@@ -125,18 +122,13 @@ def _one_gpu_training(run: Run) -> str | None:
     return f"{case.task}-{case.rl_library}-{case.stack}-n{case.num_envs}"
 
 
+def _work(case: Case) -> str:
+    return hashlib.sha256(iteration_of(case).encode()).hexdigest()[:16]
+
+
 def _mps(record: RunRecord) -> bool | None:
     value = record.ranks[0].settings.get("mps") if record.ranks else None
     return value if isinstance(value, bool) else None
-
-
-def work_of(case: Case) -> tuple[str, ...]:
-    """Equal for two cases if their iterations do the same: task, library, stack, sizes, GPUs, minibatches, settings."""
-    return tuple(repr(getattr(case, item.name)) for item in fields(case) if item.name not in _NOT_OF_AN_ITERATION)
-
-
-def _work(record: RunRecord) -> str:
-    return hashlib.sha256(repr(work_of(record.case)).encode()).hexdigest()[:16]
 
 
 def _versions(record: RunRecord) -> str:
@@ -223,7 +215,7 @@ IDENTITY: Final = (
     _flag("is_alone", "whether it copies a configuration to measure it without turns", lambda run: run.is_alone),
     _count("run", "number of the run, from 0", lambda run: run.record.round),
     _text("block", "equal for runs that took turns with each other; null: alone", lambda run: _block(run.record)),
-    _text("work", "equal for runs of any campaign whose iterations do the same", lambda run: _work(run.record)),
+    _text("work", "equal for runs of any campaign whose iterations do the same", lambda run: _work(run.record.case)),
 )  # fmt: skip
 WORK: Final = (
     _text("series", "configurations that were planned together", lambda run: run.record.case.series),
@@ -279,7 +271,7 @@ WHERE: Final = (
     ),
     _text(
         "one_gpu_training",
-        "what machines are compared by: as shipped, alone on one GPU, 20 to 100 iterations; null: others",
+        "what machines are compared by: as shipped, one GPU of an idle machine, 20 to 100 iterations; null: others",
         _one_gpu_training,
     ),
     _flag("is_in_image", "whether it ran in a container image", lambda run: run.record.image_digest is not None),

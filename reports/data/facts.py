@@ -1,30 +1,49 @@
-"""What was run, on what, and with which software, as text by name. Runs with equal facts can be compared. Pure."""
+"""What must be equal between two runs that are compared: what was run, on what, and with which software. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from typing import Final
 
-from suite.schema.record import CaseResult, RunRecord
+from suite.schema.record import Case, CaseResult, RunRecord
 
-# Names, limits, and the packages that were asked for: which ones ran is a fact.
-_NOT_OF_THE_WORK: Final = frozenset({"case_id", "division", "with_packages", "timeout_s", "hang_timeout_s"})
+_NAMES_AND_LIMITS: Final = frozenset({"case_id", "timeout_s", "hang_timeout_s"})
+_PACKAGES: Final = frozenset({"division", "with_packages"})  # that were asked for: which ones ran is a fact
+_NOT_OF_AN_ITERATION: Final = frozenset({"series", "scaling", "seed", "seed_per_round", "iterations"})
 OF_THE_MACHINE: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
-    "worker_pins_sha256", "worker_packages", "asset_sha256",
+    "worker_pins_sha256", "worker_packages",
 )  # fmt: skip
+NOT_STATED: Final = "not stated"
 # What the work or the GPUs say already, and places on a host, which its GPUs do not share.
 _NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name", "gpu_numa_node", "cores_numa_nodes"})
 
 type Facts = Mapping[str, tuple[str, ...]]  # name -> its different values, sorted
 
 
+def work_of(case: Case) -> Mapping[str, object]:
+    """Return what a configuration does, whatever its packages."""
+    return _without(case, _NAMES_AND_LIMITS | _PACKAGES)
+
+
+def iteration_of(case: Case) -> str:
+    """Return what an iteration does: task, library, stack, sizes, GPUs, minibatches, settings, packages."""
+    return repr(_without(case, _NAMES_AND_LIMITS | _NOT_OF_AN_ITERATION))
+
+
+def _without(case: Case, names: Collection[str]) -> Mapping[str, object]:
+    return {item.name: getattr(case, item.name) for item in fields(case) if item.name not in names}
+
+
 def facts_of(result: CaseResult) -> Facts:
     """Return the facts of the runs of a configuration. A run that did not complete states its work alone."""
-    values: dict[str, set[str]] = {}
+    values: dict[str, list[str]] = {}
     for record in result.rounds:
         for name, value in _facts(record):
-            values.setdefault(name, set()).add(str(value))
-    return {name: tuple(sorted(own)) for name, own in values.items()}
+            values.setdefault(name, []).append(str(value))
+    for own in values.values():
+        if len(own) < len(result.completed):
+            own.append(NOT_STATED)
+    return {name: tuple(sorted(set(own))) for name, own in values.items()}
 
 
 def versions_of(facts: Facts) -> Mapping[str, str]:
@@ -36,9 +55,7 @@ def versions_of(facts: Facts) -> Mapping[str, str]:
 
 def _facts(record: RunRecord) -> Iterator[tuple[str, object]]:
     """Yield every fact that is known."""
-    for item in fields(record.case):
-        if item.name not in _NOT_OF_THE_WORK:
-            yield item.name, getattr(record.case, item.name)
+    yield from work_of(record.case).items()
     if record.counts:
         yield from ((name, value) for name, value in _of_run(record) if value is not None)
 
@@ -46,6 +63,7 @@ def _facts(record: RunRecord) -> Iterator[tuple[str, object]]:
 def _of_run(record: RunRecord) -> Iterator[tuple[str, object]]:
     for name in OF_THE_MACHINE:
         yield name, getattr(record.environment, name)
+    yield "asset_sha256", record.environment.asset_sha256
     yield "gpu_names", ", ".join(sorted({gpu.name for gpu in record.environment.gpus}))
     yield "image_digest", record.image_digest
     yield "interconnect", record.transport.interconnect if record.transport else None

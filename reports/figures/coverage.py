@@ -152,8 +152,9 @@ def _turns(series: Sequence[Series]) -> Iterator[_Ratio]:
 
 def _every_other_turn(record: RunRecord, block: int, *, is_odd_first: bool) -> Iterator[RunTime]:
     times_s, turns = iteration_times_s(record), record.ranks[0].samples["turn"]
+    in_turns = [(turn, times_s[i]) for i in counted_iterations(record) if (turn := turns[i]) is not None]
     for is_odd in (False, True):
-        own = [times_s[i] for i in counted_iterations(record) if (turns[i] or 0) % 2 == is_odd]
+        own = [time_s for turn, time_s in in_turns if turn % 2 == is_odd]
         if own:
             log_time, name = math.log(math.fsum(own) / len(own)), _name(is_odd != is_odd_first)
             yield RunTime(configuration=name, block=block, log_time=log_time, log_probe=None)

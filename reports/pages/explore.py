@@ -8,6 +8,7 @@ import html
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ from reports.figures.compare import CHANGES, Change, Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import ResultSet, Version
-from suite.files.wording import counted, joined
+from suite.files.wording import counted, day_in_words, joined
 from suite.statistics.intervals import CONFIDENCE
 
 WORKLOADS: Final[Mapping[str, str]] = {  # what is shown in place of a library that trains
@@ -39,7 +40,9 @@ WORKLOADS: Final[Mapping[str, str]] = {  # what is shown in place of a library t
     "collection_ray": "TorchRL's collector over Ray", "async_pipeline": "TorchRL's pipeline",
     "policy_rollout": "LeRobot's policy acting", "dataset_recording": "LeRobot's data set writer",
 }  # fmt: skip
-WORDS: Final = ("Task and library", "GPUs", "Environments", "Physics and settings", "Machine", "Version")
+WORDS: Final = (
+    "Task and library", "GPUs", "Environments", "Physics and settings", "Machine", "Version and what it replaces",
+)  # fmt: skip
 SOURCE: Final = "Samples"
 FILTERS: Final[Mapping[str, str]] = {
     "task": "Task", "library": "Library", "gpu": "GPU", "gpus": "Number of GPUs", "physics": "Physics",
@@ -207,6 +210,11 @@ class Point:
         nodes = counted(self.row["nodes"], "simulated node" if self.row["is_emulated"] else "node")
         return f"{self.row['gpus']} x {self.filters['gpu']}" + (f", {nodes}" if self.row["nodes"] > 1 else "")
 
+    @property
+    def work(self) -> tuple[object, ...]:
+        """Equal for configurations of any campaigns that do the same work on as many GPUs of one model."""
+        return self.row["work"], self.hardware, self.row["mps"] is True
+
     def line(self, change: Change) -> tuple[object, ...]:
         """Equal for configurations that differ in a change alone."""
         varied = {change.column, *change.entails, "seed"}
@@ -233,6 +241,20 @@ def _points(version: Version) -> list[Point]:
     rows = (row for row in every if row["set"] in sets and (row["set"], row["series"]) not in starts)
     own = [Point(version, sets[row["set"]], row) for row in rows if row["device"] == "cuda"]
     return [point for point in own if point.figure(METRICS[0])]
+
+
+@cache
+def replaced(version: Version) -> Mapping[tuple[Version, str], Point]:
+    """Return by version and key of a configuration the last evidence of its work before it, of another campaign."""
+    by_work: dict[tuple[object, ...], list[Point]] = {}
+    before = {}
+    for point in sorted(points(version), key=lambda point: str(point.row["started_utc"])):
+        earlier = by_work.setdefault(point.work, [])
+        others = [other for other in earlier if other.result_set is not point.result_set]
+        if others:
+            before[point.version, point.key] = others[-1]
+        earlier.append(point)
+    return before
 
 
 def opening(version: Version) -> Html:
@@ -287,11 +309,21 @@ def _cells(version: Version, point: Point) -> list[Cell]:
         environments,
         point.details,
         point.machine,
-        point.version.name,
+        _evidence(version, point),
         *(measured(figure, form) if figure else MISSING for figure, form in figures),
         str(frames["runs"] if frames else 0),
         link("samples", point.file if point.version is version else f"../{point.version.name}/{point.file}"),
     ]
+
+
+def _evidence(version: Version, point: Point) -> str:
+    """The version that measured it, and what it replaces."""
+    before = replaced(version).get((point.version, point.key))
+    if before is None:
+        return point.version.name
+    day = day_in_words(datetime.fromisoformat(before.row["started_utc"]))
+    frames = measured(before.figure(METRICS[0]), count, has_interval=False)
+    return f"{point.version.name}; replaces {frames} frames/s of {before.version.name}/{before.row['set']}, {day}"
 
 
 def data(shown: Sequence[Point]) -> dict[str, Any]:

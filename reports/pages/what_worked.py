@@ -4,6 +4,7 @@ import html
 from collections.abc import Sequence
 from typing import Final
 
+from reports.data.samples import present
 from reports.data.words import environments_text, page_of_task, task_name
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Texts
@@ -49,9 +50,11 @@ def opening(version: Version) -> Html:
         if not failed
         else f"Not everything works on {where}: {failed} of {counted(rounds, 'run')} did not complete."
     )
-    took_s = sum(map(_took_s, version.without_speeds))
-    took = f" One after another they took {_in_words(took_s)}." if took_s else ""
-    return paragraph(said + took)
+    results = [result for each in version.without_speeds for result in each.campaign.results]
+    times_s = [record.wall_time_s for result in results for record in result.begun]
+    known_s = present(times_s)
+    is_known = known_s and len(known_s) == len(times_s)
+    return paragraph(f"{said} One after another they took {_in_words(sum(known_s))}." if is_known else said)
 
 
 def marks(version: Version) -> Html:
@@ -165,10 +168,6 @@ def _reasons(worked: Sequence[Worked]) -> list[str]:
         for one in worked
         for record in one.failed
     ]
-
-
-def _took_s(one: ResultSet) -> float:
-    return sum(record.wall_time_s or 0.0 for result in one.campaign.results for record in result.begun)
 
 
 def _in_words(time_s: float) -> str:

@@ -273,9 +273,10 @@ def _one_gpu_training(run: Run) -> str | None:
     case, seen, where = run.case, run.telemetry, run.machine
     fixed = {"nnodes": 1, "nproc_per_node": 1, "trainings_per_gpu": 1, "device": "cuda", "workload": "train"}
     fixed |= {"division": "closed", "deterministic": False, "with_packages": [], "kernel_cache": "kept"}
-    is_busy = bool(seen and (seen["host_others_percent"] or 0) > MOST_OTHERS_PERCENT)
+    others_percent = seen and seen["host_others_percent"]
+    is_idle = others_percent is not None and others_percent <= MOST_OTHERS_PERCENT
     is_known = where["host_label"] and where["gpus"] and _log_probe(run.samples("core_probe_time_s")[:, run.last()])
-    if any(case[name] != value for name, value in fixed.items()) or is_busy or not is_known:
+    if any(case[name] != value for name, value in fixed.items()) or not (is_idle and is_known):
         return None
     name = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
     return name if case["iterations"] in COMPARABLE else None

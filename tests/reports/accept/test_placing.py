@@ -37,7 +37,7 @@ def test_an_interval_says_from_which_slowness_on_it_would_show_and_what_it_may_h
 
 def test_without_another_machine_nothing_is_said() -> None:
     found = placed((1.0, 1.0, 1.0), {})
-    assert (found.word, found.middle, found.over_slowest, found.added) == ("open", None, 0.0, 0.0)
+    assert (found.word, found.middle, found.over_slowest, found.added) == ("open", None, 0.0, None)
 
 
 def test_a_share_that_may_be_0_is_placed_by_its_range() -> None:

@@ -57,6 +57,24 @@ def test_many_differences_are_counted_and_json_has_all(tmp_path: Path, capsys: p
     assert len(document["configurations"][0]["refused"]) == 40
 
 
+def test_many_configurations_of_one_side_are_counted_and_json_has_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(7):
+        write_results(results(), tmp_path / "1" / f"desk-{number}")
+    write_results(results(), tmp_path / "2" / "desk-0")
+    folders = [str(tmp_path / "1"), str(tmp_path / "2")]
+    assert main(folders) == 0
+    said = capsys.readouterr().out
+    assert "desk-6/cartpole-strong/rsl_rl-kitless-cpu-n128-1x1" in said
+    write_results(results(), tmp_path / "1" / "desk-7")
+    assert main(folders) == 0
+    said = capsys.readouterr().out
+    assert ("Cartpole, rsl_rl: 14" in said, "desk-6" in said) == (True, False)
+    assert main([*folders, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["only_before"]) == 14
+
+
 def test_a_slower_release_of_one_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = [measured(), measured("1.6.0", factor=1.2), measured(warp="1.18.0", factor=2.0)]
     folder = str(write_results(found, tmp_path / "releases"))

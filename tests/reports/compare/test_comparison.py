@@ -148,21 +148,25 @@ def test_configurations_of_one_side_are_named_and_nothing_in_common_is_incompara
 # --- what makes two of them unlike ---
 
 
+STATED = changed(
+    with_settings(elsewhere(results(), driver_version="580.0"), cuda_graph=True),
+    lambda record: replace(record, workload={"dt": 0.1}, image_digest="sha256:0"),
+)
+
+
 @pytest.mark.parametrize(
     ("name", "after"),
     [
-        ("asset_sha256", elsewhere(results(), asset_sha256="00" * 32)),
-        ("driver_version", elsewhere(results(), driver_version="999.0")),
-        ("image_digest", changed(results(), lambda record: replace(record, image_digest="sha256:1"))),
-        ("versions.torch", with_settings(results(), **{"versions.torch": "9.9"})),
-        ("settings.cuda_graph", with_settings(results(), cuda_graph=False)),
-        ("workload.dt", changed(results(), lambda record: replace(record, workload={"dt": 0.2}))),
+        ("asset_sha256", elsewhere(STATED, asset_sha256="00" * 32)),
+        ("driver_version", elsewhere(STATED, driver_version="999.0")),
+        ("image_digest", changed(STATED, lambda record: replace(record, image_digest="sha256:1"))),
+        ("versions.torch", with_settings(STATED, **{"versions.torch": "9.9"})),
+        ("settings.cuda_graph", with_settings(STATED, cuda_graph=False)),
+        ("workload.dt", changed(STATED, lambda record: replace(record, workload={"dt": 0.2}))),
     ],
 )
 def test_other_work_software_or_machines_are_refused(compared: Compare, name: str, after: list[CaseResult]) -> None:
-    before = with_settings(elsewhere(results(), driver_version="580.0"), cuda_graph=True)
-    before = changed(before, lambda record: replace(record, workload={"dt": 0.1}, image_digest="sha256:0"))
-    found = compared(before, after)
+    found = compared(STATED, after)
     assert (words(found), found.exit_code) == ({"incomparable"}, 2)
     assert first(found).refused.keys() == {name}
     assert first(found).ratio is None
@@ -179,10 +183,49 @@ def test_another_configuration_under_the_same_id_is_refused(compared: Compare, n
     assert name in first(compared([before], [after])).refused
 
 
-def test_names_places_and_what_one_side_does_not_state_are_no_difference(compared: Compare) -> None:
+def test_names_and_places_are_no_difference(compared: Compare) -> None:
     after = elsewhere(results(), host_label="x", git_commit="0" * 40, git_dirty=True, memory_gb=1.0)
-    after = with_settings(after, gpu_numa_node=1, cores_numa_nodes="1", cuda_graph=True)
-    assert words(compared(results(), after)) == {"unchanged"}
+    after = with_settings(after, gpu_numa_node=1, cores_numa_nodes="1")
+    found = compared(results(), after)
+    assert (words(found), first(found).unstated) == ({"unchanged"}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "states"),
+    [
+        ("driver_version", lambda found: elsewhere(found, driver_version="580.0")),
+        ("versions.jax", lambda found: with_settings(found, **{"versions.jax": "9.9"})),
+        ("settings.cuda_graph", lambda found: with_settings(found, cuda_graph=True)),
+    ],
+)
+def test_what_one_side_alone_states_of_the_machine_is_named(
+    compared: Compare, name: str, states: Callable[[list[CaseResult]], list[CaseResult]]
+) -> None:
+    before, after = states(results()), elsewhere(results(), driver_version=None)
+    for sides in ((before, after), (after, before)):
+        found = compared(*sides)
+        assert (words(found), set(first(found).unstated)) == ({"unchanged"}, {name})
+    assert first(compared(after, before, across=[name])).unstated == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "states"),
+    [
+        ("workload.dt", lambda found: changed(found, lambda record: replace(record, workload={"dt": 0.1}))),
+        ("settings.mps", lambda found: with_settings(found, mps=True)),
+    ],
+)
+def test_work_that_one_side_alone_states_is_refused(
+    compared: Compare, name: str, states: Callable[[list[CaseResult]], list[CaseResult]]
+) -> None:
+    before, after = results(), states(results())
+    for sides in ((before, after), (after, before)):
+        found = compared(*sides)
+        assert (words(found), set(first(found).refused), found.exit_code) == ({"incomparable"}, {name}, 2)
+    some = [replace(own, rounds=(own.rounds[0], *other.rounds[1:])) for own, other in zip(before, after, strict=True)]
+    assert first(compared(some, some)).refused.keys() == {name}
+    none = [failed_result(own.case, outcome="crashed", reason="x") for own in before]
+    assert words(compared(after, none)) == {"failed"}
 
 
 def test_runs_that_differ_among_themselves_are_a_mixture(compared: Compare) -> None:
@@ -210,7 +253,7 @@ def test_work_is_no_axis(compared: Compare, name: str) -> None:
 
 def test_every_fact_of_an_environment_is_compared_or_known_not_to_be() -> None:
     not_compared = {"host_label", "memory_gb", "git_commit", "git_dirty", "checks"}
-    assert {item.name for item in fields(Environment)} == {*OF_THE_MACHINE, *not_compared, "gpus"}
+    assert {item.name for item in fields(Environment)} == {*OF_THE_MACHINE, *not_compared, "asset_sha256", "gpus"}
 
 
 # --- releases of one campaign ---

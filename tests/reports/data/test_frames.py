@@ -69,6 +69,13 @@ def test_runs_of_different_campaigns_whose_iterations_do_the_same_have_equal_wor
     assert longer.group_by("work").agg(pl.col(same).n_unique()).select(same).max().row(0) == (1,) * len(same)
 
 
+def test_machines_are_not_compared_by_runs_of_which_nobody_knows_whether_they_were_alone(version: Version) -> None:
+    table = runs(version)
+    unknown = table.filter(pl.col("others_share").is_null() & pl.col("iteration_s").is_not_null())
+    assert len(unknown) > 0
+    assert unknown["one_gpu_training"].null_count() == len(unknown)
+
+
 def test_versions_are_those_that_a_process_saw(version: Version) -> None:
     (record,) = version.sets[1].campaign.results[0].completed[:1]
     own = runs(version).filter(

@@ -10,7 +10,7 @@ import pytest
 from reports.export.downloads import DATA_FOLDER, files
 from reports.figures.declarations import MEASURES
 from reports.figures.tables import rows_by_id
-from reports.pages.explore import METRICS, data, main, opening, points
+from reports.pages.explore import METRICS, data, main, opening, points, replaced
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from suite.schema.record import CaseResult
@@ -56,6 +56,21 @@ def test_configurations_of_older_versions_are_there_the_newest_campaign_first(ne
         campaign = point.version.name, point.row["set"]
         ends[campaign] = max(ends.get(campaign, ""), point.row["started_utc"])
     assert list(ends.values()) == sorted(ends.values(), reverse=True)
+
+
+def test_a_configuration_names_the_evidence_that_it_replaces(newest: Version) -> None:
+    before = replaced(newest)[newest, "h200-x4/ant-weak/rl_games-kitless-n4096-1x4"]
+    assert (before.version.name, before.row["set"]) == ("2026.11", "h200-x4-full")
+    figure = rows_by_id(before.version)[f"{before.key}/frames_per_s"]
+    (row,) = (
+        line for line in main(newest).markup.splitlines() if "h200-x4/cases/ant-weak/rl_games-kitless-n4096" in line
+    )
+    assert f'replaces <data value="{figure["id"]}">' in row
+    assert "frames/s of 2026.11/h200-x4-full, 22 Nov 2026" in row
+
+
+def test_a_campaign_replaces_nothing_of_its_own(tmp_path: Path) -> None:
+    assert replaced(version_of(full_results(), tmp_path)) == {}
 
 
 def test_samples_of_an_older_version_are_in_its_own_site(newest: Version) -> None:

@@ -66,6 +66,13 @@ def test_it_opens_with_that_everything_works(tmp_path: Path) -> None:
     assert worked.opening(good).text.startswith("Everything works on Generated Processor")
 
 
+def test_a_run_of_unknown_length_does_not_count_as_none(tmp_path: Path) -> None:
+    first, *others = smoke_results()
+    unknown = replace(first, rounds=tuple(replace(record, wall_time_s=None) for record in first.rounds))
+    read = read_version(write_results([unknown, *others], tmp_path), name="v")
+    assert "they took" not in worked.opening(read).text
+
+
 def test_its_speeds_are_folded_away_and_called_meaningless(version: Version) -> None:
     shown = worked.details(version)
     assert "<summary>Frames per second, which are meaningless here</summary>" in shown.markup

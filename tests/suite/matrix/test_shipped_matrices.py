@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from reports.data.columns import work_of
+from reports.data.facts import iteration_of
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
@@ -145,9 +145,11 @@ def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_c
     assert (matrix.rounds, matrix.seed_per_round) == (6, False)
     assert {(case.task, case.num_envs) for case in cases} == {("Isaac-Cartpole-Direct", 4096)}
     assert {case.rl_library for case in cases} == {"rl_games", "rsl_rl"}
-    ways = [{work_of(case) for case in cases if case.deterministic is way} for way in (True, False)]
+    ways = [{iteration_of(case) for case in cases if case.deterministic is way} for way in (True, False)]
     assert ways[0] != ways[1]
-    asked = {work_of(replace(case, deterministic=True, division="open")) for case in cases if not case.deterministic}
+    asked = {
+        iteration_of(replace(case, deterministic=True, division="open")) for case in cases if not case.deterministic
+    }
     assert (len(asked), asked) == (2, ways[0])
 
 
