@@ -6,9 +6,6 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
-from reports.accept.judgement import Answer, judge
-from reports.accept.published import measured as runs_measured
-from reports.accept.published import published
 from reports.data.columns import COMPARABLE, MOST_OTHERS_PERCENT
 from reports.data.words import STACK_NAMES, WITHOUT_ISAAC_SIM, task_name
 from reports.display.charts.drawing import Texts
@@ -45,7 +42,7 @@ ASKED_FOR: Final = ("RTX 5090", "RTX 4090", "RTX PRO 6000", "L40S", "A100", "B20
 NOT_MEASURED: Final = "not measured"
 WAYS: Final = ("on one machine", "in a container image", "on simulated nodes of one machine", "on several machines")
 HEADINGS: Final = (
-    "Machine", "CPU", "Driver", "Cores slowed", "env_check warned of", "accept says", "Runs", "Campaigns",
+    "Machine", "CPU", "Driver", "Cores slowed", "env_check warned of", "Runs", "Campaigns",
 )  # fmt: skip
 
 # --- one GPU model over another ----------------------------------------------------------------------------------
@@ -222,7 +219,7 @@ def rules() -> Html:
 
 
 def machines(version: Version) -> Html:
-    """A row for each machine of this version: what it is, what was found there, and whether it would be accepted."""
+    """A row for each machine of this version: what it is, and what was found there."""
     rows = [_machine(version, machine) for machine in version.machines]
     same = [place for place in range(1, 3) if len(rows) > 1 and len({row[place] for row in rows}) == 1]
     said = [f"{HEADINGS[place]} of all: {rows[0][place]}." for place in same]
@@ -231,7 +228,7 @@ def machines(version: Version) -> Html:
         [HEADINGS[place] for place in shown],
         ([machine_cell(row[0]), *(row[place] for place in shown[1:])] for row in rows),
         label="Machines",
-        text_headings=HEADINGS[1:3] + HEADINGS[4:6] + HEADINGS[7:],
+        text_headings=HEADINGS[1:3] + HEADINGS[4:5] + HEADINGS[6:],
     )
     slowed = f"Cores slowed: how often the fixed piece of work took over {SLOWED:g} times as long as at best."
     return together([table, paragraph(" ".join([*said, slowed]))])
@@ -241,42 +238,16 @@ def _machine(version: Version, machine: Machine) -> list[str]:
     where, sets = machine.environment, list(dict.fromkeys(own.set_name for own in machine.of_sets))
     checks = (check for place in machine.places for check in place.environment.checks)
     faults = {check.fault or check.name: None for check in checks if check.verdict in ("failure", "warning")}
-    answers, whose = _answers(version), {own.whose: None for own in machine.of_sets if own.whose}
+    whose = {own.whose: None for own in machine.of_sets if own.whose}
     return [
         machine.name,
         where.cpu_model or MISSING,
         where.driver_version or MISSING,
         measured(rows_by_id(version).get(f"{where.host_label}/slowed_core_looks"), percent),
         ", ".join(faults) or ("nothing" if where.checks else "not checked"),
-        ", ".join(dict.fromkeys(answers[name] for name in sets if name in answers)) or MISSING,
         str(sum(place.num_rounds for place in machine.places)),
         ", ".join([*sets, *(f"by {name}" for name in whose)]),
     ]
-
-
-@cache
-def _answers(version: Version) -> Mapping[str, Answer]:
-    """What ``accept`` answers for each set whose machine ran nothing beside, among all others; by name of the set."""
-    machines, answers = published((version, *version.older)), dict[str, Answer]()
-    for one in version.scaling:
-        own = runs_measured(version, [one])
-        if len(own.models) == 1 and one.shared_machine == "no":
-            judgement = judge(own, machines, own.models[0])
-            if judgement.with_word("slow", "within", "fast"):
-                answers[one.name] = judgement.answer
-    return answers
-
-
-def acceptance(version: Version) -> Html:
-    """Say how many campaigns ``accept`` would have accepted."""
-    answers = [*_answers(version).values()]
-    if not answers:
-        return paragraph("No other machine with the same GPUs ran the same work, so accept has nothing to compare.")
-    numbers = {word: answers.count(word) for word in ("accepted", "slow", "cannot say")}
-    return paragraph(
-        f"accept can compare {counted(len(answers), 'campaign')} with other machines of the same GPU model: it accepts"
-        f" {numbers['accepted']} and calls {numbers['slow']} slow; of {numbers['cannot say']} it cannot say."
-    )
 
 
 def packages(version: Version) -> Html:

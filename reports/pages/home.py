@@ -150,7 +150,7 @@ def _of_ratios(all_ratios: Sequence[Ratio], what: str) -> list[str]:
     clear = _clear(all_ratios)
     if not clear:
         return []
-    return [f"{_range(_largest_steps(clear))} {what}", f"{len(clear)} of {len(all_ratios)} clear"]
+    return [f"{_range(_largest_steps(clear))} {what}", "clear"]
 
 
 def _how_many(of_lines: Sequence[tuple[str, Line]]) -> str:
@@ -173,10 +173,7 @@ def _of_lines(of_lines: Sequence[tuple[str, Line]], name: str, what: str, text: 
         for task, line, own in (ends if len(known) > 1 else ends[:1])
         for last in [line.rows[-1]["gpus"]]
     ]
-    return [
-        f"{' to '.join(shown)} {what}",
-        f"{sum(own['status'] == 'clear' for _, _, own in known)} of {len(known)} clear",
-    ]
+    return [f"{' to '.join(shown)} {what}", joined(sorted({own["status"] for _, _, own in known}))]
 
 
 def _rewards(version: Version) -> list[str]:
@@ -259,6 +256,7 @@ def ending(version: Version) -> Html:
     places = {
         "Data": "data.html", "Add your machine": "data.html#add-your-results", "Method and limits": "method.html",
         "Explore": "explore.html",
+        "What was measured": "hardware.html#what-runs-where",
         **({} if version.is_campaign else {"Cite": "data.html#cite"}),
     }  # fmt: skip
     links = [link(*place) for place in places.items()]

@@ -18,6 +18,7 @@ from reports.sets.version import Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.speed import core_sentence, twice_the_core
 
 RESULTS: Final = ROOT / "reports" / "results"
 NOTHING: Final = "Nothing here trained on GPUs as shipped, so nothing is known of how training scales."
@@ -92,8 +93,9 @@ def _waits(version: Version, row: Row) -> str:
         f", and the GPU runs kernels in {measured(busy, lambda value: f'{value:.0f} %')} of the time" if busy else ""
     )
     slope = rows_by_id(version).get(f"{row['set']}/{row['series']}/{row['library']}/{row['workload']}/core_slope")
-    core = " It goes with the speed of its CPU core." if slope and (slope["low"] or 0) > 0 else ""
-    return f"Of an iteration {measured(share, percent)} is {part}{works}.{core}"
+    is_known = slope and slope["low"] is not None
+    core = core_sentence(slope["low"], slope["high"], measured(slope, twice_the_core)) if is_known else ""
+    return f"Of an iteration {measured(share, percent)} is {part}{works}. {core}".rstrip()
 
 
 def _placed(version: Version, model: str, published: Sequence[Version] | None) -> str:

@@ -42,7 +42,7 @@ from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.records.videos import Video, poster_path, video_path
 from suite.schema.record import Case, RunRecord
-from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, Side, side_of
+from suite.statistics.speed import SCALES_EFFICIENCY, Side, core_sentence, side_of, twice_the_core
 
 FOLDER: Final = ROOT / "book" / "pictures"
 OTHER_WINDOWS: Final = (95, 50)  # % of the iterations; figures have these too
@@ -259,16 +259,13 @@ def _parts(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed
 
 
 def _cores(version: Version, task: str) -> Iterator[str]:
-    """How far the time of an iteration goes with the CPU core, of each training on one GPU that machines ran."""
+    """How far each training on one GPU that machines ran waits for its CPU core."""
     rows = {row["one_gpu_training"]: row for row in rows_of(version, task) if row["one_gpu_training"]}
     for training, row in rows.items():
         slope = rows_by_id(version).get(f"{training}/machines_slope")
         if slope and slope["low"] is not None:
-            word = "hardly goes" if slope["high"] < HARDLY_SLOPE else "goes" if slope["low"] > 0 else "may go"
-            yield (
-                f"{row['library']}, {STACK_NAMES[row['physics']]}, {environments_text(row['environments_per_gpu'])}:"
-                f" the time of an iteration {word} with the CPU core, slope {measured(slope)}; 1 is in proportion."
-            )
+            name = f"{row['library']}, {STACK_NAMES[row['physics']]}, {environments_text(row['environments_per_gpu'])}"
+            yield f"{name}: {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 
 def _whole_percent(share: Mapping[str, Any] | None) -> str:

@@ -28,3 +28,17 @@ def side_of(efficiency: Estimate) -> Side:
         return "too few runs"
     low, high = efficiency.interval
     return "at least 80 %" if low >= SCALES_EFFICIENCY else "below 80 %" if high < SCALES_EFFICIENCY else "within noise"
+
+
+def twice_the_core(slope: float) -> str:
+    """How many times as fast a core twice as fast makes a training at most. ``slope``: of its time over the core's."""
+    return f"{2 ** min(1.0, slope):.1f}"
+
+
+def core_sentence(low: float, high: float, times: str) -> str:
+    """Say how far a training waits for its CPU core. ``low``, ``high``: of the slope; ``times``: on twice the core."""
+    if high < HARDLY_SLOPE:
+        return "The CPU core hardly limits this training."
+    if low <= 0:
+        return "How far this training goes with its CPU core is within noise."
+    return f"This training waits for one CPU core: a core twice as fast would make it up to {times} times as fast."

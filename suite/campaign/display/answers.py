@@ -7,7 +7,7 @@ from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.reduce import completed_times_s
 from suite.statistics.series_model import SetModel
-from suite.statistics.speed import HARDLY_SLOPE, side_of, speed_of
+from suite.statistics.speed import core_sentence, side_of, speed_of, twice_the_core
 from suite.statistics.twins import is_twin
 
 
@@ -35,7 +35,8 @@ def _of_work(results: Sequence[CaseResult], model: SetModel) -> Iterator[str]:
         yield f"{_frames(other)}" + ("." if more is None else f", {_times(other, base, more)}.")
     slope = model.core_slope(first.case)
     if slope is not None and slope.interval is not None:
-        yield _of_core(slope.value, slope.interval)
+        value, low, high = map(twice_the_core, (slope.value, *slope.interval))
+        yield core_sentence(*slope.interval, f"{value} ({low} to {high})")
 
 
 def _size(result: CaseResult) -> tuple[int, int, str]:
@@ -60,18 +61,6 @@ def _times(other: CaseResult, base: CaseResult, more: Estimate) -> str:
     side = side_of(share)
     verdict = f"{side} of 80 %" if side == "within noise" else side
     return f"{said}, {share.value:.1%} of the ideal{_between(share, '{:.1%}')}: {verdict}"
-
-
-def _of_core(slope: float, interval: tuple[float, float]) -> str:
-    low, high = interval
-    if high < HARDLY_SLOPE:
-        return "The CPU core hardly limits this training."
-    if low <= 0:
-        return "How far this training goes with its CPU core is within noise."
-    return (
-        f"This training waits for one CPU core: a core twice as fast would make it up to {2 ** min(1.0, slope):.1f}"
-        f" times as fast ({2 ** min(1.0, low):.1f} to {2 ** min(1.0, high):.1f})."
-    )
 
 
 def _between(found: Estimate, form: str) -> str:

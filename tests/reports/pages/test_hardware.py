@@ -67,23 +67,15 @@ def test_a_version_of_one_machine_compares_nothing() -> None:
     assert comparisons(one) == ()
     assert hardware.answer(one).text == "1 machine ran this: H200."
     assert hardware.in_short(one).text == ""
-    assert "nothing to compare" in hardware.acceptance(one).text
 
 
-def test_a_machine_has_what_was_found_and_whether_it_would_be_accepted() -> None:
+def test_a_machine_has_what_was_found_there() -> None:
     lines = hardware.machines(committed_version()).text.splitlines()
     (slow,) = (line.split("\t") for line in lines if line.endswith("h200-ant-envs, h200-physx"))
-    # `tests/reports/accept/test_stored_machines.py` knows it as host M.
-    assert slow[3:6] == ["87.0 %", "cores_slowed", "slow"]
+    assert slow[3:5] == ["87.0 %", "cores_slowed"]
     (busy,) = (line.split("\t") for line in lines if line.endswith("\th100-memory"))
     assert set(busy[4].split(", ")) == {"gpu_in_use", "cores_slowed"}
     assert len(lines) == 1 + len(committed_version().machines) + 1
-
-
-def test_machines_of_older_versions_are_among_the_others_of_accept() -> None:
-    alone = replace(newest(), older=())
-    judged, fewer = (re.findall(r"compare (\d+)", hardware.acceptance(own).text) for own in (newest(), alone))
-    assert int(judged[0]) >= int(fewer[0]) > 20
 
 
 # --- what ran where ---
