@@ -8,8 +8,10 @@ import html
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from reports.figures.columns import COLUMNS, Rounding, column_of
+from reports.figures.lines import estimate
 from suite.statistics.intervals import Estimate
 
 MISSING = "n/a"
@@ -18,6 +20,7 @@ _REGION = 'role="region" aria-label="'
 _BEGIN, _MIDDLE, _END = "\ue000", "\ue001", "\ue002"  # of a figure in a text: its id, then what is shown
 _FIGURE = re.compile(f"{_BEGIN}(.*?){_MIDDLE}(.*?){_END}")
 _NUMBER = re.compile(r"\d[\d.,]*")
+_VALUE = re.compile(f"({_BEGIN}[^{_END}]*{_END}|{_NUMBER.pattern})( [^ ]+)?|{MISSING}|")
 _LONG_NAME = re.compile(r"\b[a-z_]+(?:\.\w+){2,}")
 
 
@@ -43,28 +46,17 @@ type Cell = str | Html  # text is escaped
 # --- values as text ----------------------------------------------------------------------------------------------
 
 
-def three_digits(value: float) -> str:
-    """Three significant digits: ``0.0123``, ``1.20``, ``123``."""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"  # noqa: PLR2004 - where three digits need no point
+ROUNDINGS: Final[Mapping[Rounding, Callable[[float], str]]] = {
+    "count": "{:,.0f}".format,
+    "digits": lambda value: f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}",  # noqa: PLR2004 - needs no point
+    "ratio": lambda value: f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}",  # noqa: PLR2004 - needs more digits
+    "percent": lambda value: f"{100 * value:.1f} %",
+    "signed": lambda value: f"{100 * value:+.1f} %",
+    "hundredths": lambda value: f"{100 * value:+.2f} %",
+}
 
 
-def seconds(value: float | None) -> str:
-    return MISSING if value is None else three_digits(value)
-
-
-def count(value: float | None) -> str:
-    return MISSING if value is None else f"{value:,.0f}"
-
-
-def ratio(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.2f}"
-
-
-def percent(value: float | None) -> str:
-    return MISSING if value is None else f"{100 * value:.1f} %"
-
-
-def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> str:
+def estimated(value: Estimate | None, text: Callable[[float], str] = ROUNDINGS["ratio"]) -> str:
     """``1.90``, or ``1.90 (1.85 to 1.93)`` where the interval is known."""
     if value is None:
         return MISSING
@@ -73,65 +65,68 @@ def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> s
 
 
 def measured(
-    figure: Mapping[str, Any] | None, text: Callable[[float], str] = ratio, *, has_interval: bool = True
+    figure: Mapping[str, Any] | None, text: Callable[[float], str] | None = None, *, has_interval: bool = True
 ) -> str:
     """A row of the table of figures as text: its value, with its interval where it has one.
 
-    The id of the row goes with the text through sentences and cells; ``Html`` makes it an element ``data``, so that a
-    test can tell a figure from a number that somebody typed or computed.
+    ``text``: in place of the rounding of its column. The id of the row goes with the text through sentences and cells;
+    ``Html`` makes it an element ``data``, so that a test can tell a figure from a number that somebody typed or
+    computed.
     """
     if figure is None:
         return MISSING
-    low_high = (
-        f" ({text(figure['low'])} to {text(figure['high'])})" if has_interval and figure["low"] is not None else ""
-    )
-    return f"{_BEGIN}{figure['id']}{_MIDDLE}{text(figure['value'])}{low_high}{_END}"
+    shown = estimate(figure) if has_interval else Estimate(value=figure["value"], interval=None)
+    return f"{_BEGIN}{figure['id']}{_MIDDLE}{estimated(shown, text or rounding_of(figure))}{_END}"
 
 
-def span(figures: Collection[Mapping[str, Any]], text: Callable[[float], str] = ratio) -> str:
+def rounding_of(figure: Mapping[str, Any]) -> Callable[[float], str]:
+    """How a figure is rounded wherever it is shown."""
+    return ROUNDINGS[column_of(figure["id"]).rounding]
+
+
+def span(figures: Collection[Mapping[str, Any]]) -> str:
     """Return the least and the greatest of some rows of the table of figures: ``1.03 to 2.50``."""
-    ends = [end(figures, key=lambda figure: float(figure["value"])) for end in (min, max)]
-    shown = [measured(figure, text, has_interval=False) for figure in ends]
-    return shown[0] if len({text(figure["value"]) for figure in ends}) == 1 else " to ".join(shown)
+    least, most = (end(figures, key=lambda figure: float(figure["value"])) for end in (min, max))
+    text, shown = rounding_of(least), measured(least, has_interval=False)
+    is_one = text(least["value"]) == text(most["value"])
+    return shown if is_one else f"{shown} to {measured(most, has_interval=False)}"
 
 
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
-def html_table(
-    headings: Sequence[str],
-    rows: Iterable[Sequence[Cell]],
-    *,
-    label: str,
-    num_text_columns: int = 1,
-    text_headings: Collection[str] = (),
-) -> Html:
-    """A table in a region that scrolls sideways.
+def html_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, label: str) -> Html:
+    """A table in a region that scrolls sideways. The first cell of a row is its heading.
 
-    All columns are figures but the first ``num_text_columns`` and those below ``text_headings``.
-
-    The first cell of a row is its heading.
+    The name of a column of figures, as a heading, becomes its title and unit, with its help. Columns of numbers are
+    told from those of words by what is in them.
     """
-    num_text_columns = min(num_text_columns, len(headings))
-    if len(headings) > MAX_COLUMNS or MAX_TEXT_COLUMNS < num_text_columns < len(headings):
-        raise ValueError(f"{len(headings)} columns, {num_text_columns} of text: report.css knows fewer; add them there")
     rows = [list(row) for row in rows]
-    kinds = [' class="words"' if heading in text_headings else "" for heading in headings]
+    if len(headings) > MAX_COLUMNS:
+        raise ValueError(f"{len(headings)} columns: report.css knows fewer; add them there")
+    columns = [COLUMNS.get(heading) for heading in headings]
+    names = [column.heading if column else heading for column, heading in zip(columns, headings, strict=True)]
+    are_words = [not all(_is_value(row[place]) for row in rows) for place in range(len(headings))]
+    num_words = max(1, next((place for place, is_word in enumerate(are_words) if not is_word), len(names)))
+    num_words = num_words if num_words == len(names) else min(num_words, MAX_TEXT_COLUMNS)
+    kinds = [' class="words"' if is_word and place >= num_words else "" for place, is_word in enumerate(are_words)]
+    helps = [f' title="{html.escape(column.help)}"' if column and column.help else "" for column in columns]
     head = "".join(
-        f'<th scope="col"{kind}>{html.escape(name)}</th>' for kind, name in zip(kinds, headings, strict=True)
+        f'<th scope="col"{kind}{meaning}>{html.escape(name)}</th>'
+        for kind, meaning, name in zip(kinds, helps, names, strict=True)
     )
     # On a phone a row is a block of its own, whose lines begin with the headings: report.css takes them from here, so
     # that not every cell has to have its own. The first cell says what it is itself, but for a bare number.
-    shown = list(enumerate(headings, start=1))[0 if any(_is_number(row[0]) for row in rows) else 1 :]
-    names = ";".join(f"--h{index}:{_css_text(heading)}" for index, heading in shown)
+    shown = list(enumerate(names, start=1))[0 if any(_is_number(row[0]) for row in rows) else 1 :]
+    style = ";".join(f"--h{index}:{_css_text(name)}" for index, name in shown)
     body = "".join(f"<tr>{_cells(row, kinds)}</tr>\n" for row in rows)
     markup = (
         f'<div class="scroll" tabindex="0" {_REGION}{html.escape(label)}">'
-        f'<table class="words-{num_text_columns}" style="{html.escape(names)}"><thead><tr>{head}</tr></thead>\n'
+        f'<table class="words-{num_words}" style="{html.escape(style)}"><thead><tr>{head}</tr></thead>\n'
         f"<tbody>{body}</tbody></table></div>"
     )
     lines = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in rows]
-    return Html(markup=markup, text="\n".join("\t".join(line) for line in [list(headings), *lines]))
+    return Html(markup=markup, text="\n".join("\t".join(line) for line in [names, *lines]))
 
 
 def _css_text(text: str) -> str:
@@ -152,6 +147,11 @@ def _cells(row: Sequence[Cell], kinds: Sequence[str]) -> str:
 
 def _is_number(cell: Cell) -> bool:
     return isinstance(cell, str) and _NUMBER.fullmatch(cell) is not None
+
+
+def _is_value(cell: Cell) -> bool:
+    """Whether a cell has a number or a figure, with a unit at most, or lacks it."""
+    return isinstance(cell, str) and _VALUE.fullmatch(cell) is not None
 
 
 def _markup(cell: Cell) -> str:

@@ -1,4 +1,4 @@
-"""Which figures a version publishes. A new comparison is a ``Change`` in ``compare``; a new measure, a line here."""
+"""Which figures a version publishes. A new comparison is a line of ``compare``, a new measure one of ``columns``."""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
@@ -7,42 +7,12 @@ from typing import Final
 from reports.data.columns import RUN_COLUMNS
 from reports.data.rewards import CONVERGED_SHARE
 from reports.figures import published
+from reports.figures.columns import COLUMNS
 from reports.figures.compare import Pair, Row, Runs
 from reports.figures.kinds import Declaration, Selection
 
 # Column of runs -> how the runs of one configuration become one value.
-MEASURES: Final[Mapping[str, str]] = {
-    "iteration_s": "mean",
-    "frames_per_s": "mean",
-    "step_frames_per_s": "mean",
-    "rollout_frames_per_s": "mean",
-    "simulate_share": "average",
-    "render_share": "average",
-    "environment_share": "average",
-    "infer_share": "average",
-    "other_share": "average",
-    "learn_share": "average",
-    "all_reduce_share": "average",
-    "waiting_share": "average",
-    "library_difference": "median",
-    "process_skew": "median",
-    "core_probe_us": "median",
-    "slowed_core_looks/core_looks": "share",
-    "seed": "count",
-    "last_reward": "median",
-    "policy_call_s": "mean",
-    "written_s": "mean",
-    "bytes_per_frame": "mean",
-    "peak_memory_gb": "median",
-    "gpu_memory_gb": "median",
-    "gpu_utilisation_percent": "median",
-    "power_w": "median",
-    "joules_per_million_frames": "median",
-    "throttled_share": "median",
-    "stolen_share": "median",
-    "others_share": "median",
-    "sampler_core_share": "median",
-}
+MEASURES: Final[Mapping[str, str]] = {column.column: column.kind for column in COLUMNS.values() if column.kind}
 WINDOWS: Final = ("iteration_s", "iteration_95_s", "iteration_50_s")  # a verdict may depend on it
 RISES: Final = (0.6, 0.7, 0.8, CONVERGED_SHARE, 0.95, 0.97)  # parts of a reward's rise: one on rewards may depend on it
 SERIES: Final = ("set", "series", "library", "workload")  # what one model is of

@@ -18,13 +18,10 @@ from reports.display.html import (
     Html,
     answer_of_page,
     bullets,
-    count,
     html_table,
     link,
     measured,
     paragraph,
-    percent,
-    ratio,
 )
 from reports.figures.compare import Row
 from reports.figures.lines import Line, estimate, over_gpus
@@ -36,7 +33,7 @@ from suite.statistics.intervals import Estimate
 
 HOURS: Final = "trainings_per_hour"
 CLOCK_HEADINGS: Final = (
-    "Configuration", "GPU", "Pairs", "Isaac Lab's benchmark, median", "Least", "Most", "RL library",
+    "Configuration", "GPU", "Pairs", "isaaclab_difference", "Least", "Most", "library_difference",
 )  # fmt: skip
 ROUNDED: Final = 0.01  # a range of a share that is worth showing
 MOST_IN_ANSWER: Final = 4  # GPUs that all sources have
@@ -66,7 +63,7 @@ def _kept(version: Version, work: Table) -> str:
         for name in ("frames_per_s", HOURS)
         if table.name == work.name and (figure := figures.get(f"{_id(table, gpus, name)}_kept"))
     ]
-    here = f"{work.title}, with {line.base['library']}, {measured(own, percent)} here"
+    here = f"{work.title}, with {line.base['library']}, {measured(own)} here"
     return f"{here}, {joined(theirs)}"
 
 
@@ -116,7 +113,7 @@ def chart(version: Version) -> Figure:
     for curve in drawn:
         points.append(Point(label=curve.label, x=1, y=1.0))
         points += [curve.point(gpus, estimate(figure)) for gpus, figure in curve.kept]
-        rows += [[curve.label, str(gpus), measured(figure, percent)] for gpus, figure in curve.kept]
+        rows += [[curve.label, str(gpus), measured(figure)] for gpus, figure in curve.kept]
     texts = Texts(
         title="Share of the ideal speed that training keeps",
         note="Other GPUs, versions and physics: compare shapes, not speeds.",
@@ -125,7 +122,7 @@ def chart(version: Version) -> Figure:
         y="Share of ideal",
         spread="what rounding leaves open",
     )
-    data = html_table(["Line", "GPUs", "Share of ideal"], rows, label="Values of the chart")
+    data = html_table(["Line", "GPUs", "share_kept"], rows, label="Values of the chart")
     return make_figure(speedup(points, texts, is_share=True), figure_id="compared", data=data)
 
 
@@ -155,7 +152,7 @@ def table(version: Version) -> Html:
         rows += [_their_row(version, table, line, numbers) for table in same]
         rows += [_our_row(same[0], line, numbers)] if line else []
     headings = ["Work", "By, on", "On one GPU", *(f"Kept on {number} GPUs" for number in numbers), "Ours over theirs"]
-    return html_table(headings, rows, label="Published figures and ours", num_text_columns=2)
+    return html_table(headings, rows, label="Published figures and ours")
 
 
 def _their_row(version: Version, table: Table, line: Line | None, numbers: Sequence[int]) -> list[str]:
@@ -164,26 +161,26 @@ def _their_row(version: Version, table: Table, line: Line | None, numbers: Seque
     first = (
         f"{measured(hours, lambda rate: f'{1 / rate:.1f}', has_interval=False)} hours"
         if hours
-        else f"{measured(fps, count, has_interval=False)} frames/s"
+        else f"{measured(fps, has_interval=False)} frames/s"
     )
     column = HOURS if hours else "frames_per_s"
     kept = [figures.get(f"{_id(table, number, column)}_kept") for number in numbers]
     ratios = [(row["gpus"], line.figure(row, f"frames_per_s_of_{table.source}")) for row in line.rows] if line else []
-    over = [f"{measured(own, ratio)} on {counted(gpus, 'GPU')}" for gpus, own in ratios if own]
+    over = [f"{measured(own)} on {counted(gpus, 'GPU')}" for gpus, own in ratios if own]
     cells = [_share(own) if own else MISSING for own in kept]
     return [table.title, f"{_author(source.name)}, {source.gpu}", first, *cells, "; ".join(over) or MISSING]
 
 
 def _our_row(table: Table, line: Line, numbers: Sequence[int]) -> list[str]:
-    fps = measured(line.figure(line.base, "frames_per_s"), count, has_interval=False)
+    fps = measured(line.figure(line.base, "frames_per_s"), has_interval=False)
     kept = {row["gpus"]: line.figure(row, "share_kept") for row in line.rows}
-    cells = [measured(kept.get(number), percent) for number in numbers]
+    cells = [measured(kept.get(number)) for number in numbers]
     return [table.title, f"labscale, {line.where}", f"{fps} frames/s", *cells, MISSING]
 
 
 def _share(figure: Mapping[str, Any]) -> str:
     is_range = figure["low"] is not None and figure["high"] - figure["low"] > ROUNDED
-    return measured(figure, percent, has_interval=is_range)
+    return measured(figure, has_interval=is_range)
 
 
 def _id(table: Table, gpus: int, column: str) -> str:
@@ -213,14 +210,14 @@ def clock_answer(version: Version) -> Html:
     said = []
     library = _totals(version, "library_difference")
     if library:
-        median, least, most = (measured(figure, _hundredths) for figure in library)
+        median, least, most = map(measured, library)
         said.append(
             f"In one process our clock and the RL library's differ by {median} in the median of"
             f" {library[0]['runs']} runs ({least} to {most})."
         )
     pairs = next((own for one in (version, *version.older) if (own := _totals(one, "isaaclab_difference"))), None)
     if pairs:
-        median, least, most = (measured(figure, _signed) for figure in pairs)
+        median, least, most = map(measured, pairs)
         said.append(
             f"In two processes, one after the other, ours and Isaac Lab's own benchmark differ by {median} in the"
             f" median of {counted(pairs[0]['runs'], 'pair')}; single pairs lie between {least} and {most}, and no"
@@ -243,7 +240,7 @@ def clocks(version: Version) -> Html:
         for row in runs_of(own).configurations
         if (cells := _clock_row(own, row))
     ]
-    return html_table(CLOCK_HEADINGS, rows, label="Our clock beside others", num_text_columns=2)
+    return html_table(CLOCK_HEADINGS, rows, label="Our clock beside others")
 
 
 def _clock_row(version: Version, row: Row) -> list[str]:
@@ -251,19 +248,11 @@ def _clock_row(version: Version, row: Row) -> list[str]:
     own = [figures.get(f"{start}/isaaclab_difference{end}") for end in ("", "_least", "_most")]
     if own[0] is None:
         return []
-    to_library = measured(figures.get(f"{start}/library_difference"), _hundredths)
+    to_library = measured(figures.get(f"{start}/library_difference"))
     return [
         f"{row['set']}: {row['configuration']}",
         (row["gpu_model"] or "CPU").removeprefix("NVIDIA "),
         str(own[0]["runs"]),
-        *(measured(figure, _signed) for figure in own),
+        *map(measured, own),
         to_library,
     ]
-
-
-def _signed(difference: float) -> str:
-    return f"{100 * difference:+.1f} %"
-
-
-def _hundredths(difference: float) -> str:
-    return f"{100 * difference:+.2f} %"

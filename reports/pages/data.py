@@ -63,9 +63,7 @@ def listing(version: Version) -> Html:
     headings = ["Set", "Measured on", "Contributed by", "Files", "List of files"]
     if not any(one.contributor for one in version.sets):
         headings, rows = [*headings[:2], *headings[3:]], [[*row[:2], *row[3:]] for row in rows]
-    return html_table(
-        headings, rows, label="Files of every set", num_text_columns=len(headings) - 2, text_headings=headings[-1:]
-    )
+    return html_table(headings, rows, label="Files of every set")
 
 
 def _files(stored: StoredFiles) -> list[Cell]:
@@ -86,7 +84,7 @@ def columns() -> Html:
     """List the columns of the table of runs."""
     rows = ([column.name, column.unit, column.kind.__name__, column.meaning] for column in RUN_COLUMNS)
     headings = ["Column", "Unit", "Type", "Meaning"]
-    return fold("Columns of runs", [html_table(headings, rows, label="Columns of runs", text_headings=headings[1:])])
+    return fold("Columns of runs", [html_table(headings, rows, label="Columns of runs")])
 
 
 def less_evidence(version: Version) -> Html:
@@ -123,7 +121,7 @@ def run_logs(version: Version) -> Html:
     parts: list[Displayed] = []
     if rows:
         headings = ["Set", "Witness", "Hash of the last line", "Runs", "Late"]
-        parts.append(html_table(headings, rows, label="Run logs", num_text_columns=3))
+        parts.append(html_table(headings, rows, label="Run logs"))
     if without := len(version.sets) - len(rows):
         parts.append(paragraph(f"No run log, so not witnessed: {counted(without, 'set')}."))
     return together(parts)

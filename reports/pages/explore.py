@@ -6,7 +6,7 @@ rows are shown, and their order, and the address of the page says what was chose
 
 import html
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -15,22 +15,20 @@ from typing import Any, Final
 from reports.data.columns import WORK
 from reports.data.words import STACK_NAMES, task_name
 from reports.display.html import (
-    MISSING,
     Cell,
     Html,
     answer_of_page,
-    count,
     estimated,
     html_table,
     link,
     measured,
     paragraph,
-    percent,
-    ratio,
+    rounding_of,
 )
+from reports.figures.columns import COLUMNS, Column
 from reports.figures.compare import CHANGES, Change, Row
-from reports.figures.lines import estimate
-from reports.figures.tables import rows_by_id, runs_of
+from reports.figures.lines import Figure, estimate, figure
+from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, day_in_words, joined
 from suite.statistics.intervals import CONFIDENCE
@@ -43,7 +41,6 @@ WORKLOADS: Final[Mapping[str, str]] = {  # what is shown in place of a library t
 WORDS: Final = (
     "Task and library", "GPUs", "Environments", "Physics and settings", "Machine", "Version and what it replaces",
 )  # fmt: skip
-SOURCE: Final = "Samples"
 FILTERS: Final[Mapping[str, str]] = {
     "task": "Task", "library": "Library", "gpu": "GPU", "gpus": "Number of GPUs", "physics": "Physics",
     "settings": "Settings", "version": "Version",
@@ -57,81 +54,8 @@ HOW_TO_READ: Final = (
 )
 
 
-def _digits(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"  # noqa: PLR2004 - where three digits need no point
-
-
-FORMS: Final[Mapping[str, Callable[[float], str]]] = {
-    "count": count, "digits": _digits, "ratio": ratio, "percent": percent,
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A figure that every configuration may have."""
-
-    key: str  # the end of the figure's id
-    name: str
-    form: str
-    unit: str = ""
-    is_main: bool = False  # shown without scripts
-
-    @property
-    def heading(self) -> str:
-        return f"{self.name}, {self.unit}" if self.unit else self.name
-
-    @property
-    def axis_unit(self) -> str:
-        return " %" if self.form == "percent" else ""
-
-
-METRICS: Final = (
-    Metric("frames_per_s", "Frames per second", "count", is_main=True),
-    Metric("over_gpus", "Times the frames per second of the fewest GPUs", "ratio", is_main=True),
-    Metric("share_kept", "Share of the ideal speed kept", "percent", is_main=True),
-    Metric("over_nodes", "Times the frames per second of one node", "ratio"),
-    Metric("over_environments_per_gpu", "Times the frames per second of the fewest environments", "ratio"),
-    Metric("over_trainings_per_gpu", "Times the frames per second of one training on a GPU", "ratio"),
-    Metric("over_is_tuned", "Times the frames per second as shipped, tuned", "ratio"),
-    Metric("over_library", "Times the frames per second of rl_games", "ratio"),
-    Metric("over_physics", "Times the frames per second of Newton", "ratio"),
-    Metric("over_is_deterministic", "Times the frames per second as shipped, deterministic", "ratio"),
-    Metric("over_packages", "Times the frames per second of the pinned packages", "ratio"),
-    Metric("over_workload", "Times the frames per second of one process", "ratio"),
-    Metric("sooner", "Times as soon to the reward as shipped", "ratio"),
-    Metric("iteration_s", "Time of an iteration", "digits", "s"),
-    Metric("step_frames_per_s", "Frames per second of steps alone", "count"),
-    Metric("rollout_frames_per_s", "Frames per second of rollouts alone", "count"),
-    Metric("simulate_share", "Physics, share of an iteration", "percent"),
-    Metric("render_share", "Rendering, share of an iteration", "percent"),
-    Metric("environment_share", "Rest of the environment step, share of an iteration", "percent"),
-    Metric("infer_share", "Policy, share of an iteration", "percent"),
-    Metric("other_share", "Rest of the rollout, share of an iteration", "percent"),
-    Metric("learn_share", "Learning, share of an iteration", "percent"),
-    Metric("all_reduce_share", "All-reduce, share of an iteration", "percent"),
-    Metric("waiting_share", "Waiting for the slowest GPU, share of an iteration", "percent"),
-    Metric("process_skew", "Slowest process over the median one, less 1", "percent"),
-    Metric("gpu_utilisation_percent", "Time in which a kernel ran", "digits", "%", is_main=True),
-    Metric("gpu_memory_gb", "GPU memory in use", "digits", "GB", is_main=True),
-    Metric("peak_memory_gb", "GPU memory of torch", "digits", "GB"),
-    Metric("power_w", "Power of all GPUs", "digits", "W"),
-    Metric("joules_per_million_frames", "Energy per million frames", "digits", "J", is_main=True),
-    Metric("warm_start_s", "Warm start", "digits", "s", is_main=True),
-    Metric("cold_start_s", "Cold start", "digits", "s"),
-    Metric("last_reward", "Reward at the end", "digits", is_main=True),
-    Metric("library_difference", "Our clock over the library's, less 1", "percent"),
-    Metric("core_probe_us", "Fixed work on the CPU core", "digits", "µs"),
-    Metric("slowed_core_looks", "Looks at a slowed CPU core", "percent"),
-    Metric("throttled_share", "Time throttled", "percent"),
-    Metric("stolen_share", "CPU time stolen by a hypervisor", "percent"),
-    Metric("others_share", "CPU time of other processes", "percent"),
-    Metric("sampler_core_share", "CPU core that the sampler uses", "percent"),
-    Metric("policy_call_s", "Call of LeRobot's policy", "digits", "s"),
-    Metric("written_s", "Writing LeRobot's data set", "digits", "s"),
-    Metric("bytes_per_frame", "LeRobot's data set", "digits", "B per frame"),
-)
 _OVER_AXES: Final = [next(own for own in CHANGES if own.column == name) for name in ("environments_per_gpu", "gpus")]
-MAIN: Final = tuple(metric for metric in METRICS if metric.is_main)
+MAIN: Final = [column for column in COLUMNS.values() if column.is_main]  # the first is there for every configuration
 
 
 @dataclass(frozen=True)
@@ -147,13 +71,13 @@ class Point:
         """Its figures have it before their name."""
         return f"{self.row['set']}/{self.row['configuration']}"
 
-    def figure(self, metric: Metric) -> Mapping[str, Any] | None:
-        return rows_by_id(self.version).get(f"{self.key}/{metric.key}")
+    def figure(self, column: Column) -> Figure | None:
+        return figure(self.version, self.row, column.name)
 
-    def text(self, metric: Metric) -> str:
+    def text(self, column: Column) -> str:
         """A figure with its interval; empty without one."""
-        figure = self.figure(metric)
-        return estimated(estimate(figure), FORMS[metric.form]) if figure else ""
+        own = self.figure(column)
+        return estimated(estimate(own), rounding_of(own)) if own else ""
 
     @property
     def filters(self) -> Mapping[str, str | int]:
@@ -240,7 +164,7 @@ def _points(version: Version) -> list[Point]:
     starts = {(row["set"], row["series"]) for row in every if row["kernel_cache"] == "empty"}
     rows = (row for row in every if row["set"] in sets and (row["set"], row["series"]) not in starts)
     own = [Point(version, sets[row["set"]], row) for row in rows if row["device"] == "cuda"]
-    return [point for point in own if point.figure(METRICS[0])]
+    return [point for point in own if point.figure(MAIN[0])]
 
 
 @cache
@@ -276,11 +200,9 @@ def main(version: Version) -> Html:
     if not shown:
         return Html(markup="", text="")
     table = html_table(
-        [*WORDS, *(metric.heading for metric in MAIN), "Runs", SOURCE],
+        [*WORDS, *(column.name for column in MAIN), "Runs", "Samples"],
         (_cells(version, point) for point in shown),
         label="Every configuration",
-        num_text_columns=len(WORDS),
-        text_headings=(SOURCE,),
     )
     fields = "".join(_field(*item) for item in {**FILTERS, "metric": "Metric", "x": "Across", "sort": "Order"}.items())
     script = json.dumps(data(shown), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
@@ -298,11 +220,10 @@ def _field(name: str, title: str) -> str:
 
 
 def _cells(version: Version, point: Point) -> list[Cell]:
-    row, frames = point.row, point.figure(METRICS[0])
+    row, frames = point.row, point.figure(MAIN[0])
     environments = f"{row['environments_per_gpu']:,} on each"
     if row["gpus"] > 1:
         environments += f", {row['environments']:,} in total"
-    figures = ((point.figure(metric), FORMS[metric.form]) for metric in MAIN)
     return [
         f"{point.filters['task']}, {point.filters['library']}",
         point.hardware,
@@ -310,7 +231,7 @@ def _cells(version: Version, point: Point) -> list[Cell]:
         point.details,
         point.machine,
         _evidence(version, point),
-        *(measured(figure, form) if figure else MISSING for figure, form in figures),
+        *(measured(point.figure(column)) for column in MAIN),
         str(frames["runs"] if frames else 0),
         link("samples", point.file if point.version is version else f"../{point.version.name}/{point.file}"),
     ]
@@ -322,19 +243,26 @@ def _evidence(version: Version, point: Point) -> str:
     if before is None:
         return point.version.name
     day = day_in_words(datetime.fromisoformat(before.row["started_utc"]))
-    frames = measured(before.figure(METRICS[0]), count, has_interval=False)
+    frames = measured(before.figure(MAIN[0]), has_interval=False)
     return f"{point.version.name}; replaces {frames} frames/s of {before.version.name}/{before.row['set']}, {day}"
 
 
 def data(shown: Sequence[Point]) -> dict[str, Any]:
     """Return what explore.js reads: the points in the order of the table, and what a reader can choose."""
     lines: dict[tuple[object, ...], int] = {}
-    metrics = [metric for metric in METRICS if any(point.figure(metric) for point in shown)]
+    metrics = [column for column in COLUMNS.values() if any(point.figure(column) for point in shown)]
     return {
         "filters": FILTERS,
         "axes": AXES,
         "orders": ORDERS,
-        "metrics": [{"key": metric.key, "heading": metric.heading, "unit": metric.axis_unit} for metric in metrics],
+        "metrics": [
+            {
+                "key": own.name,
+                "heading": own.heading,
+                "unit": " %" * (own.rounding in ("percent", "signed", "hundredths")),
+            }
+            for own in metrics
+        ],
         "column": len(WORDS),  # of the table, the first with a metric
         "columns": len(MAIN),
         "points": [
@@ -343,7 +271,7 @@ def data(shown: Sequence[Point]) -> dict[str, Any]:
                 **point.filters,
                 "envs": point.row["environments_per_gpu"],
                 "lines": [lines.setdefault(point.line(change), len(lines)) for change in _OVER_AXES],
-                "figures": [point.text(metric) for metric in metrics],
+                "figures": [point.text(column) for column in metrics],
             }
             for point in shown
         ],

@@ -66,11 +66,7 @@ def _measured(version: Version, finding: Finding) -> str:
 def _in_words(row: Mapping[str, Any]) -> str:
     configuration = row["id"].partition("/")[2].rpartition("/")[0]
     unit = f" {row['unit']}" if row["unit"] else ""
-    return f"{configuration} {measured(row, _number)}{unit}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004  (three digits)
+    return f"{configuration} {measured(row)}{unit}"
 
 
 def _where(version: Version, finding: Finding) -> str:

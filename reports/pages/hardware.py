@@ -23,7 +23,6 @@ from reports.display.html import (
     machine_cell,
     measured,
     paragraph,
-    percent,
     span,
     together,
 )
@@ -42,7 +41,7 @@ ASKED_FOR: Final = ("RTX 5090", "RTX 4090", "RTX PRO 6000", "L40S", "A100", "B20
 NOT_MEASURED: Final = "not measured"
 WAYS: Final = ("on one machine", "in a container image", "on simulated nodes of one machine", "on several machines")
 HEADINGS: Final = (
-    "Machine", "CPU", "Driver", "Cores slowed", "env_check warned of", "Runs", "Campaigns",
+    "Machine", "CPU", "Driver", "slowed_core_looks", "env_check warned of", "Runs", "Campaigns",
 )  # fmt: skip
 
 # --- one GPU model over another ----------------------------------------------------------------------------------
@@ -182,7 +181,7 @@ def chart(version: Version) -> Html | Figure:
         x="Times the frames/s",
     )
     data = html_table(
-        ["Machine", "Times the frames/s"],
+        ["Machine", "at_equal_core_speed"],
         [[machine.name, measured(figure)] for machine, figure in rows],
         label="Values of the chart",
     )
@@ -201,8 +200,8 @@ def _table(version: Version, of: str, over: str) -> Html:
         for own in comparisons(version)
         if own.gpus == (of, over)
     ]
-    headings += ["How sure", "Core slope", "Version"]
-    return html_table(headings, rows, label=f"{of} over {over}", text_headings=("How sure", "Version"))
+    headings += ["How sure", "machines_slope", "Version"]
+    return html_table(headings, rows, label=f"{of} over {over}")
 
 
 def rules() -> Html:
@@ -228,7 +227,6 @@ def machines(version: Version) -> Html:
         [HEADINGS[place] for place in shown],
         ([machine_cell(row[0]), *(row[place] for place in shown[1:])] for row in rows),
         label="Machines",
-        text_headings=HEADINGS[1:3] + HEADINGS[4:5] + HEADINGS[6:],
     )
     slowed = f"Cores slowed: how often the fixed piece of work took over {SLOWED:g} times as long as at best."
     return together([table, paragraph(" ".join([*said, slowed]))])
@@ -243,7 +241,7 @@ def _machine(version: Version, machine: Machine) -> list[str]:
         machine.name,
         where.cpu_model or MISSING,
         where.driver_version or MISSING,
-        measured(rows_by_id(version).get(f"{where.host_label}/slowed_core_looks"), percent),
+        measured(rows_by_id(version).get(f"{where.host_label}/slowed_core_looks")),
         ", ".join(faults) or ("nothing" if where.checks else "not checked"),
         str(sum(place.num_rounds for place in machine.places)),
         ", ".join([*sets, *(f"by {name}" for name in whose)]),
@@ -298,7 +296,7 @@ def _cell(rows: Sequence[Row]) -> str:
 def where(version: Version) -> Html:
     """What ran with which RL library, physics and hardware, in all versions."""
     headings, *rows = _where_rows(version)
-    return html_table(headings, rows, label="What ran where", num_text_columns=len(headings))
+    return html_table(headings, rows, label="What ran where")
 
 
 def ways(version: Version) -> str:

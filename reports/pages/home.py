@@ -1,7 +1,7 @@
 """The first page: what to do with GPUs in a sentence and a table, a chart, the calculator, and how to check it."""
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -20,8 +20,6 @@ from reports.display.html import (
     link,
     measured,
     paragraph,
-    percent,
-    ratio,
     span,
     together,
 )
@@ -137,13 +135,13 @@ def table(version: Version) -> Html:
     rows = [
         ["More frames from one GPU", fill, *_of_ratios(environments, FRAMES)],
         ["Several experiments", beside, *_of_ratios(shared, f"{FRAMES} in total")],
-        ["One training, environments on each GPU", _how_many(own), *_of_lines(own, "share_kept", "of ideal", percent)],
-        ["One training, a fixed number", _how_many(split), *_of_lines(split, "over_gpus", FRAMES, ratio)],
+        ["One training, environments on each GPU", _how_many(own), *_of_lines(own, "share_kept", "of ideal")],
+        ["One training, a fixed number", _how_many(split), *_of_lines(split, "over_gpus", FRAMES)],
         ["A reward sooner", "measure it: frames are no rewards", *_rewards(version)],
     ]
     known = [row for row in rows if len(row) == len(HEADINGS)]
     has_more = len(known) > 1  # a single row is the answer of the page
-    return html_table(HEADINGS, known, label="What to do with GPUs", num_text_columns=4) if has_more else together(())
+    return html_table(HEADINGS, known, label="What to do with GPUs") if has_more else together(())
 
 
 def _of_ratios(all_ratios: Sequence[Ratio], what: str) -> list[str]:
@@ -162,14 +160,14 @@ def _how_many(of_lines: Sequence[tuple[str, Line]]) -> str:
     return "use one GPU, or pay more for each frame" if sides == {"below 80 %"} else "see your task in the chart"
 
 
-def _of_lines(of_lines: Sequence[tuple[str, Line]], name: str, what: str, text: Callable[[float], str]) -> list[str]:
+def _of_lines(of_lines: Sequence[tuple[str, Line]], name: str, what: str) -> list[str]:
     """The least and the greatest of a figure of the most GPUs of each line, and of how many it is clear."""
     known = [(task, line, own) for task, line in of_lines if (own := line.figure(line.rows[-1], name))]
     if not known:
         return []
     ends = [end(known, key=lambda each: float(each[2]["value"])) for end in (min, max)]
     shown = [
-        f"{measured(own, text, has_interval=False)} ({task}, {last} GPUs)"
+        f"{measured(own, has_interval=False)} ({task}, {last} GPUs)"
         for task, line, own in (ends if len(known) > 1 else ends[:1])
         for last in [line.rows[-1]["gpus"]]
     ]
@@ -207,7 +205,7 @@ def _largest_steps(found: Sequence[Ratio]) -> list[Ratio]:
 
 
 def _range(found: Sequence[Ratio]) -> str:
-    return span([ratio.own for ratio in found], lambda value: f"{value:.1f}")
+    return span([ratio.own for ratio in found])
 
 
 # --- chart, calculator, releases, trust ------------------------------------------------------------------------------
@@ -231,7 +229,7 @@ def main(version: Version) -> Html:
         x="Share of ideal",
     )
     rows = [[name, measured(own)] for name, (_, _, own) in zip(names, kept, strict=True)]
-    data = html_table(["Training", "Share of ideal"], rows, label="Share of the ideal speed")
+    data = html_table(["Training", "share_kept"], rows, label="Share of the ideal speed")
     drawn = make_figure(forest.forest(points, texts), figure_id="share", data=data)
     return together([drawn, calculator(known)])
 

@@ -11,11 +11,9 @@ from reports.display.html import (
     Html,
     answer_of_page,
     bullets,
-    count,
     html_table,
     measured,
     paragraph,
-    percent,
     span,
     together,
 )
@@ -38,6 +36,7 @@ CHECKS: Final[Mapping[str, str]] = {
     "simulated": "Simulated runs in few blocks",
     "simulated_noisy": "The same, one configuration much noisier",
 }
+COVERAGE: Final = ("ratios", "contain", "half_width", "unpaired_contain", "unpaired_half_width")  # columns of figures
 KEYS: Final = ("set", "configuration", "is_repeat", "is_alone", "run")  # of a run, in every table
 
 
@@ -49,7 +48,7 @@ def answer(version: Version) -> Html:
     failed = sum(row["outcome"] != SKIPPED for row in _not_completed(version))
     return answer_of_page(
         "A ratio is about as sure as its interval says: where the true ratio is known,"
-        f" {span(contain, percent)} of the 95 % intervals contain it."
+        f" {span(contain)} of the 95 % intervals contain it."
         f" {few or 'None'} of {counted(len(runs), 'configuration')} {'has' if few == 1 else 'have'} too few runs for an"
         f" interval, and {counted(failed, 'run') if failed else 'no run'} failed."
     )
@@ -58,19 +57,12 @@ def answer(version: Version) -> Html:
 def intervals() -> Html:
     """Show of every check how often intervals contain the truth, and those of unpaired ratios beside them."""
     checked = coverage.stored()
-    texts = {"ratios": count, "contain": percent, "half_width": _width}
-    texts |= {f"unpaired_{name}": texts[name] for name in ("contain", "half_width")}
     rows = [
-        [title, *(measured(checked[f"coverage/{check}/{name}"], text) for name, text in texts.items())]
+        [title, *(measured(checked[f"coverage/{check}/{name}"]) for name in COVERAGE)]
         for check, title in CHECKS.items()
         if f"coverage/{check}/ratios" in checked
     ]
-    headings = ["Check", "Ratios", "Contain the truth", "Width", "Unpaired: contain it", "Width of those"]
-    return html_table(headings, rows, label="How often intervals contain the truth")
-
-
-def _width(value: float) -> str:
-    return f"± {percent(value)}"
+    return html_table(["Check", *COVERAGE], rows, label="How often intervals contain the truth")
 
 
 def turns(version: Version) -> Html:
@@ -82,8 +74,8 @@ def turns(version: Version) -> Html:
     said = f"An iteration in turns takes {measured(total)} times as long as alone: {total['status']}."
     own = [(title, figures[f"{folder}/{name}"]) for folder, title in _titles(version) if f"{folder}/{name}" in figures]
     rows = [[title, measured(row), row["status"], str(row["runs"])] for title, row in own]
-    headings = ["Campaign", "Time in turns over time alone", "How sure", "Runs"]
-    table = html_table(headings, rows, label="Runs in turns and alone", text_headings=("How sure",))
+    headings = ["Campaign", "iteration_s_in_turns", "How sure", "Runs"]
+    table = html_table(headings, rows, label="Runs in turns and alone")
     return together([paragraph(said), table])
 
 
@@ -101,7 +93,7 @@ def limits(version: Version) -> Html:
     return bullets(
         [
             f"Configurations by completed runs: {by_runs}. An interval needs {MIN_ROUNDS_FOR_INTERVAL}.",
-            *([f"{measured(slowed, percent)} of the looks at a CPU core found it slowed."] if slowed else []),
+            *([f"{measured(slowed)} of the looks at a CPU core found it slowed."] if slowed else []),
             f"Runs on several machines: {nodes - emulated}. On simulated nodes of one machine: {emulated}.",
             f"Runs with NVIDIA's own assets: {official} of {len(runs)}. The others had stand-ins for parts of them.",
             _overflows(version),
@@ -173,8 +165,7 @@ def failures(version: Version) -> Html:
     parts = [paragraph("No run failed.")]
     if rows:
         headings = ["Configuration", "Outcome", "Message", "Runs", "Campaign"]
-        texts = ("Outcome", "Message", "Campaign")
-        parts = [html_table(headings, rows, label="Runs that failed", text_headings=texts)]
+        parts = [html_table(headings, rows, label="Runs that failed")]
     if skipped:
         parts.append(paragraph(f"Skipped, {counted(len(skipped), 'run')}: {'; '.join(dict.fromkeys(skipped))}."))
     return together(parts)
@@ -188,7 +179,7 @@ def weaknesses(version: Version) -> Html:
     if not alike:
         return paragraph("None is known.")
     rows = ([what, "; ".join(map(_where, listed)), why] for (what, why), listed in alike.items())
-    return html_table(["What", "Found", "Why it stands"], rows, label="Known weaknesses", num_text_columns=3)
+    return html_table(["What", "Found", "Why it stands"], rows, label="Known weaknesses")
 
 
 def _where(weakness: Weakness) -> str:

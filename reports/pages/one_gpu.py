@@ -10,7 +10,7 @@ from reports.accept.published import published as published_runs
 from reports.accept.published import versions_below
 from reports.data.samples import PARTS
 from reports.data.words import STACK_NAMES, environments_text, task_name
-from reports.display.html import count, measured, percent
+from reports.display.html import measured
 from reports.figures.compare import Row
 from reports.figures.lines import PLAIN, Figure, figure, rows_of, tasks
 from reports.figures.tables import rows_by_id, runs_of
@@ -62,7 +62,7 @@ def _made(row: Row, fps: Figure) -> str:
     few = "" if fps["runs"] >= MIN_ROUNDS_FOR_INTERVAL else ", too few for a range"
     size = environments_text(row["environments_per_gpu"])
     return (
-        f"{task_name(row['task'])} with {row['library']}{physics} makes {measured(fps, count)} frames per second with"
+        f"{task_name(row['task'])} with {row['library']}{physics} makes {measured(fps)} frames per second with"
         f" learning on {row['gpus']} x {_model(row)}, with {size} on each GPU, in {counted(fps['runs'], 'run')}{few}."
     )
 
@@ -89,13 +89,12 @@ def _waits(version: Version, row: Row) -> str:
     if not shares:
         return ""
     part, share = max(shares.items(), key=lambda item: float(item[1]["value"]))
-    works = (
-        f", and the GPU runs kernels in {measured(busy, lambda value: f'{value:.0f} %')} of the time" if busy else ""
-    )
+    works = f", and the GPU runs kernels in {measured(busy)} % of the time" if busy else ""
     slope = rows_by_id(version).get(f"{row['set']}/{row['series']}/{row['library']}/{row['workload']}/core_slope")
-    is_known = slope and slope["low"] is not None
-    core = core_sentence(slope["low"], slope["high"], measured(slope, twice_the_core)) if is_known else ""
-    return f"Of an iteration {measured(share, percent)} is {part}{works}. {core}".rstrip()
+    said = f"Of an iteration {measured(share)} is {part}{works}."
+    if slope is None or slope["low"] is None:
+        return said
+    return f"{said} {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 
 def _placed(version: Version, model: str, published: Sequence[Version] | None) -> str:

@@ -24,7 +24,6 @@ from reports.display.html import (
     html_table,
     measured,
     paragraph,
-    percent,
     span,
     together,
 )
@@ -40,7 +39,7 @@ type Figure = Mapping[str, Any]  # a row of the table of figures
 
 NAMES: Final = {"isaaclab": "Isaac Lab", "newton": "Newton", "warp-lang": "Warp", "ovphysx": "PhysX"}
 HEADINGS: Final = (
-    "Release", "Task and library", "What", "Times as fast", "A loss shows from", "How sure", "Runs", "Where",
+    "Release", "Task and library", "What", "Times as fast", "loss_seen", "How sure", "Runs", "Where",
 )  # fmt: skip
 TRAINING, WARM, COLD = "Training", "Warm start", "Cold start"
 SAME: Final = (  # of a configuration that several versions measured
@@ -152,7 +151,7 @@ def in_words(version: Version) -> str:
         )
     seen = sorted((own.loss_seen for own in frames if own.loss_seen), key=lambda figure: float(figure["value"]))
     if seen:
-        least, most = (measured(figure, percent) for figure in (seen[0], seen[-1]))
+        least, most = map(measured, (seen[0], seen[-1]))
         exact = f" in every comparison, one of {least} in the most exact" if len(seen) > 1 else ""
         sentences.append(f"A loss of {most} would have shown{exact}.")
     else:
@@ -182,7 +181,7 @@ def chart(version: Version) -> Displayed:
         x="Times the pinned versions",
     )
     data = html_table(
-        ["Release", "Times the frames/s"],
+        ["Release", "over_packages"],
         ([f"{own.release}: {own.subject}", measured(own.ratio)] for own in frames),
         label="Values of the chart",
     )
@@ -194,7 +193,7 @@ def table(version: Version) -> Html:
     rows = [
         [
             f"{own.release} over {own.instead}", own.subject, own.what, measured(own.ratio),
-            measured(own.loss_seen, percent), own.ratio["status"], str(own.ratio["runs"]), own.where,
+            measured(own.loss_seen), own.ratio["status"], str(own.ratio["runs"]), own.where,
         ]
         for own in releases(version)
     ]  # fmt: skip
@@ -205,8 +204,7 @@ def table(version: Version) -> Html:
     ]
     shown: list[Displayed] = []
     if rows:
-        label, words = "Other releases over the pinned versions", ("How sure", "Where")
-        shown.append(html_table(HEADINGS, rows, label=label, num_text_columns=3, text_headings=words))
+        shown.append(html_table(HEADINGS, rows, label="Other releases over the pinned versions"))
     if failed:
         shown += [paragraph("Did not complete:"), bullets(failed)]
     return together(shown)
@@ -252,13 +250,13 @@ def history(version: Version) -> Html:
     )
     sentence = f"Several versions measured {counted(len(groups), 'configuration')} on the same GPU model: {result}."
     rows = [
-        [_configuration(own.row), own.version.name, measured(own.kept, percent), str(own.kept["runs"]), own.where]
+        [_configuration(own.row), own.version.name, measured(own.kept), str(own.kept["runs"]), own.where]
         for group in groups
         for own in group
     ]
-    headings = ["Configuration", "Version", "Share of the ideal speed", "Runs", "Where"]
+    headings = ["Configuration", "Version", "share_kept", "Runs", "Where"]
     label = "Shares of the ideal speed by version"
-    table = html_table(headings, rows, label=label, num_text_columns=2, text_headings=["Where"])
+    table = html_table(headings, rows, label=label)
     return together([paragraph(f"{sentence} {_packages(groups)}"), table])
 
 

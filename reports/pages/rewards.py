@@ -6,7 +6,7 @@ from typing import Final
 
 from reports.display.charts.curves import stride_of
 from reports.display.charts.drawing import Point
-from reports.display.html import measured, seconds, three_digits
+from reports.display.html import measured
 from reports.figures.compare import Row
 from reports.figures.lines import Line
 from reports.figures.tables import runs_of
@@ -34,16 +34,13 @@ def time_to_reward(line: Line) -> str:
     reward, seeds = line.figure(line.base, "reward_mean_to_reach"), line.figure(line.base, "seed")
     if reward is None or seeds is None or not line.figure(line.base, "time_to_reward_s") or len(line.rows) == 1:
         return ""
-    return (
-        f"{line.label}: a reward of {measured(reward, three_digits)} after {times(line)}"
-        f" ({counted(int(seeds['value']), 'seed')})."
-    )
+    return f"{line.label}: a reward of {measured(reward)} after {times(line)} ({counted(int(seeds['value']), 'seed')})."
 
 
 def times(line: Line) -> str:
     """``11.0 s on 1, 12.3 s on 2 and 12.8 s on 4 GPUs``, and where a run ended before it had the reward."""
     known = [(row["gpus"], line.figure(row, "time_to_reward_s")) for row in line.rows]
-    reached = [(gpus, f"{measured(time, seconds)} s on {gpus}") for gpus, time in known if time]
+    reached = [(gpus, f"{measured(time)} s on {gpus}") for gpus, time in known if time]
     missing = [str(gpus) for gpus, time in known if not time]
     never = f"; on {joined(missing)} not every run had it" if missing else ""
     return f"{joined([text for _, text in reached])} GPU{'' if reached[-1][0] == 1 else 's'}{never}"

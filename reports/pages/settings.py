@@ -13,7 +13,7 @@ from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
 from reports.display.figure import Figure, make_figure, source_line
-from reports.display.html import Html, answer_of_page, bullets, count, html_table, measured, seconds, span, three_digits
+from reports.display.html import Html, answer_of_page, bullets, html_table, measured, span
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
@@ -24,8 +24,7 @@ from suite.statistics.intervals import Estimate
 
 type Figures = Mapping[str, Mapping[str, Any]]  # rows by id
 
-HEADINGS: Final = ("What changes", "Task and library", "From", "To", "Times the frames/s", "How sure", "Where")
-TEXTS: Final = ("Task and library", "From", "To", "How sure", "Where")
+HEADINGS: Final = ("What changes", "Task and library", "From", "To", "Times the speed", "How sure", "Where")
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def _order(ratio: Ratio) -> tuple[bool, str]:
 def table(version: Version) -> Html:
     """Show the newest ratio of each comparison."""
     label = "Ratios of configurations that differ in one setting"
-    return html_table(HEADINGS, map(_row, newest(version)), label=label, text_headings=TEXTS)
+    return html_table(HEADINGS, map(_row, newest(version)), label=label)
 
 
 def chart(version: Version) -> Figure:
@@ -185,8 +184,8 @@ def chart(version: Version) -> Figure:
         [each.setting.title, each.subject, each.setting.value(each.pair.of), measured(each.figure)]
         for each in shown.values()
     ]
-    headings = ["What changes", "Task and library", "To", "Times the frames/s"]
-    data = html_table(headings, rows, label="Values of the chart", num_text_columns=3)
+    headings = ["What changes", "Task and library", "To", "Times the speed"]
+    data = html_table(headings, rows, label="Values of the chart")
     texts = Texts(
         title="What settings make of the frames per second",
         note="Over the configuration that differs in this setting alone, which is 1.",
@@ -226,7 +225,7 @@ def _results(ratio: Ratio, figures: Figures) -> str:
     for row, word in ((ratio.pair.of, "with deterministic settings"), (ratio.pair.over, "as shipped")):
         figure = figures.get(f"{row['set']}/{row['configuration']}/results")
         if figure is not None:
-            results = "equal bit for bit" if figure["value"] == 1 else f"of {measured(figure, count)} different results"
+            results = "equal bit for bit" if figure["value"] == 1 else f"of {measured(figure)} different results"
             shown.append(f"{counted(figure['runs'], 'run')} of one seed {word} are {results}")
     return f"{ratio.subject}: {'; '.join(shown)}." if shown else ""
 
@@ -240,12 +239,10 @@ def _lerobot(rows: Sequence[Row], figures: Figures) -> str:
     ]
     if not known:
         return ""
-    made = joined(
-        [f"{measured(frames, count, has_interval=False)} in {row['environments']}" for row, _, frames in known]
-    )
+    made = joined([f"{measured(frames, has_interval=False)} in {row['environments']}" for row, _, frames in known])
     return (
         f"A policy of LeRobot (ACT) makes, by number of environments, {made} frames/s; a call takes"
-        f" {span([call for _, call, _ in known], seconds)} s."
+        f" {span([call for _, call, _ in known])} s."
     )
 
 
@@ -259,7 +256,7 @@ def _starts(rows: Sequence[Row], figures: Figures) -> str:
     known = [(warm, cold) for warm, cold in both if warm and cold]
     if not known:
         return ""
-    warm, cold = (f"{span(starts, count)} s" for starts in zip(*known, strict=True))
+    warm, cold = (f"{span(starts)} s" for starts in zip(*known, strict=True))
     return (
         f"A process on one GPU trains after {warm}, and after {cold} if it has to compile kernels"
         f" ({counted(len(known), 'configuration')})."
@@ -269,8 +266,7 @@ def _starts(rows: Sequence[Row], figures: Figures) -> str:
 def _row(ratio: Ratio) -> list[str]:
     pair, setting = ratio.pair, ratio.setting
     ends = setting.value(pair.over), setting.value(pair.of)
-    shown = measured(ratio.figure, three_digits)
-    return [setting.title, ratio.subject, *ends, shown, ratio.figure["status"], _in_short(ratio.place)]
+    return [setting.title, ratio.subject, *ends, measured(ratio.figure), ratio.figure["status"], _in_short(ratio.place)]
 
 
 def _in_short(place: Place) -> str:

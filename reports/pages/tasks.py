@@ -21,15 +21,11 @@ from reports.display.html import (
     Html,
     answer_of_page,
     bullets,
-    count,
     fold,
     heading,
     html_table,
     measured,
     paragraph,
-    percent,
-    seconds,
-    three_digits,
     together,
 )
 from reports.display.page import read_text
@@ -77,7 +73,7 @@ def _kept(line: Line) -> str:
     side = side_of(estimate(kept))
     status = f"within noise of {100 * SCALES_EFFICIENCY:.0f} %" if side == "within noise" else side
     return (
-        f"{line.label}: {counted(last['gpus'], 'GPU')} keep {measured(kept, percent)} of the ideal speed"
+        f"{line.label}: {counted(last['gpus'], 'GPU')} keep {measured(kept)} of the ideal speed"
         f" ({status}{_by_other_windows(line, side)}; {line.where})."
     )
 
@@ -104,7 +100,7 @@ def _on_one_number(version: Version, task: str) -> str:
     size = environments_text(row["environments_per_gpu"])
     return (
         f"{row['library']} makes the most frames per second with {size} on {where}:"
-        f" {measured(fps, count)}. It ran on one number of GPUs, so nothing is known of how it scales."
+        f" {measured(fps)}. It ran on one number of GPUs, so nothing is known of how it scales."
     )
 
 
@@ -197,10 +193,9 @@ def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displaye
         sorted(points, key=_of_line(lines)), texts, baselines={line.base["gpus"] for line in lines}, is_share=True
     )
     data = html_table(
-        ["Training", "GPUs", "Share of ideal", "How sure"],
-        [[line.label, str(row["gpus"]), measured(kept, percent), kept["status"]] for line, row, kept in known],
+        ["Training", "GPUs", "share_kept", "How sure"],
+        [[line.label, str(row["gpus"]), measured(kept), kept["status"]] for line, row, kept in known],
         label="Share of the ideal speed",
-        text_headings=["How sure"],
     )
     return [_drawn(task, "share", chart, data)]
 
@@ -219,8 +214,8 @@ def _sizes(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed
     points = [_point(line.label, row["environments_per_gpu"], fps) for line, row, fps in known]
     texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
     data = html_table(
-        ["Training", "Environments", "Frames/s"],
-        [[line.label, f"{row['environments_per_gpu']:,}", measured(fps, count)] for line, row, fps in known],
+        ["Training", "Environments", "frames_per_s"],
+        [[line.label, f"{row['environments_per_gpu']:,}", measured(fps)] for line, row, fps in known],
         label="Frames per second over environments",
     )
     return [_drawn(task, "environments", sweep(points, texts), data)]
@@ -249,11 +244,11 @@ def _parts(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed
         if time and shares["learning"]:
             known = {part: share["value"] for part, share in shares.items() if share}
             points += [Point(label=label, kind=part, x=time["value"] * share) for part, share in known.items()]
-            cells.append([label, measured(time, seconds, has_interval=False), *map(_whole_percent, shares.values())])
+            cells.append([label, measured(time, has_interval=False), *map(measured, shares.values())])
     if not points:
         return []
     texts = _texts(version, lines, f"Where an iteration of {task} goes", "Time of an iteration in s")
-    data = html_table(["Training", "Iteration in s", *PARTS.values()], cells, label="Parts of an iteration")
+    data = html_table(["Training", "iteration_s", *PARTS.values()], cells, label="Parts of an iteration")
     drawn = _drawn(task, "parts", parts(points, texts, COLOURS, unit="s"), data)
     return [drawn, bullets(_cores(version, task))]
 
@@ -268,10 +263,6 @@ def _cores(version: Version, task: str) -> Iterator[str]:
             yield f"{name}: {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 
-def _whole_percent(share: Mapping[str, Any] | None) -> str:
-    return measured(share, lambda value: f"{value:.0%}")
-
-
 def _learning(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
     """Rewards over frames, the median of the runs, and the time to the reward of each number of GPUs."""
     points, cells = [], []
@@ -279,7 +270,7 @@ def _learning(version: Version, task: str, lines: Sequence[Line]) -> list[Displa
         drawn = list(curve(line.version, row, label))
         points += drawn
         if drawn and (reward := line.figure(row, "last_reward")):
-            cells.append([label, f"{drawn[-1].x:,.0f}", measured(reward, three_digits)])
+            cells.append([label, f"{drawn[-1].x:,.0f}", measured(reward)])
     rewards = [(line, own["value"]) for line in lines if (own := line.figure(line.base, "reward_mean_to_reach"))]
     best = max((reward for _, reward in rewards), default=0.0)
     # A training that ended below half of the best reward had not learned the task: its time says nothing.
@@ -288,7 +279,7 @@ def _learning(version: Version, task: str, lines: Sequence[Line]) -> list[Displa
     if not points:
         return []
     texts = _texts(version, lines, f"What {task} learns", "Million frames", "Reward")
-    data = html_table(["Training", "Million frames", "Last reward"], cells, label="Rewards at the end")
+    data = html_table(["Training", "Million frames", "last_reward"], cells, label="Rewards at the end")
     return [_drawn(task, "learning", curves(points, texts), data), *after]
 
 

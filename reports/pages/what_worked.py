@@ -14,15 +14,12 @@ from reports.display.html import (
     Displayed,
     Html,
     bullets,
-    count,
     fold,
     heading,
     html_table,
     link,
     measured,
     paragraph,
-    seconds,
-    three_digits,
     together,
 )
 from reports.figures.compare import Row
@@ -92,7 +89,7 @@ def _learned(version: Version, task: str, rows: Sequence[Row]) -> Displayed:
         drawn = list(curve(version, row, label))
         points += drawn
         if drawn and (reward := figure(version, row, "last_reward")):
-            cells.append([label, measured(reward, three_digits)])
+            cells.append([label, measured(reward)])
     if not points:
         return paragraph(
             f"No run of {task_name(task)} reported a reward: training was too short for an episode to end."
@@ -101,7 +98,7 @@ def _learned(version: Version, task: str, rows: Sequence[Row]) -> Displayed:
     texts = Texts(
         title=f"What {task_name(task)} learns", source=source_line(version.name, where), x="Million frames", y="Reward"
     )
-    data = html_table(["Training", "Last reward"], cells, label=f"Rewards of {task_name(task)} at the end")
+    data = html_table(["Training", "last_reward"], cells, label=f"Rewards of {task_name(task)} at the end")
     return make_figure(curves(points, texts), figure_id=f"{page_of_task(task_name(task))}-learning", data=data)
 
 
@@ -111,14 +108,14 @@ def details(version: Version) -> Html:
         [
             row["configuration"],
             str(row["gpus"]),
-            measured(figure(version, row, "iteration_s"), seconds),
-            measured(figure(version, row, "frames_per_s"), count),
+            measured(figure(version, row, "iteration_s")),
+            measured(figure(version, row, "frames_per_s")),
         ]
         for row in _rows(version)
     ]
     if not rows:
         return paragraph("No run completed.")
-    headings = ["Configuration", "Ranks", "Seconds an iteration", "Frames per second"]
+    headings = ["Configuration", "Ranks", "iteration_s", "frames_per_s"]
     table = html_table(headings, rows, label="Meaningless speeds")
     return fold("Frames per second, which are meaningless here", [paragraph(SPEEDS_MEAN_NOTHING), table])
 

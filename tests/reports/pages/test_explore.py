@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from reports.export.downloads import DATA_FOLDER, files
-from reports.figures.declarations import MEASURES
 from reports.figures.tables import rows_by_id
-from reports.pages.explore import METRICS, data, main, opening, points, replaced
+from reports.pages.explore import data, main, opening, points, replaced
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from suite.schema.record import CaseResult
@@ -34,17 +33,6 @@ def version_of(results: list[CaseResult], folder: Path) -> Version:
 @pytest.fixture(scope="module")
 def newest() -> Version:
     return read_version(RESULTS.parent / "2026.12", name="2026.12", older=[committed_version()])
-
-
-def test_every_measure_of_the_figures_is_a_metric() -> None:
-    keys = [metric.key for metric in METRICS]
-    assert len(set(keys)) == len(keys)
-    assert {column.partition("/")[0] for column in MEASURES} - {"seed"} <= set(keys)  # how many there are
-
-
-def test_every_metric_is_the_end_of_an_id(newest: Version) -> None:
-    ends = {name.rpartition("/")[2] for version in (newest, *newest.older) for name in rows_by_id(version)}
-    assert {metric.key for metric in METRICS} <= ends
 
 
 def test_configurations_of_older_versions_are_there_the_newest_campaign_first(newest: Version) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.pages.explore import MAIN, METRICS, main, points
+from reports.figures.columns import COLUMNS
+from reports.pages.explore import MAIN, main, points
 from reports.sets.version import read_version
 from suite.files.paths import ROOT
 from tests.fixtures.machines.browser import Browser, Tab
@@ -89,20 +90,20 @@ def test_rows_are_ordered_by_the_metric_and_each_gpu_model_has_a_panel(browser: 
     frames = tab.value(shown)
     assert len(frames) > 20
     assert frames == sorted(frames, reverse=True)
-    assert tab.value(VIEW)["panels"] == ["H100 80GB HBM3: Frames per second", "H200: Frames per second"]
+    assert tab.value(VIEW)["panels"] == ["H100 80GB HBM3: Speed, frames/s", "H200: Speed, frames/s"]
     pick(tab, "gpu", "H200")
-    assert tab.value(VIEW)["panels"] == ["H200: Frames per second"]
+    assert tab.value(VIEW)["panels"] == ["H200: Speed, frames/s"]
 
 
 def test_every_value_is_that_of_the_table_of_figures(browser: Browser, tmp_path: Path) -> None:
     version = committed_version()
     tab = Tab.opened(browser, write_page(main(version).markup, tmp_path).as_uri(), width=1440)
-    for metric in METRICS:
-        expected = {f"{point.key}/{metric.key}": point.text(metric) for point in points(version) if point.text(metric)}
-        tab.value(f"location.hash = '#metric={metric.key}'")
+    for metric in COLUMNS.values():
+        expected = {f"{point.key}/{metric.name}": point.text(metric) for point in points(version) if point.text(metric)}
+        tab.value(f"location.hash = '#metric={metric.name}'")
         shown = f"{VISIBLE}.map((row) => row.cells[6].querySelector('data'))"
         if expected:
-            tab.wait_for(f"{shown}[0]?.value.endsWith('/{metric.key}')")
+            tab.wait_for(f"{shown}[0]?.value.endsWith('/{metric.name}')")
             assert dict(tab.value(f"{shown}.map(({{value, textContent}}) => [value, textContent])")) == expected, metric
     assert tab.complaints == []
 

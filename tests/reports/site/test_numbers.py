@@ -83,12 +83,17 @@ def test_a_figure_has_the_value_of_its_row(pages: Mapping[str, str], newest: Ver
 def is_of(row: Mapping[str, Any] | None, text: str) -> bool:
     """Whether the text begins with the value of the row, rounded to its digits.
 
-    It may be in another power of ten, or be the hours of a training where the row has trainings in an hour.
+    It may be in another power of ten, the hours of a training where the row has trainings in an hour, or what a core
+    twice as fast makes where it has a slope.
     """
     number = re.search(r"[-\u2212]?[\d,]+(?:\.(\d+))?", text)
     if row is None or number is None:
         return False
-    values = (row["value"], 1 / row["value"]) if row.get("column") == "trainings_per_hour" else (row["value"],)
+    values = [row["value"]]
+    if row.get("column") == "trainings_per_hour":
+        values.append(1 / row["value"])
+    if row.get("kind") == "machines_slope":
+        values.append(2 ** min(1, row["value"]))
     shown, half = float(number[0].replace(",", "").replace("\u2212", "-")), 0.51 * 10 ** -len(number[1] or "")
     return any(abs(value * scale - shown) <= half for value in values for scale in (1, 100, 1e-3, 1e-6, 1e3, 1e6))
 
