@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from reports.figures.columns import COLUMNS, Rounding, column_of
 from reports.figures.lines import estimate
+from suite.files.wording import counted
 from suite.statistics.intervals import Estimate
 
 MISSING = "n/a"
@@ -77,6 +78,12 @@ def measured(
         return MISSING
     shown = estimate(figure) if has_interval else Estimate(value=figure["value"], interval=None)
     return f"{_BEGIN}{figure['id']}{_MIDDLE}{estimated(shown, text or rounding_of(figure))}{_END}"
+
+
+def runs_in(figure: Mapping[str, Any], noun: str = "") -> str:
+    """How many runs a figure is of, as a number or in words; with its id, as ``measured``."""
+    shown = counted(figure["runs"], noun) if noun else str(figure["runs"])
+    return f"{_BEGIN}{figure['id']}{_MIDDLE}{shown}{_END}"
 
 
 def rounding_of(figure: Mapping[str, Any]) -> Callable[[float], str]:

@@ -77,7 +77,7 @@ _ALL: Final = (
         Column(f"{name}_share", f"{part.capitalize()}, share of an iteration", "percent", "average")
         for name, part in PARTS.items()
     ),
-    Column("process_skew", "Slowest process over the median one, less 1", "percent", "median"),
+    Column("process_skew", "Skew of processes", "percent", "median"),
     Column("gpu_utilisation_percent", "Time in which a kernel ran", "digits", "median", is_main=True),
     Column("gpu_memory_gb", "GPU memory in use", "digits", "median", is_main=True),
     Column("peak_memory_gb", "GPU memory of torch", "digits", "median"),
@@ -86,11 +86,11 @@ _ALL: Final = (
     Column("warm_start_s", "Warm start", "digits", of="start_s", is_main=True),
     Column("cold_start_s", "Cold start", "digits", of="start_s"),
     Column("last_reward", "Reward at the end", "digits", "median", is_main=True),
-    Column("library_difference", "Our clock over the library's, less 1", "hundredths", "median"),
-    Column("isaaclab_difference", "Our clock over Isaac Lab's benchmark, less 1", "signed"),
+    Column("library_difference", "Our clock against the library's", "hundredths", "median"),
+    Column("isaaclab_difference", "Our clock against Isaac Lab's benchmark", "signed"),
     Column("core_probe_us", "Fixed work on the CPU core", "digits", "median"),
     Column("core_slope", "Core slope", "ratio"),
-    Column("machines_slope", "Core slope", "ratio", meaning="1: the time goes with that of work on the CPU core"),
+    Column("machines_slope", "Core slope", "ratio", meaning="one: the time goes with that of work on the CPU core"),
     Column("slowed_core_looks", "Cores slowed", "percent", "share", of="slowed_core_looks/core_looks"),
     Column("throttled_share", "Time throttled", "percent", "median"),
     Column("stolen_share", "CPU time stolen by a hypervisor", "percent", "median"),

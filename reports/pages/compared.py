@@ -22,6 +22,7 @@ from reports.display.html import (
     link,
     measured,
     paragraph,
+    runs_in,
 )
 from reports.figures.compare import Row
 from reports.figures.lines import Line, estimate, over_gpus
@@ -78,11 +79,11 @@ def sources(version: Version) -> Html:
 def _named(version: Version, source: Source) -> Html:
     start = f"{source.name}/"
     kept = [row for name, row in rows_by_id(version).items() if name.startswith(start) and name.endswith("_kept")]
-    above = sum(row["low"] > 1 for row in kept)
+    above = any(row["low"] > 1 for row in kept)
     title = link(source.title, source.url) if source.url else Html(markup=f"<em>{source.title}</em>", text=source.title)
     said = (
-        f", {source.author}, {source.date}, read {source.read}: {source.terms}. Above the ideal, whatever the rounding:"
-        f" {above} of {counted(len(kept), 'share')}."
+        f", {source.author}, {source.date}, read {source.read}: {source.terms}."
+        f" {'Some' if above else 'None'} of its shares are above the ideal, whatever the rounding."
     )
     return Html(markup=title.markup + said, text=title.text + said)
 
@@ -213,14 +214,14 @@ def clock_answer(version: Version) -> Html:
         median, least, most = map(measured, library)
         said.append(
             f"In one process our clock and the RL library's differ by {median} in the median of"
-            f" {library[0]['runs']} runs ({least} to {most})."
+            f" {runs_in(library[0], 'run')} ({least} to {most})."
         )
     pairs = next((own for one in (version, *version.older) if (own := _totals(one, "isaaclab_difference"))), None)
     if pairs:
         median, least, most = map(measured, pairs)
         said.append(
             f"In two processes, one after the other, ours and Isaac Lab's own benchmark differ by {median} in the"
-            f" median of {counted(pairs[0]['runs'], 'pair')}; single pairs lie between {least} and {most}, and no"
+            f" median of {runs_in(pairs[0], 'pair')}; single pairs lie between {least} and {most}, and no"
             " interval is known."
         )
     return answer_of_page(" ".join(said)) if said else paragraph("No run here has two clocks.")
@@ -252,7 +253,7 @@ def _clock_row(version: Version, row: Row) -> list[str]:
     return [
         f"{row['set']}: {row['configuration']}",
         (row["gpu_model"] or "CPU").removeprefix("NVIDIA "),
-        str(own[0]["runs"]),
+        runs_in(own[0]),
         *map(measured, own),
         to_library,
     ]

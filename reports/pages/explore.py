@@ -15,6 +15,7 @@ from typing import Any, Final
 from reports.data.columns import WORK
 from reports.data.words import STACK_NAMES, task_name
 from reports.display.html import (
+    MISSING,
     Cell,
     Html,
     answer_of_page,
@@ -24,6 +25,7 @@ from reports.display.html import (
     measured,
     paragraph,
     rounding_of,
+    runs_in,
 )
 from reports.figures.columns import COLUMNS, Column
 from reports.figures.compare import CHANGES, Change, Row
@@ -232,7 +234,7 @@ def _cells(version: Version, point: Point) -> list[Cell]:
         point.machine,
         _evidence(version, point),
         *(measured(point.figure(column)) for column in MAIN),
-        str(frames["runs"] if frames else 0),
+        runs_in(frames) if frames else MISSING,
         link("samples", point.file if point.version is version else f"../{point.version.name}/{point.file}"),
     ]
 

@@ -1,18 +1,16 @@
 """Findings: a claim, its figures from the table of figures, how sure it is, and what to do because of it. Pure."""
 
 import html
-from collections import Counter
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from functools import cache
 from typing import Any, Final
 
-from reports.display.html import Html, answer_of_page, heading, measured, together
+from reports.display.html import Html, heading, measured, together
 from reports.figures.tables import rows_by_id
 from reports.sets.findings import Finding, read_findings
 from reports.sets.machines import plain_name
 from reports.sets.version import Version
-from suite.files.wording import counted
 
 MAX_FIGURES: Final = 6  # that are shown of a finding
 
@@ -21,13 +19,6 @@ MAX_FIGURES: Final = 6  # that are shown of a finding
 def findings(version: Version) -> tuple[tuple[Version, Finding], ...]:
     """Return the findings of a version and its older ones, in their order. Raises ReportError for a wrong file."""
     return tuple((own, finding) for own in (version, *version.older) for finding in read_findings(own.folder))
-
-
-def answer(version: Version) -> Html:
-    """Count the findings by how sure they are."""
-    number = Counter(finding.status for _, finding in findings(version))
-    said = ", ".join(f"{count} {status}" for status, count in number.most_common())
-    return answer_of_page(f"{counted(len(findings(version)), 'finding')}: {said}.")
 
 
 def listing(version: Version) -> Html:
@@ -59,7 +50,7 @@ def figures_of(version: Version, finding: Finding) -> list[Mapping[str, Any]]:
 def _measured(version: Version, finding: Finding) -> str:
     """Its figures; how many more there are than are shown."""
     rows = figures_of(version, finding)
-    more = f"; {len(rows) - MAX_FIGURES} more in figures.csv" if len(rows) > MAX_FIGURES else ""
+    more = "; more in figures.csv" if len(rows) > MAX_FIGURES else ""
     return "; ".join(map(_in_words, rows[:MAX_FIGURES])) + more
 
 

@@ -31,7 +31,7 @@ from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import Machine, machines_in_short
 from reports.sets.version import Version
-from suite.files.wording import are, counted, day_in_words, joined
+from suite.files.wording import counted, day_in_words, joined
 from suite.matrix.catalog import load_catalog
 from suite.schema.record import Stack
 from suite.statistics.core_speed import SLOWED
@@ -146,12 +146,11 @@ def _compared(version: Version, of: str, over: str) -> list[str]:
     if noise:
         surest, tasks = min(noise, key=_width), joined(sorted({own.name.partition(",")[0] for own in noise}))
         said.append(
-            f"Within noise {are(len(noise))} {counted(len(noise), 'training')} of {tasks}, at"
-            f" {span([own.figure for own in noise])} times the frames/s; the surest is {surest.name}:"
-            f" {measured(surest.figure)}."
+            f"Within noise, trainings of {tasks} make {span([own.figure for own in noise])} times the frames/s; the"
+            f" surest is {surest.name}: {measured(surest.figure)}."
         )
-    if few := len(every) - len(clear) - len(noise):
-        said.append(f"Too few machines ran {counted(few, 'other training')} to say.")
+    if len(every) > len(clear) + len(noise):
+        said.append("Too few machines ran other trainings to say.")
     if slopes := [own.slope for own in every if own.slope]:
         said.append(f"Speed goes with one CPU core: the slope is {span(slopes)}, and 1 is in proportion.")
     return said

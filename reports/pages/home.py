@@ -20,6 +20,7 @@ from reports.display.html import (
     link,
     measured,
     paragraph,
+    runs_in,
     span,
     together,
 )
@@ -27,7 +28,7 @@ from reports.figures.compare import Pair
 from reports.figures.lines import Line, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
 from reports.pages import one_gpu, releases
-from reports.pages.rewards import times
+from reports.pages.rewards import fewest_seeds, seeds, times
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
 from suite.schema.record import RunRecord
@@ -111,12 +112,7 @@ def _reward(line: Line) -> str:
     """What the same GPUs bring in reward."""
     if not _has_reward(line):
         return "how much sooner a reward comes was not measured"
-    return f"the reward comes after {times(line)} ({counted(_seeds(line), 'seed')})"
-
-
-def _seeds(line: Line) -> int:
-    """The fewest seeds that a point's runs had."""
-    return min(int(seeds["value"]) for row in line.rows if (seeds := line.figure(row, "seed")))
+    return f"the reward comes after {times(line)} ({seeds(line)})"
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
@@ -180,9 +176,8 @@ def _rewards(version: Version) -> list[str]:
     if not known:
         return []
     task, line = max(known, key=lambda each: each[1].rows[-1]["gpus"])
-    seeds = min(_seeds(line) for _, line in known)
-    few = ": too few to say" if seeds < MIN_ROUNDS_FOR_INTERVAL else " at least"
-    return [f"{times(line)} ({task}, {line.base['library']})", f"{counted(seeds, 'seed')} each{few}"]
+    few = ": too few to say" if fewest_seeds(line)["value"] < MIN_ROUNDS_FOR_INTERVAL else ""
+    return [f"{times(line)} ({task}, {line.base['library']})", f"{seeds(line)}{few}"]
 
 
 def _all_more(found: Sequence[Ratio]) -> bool:
@@ -247,10 +242,9 @@ def ending(version: Version) -> Html:
     records = completed(version)
     if not records:
         return Html(markup="", text="")
-    number = counted(len({record.case.task for record in records}), "task")
-    libraries = joined(sorted({record.case.rl_library for record in records}))
-    runs = sum(len(one.campaign.completed) for one in version.sets)
-    said = f"{counted(runs, 'completed run')} of {number} with {libraries}. One command computes every figure again."
+    libraries, total = joined(sorted({record.case.rl_library for record in records})), rows_by_id(version)["total/task"]
+    number = measured(total, lambda tasks: counted(int(tasks), "task"))
+    said = f"{runs_in(total, 'completed run')} of {number} with {libraries}. One command computes every figure again."
     places = {
         "Data": "data.html", "Add your machine": "data.html#add-your-results", "Method and limits": "method.html",
         "Explore": "explore.html",

@@ -14,6 +14,7 @@ from reports.display.html import (
     html_table,
     measured,
     paragraph,
+    runs_in,
     span,
     together,
 )
@@ -40,17 +41,13 @@ COVERAGE: Final = ("ratios", "contain", "half_width", "unpaired_contain", "unpai
 KEYS: Final = ("set", "configuration", "is_repeat", "is_alone", "run")  # of a run, in every table
 
 
-def answer(version: Version) -> Html:
-    """Say how often intervals were right, how many configurations have none, and how many runs failed."""
+def answer() -> Html:
+    """Say how often intervals were right, and what has none."""
     contain = [row for name, row in coverage.stored().items() if name.endswith("/contain")]
-    runs = _runs_by_configuration(version)
-    few = sum(number < MIN_ROUNDS_FOR_INTERVAL for number in runs.values())
-    failed = sum(row["outcome"] != SKIPPED for row in _not_completed(version))
     return answer_of_page(
         "A ratio is about as sure as its interval says: where the true ratio is known,"
         f" {span(contain)} of the 95 % intervals contain it."
-        f" {few or 'None'} of {counted(len(runs), 'configuration')} {'has' if few == 1 else 'have'} too few runs for an"
-        f" interval, and {counted(failed, 'run') if failed else 'no run'} failed."
+        f" With fewer than {MIN_ROUNDS_FOR_INTERVAL} runs there is no interval. Runs that failed are listed."
     )
 
 
@@ -73,7 +70,7 @@ def turns(version: Version) -> Html:
     total = figures[f"total/{name}"]
     said = f"An iteration in turns takes {measured(total)} times as long as alone: {total['status']}."
     own = [(title, figures[f"{folder}/{name}"]) for folder, title in _titles(version) if f"{folder}/{name}" in figures]
-    rows = [[title, measured(row), row["status"], str(row["runs"])] for title, row in own]
+    rows = [[title, measured(row), row["status"], runs_in(row)] for title, row in own]
     headings = ["Campaign", "iteration_s_in_turns", "How sure", "Runs"]
     table = html_table(headings, rows, label="Runs in turns and alone")
     return together([paragraph(said), table])
@@ -84,18 +81,12 @@ def turns(version: Version) -> Html:
 
 def limits(version: Version) -> Html:
     """Show what the results of this version lack."""
-    runs = [row for row in _completed(version) if not row["is_repeat"]]
-    nodes, emulated = sum(row["nodes"] > 1 for row in runs), sum(row["is_emulated"] for row in runs)
-    official = sum(record.case.assets == "official" for one in version.sets for record in one.campaign.completed)
-    numbers = Counter(_runs_by_configuration(version).values())
-    by_runs = ", ".join(f"{numbers[number]} with {number}" for number in sorted(numbers))
+    official = any(record.case.assets == "official" for one in version.sets for record in one.campaign.completed)
     slowed = rows_by_id(version).get("total/slowed_core_looks")
     return bullets(
         [
-            f"Configurations by completed runs: {by_runs}. An interval needs {MIN_ROUNDS_FOR_INTERVAL}.",
             *([f"{measured(slowed)} of the looks at a CPU core found it slowed."] if slowed else []),
-            f"Runs on several machines: {nodes - emulated}. On simulated nodes of one machine: {emulated}.",
-            f"Runs with NVIDIA's own assets: {official} of {len(runs)}. The others had stand-ins for parts of them.",
+            f"{'Some runs' if official else 'No run'} had NVIDIA's own assets; else parts of them are stand-ins.",
             _overflows(version),
             _not_measured(version),
         ]
@@ -111,7 +102,7 @@ def _overflows(version: Version) -> str:
         if check["check"] == OVERFLOW_CHECK:
             verdicts.setdefault(tuple(check[name] for name in KEYS), []).append(check["verdict"])
     if not verdicts:
-        return f"{question} was not asked in any run: all are older than this check."
+        return f"{question} was not asked: all runs are older than this check."
     sizes: dict[bool, dict[str, set[int]]] = {}  # whether nothing was dropped -> task -> environments on a GPU
     for key, said in verdicts.items():
         of_task = sizes.setdefault(set(said) == {"ok"}, {})
@@ -120,7 +111,7 @@ def _overflows(version: Version) -> str:
         f"It {'did not' if is_ok else 'did'} in {'; '.join(_sizes(task, of_task[task]) for task in sorted(of_task))}."
         for is_ok, of_task in sizes.items()
     ]
-    return f"{question} was asked in {counted(len(verdicts), 'run')}. {' '.join(answers)}"
+    return f"{question} was asked in newer runs. {' '.join(answers)}"
 
 
 def _sizes(task: str, environments: Collection[int]) -> str:
@@ -135,10 +126,11 @@ def _not_measured(version: Version) -> str:
     planned = planned_cases()
     missing = Counter(case.series for case in planned if case.case_id not in done)
     number = sum(case.case_id in alone for case in planned)
-    names = ", ".join(f"{series} ({own})" for series, own in missing.items())
+    names = f", of {', '.join(missing)}" if missing else ""
+    emulated = f" {counted(number, 'configuration')} ran on simulated nodes alone." if number else ""
     return (
-        f"Of the {len(planned)} configurations of the matrix {MATRIX}, {sum(missing.values())} were not measured"
-        f"{f': {names}' if names else ''}.{f' {number} ran on simulated nodes alone.' if number else ''}"
+        f"{sum(missing.values())} of {counted(len(planned), 'configuration')} of the matrix {MATRIX} were not measured"
+        f"{names}.{emulated}"
     )
 
 
@@ -197,11 +189,6 @@ def _completed(version: Version) -> Sequence[Row]:
 def _not_completed(version: Version) -> Sequence[Row]:
     every = runs_of(version).every.iter_rows(named=True)
     return [row for row in every if row["outcome"] != "completed" and not row["is_alone"]]
-
-
-def _runs_by_configuration(version: Version) -> Mapping[tuple[str, str], int]:
-    """How many runs of each configuration completed, where some did."""
-    return Counter((row["set"], row["configuration"]) for row in _completed(version) if not row["is_repeat"])
 
 
 def _titles(version: Version) -> Iterator[tuple[str, str]]:

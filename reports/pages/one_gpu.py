@@ -10,7 +10,7 @@ from reports.accept.published import published as published_runs
 from reports.accept.published import versions_below
 from reports.data.samples import PARTS
 from reports.data.words import STACK_NAMES, environments_text, task_name
-from reports.display.html import measured
+from reports.display.html import measured, runs_in
 from reports.figures.compare import Row
 from reports.figures.lines import PLAIN, Figure, figure, rows_of, tasks
 from reports.figures.tables import rows_by_id, runs_of
@@ -63,7 +63,7 @@ def _made(row: Row, fps: Figure) -> str:
     size = environments_text(row["environments_per_gpu"])
     return (
         f"{task_name(row['task'])} with {row['library']}{physics} makes {measured(fps)} frames per second with"
-        f" learning on {row['gpus']} x {_model(row)}, with {size} on each GPU, in {counted(fps['runs'], 'run')}{few}."
+        f" learning on {row['gpus']} x {_model(row)}, with {size} on each GPU, in {runs_in(fps, 'run')}{few}."
     )
 
 

@@ -24,6 +24,7 @@ from reports.display.html import (
     html_table,
     measured,
     paragraph,
+    runs_in,
     span,
     together,
 )
@@ -193,7 +194,7 @@ def table(version: Version) -> Html:
     rows = [
         [
             f"{own.release} over {own.instead}", own.subject, own.what, measured(own.ratio),
-            measured(own.loss_seen), own.ratio["status"], str(own.ratio["runs"]), own.where,
+            measured(own.loss_seen), own.ratio["status"], runs_in(own.ratio), own.where,
         ]
         for own in releases(version)
     ]  # fmt: skip
@@ -250,7 +251,7 @@ def history(version: Version) -> Html:
     )
     sentence = f"Several versions measured {counted(len(groups), 'configuration')} on the same GPU model: {result}."
     rows = [
-        [_configuration(own.row), own.version.name, measured(own.kept), str(own.kept["runs"]), own.where]
+        [_configuration(own.row), own.version.name, measured(own.kept), runs_in(own.kept), own.where]
         for group in groups
         for own in group
     ]

@@ -8,14 +8,14 @@ from reports.display.charts.curves import stride_of
 from reports.display.charts.drawing import Point
 from reports.display.html import measured
 from reports.figures.compare import Row
-from reports.figures.lines import Line
+from reports.figures.lines import Figure, Line
 from reports.figures.tables import runs_of
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
 
 REWARD: Final = (
-    "The reward is the one after 90 % of the rise that every run on the fewest GPUs has. The time is that of the"
-    " iterations alone, without start-up. Runs of one seed say nothing of another seed."
+    "The reward is the one after 90 % of the rise that every run on the fewest GPUs has. Times are of"
+    " iterations, without start-up. Runs of one seed say nothing of another."
 )
 
 
@@ -31,10 +31,21 @@ def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
 
 def time_to_reward(line: Line) -> str:
     """Say when a line's runs have the reward on each number of GPUs; empty where that is not known of two."""
-    reward, seeds = line.figure(line.base, "reward_mean_to_reach"), line.figure(line.base, "seed")
-    if reward is None or seeds is None or not line.figure(line.base, "time_to_reward_s") or len(line.rows) == 1:
+    reward = line.figure(line.base, "reward_mean_to_reach")
+    if reward is None or not line.figure(line.base, "time_to_reward_s") or len(line.rows) == 1:
         return ""
-    return f"{line.label}: a reward of {measured(reward)} after {times(line)} ({counted(int(seeds['value']), 'seed')})."
+    return f"{line.label}: a reward of {measured(reward)} after {times(line)} ({seeds(line)})."
+
+
+def fewest_seeds(line: Line) -> Figure:
+    """How many seeds the runs had on the number of GPUs that had fewest."""
+    every = (own for row in line.rows if (own := line.figure(row, "seed")))
+    return min(every, key=lambda own: float(own["value"]))
+
+
+def seeds(line: Line) -> str:
+    """``1 seed``."""
+    return measured(fewest_seeds(line), lambda number: counted(int(number), "seed"))
 
 
 def times(line: Line) -> str:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from reports.data.words import STACK_NAMES, WITHOUT_ISAAC_SIM, task_name
+from reports.data.words import STACK_NAMES, WITHOUT_ISAAC_SIM, environments_text, task_name
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
 from reports.display.figure import Figure, make_figure, source_line
-from reports.display.html import Html, answer_of_page, bullets, html_table, measured, span
+from reports.display.html import Html, answer_of_page, bullets, html_table, measured, runs_in, span
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
@@ -226,7 +226,7 @@ def _results(ratio: Ratio, figures: Figures) -> str:
         figure = figures.get(f"{row['set']}/{row['configuration']}/results")
         if figure is not None:
             results = "equal bit for bit" if figure["value"] == 1 else f"of {measured(figure)} different results"
-            shown.append(f"{counted(figure['runs'], 'run')} of one seed {word} are {results}")
+            shown.append(f"{runs_in(figure, 'run')} of one seed {word} are {results}")
     return f"{ratio.subject}: {'; '.join(shown)}." if shown else ""
 
 
@@ -239,11 +239,13 @@ def _lerobot(rows: Sequence[Row], figures: Figures) -> str:
     ]
     if not known:
         return ""
-    made = joined([f"{measured(frames, has_interval=False)} in {row['environments']}" for row, _, frames in known])
-    return (
-        f"A policy of LeRobot (ACT) makes, by number of environments, {made} frames/s; a call takes"
-        f" {span([call for _, call, _ in known])} s."
+    made = joined(
+        [
+            f"{measured(frames, has_interval=False)} in {environments_text(row['environments'])}"
+            for row, _, frames in known
+        ]
     )
+    return f"A policy of LeRobot (ACT) makes {made} frames/s; a call takes {span([call for _, call, _ in known])} s."
 
 
 def _starts(rows: Sequence[Row], figures: Figures) -> str:

@@ -35,15 +35,15 @@ def forest(points: Sequence[Point], texts: Texts) -> Spec:
     """Draw a row for each point, whose ``x`` is the ratio, in the order of the points."""
     rows = Rows.of([point.label for point in points], MARK_PX)
     axis = _axis(points, texts)
-    x, y = axis.encoding(alt.X, "x"), rows.encoding("y")
+    x, y = axis.encoding(alt.X, "x"), rows.encoding()
     kinds = list(dict.fromkeys(point.kind for point in points))
     colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=list(PALETTE[: len(kinds)])), legend=None)
     values: list[dict[str, Any]] = [
-        {"kind": point.kind, "y": at, "x": point.x, "label": point.label, **point.told}
+        {"kind": point.kind, "place": at, "x": point.x, "label": point.label, **point.told}
         for point, at in zip(points, rows.marks_px, strict=True)
     ]
     drawn = [
-        {"kind": value["kind"], "y": value["y"], **ends}
+        {"kind": value["kind"], "place": value["place"], **ends}
         for point, value in zip(points, values, strict=True)
         for ends in bounds(point)
     ]

@@ -23,7 +23,7 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
     rows = Rows.of(list(bars), ROW_PX)
     totals = {label: sum(point.x for point in of_label) for label, of_label in bars.items()}
     axis = Axis(title=texts.x, low=0, high=max(totals.values()))
-    y, places = rows.encoding("y"), dict(zip(bars, rows.marks_px, strict=True))
+    y, places = rows.encoding(), dict(zip(bars, rows.marks_px, strict=True))
     present = [kind for kind in colours if any(point.kind == kind for point in points)]
     # A click on a legend's entry fades the other parts. The name is fixed: a counter would change from build to build.
     picked = alt.selection_point(name="picked", fields=["part"], bind="legend")
@@ -32,10 +32,17 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
         start = 0.0
         for point in of_label:
             values.append(
-                {"case": label, "part": point.kind, "y": places[label], "x": start, "x2": start + point.x, **point.told}
+                {
+                    "case": label,
+                    "part": point.kind,
+                    "place": places[label],
+                    "x": start,
+                    "x2": start + point.x,
+                    **point.told,
+                }
             )
             start += point.x
-        ends.append({"y": places[label], "total": f"{totals[label]:.3g} {unit}"})
+        ends.append({"place": places[label], "total": f"{totals[label]:.3g} {unit}"})
     told = points[0].told
     bar = (
         alt.Chart(inline(values))

@@ -29,18 +29,18 @@ class Rows:
         marks = [top + own - mark_px / 2 for top, own in zip(tops, heights, strict=True)]
         return cls(names_in_lines=in_lines, tops_px=tops, marks_px=marks, height_px=height)
 
-    def encoding(self, name: str) -> alt.Y:
-        """Encode the field ``name``, pixels from the top."""
-        return alt.Y(f"{name}:Q", axis=None, scale=alt.Scale(domain=[self.height_px, 0], nice=False, zero=False))
+    def encoding(self) -> alt.Y:
+        """Encode the field ``place``, pixels from the top."""
+        return alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[self.height_px, 0], nice=False, zero=False))
 
     def names(self) -> alt.Chart:
         """Draw the name of every row."""
         values = (
-            {"y": top + 2, "name": "\n".join(lines)}
+            {"place": top + 2, "name": "\n".join(lines)}
             for top, lines in zip(self.tops_px, self.names_in_lines, strict=True)
         )
         text = alt.Chart(inline(values)).mark_text(
             align="left", baseline="top", fontSize=FONT_PX, lineBreak="\n", lineHeight=LINE_PX, color=INK
         )
-        drawn: alt.Chart = text.encode(x=alt.value(0), y=self.encoding("y"), text="name:N")
+        drawn: alt.Chart = text.encode(x=alt.value(0), y=self.encoding(), text="name:N")
         return drawn

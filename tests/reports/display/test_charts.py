@@ -138,13 +138,13 @@ def test_a_forest_has_a_row_for_each_ratio_and_marks_one_in_each() -> None:
     spec = forest(points, TEXTS)
     rows = values_of(spec, "kind", "label")
     assert [row["x"] for row in rows] == pytest.approx([1, 1.1, 1.2])
-    assert len({row["y"] for row in rows}) == 3
+    assert len({row["place"] for row in rows}) == 3
     one = spec["layer"][0]
     assert (one["mark"]["type"], one["encoding"]["x"]["datum"]) == ("tick", 1)
     assert {(each["low"], each["high"]) for each in values_of(spec, "low")} == {(0.9, 1.5)}
-    names = [value["y"] for value in values_of(spec, "name")]
-    assert all(name < row["y"] for name, row in zip(names, rows, strict=True))
-    assert all(row["y"] < below for row, below in zip(rows, names[1:], strict=False))
+    names = [value["place"] for value in values_of(spec, "name")]
+    assert all(name < row["place"] for name, row in zip(names, rows, strict=True))
+    assert all(row["place"] < below for row, below in zip(rows, names[1:], strict=False))
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ def test_it_says_that_no_gpu_is_clearly_faster_while_every_interval_has_1() -> N
     assert all(own.figure["low"] < 1 < own.figure["high"] for own in noise)
     said = hardware.answer(newest()).text
     assert "no training is clearly faster or slower on one H200 than on one H100 80GB HBM3" in said
-    assert f"Within noise are {len(noise)} trainings of Ant and Cartpole" in said
-    assert f"{len(every) - len(noise)} other trainings" in said
+    assert "Within noise, trainings of Ant and Cartpole make " in said
+    assert ("Too few machines ran other trainings" in said) == (len(every) > len(noise))
 
 
 def test_it_names_what_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too(newest: Versi
     fixed = next(row for row in rows if "fixed number" in row[0])
     assert fixed[1] == "use one GPU, or pay more for each frame"
     assert fixed[2].startswith("0.80 (Cartpole, 4 GPUs) to 2.01 (Shadow Hand with camera, 4 GPUs)")
-    assert rows[-1][3] == "1 seed each: too few to say"
+    assert rows[-1][3] == "1 seed: too few to say"
 
 
 def test_the_chart_has_every_curve_of_all_versions_once(newest: Version) -> None:

@@ -9,7 +9,6 @@ from reports.pages import method
 from reports.sets.version import Version, read_version
 from reports.verification.first import read_weaknesses
 from suite.schema.record import OVERFLOW_CHECK, CheckResult, CheckVerdict
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import full_results, smoke_results, write_results
 from tests.fixtures.results.version_2026_12 import version
@@ -20,13 +19,6 @@ def line(of: Version, words: str) -> str:
     return line
 
 
-def test_it_opens_with_what_there_is() -> None:
-    every = [len(result.completed) for one in committed_version().sets for result in one.campaign.results]
-    ran = [runs for runs in every if runs]
-    without = sum(runs < MIN_ROUNDS_FOR_INTERVAL for runs in ran)
-    assert f" {without} of {len(ran)} configurations have too few runs" in method.answer(committed_version()).text
-
-
 def test_every_measured_number_has_the_id_of_its_figure() -> None:
     shown = method.intervals().markup + method.turns(version()).markup + method.limits(version()).markup
     for name in ("coverage/halves/contain", "total/iteration_s_in_turns", "total/slowed_core_looks"):
@@ -34,25 +26,9 @@ def test_every_measured_number_has_the_id_of_its_figure() -> None:
     assert method.turns(version()).text.count("PhysX in turns and alone") == 4
 
 
-def test_nodes_that_are_parts_of_one_machine_are_not_several_machines() -> None:
-    several = [each for one in committed_version().sets for each in one.campaign.completed if each.case.nnodes > 1]
-    emulated = [each for each in several if each.transport and each.transport.emulated]
-    said = line(committed_version(), "several machines")
-    assert said.startswith(f"Runs on several machines: {len(several) - len(emulated)}. ")
-    assert said.endswith(f": {len(emulated)}.")
-
-
 def test_runs_that_were_asked_for_dropped_contacts_are_named_with_their_size() -> None:
-    assert "was not asked in any run" in line(committed_version(), "dropped contacts")
-    asked = {
-        (one.name, record.case.case_id, record.round)
-        for one in version().sets
-        for result in (*one.campaign.with_twins, *one.copies)
-        for record in result.rounds
-        if any(check.name == OVERFLOW_CHECK for rank in record.ranks for check in rank.validity)
-    }
+    assert "was not asked:" in line(committed_version(), "dropped contacts")
     said = line(version(), "dropped contacts")
-    assert f"in {len(asked)} runs" in said
     assert "It did not in Ant with 1,024, 8,192, 65,536 environments;" in said
 
 
@@ -71,7 +47,7 @@ def test_a_run_of_two_processes_is_one_and_the_worst_decides(
     )
     write_results([replace(result, rounds=(replace(record, ranks=ranks), *others))], tmp_path)
     said = line(read_version(tmp_path, name=""), "dropped contacts")
-    assert f"was asked in 1 run. {answer} Cartpole with {result.case.num_envs:,} environments." in said
+    assert f"was asked in newer runs. {answer} Cartpole with {result.case.num_envs:,} environments." in said
 
 
 def test_failed_runs_stand_with_their_message_once_and_skipped_ones_apart(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_the_answer_is_of_clear_ratios_of_trainings_alone(version: Version) -> N
 def test_what_no_ratio_says_is_beside_them(version: Version) -> None:
     said = beside(version).text
     assert "equal bit for bit" in said
-    assert "A policy of LeRobot (ACT) makes, by number of environments, 67 in 1" in said
+    assert "A policy of LeRobot (ACT) makes 67 in 1 environment," in said
     assert "times as soon" in said
 
 

@@ -3,31 +3,56 @@
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import jupytext
+import numpy as np
 import pytest
 
-from reports.data.columns import WORK
+from reports.data.columns import RUN_COLUMNS, WORK
 from reports.figures import coverage
+from reports.figures.compare import Row
+from reports.figures.published import read_published
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import Version, hand_on, read_version, version_of_page
 from reports.site.cells import output_of
 from reports.site.contents import page_sources
-from suite.files.paths import ROOT
+from reports.verification.first import read_weaknesses
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 
 FIGURE: Final = re.compile(r'<data value="([^"]*)">(.*?)</data>', re.DOTALL)
-CHART: Final = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
+CHART: Final = re.compile(
+    r'<figure class="vega-figure" id="([^"]*)".*?<script type="application/json">(.*?)</script>', re.DOTALL
+)
+EXPLORE: Final = re.compile(r'<div class="explore">.*<script type="application/json">(.*?)</script>', re.DOTALL)
 UNSEEN: Final = re.compile(r"<(script|style|svg|code|pre)\b.*?</\1>|<[^>]+>", re.DOTALL)
-# A number that only a measurement has: a decimal, a share in percent, or one with thousands.
-MEASURED: Final = re.compile(r"(?<![\w.,-])(?:\d+(?:\.\d+)? ?%|\d+\.\d+(?![.\w])|\d{1,3}(?:,\d{3})+)")
-# What looks so and is none: versions of packages and of this report, and the step of a simulator.
-NAMES: Final = re.compile(r"(?:Isaac Sim|Isaac Lab|release|Warp|Newton|and) \d+\.\d+|\b20\d\d\.\d+|step is [\d.]+ ms")
-# Of the method: confidence, what scales, windows, seconds of an hour; and who counts as idle, slowed or unknown.
-RULES: Final = {"95 %", "95%", "90 %", "80 %", "80%", "50 %", "3,600", "5 %", "1.3", "0.5"}
-DIGITS: Final = 5  # significant ones, from which on a number of a chart is measured
+TABLE: Final = re.compile(r"<thead>(.*?)</thead>(.*?)</table>", re.DOTALL)
+CELL: Final = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", re.DOTALL)
+_COUNT: Final = r"(?<![\d.,])\d[\d,]*"
+_COUNTS: Final = rf"{_COUNT}(?:(?:, | and | to ){_COUNT})*"
+_VERSION: Final = r"\d+(?:\.\d+)+"
+_MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+SHARE: Final = "h200-x4/ant-weak/rl_games-kitless-n4096-1x4/share_kept"
+# What is in digits on a page and is no measurement: nothing else. A cell has the heading of its column after it.
+NO_MEASUREMENT: Final[Mapping[str, str]] = {
+    "dates": rf"\d+ to \d+ {_MONTH} 20\d\d|\d+ {_MONTH} 20\d\d(?:, \d\d:\d\d)?|20\d\d-\d\d-\d\d",
+    "GPUs": rf"{_COUNTS} (?:H[12]00 (?:80GB HBM3 )?)?GPUs?\b",
+    "nodes and processes": rf"{_COUNTS} (?:(?:simulated )?nodes?|process(?:es)?|ranks|cores)\b",
+    "GPUs of a list": r"\bon \d{1,2}(?![\d.])|\b\d{1,2} x |\b\d+ vCPU\b",
+    "work of a run": rf"{_COUNTS} (?:environments?|iterations|steps|trainings?|per GPU|in total|on each|in place of)\b",
+    "work in a cell": rf"{_COUNTS}(?:, as shipped|, wide| (?:Environments|Million frames|Ranks|From|To)\b)",
+    "settings": rf"Environments, {_COUNT}|(?:Ant|Cartpole), {_COUNT}(?=$| Task and library)",
+    "what a task is": r"(?:observes|with|and) [\dx]+ numbers?|physics step is [\d.]+ ms|lasts \d+ of them",
+    "packages": rf"(?:Isaac Lab|Isaac Sim|Newton|Warp) {_VERSION}(?: and {_VERSION})?",
+    "versions": r"\b20\d\d\.\d+\b|\b\d+(?:\.\d+){2,}",
+    "hashes": r"\b(?:[0-9a-f]{12}|[0-9a-f]{64})\b",
+    "ids and names": r"(?<![\w.])[A-Za-z_][\w./:-]*\d[\w./-]*|\b80GB\b|RTX (?:PRO )?\d+",
+    "what is listed": rf"{_COUNT} (?:of {_COUNT} )?(?:configurations?|[Mm]achines|[Rr]uns|Late)\b",
+    "what is stored": rf"{_COUNT} (?:[Ff]iles|sets|packages|MB)\b",
+    "rules": r"(?:95|90|80|50) ?% (?:interval|of|by)|(?:at least|below|of) 80 %|at most 5 %|over 1\.3 times|3,600",
+    "slopes": r"1 is in proportion|0 is not at all|0\.5 is assumed",
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,102 +67,200 @@ def newest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Version]:
 
 
 @pytest.fixture(scope="module")
+def rows(newest: Version) -> Mapping[str, Row]:
+    """The figures of all versions by id."""
+    every: dict[str, Row] = dict(coverage.stored())
+    for own in (*newest.older, newest):
+        every.update(rows_by_id(own))
+    return every
+
+
+@pytest.fixture(scope="module")
 def pages(newest: Version) -> Mapping[str, str]:
-    """The markup of what the cells of each page show."""
+    """The markup of each page: what its cells show, and its own text."""
     namespace: dict[str, Any] = {}
     shown = {}
     for name, text in page_sources(newest).items():
-        cells = [cell.source for cell in jupytext.reads(text, fmt="md:myst").cells if cell.cell_type == "code"]
-        outputs = [output_of(source, namespace) for source in cells]
-        shown[name] = "\n".join(output["text/html"] for output in outputs if output)
+        parts = []
+        for cell in jupytext.reads(text, fmt="md:myst").cells:
+            output = (
+                output_of(cell.source, namespace) if cell.cell_type == "code" else {"text/html": prose(cell.source)}
+            )
+            parts.append(output["text/html"] if output else "")
+        shown[name] = "\n".join(parts)
     return shown
 
 
+def prose(markdown: str) -> str:
+    """A text without code and addresses of links."""
+    return re.sub(r"```.*?```|`[^`]*`|(?<=\])\([^)]*\)|^ {4}.*$", " ", markdown, flags=re.DOTALL | re.MULTILINE)
+
+
+# --- text and tables ---
+
+
 def test_every_number_of_a_page_is_a_figure(pages: Mapping[str, str], newest: Version) -> None:
-    of_others = MEASURED.findall((ROOT / "reports" / "figures" / "published.toml").read_text(encoding="utf-8"))
-    known = RULES | {f"{value:,}" for value in work_of(newest)} | set(of_others)
-    typed = {name: [number for number in numbers(markup) if number not in known] for name, markup in pages.items()}
+    quoted = quotations(newest)
+    typed = {name: numbers(markup, quoted) for name, markup in pages.items()}
     assert {name: found[:20] for name, found in typed.items() if found} == {}
 
 
-def work_of(version: Version) -> set[Any]:
-    """The numbers that describe the work of a run, such as its environments."""
-    frames = [runs_of(own).every.select(column.name for column in WORK) for own in (version, *version.older)]
-    return {value for frame in frames for row in frame.unique().iter_rows() for value in row if isinstance(value, int)}
+def quotations(version: Version) -> list[str]:
+    """What others wrote, and stored texts that a page repeats."""
+    published = read_published()
+    of_others = [text for own in published.source for text in (own.title, own.author, own.date, own.terms, own.gpu)]
+    of_others += [table.title for table in published.table]
+    runs = runs_of(version).every
+    stored = (str(text) for name in ("reason", "cpu_model", "driver") for text in runs[name].drop_nulls().unique())
+    weaknesses = (
+        text for own in read_weaknesses(version.folder) for text in (own.what, own.why, own.got.partition(", as ")[0])
+    )
+    meanings = (column.meaning for column in RUN_COLUMNS)
+    return sorted({*of_others, *stored, *weaknesses, *meanings}, key=len, reverse=True)
 
 
-def numbers(markup: str) -> list[str]:
-    """The measured numbers in a text outside of figures."""
-    return MEASURED.findall(NAMES.sub(" ", html.unescape(UNSEEN.sub(" ", FIGURE.sub(" ", markup)))))
+def numbers(markup: str, quoted: Collection[str] = ()) -> list[str]:
+    """What is in digits outside of figures and is no name of a thing, with the words around it."""
+    shown = TABLE.sub(lambda table: with_headings(*table.groups()), FIGURE.sub(" ", markup))
+    text = " ".join(html.unescape(UNSEEN.sub(" ", shown)).split())
+    for known in quoted:
+        text = text.replace(" ".join(known.split()), " ")
+    for pattern in NO_MEASUREMENT.values():
+        text = re.sub(pattern, " ", text)
+    return [text[max(0, digit.start() - 30) : digit.end() + 30] for digit in re.finditer(r"\d[\d.,]*", text)]
 
 
-def test_a_figure_has_the_value_of_its_row(pages: Mapping[str, str], newest: Version) -> None:
-    rows = dict(coverage.stored())
-    for own in (*newest.older, newest):
-        rows.update(rows_by_id(own))
+def with_headings(head: str, body: str) -> str:
+    """The cells of a table, each before the heading of its column."""
+    headings = CELL.findall(head)
+    return " ; ".join(
+        f"{cell} {heading}"
+        for line in body.split("<tr")
+        for cell, heading in zip(CELL.findall(line), headings, strict=False)
+    )
+
+
+@pytest.mark.parametrize(
+    ("markup", "typed"),
+    [
+        ("<p>A second GPU makes 7 more.</p>", 1),
+        ("<p>6 of 8 clear, at 97.1 % of h200-x2</p>", 3),
+        ("<table><thead><tr><th>GPUs</th><th>Speed</th></tr></thead><tr><td>4</td><td>512</td></tr></table>", 1),
+        ('<p><data value="a/b">1.94</data> on 4 GPUs with 1,024 environments, Isaac Lab 3.0.0, 30 Nov 2026</p>', 0),
+    ],
+)
+def test_a_bare_number_of_a_page_is_found(pages: Mapping[str, str], markup: str, typed: int) -> None:
+    assert len(numbers(pages["findings"] + markup)) == typed
+
+
+def test_a_figure_has_the_value_of_its_row(pages: Mapping[str, str], rows: Mapping[str, Row]) -> None:
     shown = [(name, figure, text) for name, markup in pages.items() for figure, text in FIGURE.findall(markup)]
     assert len(shown) > 100
     assert [item for item in shown if not is_of(rows.get(html.unescape(item[1])), item[2])] == []
 
 
-def is_of(row: Mapping[str, Any] | None, text: str) -> bool:
-    """Whether the text begins with the value of the row, rounded to its digits.
+def is_of(row: Row | None, text: str) -> bool:
+    """Whether the text has the value of the row with its interval, rounded, or how many runs it is of.
 
-    It may be in another power of ten, the hours of a training where the row has trainings in an hour, or what a core
-    twice as fast makes where it has a slope.
+    The value may be in percent, the hours of a training where the row has trainings in an hour, or what a core twice as
+    fast makes where it has a slope.
     """
-    number = re.search(r"[-\u2212]?[\d,]+(?:\.(\d+))?", text)
-    if row is None or number is None:
+    found = re.findall(r"([-+]?[\d,]+(?:\.(\d+))?)", text)
+    if row is None or not found:
         return False
-    values = [row["value"]]
-    if row.get("column") == "trainings_per_hour":
-        values.append(1 / row["value"])
-    if row.get("kind") == "machines_slope":
-        values.append(2 ** min(1, row["value"]))
-    shown, half = float(number[0].replace(",", "").replace("\u2212", "-")), 0.51 * 10 ** -len(number[1] or "")
-    return any(abs(value * scale - shown) <= half for value in values for scale in (1, 100, 1e-3, 1e-6, 1e3, 1e6))
+    shown = [(float(number.replace(",", "")), 0.51 * 10 ** -len(decimals)) for number, decimals in found]
+    values = [row[end] for end in ("value", "low", "high") if row.get(end) is not None][: len(shown)]
+    turned, twice = ([1 / value if value else 0 for value in values], [2 ** min(1, value) for value in values])
+    forms = [values, [100 * value for value in values], turned, twice, [row.get("runs", 0)]]
+    return any(
+        len(form) == len(shown)
+        and all(abs(value - number) <= half for value, (number, half) in zip(form, shown, strict=True))
+        for form in forms
+    )
 
 
-def test_every_number_of_a_chart_is_a_figure(pages: Mapping[str, str], newest: Version) -> None:
-    rows = [*(row for own in (newest, *newest.older) for row in rows_by_id(own).values()), *coverage.stored().values()]
-    ends = {
-        f"{row[end] * scale:.5g}" for row in rows for end in ("value", "low", "high") for scale in (1, 100) if row[end]
-    }
-    wrong = {}
-    for name, markup in pages.items():
-        for spec in CHART.findall(markup):
-            values = [value for value in floats(json.loads(spec)) if len(f"{value:.6g}".replace(".", "")) >= DIGITS]
-            if bad := [value for value in values if f"{value:.5g}" not in ends]:
-                wrong[name] = bad[:5]
+# --- charts, Explore and the calculator ---
+
+PLACES: Final = {"at", "top", "place"}  # fields that say where a label or a row is drawn
+LEARNING: Final = "-learning"  # a chart of rewards: each point is a stored sample, or the median of several runs'
+
+
+def test_every_number_of_a_chart_is_a_figure(
+    pages: Mapping[str, str], newest: Version, rows: Mapping[str, Row]
+) -> None:
+    charts = [chart for markup in pages.values() for chart in CHART.findall(markup) if not chart[0].endswith(LEARNING)]
+    assert len(charts) > 10
+    known, work = values_of(rows), work_of(newest)
+    wrong = {name: bad[:5] for name, spec in charts if (bad := untold(json.loads(spec), known, work))}
     assert wrong == {}
 
 
-def floats(part: Any) -> Iterator[float]:
-    """The numbers of a chart's data."""
-    if isinstance(part, dict):
-        for key, value in part.items():
-            if key == "values":
-                yield from (
-                    number
-                    for point in value
-                    if isinstance(point, dict)
-                    for number in point.values()
-                    if isinstance(number, float)
-                )
-            else:
-                yield from floats(value)
-    elif isinstance(part, list):
-        for value in part:
-            yield from floats(value)
+def values_of(rows: Mapping[str, Row]) -> list[float]:
+    """What a chart may draw: values and ends of figures, and the parts of an iteration in seconds."""
+    values = [row[end] for row in rows.values() for end in ("value", "low", "high") if row.get(end) is not None]
+    shares = [(name.rpartition("/")[0], row["value"]) for name, row in rows.items() if name.endswith("_share")]
+    times = {start: row["value"] for start, _ in shares if (row := rows.get(f"{start}/iteration_s"))}
+    return values + [times[start] * share for start, share in shares if start in times]
 
 
-@pytest.mark.parametrize(
-    ("text", "typed"),
-    [
-        ("1.94 times", ["1.94"]),
-        ('<data value="a/b">1.94</data> times, 1,024 environments, 12 runs, Isaac Lab 3.0.0, 30 Nov 2026', ["1,024"]),
-        ("97.1 % of h200-x2", ["97.1 %"]),
-    ],
-)
-def test_a_typed_number_is_found(text: str, typed: list[str]) -> None:
-    assert numbers(f"<p>{text}</p>") == typed
+def work_of(version: Version) -> set[int]:
+    """The numbers that describe the work of a run, such as its environments."""
+    frames = [runs_of(own).every.select(column.name for column in WORK) for own in (version, *version.older)]
+    of_others = {row.gpus for table in read_published().table for row in table.rows}
+    return of_others | {
+        value for frame in frames for row in frame.unique().iter_rows() for value in row if isinstance(value, int)
+    }
+
+
+def untold(spec: Mapping[str, Any], known: Collection[float], work: Collection[int]) -> list[Any]:
+    """The points of a chart with a number that is neither a figure nor work."""
+    figures = np.sort(np.array([*known, 1.0]))
+    return [point for points in spec["datasets"].values() for point in points if not is_told(point, figures, work)]
+
+
+def nearest(figures: Any, value: float) -> float:
+    return float(figures[np.abs(figures - value).argmin()])
+
+
+def is_told(point: Mapping[str, Any], figures: Any, work: Collection[int]) -> bool:
+    values = {name: value for name, value in point.items() if name not in PLACES and type(value) in (int, float)}
+    if "x2" in values:  # a part of a bar
+        values = {"part": values["x2"] - values["x"]}
+    texts = {name: value for name, value in point.items() if isinstance(value, str)}
+    said = texts.pop("text", texts.pop("total", ""))
+    if said and "label" in texts:
+        said = " ".join(said.split()).removesuffix(texts["label"])
+        texts["said"] = "" if is_of({"value": nearest(figures, values["y"])}, said) else said
+    is_known = (
+        value in work
+        if isinstance(value, int)
+        else abs(nearest(figures, value) - value) < 1e-5 * point.get("x2", abs(value))
+        for value in values.values()
+    )
+    return all(is_known) and not any(numbers(html.escape(text)) for text in texts.values())
+
+
+def test_a_bare_number_of_a_chart_is_found(rows: Mapping[str, Row]) -> None:
+    known, (share,) = values_of(rows), (row["value"] for name, row in rows.items() if name == SHARE)
+    told = {"label": "rl_games", "x": 4, "y": share, "text": f"{100 * share:.0f}% rl_games", "at": 0.123}
+    assert untold({"datasets": {"a": [told]}}, known, {4}) == []
+    for changed in ({"y": 0.123}, {"x": 3}, {"text": "12% rl_games"}, {"label": "rl_games, 12 %"}):
+        assert untold({"datasets": {"a": [{**told, **changed}]}}, known, {4}) != [], changed
+
+
+def test_explore_and_the_calculator_have_figures(pages: Mapping[str, str], rows: Mapping[str, Row]) -> None:
+    (text,) = EXPLORE.findall(pages["explore"])
+    shown = json.loads(text)
+    keys = [metric["key"] for metric in shown["metrics"]]
+    figures = [
+        (f"{point['key']}/{key}", said)
+        for point in shown["points"]
+        for key, said in zip(keys, point["figures"], strict=True)
+        if said
+    ]
+    assert len(figures) > 1000
+    assert [figure for figure in figures if not is_of(rows.get(figure[0]), figure[1])] == []
+    (text,) = re.findall(r'data-trainings="([^"]*)"', pages["index"])
+    known = {row[end] for row in rows.values() for end in ("value", "low", "high") if end in row}
+    times = [number for training in json.loads(html.unescape(text)) for row in training["rows"] for number in row[1:]]
+    assert set(times) <= known
