@@ -27,7 +27,7 @@ from reports.display.html import (
 from reports.figures.compare import Pair
 from reports.figures.lines import Line, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
-from reports.pages import one_gpu, releases
+from reports.pages import method, one_gpu, releases
 from reports.pages.rewards import fewest_seeds, seeds, times
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
@@ -37,7 +37,7 @@ from suite.statistics.speed import side_of
 
 PUBLISHED: Final = (
     "Results of other machines are published in reports/results of labscale; python3 -m nox -s publish builds their"
-    " pages in site/."
+    " pages in site/, and one that says how everything is measured."
 )
 ADD_COMMANDS: Final = ("bench -- --matrix full", "submit -- runs/full")
 
@@ -246,15 +246,16 @@ def ending(version: Version) -> Html:
     number = measured(total, lambda tasks: counted(int(tasks), "task"))
     said = f"{runs_in(total, 'completed run')} of {number} with {libraries}. One command computes every figure again."
     places = {
-        "Data": "data.html", "Add your machine": "data.html#add-your-results", "Method and limits": "method.html",
-        "Explore": "explore.html",
+        "Data": "data.html", "Add your machine": "data.html#add-your-results", "Explore": "explore.html",
         "What was measured": "hardware.html#what-runs-where",
-        **({} if version.is_campaign else {"Cite": "data.html#cite"}),
     }  # fmt: skip
+    if not version.is_campaign:
+        places |= {"Method and limits": "method.html", "Cite": "data.html#cite"}
     links = [link(*place) for place in places.items()]
     shown = Html(markup=f"<p>{html.escape(said)} {' · '.join(each.markup for each in links)}</p>", text=said)
     parts = [heading("Can I trust it?", depth=2, anchor="trust"), shown]
-    return together([*parts, paragraph(PUBLISHED), commands(ADD_COMMANDS)] if version.is_campaign else parts)
+    of_campaign = [method.failures(version), paragraph(PUBLISHED), commands(ADD_COMMANDS)]
+    return together(parts + of_campaign if version.is_campaign else parts)
 
 
 def _versions(records: Sequence[RunRecord]) -> str:

@@ -24,7 +24,7 @@ PAGES: Final = (
     Page(text="method", part=MEASURING, is_shown=has_speeds),
     Page(text="data", part=MEASURING, is_shown=lambda _: True),
 )
-OTHERS: Final = "compared"  # what others measured: the report of a campaign has its own alone
+PUBLISHED: Final = {"compared", "method"}  # what others measured, and the method: the report of a campaign has neither
 BESIDE: Final[tuple[Callable[[Version, Path], None], ...]] = (downloads.write,)  # into the folder of the site
 
 MARKDOWN: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[\w-]+)\.ipynb(?:#[^)]*)?\)")
@@ -52,7 +52,7 @@ def page_sources(version: Version) -> dict[str, str]:
 
 
 def _pages(version: Version) -> list[Page]:
-    return [page for page in PAGES if not (version.is_campaign and page.text == OTHERS)]
+    return [page for page in PAGES if not (version.is_campaign and page.text in PUBLISHED)]
 
 
 def contents(version: Version) -> list[dict[str, Any]]:

@@ -32,7 +32,6 @@ ABOUT = {
     "index.html",
     "explore.html",
     "hardware.html",
-    "method.html",
     "data.html",
     "task-ant.html",
     "task-cartpole.html",
@@ -158,7 +157,7 @@ def test_only_figures_and_words_of_others_link_to_other_hosts(pages: dict[str, P
 
 
 def test_failures_stand_with_their_reasons(site: Path) -> None:
-    text = text_of(site, "method.html")
+    text = text_of(site, "index.html")
     assert "generated failure of rank 1: out of shared memory" in text
     assert "needs 16 GPUs of one host, this one has 8" in text
 
