@@ -5,7 +5,7 @@ export const FIGURES = "figures";
 const FIGURE = /<figure class="vega-figure" id="([^"]+)">[\s\S]*?<\/figure>/g;
 const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" };
 
-const plain = (html) => html.replace(/<[^>]+>/g, "").replace(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => ENTITIES[entity]);
+const plain = (html) => html.replace(/<[^>]+>/g, "").replaceAll("\u00a0", " ").replace(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => ENTITIES[entity]);
 
 function csvOf(table) {
   const rows = [...table.matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row]) => [...row.matchAll(/<t[hd][^>]*>([\s\S]*?)<\/t[hd]>/g)].map(([, cell]) => plain(cell)));

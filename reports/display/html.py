@@ -33,12 +33,17 @@ class Html:
     text: str
 
     def __post_init__(self) -> None:
-        """Give every figure its element in the markup; the text has none."""
-        object.__setattr__(self, "markup", _FIGURE.sub(r'<data value="\1">\2</data>', self.markup))
+        """Give every figure its element in the markup, and keep ``%`` on its line; the text has neither."""
+        object.__setattr__(self, "markup", _FIGURE.sub(_element, self.markup))
         object.__setattr__(self, "text", _FIGURE.sub(r"\2", self.text))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": self.markup, "text/plain": self.text}
+
+
+def _element(figure: re.Match[str]) -> str:
+    text = figure[2].replace(" %", "\u00a0%")
+    return f'<data value="{figure[1]}">{text}</data>'
 
 
 type Cell = str | Html  # text is escaped

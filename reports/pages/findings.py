@@ -1,12 +1,14 @@
 """Findings: a claim, its figures from the table of figures, how sure it is, and what to do because of it. Pure."""
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cache
+from itertools import groupby
 from typing import Any, Final
 
 from reports.display.html import Html, heading, measured, together
+from reports.figures.columns import column_of
 from reports.figures.tables import rows_by_id
 from reports.sets.findings import Finding, read_findings
 from reports.sets.machines import plain_name
@@ -27,16 +29,18 @@ def listing(version: Version) -> Html:
 
 
 def _shown(version: Version, finding: Finding) -> list[Html]:
-    lines = {
-        "How sure": finding.status,
+    lines: dict[str, Sequence[str | None]] = {
+        "How sure": [finding.status],
         "Measured": _measured(version, finding),
-        "So what": finding.so_what,
-        "Where": _where(version, finding),
-        "Corrects": finding.replaces,
+        "So what": [finding.so_what],
+        "Where": [_where(version, finding)],
+        "Corrects": [finding.replaces],
     }
-    known = {name: text for name, text in lines.items() if text}
-    markup = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in known.items())
-    text = "\n".join(f"{name}: {line}" for name, line in known.items())
+    known = {name: [text for text in texts if text] for name, texts in lines.items() if any(texts)}
+    markup = "".join(
+        f"<dt>{name}</dt>{''.join(f'<dd>{html.escape(text)}</dd>' for text in texts)}" for name, texts in known.items()
+    )
+    text = "\n".join(f"{name}: {'; '.join(texts)}" for name, texts in known.items())
     return [heading(finding.claim, anchor=finding.id), Html(markup=f"<dl>{markup}</dl>", text=text)]
 
 
@@ -47,17 +51,13 @@ def figures_of(version: Version, finding: Finding) -> list[Mapping[str, Any]]:
     return sorted(rows, key=lambda row: row["low"] is None)
 
 
-def _measured(version: Version, finding: Finding) -> str:
-    """Its figures; how many more there are than are shown."""
-    rows = figures_of(version, finding)
-    more = "; more in figures.csv" if len(rows) > MAX_FIGURES else ""
-    return "; ".join(map(_in_words, rows[:MAX_FIGURES])) + more
-
-
-def _in_words(row: Mapping[str, Any]) -> str:
-    configuration = row["id"].partition("/")[2].rpartition("/")[0]
-    unit = f" {row['unit']}" if row["unit"] else ""
-    return f"{configuration} {measured(row)}{unit}"
+def _measured(version: Version, finding: Finding) -> list[str]:
+    """Its figures, below the heading of their column; whether there are more than are shown."""
+    rows, lines = figures_of(version, finding), []
+    for heading_of, own in groupby(rows[:MAX_FIGURES], key=lambda row: column_of(row["id"]).heading):
+        lines.append(f"{heading_of}:")
+        lines += [f"{measured(row)}: {row['id'].partition('/')[2].rpartition('/')[0]}" for row in own]
+    return [*lines, "more in figures.csv"] if len(rows) > MAX_FIGURES else lines
 
 
 def _where(version: Version, finding: Finding) -> str:

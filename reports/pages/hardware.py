@@ -1,5 +1,6 @@
 """GPU models beside each other at equal core speed, every machine, and what ran where."""
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +17,6 @@ from reports.display.html import (
     MISSING,
     Html,
     answer_of_page,
-    bullets,
     heading,
     html_table,
     link,
@@ -128,9 +128,10 @@ def in_short(version: Version) -> Html:
     """What the first page says; nothing without two GPU models."""
     if not _pairs(version):
         return Html(markup="", text="")
-    said = paragraph(" ".join(sentence for pair in _pairs(version) for sentence in _compared(version, *pair)[:2]))
-    more = link("Machines, what runs where, and GPUs that nobody has measured", "hardware.html")
-    return together([heading("Which GPU?", depth=2, anchor="hardware"), said, bullets([more])])
+    said = " ".join(sentence for pair in _pairs(version) for sentence in _compared(version, *pair)[:2])
+    more = link("Machines, and GPUs that nobody has measured", "hardware.html")
+    shown = Html(markup=f"<p>{html.escape(said)} {more.markup}</p>", text=said)
+    return together([heading("Which GPU?", depth=2, anchor="hardware"), shown])
 
 
 def _compared(version: Version, of: str, over: str) -> list[str]:
@@ -164,7 +165,7 @@ def chart(version: Version) -> Html | Figure:
     """Draw every machine that ran the training with most machines, at equal core speed."""
     known = [own for own in comparisons(version) if own.version is version and own.figure["low"] is not None]
     if not known:
-        return paragraph("Too few machines with two GPU models ran one training, so no chart compares them.")
+        return together(())
     training, name, base = known[0].training, known[0].name, known[0].gpus[1]
     figures = rows_by_id(version)
     every = [
@@ -177,7 +178,7 @@ def chart(version: Version) -> Html | Figure:
         title=f"Machines at equal core speed: {name}",
         note=f"A point is a machine; 1 is the mean of those with one {base}.",
         source=source_line(version.name, [machines_in_short([machine for machine, _ in rows])]),
-        x="Times the frames/s",
+        x="Times the speed",
     )
     data = html_table(
         ["Machine", "at_equal_core_speed"],
@@ -193,7 +194,7 @@ def table(version: Version) -> Html:
 
 
 def _table(version: Version, of: str, over: str) -> Html:
-    headings = ["Training on one GPU", f"Machines, {of}", f"Machines, {over}", f"{of} over {over}, frames/s"]
+    headings = ["Training on one GPU", f"Machines, {of}", f"Machines, {over}", f"Times the speed, {of} over {over}"]
     rows = [
         [own.name, *map(str, own.machines), measured(own.figure), own.how_sure, measured(own.slope), own.version.name]
         for own in comparisons(version)
@@ -203,14 +204,25 @@ def _table(version: Version, of: str, over: str) -> Html:
     return html_table(headings, rows, label=f"{of} over {over}")
 
 
-def rules() -> Html:
-    """What is compared."""
-    return paragraph(
+def rules(version: Version) -> Html:
+    """Say how GPU models are compared; nothing without two of them."""
+    if not _pairs(version):
+        return together(())
+    core = (
+        "A GPU that trains waits for the CPU core that launches its kernels, and cores differ between machines and by"
+        " the hour. So each machine's time is brought to one core speed first."
+    )
+    training = (
         f"A training is on one GPU, as Isaac Lab ships it, of {COMPARABLE[0]} to {COMPARABLE[-1]} iterations, while"
         f" other processes took at most {MOST_OTHERS_PERCENT} % of the CPU. The core slope says how far the time of an"
         " iteration goes with that of a fixed piece of work on the CPU core: 0 is not at all, 1 is in proportion."
         f" Where too few machines say it, {PRIOR_SLOPE} is assumed."
     )
+    machine = (
+        "Each machine counts once, by the mean of its runs, and the interval includes how much machines with one GPU"
+        " model differ. A row is of the newest version with an interval; machines of two versions are not pooled."
+    )
+    return together(map(paragraph, (core, training, machine)))
 
 
 # --- machines ----------------------------------------------------------------------------------------------------

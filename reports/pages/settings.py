@@ -190,7 +190,7 @@ def chart(version: Version) -> Figure:
         title="What settings make of the frames per second",
         note="Over the configuration that differs in this setting alone, which is 1.",
         source=source_line(version.name, dict.fromkeys(each.where for each in shown.values())),
-        x="Times the frames/s",
+        x="Times the speed",
     )
     return make_figure(forest(points, texts), figure_id="settings", data=data)
 
@@ -272,7 +272,7 @@ def _row(ratio: Ratio) -> list[str]:
 
 
 def _in_short(place: Place) -> str:
-    """The GPU model and the day."""
+    """The GPU model and the day, without its year."""
     gpus, (*_, day) = place.environment.gpus, plain_name(place).split(", ")
     model = gpus[0].name.removeprefix("NVIDIA ").partition(" ")[0] if gpus else ""
-    return f"{model}, {day}"
+    return f"{model}, {day.rpartition(' ')[0]}"

@@ -69,7 +69,7 @@ def newest() -> Version:
 def test_the_first_page_says_what_to_do_in_frames_and_in_reward(newest: Version) -> None:
     said = home.opening(newest).text
     assert "measured 26 to 30 November 2026 on NVIDIA H100 80GB HBM3 and NVIDIA H200" in said
-    assert "Start with one GPU and fill it: more environments on it make 2.20 to 7.58 times the frames." in said
+    assert "Start with one GPU and fill it: more environments on it make 2.70 to 8.10 times the frames." in said
     assert "4 GPUs make 3.12 (2.92 to 3.32) times the frames of one (Ant, rsl_rl, 1,024 per GPU)" in said
     assert "the reward comes after 14.6 s on 1, 15.9 s on 2 and 18.0 s on 4 GPUs (1 seed)" in said
 

@@ -54,7 +54,7 @@ def test_failed_runs_stand_with_their_message_once_and_skipped_ones_apart(tmp_pa
     said = method.failures(version()).text
     assert said.count("the ranks ended with different parameters") == 1
     assert "\tcrashed\t" in said
-    assert "Skipped, 13 runs: " in said
+    assert "Skipped, 25 runs: " in said
     write_results(full_results()[:1], tmp_path)
     assert method.failures(read_version(tmp_path, name="")).text == "No run failed."
 

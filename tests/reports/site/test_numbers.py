@@ -36,7 +36,7 @@ _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 SHARE: Final = "h200-x4/ant-weak/rl_games-kitless-n4096-1x4/share_kept"
 # What is in digits on a page and is no measurement: nothing else. A cell has the heading of its column after it.
 NO_MEASUREMENT: Final[Mapping[str, str]] = {
-    "dates": rf"\d+ to \d+ {_MONTH} 20\d\d|\d+ {_MONTH} 20\d\d(?:, \d\d:\d\d)?|20\d\d-\d\d-\d\d",
+    "dates": rf"(?:\d+ to )?\d+ {_MONTH}(?: 20\d\d)?(?:, \d\d:\d\d)?|20\d\d-\d\d-\d\d",
     "GPUs": rf"{_COUNTS} (?:H[12]00 (?:80GB HBM3 )?)?GPUs?\b",
     "nodes and processes": rf"{_COUNTS} (?:(?:simulated )?nodes?|process(?:es)?|ranks|cores)\b",
     "GPUs of a list": r"\bon \d{1,2}(?![\d.])|\b\d{1,2} x |\b\d+ vCPU\b",
