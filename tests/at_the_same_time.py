@@ -56,7 +56,7 @@ LONG: Final = (
     "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/ssh/test_ssh_bench",
     "tasks/assets/test_assets",
     "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
-    "suite/launch/native/test_native", "suite/env_check/graphics/test_vulkan",
+    "suite/launch/native/test_native", "suite/env_check/graphics/test_devices",
     "suite/launch/test_runtime", "reports/sets/test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}

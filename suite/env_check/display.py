@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from suite.env_check.check import Check, ExitCode
-from suite.env_check.nodes.differences import Difference
-from suite.env_check.nodes.run import NodeFailure
+from suite.env_check.nodes import Difference, NodeFailure
 from suite.env_check.report import Report
 from suite.files.wording import counted
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite import __version__
-from suite.env_check.report import Report
-from suite.env_check.report import read as read_report
+from suite.env_check.report import Report, read_report
 from suite.env_check.request import Request
 from suite.errors import ContainerError
 from suite.external import container_owner

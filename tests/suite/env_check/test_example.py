@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.report import Report, env_check
-from suite.env_check.report import read as read_report
+from suite.env_check.report import Report, env_check, read_report
 from suite.env_check.request import Request
 
 FOLDER = Path(__file__).resolve().parents[3] / "reports" / "results" / "2026.11" / "env_check"

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from suite import __main__
-from suite.env_check import all_checks
+from suite.env_check import report as all_checks
 from suite.env_check import report as report_module
 from suite.env_check.display import print_faults, print_report
 from suite.env_check.report import Report, env_check, summarised
@@ -105,7 +105,7 @@ def test_a_driver_is_judged_for_the_release_of_isaac_sim_that_is_there(empty_cac
 
 
 def test_json_is_what_other_nodes_send(report: Report) -> None:
-    sent = report_module.read(report.as_json())
+    sent = report_module.read_report(report.as_json())
     assert (sent.host, sent.stack) == (report.host, "kitless")
     assert [check.fault for check in sent.checks] == [check.fault for check in report.checks]
     evidence = {check.name: check.evidence for check in sent.checks}

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.check import Judgement
-from suite.env_check.gpu import cuda_start
-from suite.env_check.gpu.cuda_graphs import judge_cuda_graphs
-from suite.env_check.gpu.cuda_start import CudaFacts
+from suite.env_check.gpu import cuda as cuda_start
+from suite.env_check.gpu.cuda import CudaFacts, judge_cuda_graphs
 from tests.fixtures.stand_ins.stub_drivers.build import build
 
 
 def check(folder: Path, *options: str) -> Judgement:
     build(folder / "libcuda.so.1", "cuda_driver.c", *options)
-    return judge_cuda_graphs(cuda_start.read({**os.environ, "LD_LIBRARY_PATH": str(folder)}))
+    return judge_cuda_graphs(cuda_start.read_cuda({**os.environ, "LD_LIBRARY_PATH": str(folder)}))
 
 
 def test_a_new_driver_with_memory_pools_is_fine(tmp_path: Path) -> None:
@@ -53,5 +52,5 @@ def test_a_driver_that_does_not_answer_is_not_checked(option: str, words: str, t
 
 def test_a_library_that_is_no_driver_is_not_checked(tmp_path: Path) -> None:
     build(tmp_path / "libcuda.so.1", "library.c")
-    facts = cuda_start.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
+    facts = cuda_start.read_cuda({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
     assert "cuInit" in judge_cuda_graphs(facts).found

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.check import Judgement
-from suite.env_check.gpu import cuda_start
-from suite.env_check.gpu.cuda_start import CudaFacts, judge_cuda_start
+from suite.env_check.container import Container
+from suite.env_check.gpu import cuda as cuda_start
+from suite.env_check.gpu.cuda import CudaFacts, judge_cuda_start
 from suite.env_check.gpu.driver import DriverFacts, Library
-from suite.env_check.host.container import Container
 from suite.external.nvml.values import GpuState, NvmlState
 from tests.fixtures.stand_ins.stub_drivers.build import build
 
@@ -32,7 +32,7 @@ COMPAT = replace(DRIVER.libraries[0], path="/usr/local/cuda/compat/libcuda.so.1"
 
 def read(folder: Path, *options: str, timeout_s: float = 60.0) -> CudaFacts:
     build(folder / "libcuda.so.1", "cuda_driver.c", *options)
-    return cuda_start.read({**os.environ, "LD_LIBRARY_PATH": str(folder)}, timeout_s=timeout_s)
+    return cuda_start.read_cuda({**os.environ, "LD_LIBRARY_PATH": str(folder)}, timeout_s=timeout_s)
 
 
 def check(code: int | None, driver: DriverFacts = DRIVER, nvml: NvmlState = ONE_GPU) -> Judgement:
@@ -69,7 +69,7 @@ def test_any_other_end_is_a_failure(tmp_path: Path, option: str, fault: str, fou
 
 def test_a_library_that_is_no_driver(tmp_path: Path) -> None:
     build(tmp_path / "libcuda.so.1", "library.c")
-    facts = cuda_start.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
+    facts = cuda_start.read_cuda({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
     check = judge_cuda_start(facts, DRIVER, ONE_GPU)
     assert (check.fault, check.found) == ("cuda_not_started", "the driver has no cuInit")
 

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.gpu import driver
-from suite.env_check.gpu.device_nodes import judge_device_nodes
-from suite.env_check.gpu.driver import DriverFacts, judge_driver_versions
-from suite.env_check.libraries.search_path import SearchPath
+from suite.env_check.gpu.driver import DriverFacts, judge_device_nodes, judge_driver_versions
+from suite.env_check.libraries import SearchPath
 from suite.external.nvml.values import NvmlFault, NvmlState
 
 OPEN_LINE = (
@@ -52,7 +51,7 @@ class Machine:
 
     def facts(self) -> DriverFacts:
         search = SearchPath(library_path=(), cache={}, default_folders=(str(self.root / "lib"),))
-        return driver.read(self.environ, self.root, search)
+        return driver.read_driver(self.environ, self.root, search)
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def test_a_whole_driver_is_ok(machine: Machine, line: str) -> None:
 
 
 def test_this_machine_can_be_read() -> None:
-    facts = driver.read(os.environ)
+    facts = driver.read_driver(os.environ)
     assert {library.name for library in facts.libraries} == set(driver.LIBRARIES)
     state = NvmlState(fault="no_library", message="NVML Shared Library Not Found")
     if facts.kernel_version is None and not facts.has_userspace:
@@ -213,7 +212,7 @@ def test_a_gpu_on_the_bus_without_a_driver(tmp_path: Path) -> None:
         bare.write(f"sys/bus/pci/devices/0000:0{slot}:00.0/vendor", vendor + "\n")
         bare.write(f"sys/bus/pci/devices/0000:0{slot}:00.0/class", kind + "\n")
     check = judge_driver_versions(bare.facts(), state)
-    assert (check.fault, check.evidence.num_pci_gpus) == ("no_driver", 1)  # not its sound device, not Intel's
+    assert (check.fault, check.evidence["num_pci_gpus"]) == ("no_driver", 1)  # not its sound device, not Intel's
     assert "install" in (check.repair or "")
     assert machine.facts().has_userspace
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.gpu.driver_table import DRIVERS_PATH, drivers_for, judge_driver_for_stack, read_drivers
+from suite.env_check.gpu.driver import DRIVERS_PATH, drivers_for, judge_driver_for_stack, read_drivers
 from suite.errors import MatrixError
 from suite.schema.record import Stack
 

@@ -10,15 +10,21 @@ import pynvml
 import pytest
 
 from suite.env_check.check import Judgement
+from suite.env_check.container import Container
 from suite.env_check.gpu import gpus
-from suite.env_check.gpu.driver import DriverFacts
-from suite.env_check.gpu.driver import read as read_driver
-from suite.env_check.gpu.driver_table import SourcedVersion
-from suite.env_check.gpu.each_gpu import FABRIC, SETTINGS, compute_capability, mig
-from suite.env_check.gpu.gpus import judge_gpus_alike, judge_gpus_present
-from suite.env_check.gpu.links import judge_gpu_links
-from suite.env_check.gpu.rt_cores import judge_denoiser, judge_rt_cores, read_table
-from suite.env_check.host.container import Container
+from suite.env_check.gpu.driver import DriverFacts, SourcedVersion, read_driver
+from suite.env_check.gpu.gpus import (
+    FABRIC,
+    SETTINGS,
+    compute_capability,
+    judge_denoiser,
+    judge_gpu_links,
+    judge_gpus_alike,
+    judge_gpus_present,
+    judge_rt_cores,
+    mig,
+    read_table,
+)
 from suite.external.nvml.values import GpuState, NvmlState
 
 H200 = GpuState(
@@ -115,7 +121,7 @@ def test_a_fault_of_one_gpu_has_its_word_and_repair(
     check = JUDGES[name](second(**changes))
     assert (check.verdict, check.fault) == (verdict, fault)
     assert word in (check.repair or "")
-    assert check.evidence.gpus[1]["index"] == 1
+    assert check.evidence["gpus"][1]["index"] == 1
 
 
 @pytest.mark.parametrize(
@@ -138,7 +144,7 @@ def test_what_nvml_does_not_tell_is_never_ok(name: str, field: str) -> None:
     check = JUDGES[name](second(**{field: None}, unanswered={field: "Not Supported"}))
     assert check.verdict == "not_checked"
     assert f"{field} of GPU 1" in check.found
-    assert check.evidence.gpus[1]["unanswered"] == {field: "Not Supported"}
+    assert check.evidence["gpus"][1]["unanswered"] == {field: "Not Supported"}
 
 
 def test_unknown_links_are_not_checked() -> None:
@@ -244,7 +250,7 @@ def test_rt_cores(name: str, capability: str | None, verdict: str) -> None:
     if verdict == "failure":
         assert check.fault == "no_rt_cores"
         assert "kitless" in (check.repair or "")
-    assert (check.evidence.gpus[0].source is None) == (verdict == "not_checked")
+    assert (check.evidence["gpus"][0].source is None) == (verdict == "not_checked")
 
 
 def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
@@ -254,7 +260,7 @@ def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
 
 
 def test_nvml_is_asked_on_this_machine() -> None:
-    state = gpus.read(os.environ)
+    state = gpus.read_nvml(os.environ)
     if state.fault is None:
         assert state.driver_version
     else:
@@ -285,7 +291,7 @@ def nvmlInit():
 def test_a_broken_driver_does_not_break_the_check(body: str, fault: str, message: str, tmp_path: Path) -> None:
     """A fake pynvml, in the child, dies as a broken driver library does."""
     (tmp_path / "pynvml.py").write_text(FAKE_PYNVML.format(path=pynvml.__file__, body=body))
-    state = gpus.read({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
+    state = gpus.read_nvml({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
     assert state.fault == fault
     assert message in (state.message or "")
 

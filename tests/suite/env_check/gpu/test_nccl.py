@@ -39,7 +39,7 @@ def fake_worker(folder: Path, script: str) -> Path:
 
 
 def run_fake(folder: Path, script: str, timeout_s: float = 20.0) -> NcclFacts:
-    return nccl.read(fake_worker(folder, script), environ=os.environ, timeout_s=timeout_s)
+    return nccl.read_nccl(fake_worker(folder, script), environ=os.environ, timeout_s=timeout_s)
 
 
 def answering(folder: Path, answer: str, exit_code: int = 0) -> NcclFacts:
@@ -116,13 +116,13 @@ def test_a_worker_that_cannot_be_started(tmp_path: Path) -> None:
     path = tmp_path / "python"
     path.write_text("no program")
     path.chmod(0o644)
-    check = judge_nccl_all_reduce(nccl.read(path, environ=os.environ), num_gpus=1)
+    check = judge_nccl_all_reduce(nccl.read_nccl(path, environ=os.environ), num_gpus=1)
     assert (check.verdict, check.fault) == ("failure", "worker_not_startable")
     assert "Permission denied" in check.found
 
 
 def test_what_is_not_there_is_not_checked(tmp_path: Path) -> None:
-    facts = nccl.read(tmp_path / "gone", environ=os.environ)
+    facts = nccl.read_nccl(tmp_path / "gone", environ=os.environ)
     check = judge_nccl_all_reduce(facts, num_gpus=1)
     assert (check.verdict, check.fault) == ("not_checked", None)
     check = judge_nccl_all_reduce(answering(tmp_path, '{"error": "no_cuda", "message": "m"}', 1), num_gpus=0)
@@ -131,7 +131,7 @@ def test_what_is_not_there_is_not_checked(tmp_path: Path) -> None:
 
 def test_the_real_probe_without_torch() -> None:
     """This environment has no torch, so the real probe runs and says so."""
-    facts = nccl.read(Path(sys.executable), environ=os.environ)
+    facts = nccl.read_nccl(Path(sys.executable), environ=os.environ)
     assert facts.fault == "no_torch"
     assert facts.exit_code == 1
     assert "No module named 'torch'" in (facts.message or "")
@@ -139,6 +139,6 @@ def test_the_real_probe_without_torch() -> None:
 
 @pytest.mark.worker
 def test_the_real_probe_under_the_real_worker(worker: Worker) -> None:
-    facts = nccl.read(worker.python, environ={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+    facts = nccl.read_nccl(worker.python, environ={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
     assert facts.fault == "no_cuda"
     assert "torch 2.11.0" in (facts.message or "")

@@ -11,12 +11,11 @@ from typing import Final
 
 import pytest
 
-from suite.env_check import all_checks
+from suite.env_check import nodes
+from suite.env_check import report as all_checks
 from suite.env_check.check import Judgement
 from suite.env_check.gpu import nccl
-from suite.env_check.gpu.nccl import judge_nccl_all_reduce
-from suite.env_check.gpu.nccl_paths import PATHS
-from suite.env_check.nodes import run as nodes
+from suite.env_check.gpu.nccl import PATHS, judge_nccl_all_reduce
 from suite.external.nvml.values import GpuState, NvmlState
 from tests.suite.env_check.gpu.test_nccl import RESULT, fake_worker
 
@@ -39,7 +38,7 @@ def probe_that(folder: Path, condition: str, otherwise: str) -> Path:
 
 def check(python: Path, *, timeout_s: float = LONG_S, retry_timeout_s: float = LONG_S, **variables: str) -> Judgement:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("NCCL_")} | variables
-    facts = nccl.read(python, environ=environ, timeout_s=timeout_s)
+    facts = nccl.read_nccl(python, environ=environ, timeout_s=timeout_s)
     tried = nccl.try_paths(facts, environ=environ, timeout_s=retry_timeout_s)
     return judge_nccl_all_reduce(tried, num_gpus=len(RESULT["gpus"]), shm_repair=SMALL_SHM)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.graphics import icd_manifests
-from suite.env_check.graphics.icd_manifests import ManifestsSeen
+from suite.env_check.graphics import manifests as icd_manifests
+from suite.env_check.graphics.manifests import ManifestsSeen
 from tests.fixtures.stand_ins.denied_folders import deny
 
 
@@ -22,7 +22,7 @@ def test_the_vulkan_search_path_in_its_order(tmp_path: Path) -> None:
     (tmp_path / "etc/vulkan/icd.d/readme.txt").write_text("no manifest")
 
     def search(**environ: str) -> list[str]:
-        seen = icd_manifests.read("vulkan", environ, driver_version=None, root=tmp_path)
+        seen = icd_manifests.read_manifests("vulkan", environ, driver_version=None, root=tmp_path)
         return [name.removesuffix("/vulkan/icd.d/x.json") for name in names(seen, tmp_path)]
 
     assert search(HOME="/me") == usual
@@ -42,9 +42,9 @@ def test_a_folder_that_may_not_be_entered_is_passed_over(tmp_path: Path, monkeyp
         (tmp_path / folder / "vulkan/icd.d").mkdir(parents=True)
         (tmp_path / folder / "vulkan/icd.d/x.json").write_text("{}")
     deny(monkeypatch, tmp_path / "me")
-    seen = icd_manifests.read("vulkan", {"HOME": "/me"}, driver_version=None, root=tmp_path)
+    seen = icd_manifests.read_manifests("vulkan", {"HOME": "/me"}, driver_version=None, root=tmp_path)
     assert names(seen, tmp_path) == ["etc/vulkan/icd.d/x.json"]
-    named = icd_manifests.read(
+    named = icd_manifests.read_manifests(
         "vulkan", {"VK_DRIVER_FILES": "/me/vulkan/icd.d/x.json"}, driver_version=None, root=tmp_path
     )
     assert [manifest.source for manifest in named.manifests] == ["VK_DRIVER_FILES"]
@@ -57,7 +57,7 @@ def test_the_egl_search_path_in_its_order(tmp_path: Path) -> None:
         (tmp_path / name).write_text("{}")
 
     def search(**environ: str) -> list[str]:
-        return names(icd_manifests.read("egl", environ, driver_version=None, root=tmp_path), tmp_path)
+        return names(icd_manifests.read_manifests("egl", environ, driver_version=None, root=tmp_path), tmp_path)
 
     assert [Path(name).name for name in search()] == ["a.json", "b.json", "10.json"]
     assert search(__EGL_VENDOR_LIBRARY_DIRS="/own") == ["own/c.json"]

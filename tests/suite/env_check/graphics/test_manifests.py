@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from suite.env_check import libraries as search_path
 from suite.env_check.check import Judgement
-from suite.env_check.graphics import icd_manifests
-from suite.env_check.graphics.icd_checks import judge_manifests, usable
-from suite.env_check.graphics.icd_manifests import ManifestsSeen
-from suite.env_check.graphics.icd_search import Kind
-from suite.env_check.libraries import search_path
+from suite.env_check.graphics import manifests as icd_manifests
+from suite.env_check.graphics.manifests import Kind, ManifestsSeen, judge_manifests, usable
 from suite.env_check.probes.run import run_probe
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.fixtures.stand_ins.stub_drivers.build import (
@@ -39,24 +37,24 @@ DOCKER = {"container": "docker"}  # the variable that podman and systemd-nspawn 
 
 
 def vulkan(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
-    return icd_manifests.read(
+    return icd_manifests.read_manifests(
         "vulkan", clean_environ(VK_DRIVER_FILES=str(path), **environ), driver_version=driver_version
     )
 
 
 def egl(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
     environ = clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path), **environ)
-    return icd_manifests.read("egl", environ, driver_version=driver_version)
+    return icd_manifests.read_manifests("egl", environ, driver_version=driver_version)
 
 
 def loader_finds_a_driver(environ: Mapping[str, str]) -> bool:
     """Whether the real Vulkan loader gets an instance."""
-    return bool(run_probe("probes.vulkan", environ=environ, timeout_s=60).answer["create_result"] == 0)
+    return bool(run_probe("vulkan", "devices", environ=environ, timeout_s=60).answer["create_result"] == 0)
 
 
 def libegl_finds_a_vendor(environ: Mapping[str, str]) -> bool:
     """Whether the real libEGL takes a vendor that has device queries."""
-    answer = run_probe("probes.egl", environ=environ, timeout_s=60).answer
+    answer = run_probe("egl", "devices", environ=environ, timeout_s=60).answer
     return "EGL_EXT_device_enumeration" in answer["client_extensions"] or bool(answer["devices"])
 
 
@@ -146,7 +144,7 @@ def test_each_fault_of_an_egl_vendor_manifest(
 
 
 def test_sound_manifests_are_well_and_the_loaders_agree(tmp_path: Path) -> None:
-    installed = search_path.read(os.environ).find("libvulkan_lvp.so")
+    installed = search_path.read_search_path(os.environ).find("libvulkan_lvp.so")
     assert installed
     (tmp_path / "libvulkan_lvp.so").symlink_to(installed.path)
     for number, library in enumerate(("libvulkan_lvp.so", "./libvulkan_lvp.so", f"{tmp_path}/libvulkan_lvp.so")):
@@ -167,7 +165,7 @@ def test_relative_paths_are_followed_as_the_loader_follows_them(
     monkeypatch.chdir(tmp_path)
     assert judge_manifests(vulkan(Path("driver.json"))).verdict == "ok"
     environ = clean_environ(VK_DRIVER_FILES="driver.json")
-    assert run_probe("probes.vulkan", environ=environ, timeout_s=60).answer["create_result"] == 0
+    assert run_probe("vulkan", "devices", environ=environ, timeout_s=60).answer["create_result"] == 0
 
 
 def test_a_manifest_without_the_json_suffix_is_passed_over(tmp_path: Path) -> None:
@@ -182,7 +180,7 @@ def test_a_stale_api_version_is_a_warning(tmp_path: Path, version: str) -> None:
     check = judge_manifests(vulkan(path))
     assert (check.verdict, check.fault) == ("warning", "manifest_api_version_stale")
     assert f"set api_version in {path}" in (check.repair or "")
-    answer = run_probe("probes.vulkan", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
+    answer = run_probe("vulkan", "devices", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
     assert answer["devices"][0]["driver_name"] is None  # what the loader makes of it
 
 
@@ -200,7 +198,7 @@ def test_a_fault_beside_a_sound_driver_is_a_warning(tmp_path: Path) -> None:
 def test_a_variable_that_leaves_no_manifest(tmp_path: Path, variable: str) -> None:
     for value in ("", str(tmp_path)):  # set but empty counts; an empty folder
         environ = clean_environ(**{variable: value})
-        seen = icd_manifests.read("vulkan", environ, driver_version=None)
+        seen = icd_manifests.read_manifests("vulkan", environ, driver_version=None)
         assert_failure(judge_manifests(seen), "no_manifest", f"unset {variable}")
         assert not loader_finds_a_driver(environ)
 
@@ -210,7 +208,7 @@ def check_missing(
 ) -> Judgement:
     """Judge a machine with NVIDIA's driver and no manifest; ``library``: the folder of NVIDIA's libraries."""
     variables = clean_environ(HOME="/home", **environ, **({"LD_LIBRARY_PATH": library} if library else {}))
-    return judge_manifests(icd_manifests.read(kind, variables, driver_version=driver_version, root=root))
+    return judge_manifests(icd_manifests.read_manifests(kind, variables, driver_version=driver_version, root=root))
 
 
 @pytest.mark.parametrize("kind", ["vulkan", "egl"])
@@ -326,7 +324,9 @@ def test_one_driver_by_two_manifests(tmp_path: Path) -> None:
     environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", DRIVER)
     etc = write_manifest(tmp_path / "etc/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
     usr = write_manifest(tmp_path / "usr/share/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
-    seen = icd_manifests.read("vulkan", clean_environ(HOME="/me", **environ), driver_version=DRIVER, root=tmp_path)
+    seen = icd_manifests.read_manifests(
+        "vulkan", clean_environ(HOME="/me", **environ), driver_version=DRIVER, root=tmp_path
+    )
     check = judge_manifests(seen)
     assert (check.verdict, check.fault) == ("warning", "duplicate_driver")
     assert f"remove {usr}, or set VK_DRIVER_FILES={etc}" in (check.repair or "")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.host.container import judge_driver_capabilities, read_container
+from suite.env_check.container import judge_driver_capabilities, read_container
 from tests.fixtures.stand_ins.denied_folders import deny
 
 

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Mapping
 
-from suite.env_check.host.cores import LOOKS, MAX_CORES, CoreFacts, judge_core_speed, read, spread
+from suite.env_check.host import LOOKS, MAX_CORES, CoreFacts, judge_core_speed, spread
+from suite.env_check.host import read_cores as read
 
 FAST_S, SLOW_S = 1.0e-4, 1.9e-4
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.host import system
-from suite.env_check.host.system import HostFacts
+from suite.env_check import host as system
+from suite.env_check.host import HostFacts
 from suite.files.paths import ROOT
 from tests.fixtures.stand_ins.denied_folders import deny
 
@@ -37,7 +37,7 @@ LAPTOP = HostFacts(
 
 
 def test_this_machine_can_be_read(tmp_path: Path) -> None:
-    facts = system.read(os.environ, cache_dir=tmp_path / "not" / "there")
+    facts = system.read_host(os.environ, cache_dir=tmp_path / "not" / "there")
     assert facts.cache_dir == str(tmp_path)
     assert facts.cache_writable
     assert facts.num_cpus >= 1
@@ -50,7 +50,7 @@ def test_the_home_of_another_user_is_no_place_for_a_cache(tmp_path: Path, monkey
     home.mkdir()
     deny(monkeypatch, home)
     runtime_dir = {"XDG_RUNTIME_DIR": str(home / "run")}
-    facts = system.read(runtime_dir, cache_dir=home / ".cache" / "labscale")
+    facts = system.read_host(runtime_dir, cache_dir=home / ".cache" / "labscale")
     assert (facts.cache_dir, facts.runtime_dir) == (str(home), "missing")
 
 
@@ -67,7 +67,7 @@ def small_shm(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_docker_default_shared_memory(small_shm: Path) -> None:
-    facts = system.read(os.environ, cache_dir=small_shm, root=small_shm)
+    facts = system.read_host(os.environ, cache_dir=small_shm, root=small_shm)
     assert facts.shm_gb == pytest.approx(0.0671, abs=0.0001)
     check = system.judge_shared_memory(facts)
     assert (check.verdict, check.fault) == ("failure", "small_dev_shm")
@@ -77,7 +77,7 @@ def test_docker_default_shared_memory(small_shm: Path) -> None:
 
 
 def test_no_shared_memory(tmp_path: Path) -> None:
-    check = system.judge_shared_memory(system.read(os.environ, cache_dir=tmp_path, root=tmp_path))
+    check = system.judge_shared_memory(system.read_host(os.environ, cache_dir=tmp_path, root=tmp_path))
     assert (check.verdict, check.fault) == ("failure", "no_dev_shm")
 
 
@@ -99,9 +99,9 @@ def limited(limit: str, value: int, tmp_path: Path) -> HostFacts:
     """Facts of a child process that lowered a limit of its own for real."""
     program = (
         "import dataclasses, json, os, resource, sys; from pathlib import Path;"
-        "from suite.env_check.host import system;"
+        "from suite.env_check import host as system;"
         f"hard = resource.getrlimit(resource.{limit})[1]; resource.setrlimit(resource.{limit}, ({value}, hard));"
-        "print(json.dumps(dataclasses.asdict(system.read(os.environ, cache_dir=Path(sys.argv[1])))))"
+        "print(json.dumps(dataclasses.asdict(system.read_host(os.environ, cache_dir=Path(sys.argv[1])))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT
@@ -134,7 +134,7 @@ def test_rdma_devices_and_governors_are_read(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "scaling_governor").write_text(governor + "\n")
         (folder / "scaling_driver").write_text("acpi-cpufreq\n")
-    facts = system.read(os.environ, cache_dir=tmp_path, root=tmp_path)
+    facts = system.read_host(os.environ, cache_dir=tmp_path, root=tmp_path)
     assert facts.rdma_devices == ("mlx5_0",)
     check = system.judge_cpu_governor(facts)
     assert (check.verdict, check.fault) == ("warning", "powersave_governor")
@@ -151,7 +151,7 @@ def test_a_core_that_is_switched_off_has_no_governor(tmp_path: Path) -> None:
                 (folder / name).write_text(f"{text}\n")
             else:
                 (folder / name).mkdir()  # an OSError, as the kernel's EBUSY is
-    check = system.judge_cpu_governor(system.read(os.environ, cache_dir=tmp_path, root=tmp_path))
+    check = system.judge_cpu_governor(system.read_host(os.environ, cache_dir=tmp_path, root=tmp_path))
     assert (check.verdict, check.found) == ("ok", "performance (intel_pstate)")
 
 
@@ -171,7 +171,7 @@ def test_runtime_dir(tmp_path: Path) -> None:
     }
     for value, fault in expected.items():
         environ = {} if value is None else {"XDG_RUNTIME_DIR": value}
-        check = system.judge_xdg_runtime_dir(system.read(environ, cache_dir=tmp_path))
+        check = system.judge_xdg_runtime_dir(system.read_host(environ, cache_dir=tmp_path))
         assert (check.fault, check.verdict) == (fault, "warning" if fault else "ok")
         if fault:
             assert "export XDG_RUNTIME_DIR" in (check.repair or "")
@@ -186,7 +186,7 @@ def test_few_cores() -> None:
 
 
 def test_little_disk(tmp_path: Path) -> None:
-    facts = system.read(os.environ, cache_dir=tmp_path)
+    facts = system.read_host(os.environ, cache_dir=tmp_path)
     check = system.judge_cache_disk(facts, needed_gb=facts.cache_free_gb + 1000)
     assert (check.verdict, check.fault) == ("failure", "cache_disk_full")
     assert "LABSCALE_CACHE" in (check.repair or "")
@@ -200,21 +200,21 @@ def test_a_cache_where_nothing_may_run(tmp_path: Path) -> None:
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("may not mount a tmpfs")
     try:
-        check = system.judge_cache_disk(system.read(os.environ, cache_dir=cache / "labscale"), needed_gb=0.0)
+        check = system.judge_cache_disk(system.read_host(os.environ, cache_dir=cache / "labscale"), needed_gb=0.0)
     finally:
         subprocess.run(["umount", str(cache)], check=True)
     assert (check.verdict, check.fault) == ("failure", "cache_noexec")
     assert "LABSCALE_CACHE" in (check.repair or "")
-    assert system.judge_cache_disk(system.read(os.environ, cache_dir=cache), needed_gb=0.0).verdict == "ok"
+    assert system.judge_cache_disk(system.read_host(os.environ, cache_dir=cache), needed_gb=0.0).verdict == "ok"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file stands where the folder should be; and, as root may write everywhere, another user's answer is given."""
     (tmp_path / "cache").touch()
-    check = system.judge_cache_disk(system.read(os.environ, cache_dir=tmp_path / "cache"), needed_gb=0.0)
+    check = system.judge_cache_disk(system.read_host(os.environ, cache_dir=tmp_path / "cache"), needed_gb=0.0)
     assert (check.verdict, check.fault) == ("failure", "cache_not_writable")
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert system.judge_cache_disk(system.read(os.environ, cache_dir=tmp_path), needed_gb=0.0).fault == check.fault
+    assert system.judge_cache_disk(system.read_host(os.environ, cache_dir=tmp_path), needed_gb=0.0).fault == check.fault
 
 
 def test_libc() -> None:

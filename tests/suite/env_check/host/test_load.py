@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from suite.env_check.host import cpu_load
-from suite.env_check.host.cpu_load import Busy, LoadFacts, judge_cpu_load, read
+from suite.env_check import host as cpu_load
+from suite.env_check.host import Busy, LoadFacts, judge_cpu_load
+from suite.env_check.host import read_load as read
 from suite.external.host_cpu import Counters
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from suite.env_check import worker
+from suite.env_check import worker as assets
 from suite.env_check.gpu import nccl
-from suite.env_check.host import assets, worker
-from suite.env_check.host.assets import judge_asset_root
-from suite.env_check.host.worker import WorkerFacts, judge_worker_packages, site_folders
+from suite.env_check.worker import WorkerFacts, judge_asset_root, judge_worker_packages, site_folders
 from tests.fixtures.stand_ins.denied_folders import deny
 
 PINS = """\
@@ -65,7 +65,9 @@ class Environment:
             shutil.rmtree(folder)
 
     def facts(self, *, is_own: bool = False, also: Sequence[Path] = (), **environ: str) -> WorkerFacts:
-        return worker.read(self.python, is_own=is_own, pins_path=self.pins, needed=NEEDED, environ=environ, also=also)
+        return worker.read_worker(
+            self.python, is_own=is_own, pins_path=self.pins, needed=NEEDED, environ=environ, also=also
+        )
 
 
 @pytest.fixture
@@ -165,7 +167,7 @@ def test_the_release_of_isaac_sim(
         environment.install("isaacsim", wheel)
     if file:
         (tmp_path / "VERSION").write_text(file)
-    facts = worker.read(
+    facts = worker.read_worker(
         environment.python, is_own=True, pins_path=None, needed={}, environ={}, isaac_sim_version=tmp_path / "VERSION"
     )
     assert facts.isaac_sim == release
@@ -177,12 +179,14 @@ def test_what_another_user_keeps_to_himself_is_not_there(
     deny(monkeypatch, tmp_path)
     assert judge_worker_packages(environment.facts()).verdict == "not_checked"
     assert judge_worker_packages(environment.facts(is_own=True)).fault == "worker_python_missing"
-    assert assets.read(tmp_path / "assets", is_own=False).state == "missing"
-    assert nccl.read(environment.python, environ={}).fault == "worker_missing"
+    assert assets.read_assets(tmp_path / "assets", is_own=False).state == "missing"
+    assert nccl.read_nccl(environment.python, environ={}).fault == "worker_missing"
 
 
 def test_what_is_not_installed_yet_is_not_checked(environment: Environment, tmp_path: Path) -> None:
-    facts = worker.read(tmp_path / "gone/bin/python", is_own=False, pins_path=environment.pins, needed={}, environ={})
+    facts = worker.read_worker(
+        tmp_path / "gone/bin/python", is_own=False, pins_path=environment.pins, needed={}, environ={}
+    )
     check = judge_worker_packages(facts)
     assert (check.verdict, check.fault) == ("not_checked", None)
     assert "the first bench installs it" in check.found
@@ -193,7 +197,7 @@ def test_what_is_not_installed_yet_is_not_checked(environment: Environment, tmp_
 
 
 def test_an_own_python_that_is_not_there(environment: Environment, tmp_path: Path) -> None:
-    facts = worker.read(tmp_path / "gone", is_own=True, pins_path=environment.pins, needed=NEEDED, environ={})
+    facts = worker.read_worker(tmp_path / "gone", is_own=True, pins_path=environment.pins, needed=NEEDED, environ={})
     check = judge_worker_packages(facts)
     assert (check.verdict, check.fault) == ("failure", "worker_python_missing")
     assert "--worker-python" in (check.repair or "")
@@ -204,7 +208,7 @@ def test_an_own_python_whose_packages_are_elsewhere(tmp_path: Path) -> None:
     script = tmp_path / "isaac-sim/python.sh"
     script.parent.mkdir()
     script.write_text("#!/bin/sh\n")
-    facts = worker.read(script, is_own=True, pins_path=None, needed=NEEDED, environ={})
+    facts = worker.read_worker(script, is_own=True, pins_path=None, needed=NEEDED, environ={})
     assert judge_worker_packages(facts).verdict == "not_checked"
 
 
@@ -220,7 +224,7 @@ def test_packages_of_pythonpath_come_first(environment: Environment, tmp_path: P
     first = Environment(tmp_path / "bundle")
     first.install("isaaclab", "3.0.1")
     folder = first.folder / "lib/python3.12/site-packages"
-    facts = worker.read(
+    facts = worker.read_worker(
         environment.python, is_own=True, pins_path=None, needed=NEEDED, environ={"PYTHONPATH": str(folder)}
     )
     assert [difference.found for difference in facts.differences] == ["3.0.1"]
@@ -264,7 +268,7 @@ def asset_root(tmp_path: Path) -> Path:
 
 
 def test_assets_as_in_their_manifest(asset_root: Path) -> None:
-    check = judge_asset_root(assets.read(asset_root, is_own=False))
+    check = judge_asset_root(assets.read_assets(asset_root, is_own=False))
     assert check.verdict == "ok"
     assert "2 files" in check.found
     assert "1 of them stand-ins" in check.found
@@ -274,14 +278,14 @@ def test_assets_as_in_their_manifest(asset_root: Path) -> None:
 @pytest.mark.parametrize("is_own", [False, True])
 def test_faults_of_assets(asset_root: Path, is_own: bool) -> None:
     (asset_root / "Isaac/ant.usd").write_text("another ant")
-    changed = judge_asset_root(assets.read(asset_root, is_own=is_own))
+    changed = judge_asset_root(assets.read_assets(asset_root, is_own=is_own))
     assert (changed.verdict, changed.fault) == ("failure", "assets_changed")
     assert "Isaac/ant.usd" in changed.found
     (asset_root / "Isaac/cartpole.usd").unlink()
-    missing = judge_asset_root(assets.read(asset_root, is_own=is_own))
+    missing = judge_asset_root(assets.read_assets(asset_root, is_own=is_own))
     assert (missing.fault, missing.evidence.missing) == ("assets_missing", ("Isaac/cartpole.usd",))
     (asset_root / "manifest.json").write_text("{")
-    invalid = judge_asset_root(assets.read(asset_root, is_own=is_own))
+    invalid = judge_asset_root(assets.read_assets(asset_root, is_own=is_own))
     assert (invalid.verdict, invalid.fault) == ("failure", "manifest_invalid")
     for check in (changed, missing, invalid):
         assert ("ISAACSIM_ASSET_ROOT" if is_own else "Remove") in (check.repair or "")
@@ -292,7 +296,7 @@ def test_assets_that_another_user_keeps_to_himself(
     asset_root: Path, monkeypatch: pytest.MonkeyPatch, is_own: bool, way_out: str
 ) -> None:
     deny(monkeypatch, asset_root / "Isaac")
-    check = judge_asset_root(assets.read(asset_root, is_own=is_own))
+    check = judge_asset_root(assets.read_assets(asset_root, is_own=is_own))
     assert (check.verdict, check.fault) == ("failure", "assets_unreadable")
     assert f"cannot be read: {asset_root}/Isaac/" in check.found
     assert way_out in (check.repair or "")
@@ -301,7 +305,7 @@ def test_assets_that_another_user_keeps_to_himself(
 @pytest.mark.parametrize("text", ['{"format": 2, "files": {}}', '{"format": 1}', "[]"])
 def test_a_manifest_of_another_form(asset_root: Path, text: str) -> None:
     (asset_root / "manifest.json").write_text(text)
-    check = judge_asset_root(assets.read(asset_root, is_own=False))
+    check = judge_asset_root(assets.read_assets(asset_root, is_own=False))
     assert check.fault == "manifest_invalid"
 
 
@@ -320,5 +324,5 @@ def test_places_without_a_manifest(
 ) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
-    check = judge_asset_root(assets.read(name, is_own=is_own))
+    check = judge_asset_root(assets.read_assets(name, is_own=is_own))
     assert (check.verdict, check.fault) == (verdict, fault)

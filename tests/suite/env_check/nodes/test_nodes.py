@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from suite import __main__
-from suite.env_check.nodes.differences import differences
-from suite.env_check.nodes.run import collect_slurm, collect_ssh, slurm_argv, slurm_nodes
-from suite.env_check.report import Report
-from suite.env_check.report import read as read_report
+from suite.env_check.nodes import collect_slurm, collect_ssh, differences, slurm_argv, slurm_nodes
+from suite.env_check.report import Report, read_report
 from suite.errors import UsageError
 from suite.external.ssh import ssh_argv
 

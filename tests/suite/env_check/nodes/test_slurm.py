@@ -72,7 +72,7 @@ def test_a_dead_node_is_named_and_the_others_still_answer(slurm: SlurmCluster, t
 ASK: Final = """
 import os, sys
 from pathlib import Path
-from suite.env_check.nodes.run import collect_slurm
+from suite.env_check.nodes import collect_slurm
 command = ("sh", "-c", f"sleep 6; exec {sys.executable} -m suite env_check --device cpu --json")
 found = collect_slurm(command, nodes=("n2", "n3"), folder=Path(sys.argv[1]), environ=os.environ)
 print(*found.reports, *(f"{failure.node}: {failure.message}" for failure in found.failures), sep="\\n")

@@ -3,13 +3,13 @@
 ``Container`` also words the repair of a missing part of the driver, so that no check advises what is set already.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from suite.env_check.check import Judgement, Subject
-from suite.env_check.host.exists import is_there
 
 Part = Literal["compute", "utility", "graphics"]  # of the driver, as NVIDIA_DRIVER_CAPABILITIES names them
 
@@ -92,16 +92,6 @@ class Container:
         return f"The container requests the {part} part already: install {package}, on the host; then recreate it."
 
 
-@dataclass(frozen=True, kw_only=True)
-class DriverCapabilities:
-    """Evidence of ``driver_capabilities`` and ``driver_capabilities_compute``."""
-
-    container: Container
-    wanted: tuple[str, ...]
-    missing: tuple[str, ...]
-    libraries: tuple[str, ...]  # found libraries of those capabilities
-
-
 def read_container(environ: Mapping[str, str], root: Path = Path("/")) -> Container:
     """Look for the marks that container engines leave."""
     signs = [mark for mark in _MARKS if (root / mark.lstrip("/")).exists()]
@@ -135,7 +125,7 @@ def judge_driver_capabilities(
         missing = ()
     subject = Subject(
         f"{','.join(wanted)} or all, in a container",
-        DriverCapabilities(container=container, wanted=wanted, missing=missing, libraries=libraries),
+        {"container": container, "wanted": wanted, "missing": missing, "libraries": libraries},
     )
     if not container.is_container:
         found = "not in a container"
@@ -145,3 +135,15 @@ def judge_driver_capabilities(
         repair = f"Start the container with {container.with_part(*missing)} (docker run --env ...), or with all."
         return subject.failure("capabilities_missing", found, repair)
     return subject.ok(found)
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a path exists; False if this user may not enter a parent folder, where pathlib raises an error.
+
+    It happens, until Python 3.14, when ``sudo -u`` or a container keeps HOME, which is then another user's folder.
+    """
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112

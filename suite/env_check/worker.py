@@ -1,4 +1,4 @@
-"""Compares the worker environment with its pins, and its files with what was installed.
+"""Checks the worker: its packages against the pins, its files against what was installed, its assets and kernels.
 
 It reads files only, so a broken Python is never started.
 """
@@ -9,18 +9,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from pydantic import BaseModel, ValidationError
 
 from suite.env_check.check import Fault, Judgement, Subject
-from suite.env_check.host.exists import is_there
+from suite.env_check.container import is_folder, is_there
+from suite.files.input_file import read_input
 from suite.files.paths import ROOT
-from suite.install import installed_files
+from suite.files.wording import counted
+from suite.install import damaged_kernels, installed_files
 from suite.install.bundled_versions import is_bundled
-from suite.install.pins import PYTHON_VERSION
+from suite.install.pins import PYTHON_VERSION, sha256
 from suite.install.worker_environment import COMPLETE
 
 SHOWN: Final = 5  # packages in one line; the evidence lists all
@@ -53,7 +56,7 @@ class WorkerFacts:
     isaac_sim: str | None = None  # its release, "6.2.0"; None if unknown
 
 
-def read(
+def read_worker(
     python: Path,
     *,
     is_own: bool,
@@ -75,7 +78,7 @@ def read(
         if "Name" in metadata:  # leftovers of a failed removal by pip have none
             installed.setdefault(canonicalize_name(metadata["Name"]), metadata["Version"])
     pinned = read_pins(pins_path) if pins_path else {}
-    found = [list(site_folders(one, environ)) for one in (python, *also) if is_there(one)]
+    workers = [list(site_folders(worker, environ)) for worker in (python, *also) if is_there(worker)]
     before = [ROOT, *_path_of(environ)]  # as suite.files.paths.import_path sets PYTHONPATH
     canonical = {str(canonicalize_name(name)): version for name, version in needed.items()}
     wanted = {**canonical, **pinned}
@@ -89,8 +92,8 @@ def read(
         num_installed=len(installed),
         differences=_differences(wanted, installed),
         unusable=tuple(difference.name for difference in _differences(canonical, installed)),
-        changed=tuple(dict.fromkeys(one for each in found for one in installed_files.changes(each))),
-        elsewhere=tuple(dict.fromkeys(one for each in found for one in installed_files.elsewhere(each, before))),
+        changed=tuple(dict.fromkeys(name for paths in workers for name in installed_files.changes(paths))),
+        elsewhere=tuple(dict.fromkeys(name for paths in workers for name in installed_files.elsewhere(paths, before))),
         isaac_sim=_isaac_sim(installed, isaac_sim_version),
     )
 
@@ -168,7 +171,7 @@ def judge_worker_packages(facts: WorkerFacts) -> Judgement:
     subject = Subject(f"Python {PYTHON_VERSION} and {facts.num_wanted} packages, as pinned", facts)
     if why := _why_not_checked(facts):
         return subject.not_checked(f"{facts.python}: {why}")
-    if fault := _fault(facts):
+    if fault := _packages_fault(facts):
         return subject.faulty(replace(fault, found=f"{facts.python}: {fault.found}"))
     return subject.ok(f"{facts.python}: {facts.num_wanted} of {facts.num_wanted} as wanted")
 
@@ -184,7 +187,7 @@ def _why_not_checked(facts: WorkerFacts) -> str | None:
     return None
 
 
-def _fault(facts: WorkerFacts) -> Fault | None:
+def _packages_fault(facts: WorkerFacts) -> Fault | None:
     by_rebuilding = f"Remove {Path(facts.python).parent.parent}: the next bench installs it again."
     if not facts.exists:
         repair = "Pass the path of a Python with Isaac Lab to --worker-python, or leave the option out."
@@ -229,3 +232,130 @@ def _first(texts: Iterable[str]) -> str:
     shown = list(texts)
     more = len(shown) - SHOWN
     return "; ".join(shown[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+RootState = Literal["none", "address", "missing", "no_manifest", "bad_manifest", "unreadable", "read"]
+
+
+class _File(BaseModel):
+    sha256: str
+    stand_in: str | None
+
+
+class _Manifest(BaseModel):
+    """The fields of a manifest that this check uses; ``tasks.assets.build`` writes it."""
+
+    format: Literal[1]
+    files: dict[str, _File]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssetFacts:
+    root: str | None  # None: Isaac Lab's own default
+    is_own: bool  # from the user's ISAACSIM_ASSET_ROOT
+    state: RootState
+    problem: str | None = None  # what is wrong with the manifest, or which file cannot be read and why
+    manifest_sha256: str | None = None
+    num_files: int = 0
+    num_stand_ins: int = 0
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+def read_assets(root: str | Path | None, *, is_own: bool) -> AssetFacts:
+    """Hash the files that the manifest below ``root`` names."""
+    state: RootState = "read"
+    if root is None:
+        state = "none"
+    elif "://" in str(root):
+        state = "address"
+    elif not is_folder(Path(root)):
+        state = "missing"
+    facts = AssetFacts(root=None if root is None else str(root), is_own=is_own, state=state)
+    if root is None or state != "read":
+        return facts
+    try:
+        return _hashed(Path(root), facts)
+    except OSError as error:  # for example, another user filled the cache
+        return replace(facts, state="unreadable", problem=f"{error.filename}: {error.strerror}")
+
+
+def _hashed(root: Path, facts: AssetFacts) -> AssetFacts:
+    manifest_path = root / "manifest.json"
+    if not is_there(manifest_path):
+        return replace(facts, state="no_manifest")
+    try:
+        files = _Manifest.model_validate_json(read_input(manifest_path)).files
+    except ValidationError as error:
+        return replace(facts, state="bad_manifest", problem=str(error).splitlines()[0])
+    there = {name: (root / name).is_file() for name in files}
+    return replace(
+        facts,
+        manifest_sha256=sha256(manifest_path),
+        num_files=len(files),
+        num_stand_ins=sum(file.stand_in is not None for file in files.values()),
+        missing=tuple(name for name, is_there in there.items() if not is_there),
+        changed=tuple(name for name, file in files.items() if there[name] and sha256(root / name) != file.sha256),
+    )
+
+
+def judge_asset_root(facts: AssetFacts) -> Judgement:
+    """Check the asset root: the manifest exists, and every file has the hash that the manifest gives."""
+    subject = Subject("a manifest, and every file as it says", facts)
+    not_checked = {
+        "none": "Isaac Lab's own default, on the network",
+        "address": f"{facts.root} is on the network",
+        "missing": "not built yet: the first bench builds it",
+        "no_manifest": f"{facts.root} has no labscale manifest",
+    }
+    if facts.state in not_checked and not (facts.state == "missing" and facts.is_own):
+        return subject.not_checked(not_checked[facts.state])
+    elsewhere = "unset ISAACSIM_ASSET_ROOT" if facts.is_own else "set LABSCALE_CACHE to a folder of yours"
+    repair = (
+        "Correct ISAACSIM_ASSET_ROOT, or unset it: bench then builds the assets from the installed wheels."
+        if facts.is_own
+        else f"Remove {facts.root}: the next bench builds it again."
+    )
+    words = {
+        "missing": ("asset_root_missing", f"{facts.root} does not exist", repair),
+        "bad_manifest": ("manifest_invalid", f"{facts.root}/manifest.json: {facts.problem}", repair),
+        "unreadable": (
+            "assets_unreadable",
+            f"cannot be read: {facts.problem}",
+            f"Have their owner run chmod -R a+rX {facts.root}, or {elsewhere}: bench then builds its own.",
+        ),
+    }
+    if facts.state in words:
+        return subject.failure(*words[facts.state])
+    if facts.missing:
+        return subject.failure("assets_missing", f"missing: {', '.join(facts.missing)}", repair)
+    if facts.changed:
+        return subject.failure("assets_changed", f"not as in the manifest: {', '.join(facts.changed)}", repair)
+    return subject.ok(f"{facts.num_files} files in {facts.root}, {facts.num_stand_ins} of them stand-ins")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelFacts:
+    cache_dir: str
+    num_modules: int
+    damaged: tuple[str, ...]  # what is wrong with each damaged module
+
+
+def read_kernels(cache_dir: Path) -> KernelFacts:
+    return KernelFacts(
+        cache_dir=str(cache_dir),
+        num_modules=sum(1 for _ in damaged_kernels.modules(cache_dir)),
+        damaged=tuple(module.problem for module in damaged_kernels.damaged_modules(cache_dir)),
+    )
+
+
+def judge_kernel_cache(facts: KernelFacts) -> Judgement:
+    """Check Warp's cache of compiled kernels: every run fails that needs a damaged module."""
+    subject = Subject("no file that is cut short", facts)
+    if facts.damaged:
+        return subject.warning(
+            "kernel_cache_damaged",
+            f"{counted(len(facts.damaged), 'damaged module')} in {facts.cache_dir}: {facts.damaged[0]}",
+            f"Run bench: it moves them away and compiles them again. Or remove {facts.cache_dir}.",
+        )
+    return subject.ok(f"every file in {facts.cache_dir} is whole" if facts.num_modules else "nothing compiled yet")

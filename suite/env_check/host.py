@@ -1,4 +1,9 @@
-"""Checks what the operating system provides: shared memory, limits, cores and their governor, disk, libc."""
+"""Checks what the operating system provides, how fast its cores are, and whether others use them.
+
+A GPU that finishes in a millisecond waits for the one thread that launches its kernels. If another machine's virtual
+cores run on the other hardware threads, for example, that thread takes up to twice as long for seconds at a time.
+Neither the load nor the time taken by the hypervisor shows this, so the cores themselves are timed.
+"""
 
 import contextlib
 import os
@@ -6,17 +11,23 @@ import platform
 import resource
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from suite.env_check.check import Judgement, Subject
-from suite.env_check.gpu.driver_table import parts
-from suite.env_check.host.exists import is_folder, is_there
+import psutil
+
+from suite.env_check.check import Judgement, Subject, parts
+from suite.env_check.container import is_folder, is_there
+from suite.env_check.probes.run import run_probe
+from suite.external.host_cpu import Counters, HostCpu, read_counters
 from suite.external.machine import num_usable_cpus
-from suite.files.wording import counted
+from suite.files.wording import counted, listed
 from suite.install.pins import ALL_PINS
+from suite.statistics.core_speed import SLOWED, WORTH_SAYING
+from suite.statistics.round_flags import OTHERS_PERCENT
 
 UNLIMITED: Final = resource.RLIM_INFINITY
 SHM_NEEDED_GB: Final = 1.0  # the size in NVIDIA's own multi-GPU recipes
@@ -26,7 +37,13 @@ NOFILE_NEEDED: Final = 1024  # the usual default
 CORES_PER_GPU: Final = 4  # for the main thread, NCCL's proxy, and the threads of CUDA and the compilers
 KERNEL_CACHE_GB: Final = 2.0  # compiled kernels and logs, once the worker is installed
 WORKER_GLIBC: Final = next(pins.glibc for pins in ALL_PINS if pins.name == "worker").replace("_", ".")
-
+MAX_CORES: Final = 32  # of those that are timed, spread evenly over the usable cores
+LOOKS: Final = 128  # summed over all cores, which take turns, so that each is timed over 1.5 s
+CORES_TIMEOUT_S: Final = 20.0
+LOOK_S: Final = 1.0  # for which the load is watched
+NAMED: Final = 3  # number of busiest processes in a report
+WORTH_NAMING_S: Final = 0.1  # CPU time within ``LOOK_S``
+NO_RANK: Final = (0.0,)  # HostCpu subtracts the CPU time of a run; here nothing runs
 
 # State of XDG_RUNTIME_DIR. "open": others may read it, or it belongs to another user; its specification forbids both.
 RuntimeDir = Literal["unset", "missing", "not_a_folder", "open", "good"]
@@ -53,8 +70,12 @@ class HostFacts:
     cache_writable: bool
     cache_noexec: bool = False  # mounted so that no program and no library there can run
 
+    def subject(self, wanted: str, *fields: str) -> Subject:
+        """Return what a check of these fields is about."""
+        return Subject(wanted, {"values": {field: getattr(self, field) for field in fields}})
 
-def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/")) -> HostFacts:
+
+def read_host(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/")) -> HostFacts:
     """Read limits of this process and files below ``root``. ``cache_dir`` stores the worker and compiled kernels."""
     shm = root / "dev/shm"
     shm_usage = shutil.disk_usage(shm) if shm.is_dir() else None
@@ -106,20 +127,9 @@ def _runtime_dir(value: str | None) -> RuntimeDir:
     return "good" if is_private else "open"
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostValues:
-    """The values of ``HostFacts`` that a check used."""
-
-    values: Mapping[str, object]
-
-
-def _subject(wanted: str, facts: HostFacts, *fields: str) -> Subject:
-    return Subject(wanted, HostValues(values={field: getattr(facts, field) for field in fields}))
-
-
 def judge_shared_memory(facts: HostFacts) -> Judgement:
     """Judge /dev/shm: NCCL uses it for messages, and for data between GPUs without peer access."""
-    subject = _subject(f"{_size(SHM_NEEDED_GB)} free in /dev/shm", facts, "shm_gb", "shm_free_gb")
+    subject = facts.subject(f"{_size(SHM_NEEDED_GB)} free in /dev/shm", "shm_gb", "shm_free_gb")
     size_gb, free_gb = facts.shm_gb, facts.shm_free_gb
     if size_gb is None or free_gb is None:
         return subject.failure("no_dev_shm", "no /dev/shm", "Mount a tmpfs on /dev/shm.")
@@ -132,28 +142,30 @@ def judge_shared_memory(facts: HostFacts) -> Judgement:
             "Start the container with --ipc=host or --shm-size=8g; on a host: sudo mount -o remount,size=8G /dev/shm.",
         )
     if free_gb < SHM_NEEDED_GB:
-        repair = "Remove what dead processes left there (ls -l /dev/shm: nccl-*, torch_*)."
         faulty = subject.failure if free_gb <= SHM_USELESS_GB else subject.warning
-        return faulty("full_dev_shm", found, repair)
+        return faulty("full_dev_shm", found, "Remove what dead processes left there (ls -l /dev/shm: nccl-*, torch_*).")
     return subject.ok(found)
 
 
 def judge_memlock(facts: HostFacts) -> Judgement:
-    subject = _subject(
+    subject = facts.subject(
         f"unlimited, or {_size(MEMLOCK_NEEDED_BYTES / 1e9)} or more, where there are RDMA devices",
-        facts, "memlock_bytes", "memlock_hard_bytes", "rdma_devices",
+        "memlock_bytes", "memlock_hard_bytes", "rdma_devices",
     )  # fmt: skip
     limit = facts.memlock_bytes
     text = "unlimited" if limit == UNLIMITED else _size(limit / 1e9)
     found = f"{text}, RDMA devices: {', '.join(facts.rdma_devices) or 'none'}"
     if limit != UNLIMITED and limit < MEMLOCK_NEEDED_BYTES and facts.rdma_devices:
-        repair = "ulimit -l unlimited (limits.conf, LimitMEMLOCK of slurmd), or docker run --ulimit memlock=-1."
-        return subject.warning("low_memlock", found, repair)
+        return subject.warning(
+            "low_memlock",
+            found,
+            "ulimit -l unlimited (limits.conf, LimitMEMLOCK of slurmd), or docker run --ulimit memlock=-1.",
+        )
     return subject.ok(found)
 
 
 def judge_nofile(facts: HostFacts) -> Judgement:
-    subject = _subject(f"{NOFILE_NEEDED} open files or more", facts, "nofile", "nofile_hard")
+    subject = facts.subject(f"{NOFILE_NEEDED} open files or more", "nofile", "nofile_hard")
     if facts.nofile == UNLIMITED:
         return subject.ok("unlimited")
     if facts.nofile < NOFILE_NEEDED:
@@ -164,7 +176,7 @@ def judge_nofile(facts: HostFacts) -> Judgement:
 
 def judge_xdg_runtime_dir(facts: HostFacts) -> Judgement:
     """Judge XDG_RUNTIME_DIR: Vulkan and EGL drivers keep sockets there; Isaac Sim complains without it."""
-    subject = _subject("a folder of this user alone", facts, "xdg_runtime_dir", "runtime_dir")
+    subject = facts.subject("a folder of this user alone", "xdg_runtime_dir", "runtime_dir")
     found = f"{facts.xdg_runtime_dir or ''} {facts.runtime_dir.replace('_', ' ')}".strip()
     words = {
         "unset": "no_xdg_runtime_dir",
@@ -180,7 +192,7 @@ def judge_xdg_runtime_dir(facts: HostFacts) -> Judgement:
 
 def judge_cpu_governor(facts: HostFacts) -> Judgement:
     """Judge the CPU governor: a core that clocks down makes the GPUs wait between kernels."""
-    subject = _subject("performance", facts, "governors", "scaling_driver")
+    subject = facts.subject("performance", "governors", "scaling_driver")
     if not facts.governors:
         return subject.not_checked("the kernel shows none")
     found = ", ".join(facts.governors) + (f" ({facts.scaling_driver})" if facts.scaling_driver else "")
@@ -190,7 +202,7 @@ def judge_cpu_governor(facts: HostFacts) -> Judgement:
 
 
 def judge_cores_per_gpu(facts: HostFacts, num_gpus: int) -> Judgement:
-    subject = _subject(f"{CORES_PER_GPU} or more for each", facts, "num_cpus")
+    subject = facts.subject(f"{CORES_PER_GPU} or more for each", "num_cpus")
     if num_gpus == 0:
         return subject.not_checked("no GPU")
     found, needed = f"{facts.num_cpus} cores for {counted(num_gpus, 'GPU')}", CORES_PER_GPU * num_gpus
@@ -205,9 +217,7 @@ def judge_cache_disk(facts: HostFacts, *, needed_gb: float) -> Judgement:
 
     ``needed_gb`` is ``install.worker.INSTALL_DISK_GB`` before the worker is installed, then ``KERNEL_CACHE_GB``.
     """
-    subject = _subject(
-        f"{_size(needed_gb)} free", facts, "cache_dir", "cache_free_gb", "cache_writable", "cache_noexec"
-    )
+    subject = facts.subject(f"{_size(needed_gb)} free", "cache_dir", "cache_free_gb", "cache_writable", "cache_noexec")
     found = f"{_size(facts.cache_free_gb)} free in {facts.cache_dir}"
     if not facts.cache_writable:
         return subject.failure(
@@ -230,7 +240,7 @@ def judge_cache_disk(facts: HostFacts, *, needed_gb: float) -> Judgement:
 
 def judge_libc(facts: HostFacts) -> Judgement:
     """Judge libc: the worker's wheels need glibc, of at least the version in their tags."""
-    subject = _subject(f"glibc {WORKER_GLIBC} or newer", facts, "libc", "libc_version")
+    subject = facts.subject(f"glibc {WORKER_GLIBC} or newer", "libc", "libc_version")
     found = f"{facts.libc or 'unknown libc'} {facts.libc_version}".strip()
     repair = "Use Ubuntu 22.04, Debian 12, RHEL 10 or newer, or the suite's image."
     if facts.libc != "glibc":
@@ -242,3 +252,140 @@ def judge_libc(facts: HostFacts) -> Judgement:
 
 def _size(gb: float) -> str:
     return f"{gb:.1f} GB" if gb >= 1 else f"{gb * 1000:.0f} MB"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreFacts:
+    num_cores: int  # cores that this process may use
+    looks_s: Mapping[int, tuple[float, ...]]  # core -> time of a fixed piece of Python work, once per pass
+    message: str  # why no core was timed; empty if they were
+
+    @property
+    def fastest_s(self) -> float:
+        return min(min(looks_s) for looks_s in self.looks_s.values())
+
+    @property
+    def slowed(self) -> dict[int, int]:
+        """Return, for each core that was slowed, the number of its looks over ``SLOWED`` times the fastest look."""
+        limit_s = SLOWED * self.fastest_s
+        counts = {core: sum(look_s > limit_s for look_s in looks_s) for core, looks_s in self.looks_s.items()}
+        return {core: count for core, count in counts.items() if count}
+
+    @property
+    def slower(self) -> list[int]:
+        """Return the cores that were slowed at every look, such as the efficiency cores of a laptop."""
+        return [core for core, count in self.slowed.items() if count == len(self.looks_s[core])]
+
+
+def read_cores(environ: Mapping[str, str], *, has_gpu: bool) -> CoreFacts:
+    """Time the cores in a separate process. Call it alone: other readers would slow the cores."""
+    cores = sorted(os.sched_getaffinity(0))
+    if not has_gpu:
+        return CoreFacts(num_cores=len(cores), looks_s={}, message="no GPU waits for them")
+    chosen, passes = spread(cores, MAX_CORES), str(LOOKS // min(len(cores), MAX_CORES))
+    run = run_probe("machine", "cores", passes, *map(str, chosen), environ=environ, timeout_s=CORES_TIMEOUT_S)
+    if run.end != "answered":
+        return CoreFacts(num_cores=len(cores), looks_s={}, message=f"the probe {run.end}: {run.stderr.strip()[-200:]}")
+    looks_s = {int(core): tuple(values) for core, values in run.answer["looks_s"].items()}
+    return CoreFacts(num_cores=len(cores), looks_s=looks_s, message="")
+
+
+def spread(cores: Sequence[int], most: int) -> list[int]:
+    """Return at most ``most`` of ``cores``, evenly spaced."""
+    if len(cores) <= most:
+        return list(cores)
+    return [cores[index * len(cores) // most] for index in range(most)]
+
+
+def judge_core_speed(facts: CoreFacts) -> Judgement:
+    subject = Subject(f"every look within {SLOWED:g} times the fastest", facts)
+    if not facts.looks_s:
+        return subject.not_checked(facts.message)
+    looks, slowed = sum(map(len, facts.looks_s.values())), sum(facts.slowed.values())
+    always = f", {listed('core', facts.slower)} at every look" if facts.slower else ""
+    found = (
+        f"{1e6 * facts.fastest_s:.0f} µs at best for a fixed piece of Python's work; {slowed} of {looks} looks at "
+        f"{len(facts.looks_s)} of {counted(facts.num_cores, 'core')} over {SLOWED:g} times that{always}"
+    )
+    if slowed <= WORTH_SAYING * looks:
+        return subject.ok(found)
+    in_spells = slowed - sum(len(facts.looks_s[core]) for core in facts.slower)
+    if in_spells > WORTH_SAYING * looks:
+        return subject.warning(
+            "cores_slowed",
+            found,
+            "See what else runs here (top); of a virtual machine's provider, ask for whole cores, with both threads. "
+            "Until then rounds differ by tens of percent: give each case more of them, compare what ran in turns.",
+        )
+    return subject.warning(
+        "cores_differ",
+        found,
+        "The speed of a GPU depends on the core that its process runs on. If the slow cores are efficiency cores, use "
+        "only the others: taskset --cpu-list CORES python3 -m nox -s bench. Otherwise see what else runs on them "
+        "(top).",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Busy:
+    """The share of one core that a process used: 100 is a whole core; several threads can use more."""
+
+    pid: int
+    name: str
+    percent: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadFacts:
+    others_percent: float | None  # share of the CPU time of all cores, without env_check's own
+    busiest: tuple[Busy, ...]  # visible processes, busiest first
+    message: str  # why the load is unknown; empty if it is known
+
+
+def read_load(look_s: float = LOOK_S, *, counters: Callable[[], Counters] = read_counters) -> LoadFacts:
+    """Watch the host for ``look_s`` seconds while this process does nothing."""
+    host, own_pid, start_s, before = HostCpu(counters), os.getpid(), time.monotonic(), _cpu_times_s()
+    host.use(NO_RANK)
+    time.sleep(look_s)
+    others, after = host.use(NO_RANK).others, _cpu_times_s()
+    elapsed_s = time.monotonic() - start_s
+    if others is None:
+        return LoadFacts(others_percent=None, busiest=(), message="the kernel's counters of CPU time do not advance")
+    used_s = {key: spent_s - before[key] for key, spent_s in after.items() if key in before and key[0] != own_pid}
+    at_work = [key for key, spent_s in used_s.items() if spent_s >= WORTH_NAMING_S]
+    return LoadFacts(
+        others_percent=max(0.0, others),  # idle time may run ahead by one tick
+        busiest=tuple(
+            Busy(pid=pid, name=name, percent=100 * used_s[pid, name] / elapsed_s)
+            for pid, name in sorted(at_work, key=lambda key: -used_s[key])[:NAMED]
+        ),
+        message="",
+    )
+
+
+def _cpu_times_s() -> Mapping[tuple[int, str], float]:
+    """Return the CPU seconds of every visible process, keyed by pid and name."""
+    seconds = {}
+    for process in psutil.process_iter(["name", "cpu_times"]):
+        times = process.info["cpu_times"]
+        if times is not None:
+            seconds[process.pid, str(process.info["name"])] = float(times.user + times.system)
+    return seconds
+
+
+def judge_cpu_load(facts: LoadFacts) -> Judgement:
+    """Judge whether other processes use the CPU: they slow every run.
+
+    One busy process on two cores made an iteration take 1.3 to 5.6 times as long (a virtual machine, 2026-11-22).
+    """
+    subject = Subject(f"at most {OTHERS_PERCENT:g} %", facts)
+    if facts.others_percent is None:
+        return subject.not_checked(facts.message)
+    found = f"{facts.others_percent:.1f} % of the CPU time of all cores is in use"
+    if facts.others_percent <= OTHERS_PERCENT:
+        return subject.ok(found)
+    names = ", ".join(f"{busy.name} (pid {busy.pid}, {busy.percent:.0f} % of a core)" for busy in facts.busiest)
+    seen = f"Busiest here: {names}." if names else "No visible process causes this load: look on the host."
+    return subject.warning(
+        "host_busy", found, f"{seen} End this load or wait: it slows every run by an unknown amount."
+    )
