@@ -180,24 +180,16 @@ FAULTS: Final[list[Row]] = [
     ),
     ("vulkan", (icd("-DNEGOTIATE_RESULT=-9"),), {}, "interface_mismatch", "libstub_icd.so", "upgrade libvulkan1"),
     *(  # NVIDIA's driver gives a null pointer where libEGL.so.1 is missing
-        row
+        ("vulkan", (icd("-DCREATE_MISSING", name=name), *more), HERE if more else {}, "driver_function_missing",
+         f"{name}: vk_icdGetInstanceProcAddr gives no vkCreateInst", repair)
         for name in ("libstub_icd.so", NVIDIA_VULKAN)
-        for row in (
-            ("vulkan", (icd("-DCREATE_MISSING", name=name),), {}, "driver_function_missing",
-             f"{name}: vk_icdGetInstanceProcAddr gives no vkCreateInst", CAPABILITIES),
-            ("vulkan", (icd("-DCREATE_MISSING", name=name), broken_loader(LIBEGL)), HERE, "driver_function_missing",
-             "vkCreateInstance", "libegl1"),
-        )
+        for more, repair in (((), CAPABILITIES), ((broken_loader(LIBEGL),), "libegl1"))
     ),
     *(  # the driver 580.159.04 returns -3 when it is asked for its interface; libvulkan1 is not to blame
-        row
+        ("vulkan", (icd(option, name=NVIDIA_VULKAN), *more), HERE if more else {}, "instance_refused",
+         "returned VK_ERROR_INITIALIZATION_FAILED", repair)
         for option in ("-DNEGOTIATE_RESULT=-3", "-DCREATE_RESULT=-3")
-        for row in (
-            ("vulkan", (icd(option, name=NVIDIA_VULKAN),), {}, "instance_refused",
-             "returned VK_ERROR_INITIALIZATION_FAILED", CAPABILITIES),
-            ("vulkan", (icd(option, name=NVIDIA_VULKAN), broken_loader(LIBEGL)), HERE, "instance_refused",
-             "returned VK_ERROR_INITIALIZATION_FAILED", "libegl1"),
-        )
+        for more, repair in (((), CAPABILITIES), ((broken_loader(LIBEGL),), "libegl1"))
     ),
     # The loader gives VK_ERROR_INITIALIZATION_FAILED for both of these.
     ("vulkan", (icd(),), {}, "zero_devices", "no driver has a device", CAPABILITIES),
