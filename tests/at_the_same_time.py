@@ -19,7 +19,7 @@ SHARED: Final = {
         "suite/launch/images/test_graphics_layer", "suite/launch/images/test_image_registry",
     ),
     "running_slurm": (
-        "suite/env_check/nodes/test_slurm",
+        "suite/env_check/test_nodes_in_slurm",
         "suite/launch/slurm/test_launch_slurm",
         "suite/launch/slurm/test_slurm_bench",
     ),
