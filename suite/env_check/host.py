@@ -22,8 +22,7 @@ import psutil
 from suite.env_check.check import Judgement, Subject, parts
 from suite.env_check.container import is_folder, is_there
 from suite.env_check.probes.run import run_probe
-from suite.external.host_cpu import Counters, HostCpu, read_counters
-from suite.external.machine import num_usable_cpus
+from suite.external.machine import Counters, HostCpu, num_usable_cpus, read_counters
 from suite.files.wording import counted, listed
 from suite.install.pins import ALL_PINS
 from suite.statistics.core_speed import SLOWED, WORTH_SAYING

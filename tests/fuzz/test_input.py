@@ -30,7 +30,7 @@ from suite.env_check import worker as assets
 from suite.env_check.graphics import manifests
 from suite.env_check.nodes import slurm_nodes
 from suite.external.docker_engine import Engine
-from suite.external.nvml.state import read_gpus
+from suite.external.nvml.gpus import read_gpus
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
 from suite.install import bundle_contents, bundled_versions

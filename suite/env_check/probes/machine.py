@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from suite.env_check.probes.run import Answer, answer_with
 from suite.external.core_probe import core_probe_s
-from suite.external.nvml.state import read
+from suite.external.nvml.gpus import read_state
 
 WARM_S: Final = 0.01  # an idle core needs time to reach its full clock
 PROBES: Final = 5
@@ -103,7 +103,7 @@ def open_nodes(answer: Answer, *paths: str) -> None:
 
 
 def read_nvml(answer: Answer) -> None:
-    answer(dataclasses.asdict(read()))
+    answer(dataclasses.asdict(read_state()))
 
 
 def load_libraries(answer: Answer, wanted: str, patience_s: str) -> None:

@@ -31,7 +31,7 @@ from suite.env_check.host import (
     read_load,
     spread,
 )
-from suite.external.host_cpu import Counters
+from suite.external.machine import Counters
 from suite.files.paths import ROOT
 from tests.fixtures.stand_ins.denied_folders import deny
 

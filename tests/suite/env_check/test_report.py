@@ -15,7 +15,7 @@ from suite import __main__
 from suite.env_check.display import print_faults, print_report
 from suite.env_check.report import CHECKS, Report, env_check, judge, look, read_report, summarised
 from suite.env_check.request import Request
-from suite.external.nvml.state import read_gpus
+from suite.external.nvml.gpus import read_gpus
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
 

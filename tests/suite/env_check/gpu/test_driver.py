@@ -102,7 +102,7 @@ def no_libraries(machine: Machine) -> None:
 
 
 def without(stem: str) -> Change:
-    return lambda machine: [file.unlink() for file in (machine.root / "lib").glob(f"{stem}*")]
+    return lambda machine: machine.remove(*(f"lib/{file.name}" for file in (machine.root / "lib").glob(f"{stem}*")))
 
 
 def with_capabilities(value: str) -> Change:
