@@ -21,7 +21,7 @@ from suite.env_check.gpu import cuda, driver, gpus, nccl
 from suite.env_check.gpu.cuda import CudaFacts
 from suite.env_check.gpu.driver import DriverFacts, StackDrivers
 from suite.env_check.gpu.nccl import NcclFacts
-from suite.env_check.graphics.devices import Seen, judge_devices, judge_ray_tracing
+from suite.env_check.graphics.devices import AnySeen, judge_devices, judge_ray_tracing
 from suite.env_check.graphics.frame import GraphicsSeen, judge_frame, read_graphics
 from suite.env_check.graphics.manifests import ManifestsSeen, judge_manifests
 from suite.env_check.host import CoreFacts, HostFacts, LoadFacts
@@ -119,7 +119,7 @@ def _nccl_all_reduce(m: Machine) -> Judgement:
     return nccl.judge_nccl_all_reduce(m.nccl, num_gpus=m.num_gpus, shm_repair=shm_repair)
 
 
-def _devices(m: Machine, seen: Seen, manifests: ManifestsSeen) -> Judgement:
+def _devices(m: Machine, seen: AnySeen, manifests: ManifestsSeen) -> Judgement:
     uuids = tuple(gpu.uuid or "" for gpu in m.nvml.gpus)
     return judge_devices(seen, manifests, m.driver, m.libraries, uuids if all(uuids) else ())
 

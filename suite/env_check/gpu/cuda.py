@@ -14,7 +14,7 @@ from typing import Final
 from suite.env_check.check import Judgement, Subject, parts
 from suite.env_check.gpu.driver import CUDA, RELOAD_UVM, DriverFacts, judge_device_nodes, kernel_version
 from suite.env_check.gpu.gpus import SHOW_GPUS, by_value
-from suite.env_check.probes.run import End, how_it_ended, run_probe
+from suite.env_check.probes.run import End, run_probe
 from suite.external.nvml.values import NvmlState
 
 TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, which takes seconds for each
@@ -40,7 +40,7 @@ def read_cuda(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> Cu
     run = run_probe("machine", "cuda", environ=environ, timeout_s=timeout_s)
     if run.end != "answered":
         last_words = "".join(f": {line}" for line in run.stderr.strip().splitlines()[-1:])
-        return CudaFacts(message=f"the CUDA driver {how_it_ended(run)} when asked{last_words}", end=run.end)
+        return CudaFacts(message=f"the CUDA driver {run.how} when asked{last_words}", end=run.end)
     if message := run.answer.get("message"):
         return CudaFacts(message=message, code=run.answer.get("code"))
     return CudaFacts(driver_version=run.answer["driver_version"], memory_pools=tuple(run.answer["memory_pools"]))

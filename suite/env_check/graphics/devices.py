@@ -15,7 +15,7 @@ from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.gpu.driver import GRAPHICS, DriverFacts, judge_device_nodes
 from suite.env_check.graphics.manifests import LIBEGL, Manifest, ManifestsSeen, blocking_fault, usable
 from suite.env_check.libraries import LibrariesSeen, fault_of, is_nvidia
-from suite.env_check.probes.run import End, how_it_ended, run_probe
+from suite.env_check.probes.run import Ending, run_probe
 from suite.env_check.probes.vulkan import INCOMPATIBLE_DRIVER, NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
 
 TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, which takes seconds each
@@ -31,15 +31,11 @@ _EGL_ERRORS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriverAlone:
+class DriverAlone(Ending):
     """A driver that a process loaded alone."""
 
     manifest: str
     library: str
-    end: End
-    signal: str | None
-    exit_code: int | None
-    stage: str | None  # the call in progress when it died or hung
 
     @property
     def is_nvidia(self) -> bool:
@@ -56,8 +52,8 @@ class DriverAlone:
         look = "look for a hung GPU in dmesg (Xid); " if self.end == "hung" else ""
         without = f", or exclude it with {go_without}" if go_without else ""
         return Fault(
-            word="driver_hung" if self.end == "hung" else "driver_aborted",
-            found=f"{self.library}: the process {how_it_ended(self)} in {self.stage}",
+            word=self.driver_fault,
+            found=f"{self.library}: the process {self.how} in {self.stage}",
             repair=f"{look}reinstall that driver{without}; NVIDIA: {next_step}",
         )
 
@@ -91,6 +87,53 @@ class EglDevice:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VulkanDevice:
+    cuda_index: ClassVar = None
+    initialised: ClassVar = True  # what Vulkan lists is usable
+
+    name: str
+    type: str  # "discrete_gpu", "cpu", …
+    vendor_id: str  # "0x10de" is NVIDIA
+    api_version: str
+    driver_id: int | None  # VkDriverId
+    driver_name: str | None
+    driver_info: str | None  # NVIDIA: the driver version
+    uuid: str | None
+    ray_tracing: tuple[str, ...]  # the offered ones of the three ray tracing extensions
+
+    @property
+    def is_software(self) -> bool:
+        return self.type == "cpu" or self.driver_id in SOFTWARE_DRIVERS
+
+    @property
+    def description(self) -> str:
+        return f"{self.name} ({self.driver_name} {self.driver_info})"
+
+    @property
+    def identity(self) -> str:
+        return f"{self.name} {self.uuid or 'without UUID'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen[Device: (EglDevice, VulkanDevice)](Ending):
+    """What an API lists."""
+
+    loader_error: str | None  # why the loader's library does not load
+    devices: tuple[Device, ...]
+    stderr: str
+    wall_s: float
+
+    @property
+    def hardware(self) -> tuple[Device, ...]:
+        """Return the usable devices that are GPUs."""
+        return tuple(device for device in self.devices if device.initialised and not device.is_software)
+
+    @property
+    def software(self) -> tuple[Device, ...]:
+        return tuple(device for device in self.devices if device.initialised and device.is_software)
+
+
+@dataclass(frozen=True, kw_only=True)
 class VendorSeen(DriverAlone):
     """The result of one vendor library that libEGL loads alone."""
 
@@ -101,32 +144,15 @@ class VendorSeen(DriverAlone):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EglSeen:
+class EglSeen(Seen[EglDevice]):
     API: ClassVar = "EGL"
     LOADER: ClassVar = ("libEGL.so.1", "libegl1")  # its library and package
     FIND_CAUSE: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
     CHOOSERS: ClassVar = ("__EGL_VENDOR_LIBRARY_FILENAMES", "__EGL_VENDOR_LIBRARY_DIRS")
 
-    end: End
-    signal: str | None  # the signal that ended the probe
-    exit_code: int | None
-    stage: str | None  # the call in progress when the probe ended
-    loader_error: str | None  # why libEGL.so.1 does not load
     client_extensions: tuple[str, ...]
     query_error: int | None  # from eglQueryDevicesEXT
-    devices: tuple[EglDevice, ...]
     vendors: tuple[VendorSeen, ...] = ()  # loaded alone, only if no hardware device was initialised
-    stderr: str
-    wall_s: float
-
-    @property
-    def hardware(self) -> tuple[EglDevice, ...]:
-        """Return the usable devices that are GPUs."""
-        return tuple(device for device in self.devices if device.initialised and not device.is_software)
-
-    @property
-    def software(self) -> tuple[EglDevice, ...]:
-        return tuple(device for device in self.devices if device.initialised and device.is_software)
 
     @property
     def alone(self) -> tuple[VendorSeen, ...]:
@@ -186,33 +212,6 @@ def read_egl(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VulkanDevice:
-    cuda_index: ClassVar = None
-
-    name: str
-    type: str  # "discrete_gpu", "cpu", …
-    vendor_id: str  # "0x10de" is NVIDIA
-    api_version: str
-    driver_id: int | None  # VkDriverId
-    driver_name: str | None
-    driver_info: str | None  # NVIDIA: the driver version
-    uuid: str | None
-    ray_tracing: tuple[str, ...]  # the offered ones of the three ray tracing extensions
-
-    @property
-    def is_software(self) -> bool:
-        return self.type == "cpu" or self.driver_id in SOFTWARE_DRIVERS
-
-    @property
-    def description(self) -> str:
-        return f"{self.name} ({self.driver_name} {self.driver_info})"
-
-    @property
-    def identity(self) -> str:
-        return f"{self.name} {self.uuid or 'without UUID'}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class DriverSeen(DriverAlone):
     """The results of one driver that is called without the loader. Calls that did not run are None."""
 
@@ -251,7 +250,7 @@ class DriverSeen(DriverAlone):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VulkanSeen:
+class VulkanSeen(Seen[VulkanDevice]):
     API: ClassVar = "Vulkan"
     LOADER: ClassVar = ("libvulkan.so.1", "libvulkan1")  # its library and package
     FIND_CAUSE: ClassVar = (
@@ -259,27 +258,11 @@ class VulkanSeen:
     )
     CHOOSERS: ClassVar = ("VK_LOADER_DEVICE_SELECT", "MESA_VK_DEVICE_SELECT", "VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
-    end: End
-    signal: str | None  # the signal that ended the probe
-    exit_code: int | None
-    stage: str | None  # the call in progress when the probe ended
-    loader_error: str | None  # why libvulkan.so.1 does not load
     loader_version: str | None
     create_result: int | None  # VkResult from vkCreateInstance
     enumerate_result: int | None
-    devices: tuple[VulkanDevice, ...]
     drivers: tuple[DriverSeen, ...] = ()  # called alone, only if no hardware device was found
     messages: tuple[Mapping[str, str], ...]  # severity and text
-    stderr: str
-    wall_s: float
-
-    @property
-    def hardware(self) -> tuple[VulkanDevice, ...]:
-        return tuple(device for device in self.devices if not device.is_software)
-
-    @property
-    def software(self) -> tuple[VulkanDevice, ...]:
-        return tuple(device for device in self.devices if device.is_software)
 
     @property
     def alone(self) -> tuple[DriverSeen, ...]:
@@ -331,10 +314,10 @@ def read_vulkan(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout
     return replace(seen, drivers=_ask_each(manifests, ask)) if _needs_cause(seen) else seen
 
 
-type Seen = EglSeen | VulkanSeen
+type AnySeen = EglSeen | VulkanSeen
 
 
-def _needs_cause(seen: Seen) -> bool:
+def _needs_cause(seen: AnySeen) -> bool:
     return seen.loader_error is None and (seen.end != "answered" or not seen.hardware)
 
 
@@ -353,7 +336,11 @@ class _Around:
 
 
 def judge_devices(
-    seen: Seen, manifests: ManifestsSeen, driver: DriverFacts, libraries: LibrariesSeen, cuda_uuids: Sequence[str] = ()
+    seen: AnySeen,
+    manifests: ManifestsSeen,
+    driver: DriverFacts,
+    libraries: LibrariesSeen,
+    cuda_uuids: Sequence[str] = (),
 ) -> Judgement:
     """Judge whether each CUDA GPU is a usable device.
 
@@ -383,7 +370,7 @@ def _next_step(driver: DriverFacts) -> str:
     return "look for NVRM and Xid lines in dmesg; then reinstall the driver's GL packages, on the host"
 
 
-def _fault(seen: Seen, around: _Around, cuda_uuids: Sequence[str]) -> Fault | None:
+def _fault(seen: AnySeen, around: _Around, cuda_uuids: Sequence[str]) -> Fault | None:
     if seen.loader_error is not None:
         library, package = seen.LOADER
         next_step = around.loader.repair if around.loader else f"apt-get install {package}"
@@ -395,21 +382,21 @@ def _fault(seen: Seen, around: _Around, cuda_uuids: Sequence[str]) -> Fault | No
     return _not_matched(seen, around.manifests, cuda_uuids)
 
 
-def _crash(seen: Seen, around: _Around) -> Fault:
+def _crash(seen: AnySeen, around: _Around) -> Fault:
     if failed := next((driver for driver in seen.alone if driver.end != "answered"), None):
         return failed.crash(seen.going_without(failed), around.next_step)
-    how = f"the process {how_it_ended(seen)} in {seen.stage}"
+    how = f"the process {seen.how} in {seen.stage}"
     if cause := _cause(seen, around):
         # Each driver answers when it is loaded alone, so the loader crashes on what one of them does.
         return replace(cause, found=f"{cause.found}; then {how}")
     return Fault(
-        word="driver_hung" if seen.end == "hung" else "driver_aborted",
+        word=seen.driver_fault,
         found=f"with all drivers together {how}",
         repair=f"{seen.FIND_CAUSE} until it works; reinstall the one that failed",
     )
 
 
-def _no_hardware(seen: Seen, around: _Around) -> Fault:
+def _no_hardware(seen: AnySeen, around: _Around) -> Fault:
     cause = _cause(seen, around)
     if seen.software:
         why = f"; {cause.found}" if cause else ""
@@ -423,7 +410,7 @@ def _no_hardware(seen: Seen, around: _Around) -> Fault:
     return cause or seen.call_fault(around.next_step) or no_devices
 
 
-def _cause(seen: Seen, around: _Around) -> Fault | None:
+def _cause(seen: AnySeen, around: _Around) -> Fault | None:
     """Return why there is no GPU: the error of a driver, NVIDIA's first, else the worst fault of the manifests."""
     # If a software device is listed, another vendor's driver without hardware is no fault.
     drivers = [driver for driver in seen.alone if driver.is_nvidia or not seen.devices]
@@ -434,7 +421,7 @@ def _cause(seen: Seen, around: _Around) -> Fault | None:
     return blocking and replace(blocking, word="zero_devices" if usable(around.manifests) else "no_driver")
 
 
-def _not_matched(seen: Seen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -> Fault | None:
+def _not_matched(seen: AnySeen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -> Fault | None:
     known = {device.uuid for device in seen.hardware}
     indices = {device.cuda_index for device in seen.hardware}
     missing = [

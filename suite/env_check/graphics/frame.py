@@ -9,17 +9,13 @@ from typing import Any, Literal
 from suite.env_check.check import Judgement, Subject
 from suite.env_check.graphics.devices import TIMEOUT_S, EglDevice, EglSeen, VulkanSeen, read_egl, read_vulkan
 from suite.env_check.graphics.manifests import ManifestsSeen, read_manifests
-from suite.env_check.probes.run import SIZE, End, how_it_ended, run_probe
+from suite.env_check.probes.run import SIZE, Ending, run_probe
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrameSeen:
+class FrameSeen(Ending):
     """The result of the frame. Fields of steps that did not run are None."""
 
-    end: End
-    signal: str | None
-    exit_code: int | None
-    stage: str | None  # the step in progress when the probe ended
     error: str | None  # the library's own message, if it failed
     package_missing: str | None  # the Python package of the suite that is not installed
     device: str | None  # the renderer's name, from the driver
@@ -65,8 +61,8 @@ def judge_frame(seen: FrameSeen, api: Literal["EGL", "Vulkan"]) -> Judgement:
         )
     if seen.end != "answered":
         return subject.failure(
-            "driver_hung" if seen.end == "hung" else "driver_aborted",
-            f"the process {how_it_ended(seen)} at: {seen.stage}",
+            seen.driver_fault,
+            f"the process {seen.how} at: {seen.stage}",
             f"reinstall the driver (hung: look for Xid in dmesg); {first}",
         )
     if seen.error is not None:

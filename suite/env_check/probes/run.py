@@ -9,7 +9,7 @@ import resource
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from suite.external.program import run_program
 from suite.files.paths import ROOT, import_path
@@ -22,37 +22,38 @@ End = Literal["answered", "died", "hung", "failed"]
 Answer = Callable[[object], None]
 
 
-class Ended(Protocol):
-    """The end of a process."""
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a probe ended."""
+
+    end: End
+    signal: str | None  # "SIGABRT", if it died
+    exit_code: int | None
+    stage: str | None = None  # the call that was running then
 
     @property
-    def end(self) -> End: ...
+    def how(self) -> str:
+        """The end without an answer as a verb: ``"hangs"``, ``"ends by SIGABRT"``."""
+        return "hangs" if self.end == "hung" else f"ends by {self.signal or f'exit code {self.exit_code}'}"
+
     @property
-    def signal(self) -> str | None: ...  # "SIGABRT", if it died
-    @property
-    def exit_code(self) -> int | None: ...
+    def driver_fault(self) -> str:
+        """The word of a driver's fault that ended the probe without an answer."""
+        return "driver_hung" if self.end == "hung" else "driver_aborted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbeRun:
+class ProbeRun(Ending):
     """The end of a probe, and its last answer."""
 
-    end: End
-    signal: str | None
-    exit_code: int | None
     answer: Mapping[str, Any]  # the last complete one, even if the probe died later; empty without an answer
     stderr: str  # its end
     wall_s: float
 
     @property
     def ending(self) -> dict[str, Any]:
-        """The end as a JSON object. ``stage``: the call that was running then."""
-        return {"end": self.end, "signal": self.signal, "exit_code": self.exit_code, "stage": self.answer.get("stage")}
-
-
-def how_it_ended(process: Ended) -> str:
-    """Return the end of a process without an answer as a verb: ``"hangs"``, ``"ends by SIGABRT"``."""
-    return "hangs" if process.end == "hung" else f"ends by {process.signal or f'exit code {process.exit_code}'}"
+        """The fields of ``Ending``."""
+        return {"end": self.end, "signal": self.signal, "exit_code": self.exit_code, "stage": self.stage}
 
 
 def run_probe(
@@ -74,6 +75,7 @@ def run_probe(
         end=run.end if run.end in ("died", "hung") else "answered" if is_answer else "failed",
         signal=run.signal,
         exit_code=run.exit_code,
+        stage=answer.get("stage"),
         answer=answer,
         stderr=run.stderr[-STDERR_CHARACTERS:],
         wall_s=run.wall_s,
