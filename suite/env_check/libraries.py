@@ -157,10 +157,10 @@ class SearchPath:
                 if name in done:
                     continue
                 done.add(name)
-                found = self.find(name, user.runpath)
-                if found is None or not found.loads_here:
+                dependency = self.find(name, user.runpath)
+                if dependency is None or not dependency.loads_here:
                     return name, user.path
-                todo.append(found)
+                todo.append(dependency)
         return None
 
 
@@ -341,9 +341,9 @@ class LibrariesSeen:
 def read_driver_libraries(environ: Mapping[str, str], *, driver_version: str | None) -> LibrariesSeen:
     """Load every library of the stack, each in its own child process."""
     names = (*EGL_LOADER, *LIBGL, *VULKAN_LOADER, *egl_driver(driver_version), *VULKAN_DRIVER, *CUDA_DRIVER)
-    found = read_libraries(dict.fromkeys(names, ()), environ)
+    loaded = read_libraries(dict.fromkeys(names, ()), environ)
     return LibrariesSeen(
-        driver_version=driver_version, container=read_container(environ), libraries=tuple(found.values())
+        driver_version=driver_version, container=read_container(environ), libraries=tuple(loaded.values())
     )
 
 

@@ -104,25 +104,23 @@ def collect_slurm(
     def ask(*asked: str) -> dict[str, Report | NodeFailure]:
         argv = slurm_argv(command, nodes=asked, folder=folder, timeout_s=timeout_s)
         run = run_program(argv, environ=environ, timeout_s=timeout_s)
-        return {node: _written(node, run, folder) for node in asked}
+        return {node: written(node, run) for node in asked}
+
+    def written(node: str, run: ProgramRun) -> Report | NodeFailure:
+        output, errors = folder / f"{node}.json", folder / f"{node}.txt"
+        messages = (read_text(errors) if errors.exists() else "") or run.stderr
+        return _answer(node, read_text(output) if output.exists() else None, run, messages, program="srun")
 
     answers = ask(*nodes)
-    silent = [node for node in nodes if _may_have_been_ended(answers[node])] if len(nodes) > 1 else []
+    ended = [
+        failure.node
+        for failure in answers.values()
+        if isinstance(failure, NodeFailure) and failure.fault in ("no_report", "bad_report")
+    ]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        for answer in pool.map(ask, silent):
+        for answer in pool.map(ask, ended if len(nodes) > 1 else ()):
             answers |= answer
     return _sorted_out(answers)
-
-
-def _may_have_been_ended(answer: Report | NodeFailure) -> bool:
-    return isinstance(answer, NodeFailure) and answer.fault in ("no_report", "bad_report")
-
-
-def _written(node: str, run: ProgramRun, folder: Path) -> Report | NodeFailure:
-    output, errors = folder / f"{node}.json", folder / f"{node}.txt"
-    said = (read_text(errors) if errors.exists() else "") or run.stderr
-    text = read_text(output) if output.exists() else None
-    return _answer(node, text, run, said, program="srun")
 
 
 def collect_ssh(
@@ -152,7 +150,7 @@ def _sorted_out(answers: Mapping[str, Report | NodeFailure]) -> Collected:
     )
 
 
-def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program: str) -> Report | NodeFailure:
+def _answer(node: str, text: str | None, run: ProgramRun, messages: str, *, program: str) -> Report | NodeFailure:
     """Return the node's report; without one, a failure that says how ``program`` ended."""
     problem: ValueError | None = None
     if text:
@@ -160,7 +158,7 @@ def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program:
             return read_report(text)
         except ValueError as error:
             problem = error
-    last_line = _last_line(said, node)
+    last_line = _last_line(messages, node)
     if run.end == "not_started":
         return NodeFailure(node=node, fault="not_started", message=run.stderr, repair=f"Install {program}.")
     if run.end == "hung":
@@ -181,9 +179,9 @@ def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program:
     return NodeFailure(node=node, fault="no_report", message=message, repair=repair)
 
 
-def _last_line(said: str, node: str) -> str:
+def _last_line(messages: str, node: str) -> str:
     """Return the last line that names this node (srun writes about all nodes), else the last line."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
     about_node = [line for line in lines if re.search(rf"(?<![\w-]){re.escape(node)}(?![\w-])", line)]
     return next(reversed(about_node or lines), "no message")
 
@@ -240,18 +238,18 @@ _MOMENTARY: Final = frozenset({"cpu_load", "core_speed", "gpu_throttling"})
 
 def differences(reports: Mapping[str, Report]) -> tuple[Difference, ...]:
     """Return the differences, facts before verdicts. ``reports``: node -> its report."""
-    found = [_difference("stack", {node: report.stack for node, report in reports.items()})]
+    compared = [_difference("stack", {node: report.stack for node, report in reports.items()})]
     for fact in _FACTS:
         values = {node: _value(report, fact) for node, report in reports.items()}
         if fact.slower is None or not _are_close(tuple(values.values()), fact.slower):
-            found.append(_difference(fact.subject, {node: _text(value) for node, value in values.items()}))
+            compared.append(_difference(fact.subject, {node: _text(value) for node, value in values.items()}))
     names = dict.fromkeys(check.name for report in reports.values() for check in report.checks)
-    found += [
+    compared += [
         _difference(f"check {name}", {node: _verdict(report, name) for node, report in reports.items()})
         for name in names
         if name not in _MOMENTARY
     ]
-    return tuple(difference for difference in found if difference)
+    return tuple(difference for difference in compared if difference)
 
 
 def _difference(subject: str, values: Mapping[str, str]) -> Difference | None:

@@ -180,7 +180,7 @@ CHECKS: Final = (
 
 def judge(machine: Machine) -> tuple[Check, ...]:
     judged = ((row, row.judge(machine)) for row in CHECKS)
-    return tuple(Check(name=row.name, feature=row.feature, **vars(found)) for row, found in judged if found)
+    return tuple(Check(name=row.name, feature=row.feature, **vars(judgement)) for row, judgement in judged if judgement)
 
 
 def look(request: Request, environ: Mapping[str, str]) -> Machine:
@@ -192,10 +192,11 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
         worker_packages=request.worker_packages,
     )
     load = host.read_load()
-    cores = host.read_cores(environ, has_gpu=_has_device_node())  # runs alone: other readers would slow the cores
+    has_gpu = _has_device_node()
+    cores = host.read_cores(environ, has_gpu=has_gpu)  # runs alone: other readers would slow the cores
     with ThreadPoolExecutor() as pool:
         nvml = pool.submit(gpus.read_nvml, environ)
-        cuda_facts = pool.submit(_read_cuda, environ)
+        cuda_facts = pool.submit(cuda.read_cuda, environ) if has_gpu else None
         nccl_facts = pool.submit(_read_nccl, located.python, environ, nvml)
         worker_facts = pool.submit(
             worker.read_worker,
@@ -217,7 +218,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
             stack=request.stack,
             driver=driver_facts,
             nvml=nvml.result(),
-            cuda=cuda_facts.result(),
+            cuda=cuda_facts.result() if cuda_facts else CudaFacts(message=cuda.NO_GPU),
             graphics=read_graphics(environ, driver_version=version) if renders else None,
             libraries=loaded.result(),
             nccl=nccl_facts.result(),
@@ -228,10 +229,6 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
             assets=assets.result(),
             kernels=worker.read_kernels(located.cache_dir),
         )
-
-
-def _read_cuda(environ: Mapping[str, str]) -> CudaFacts:
-    return cuda.read_cuda(environ) if _has_device_node() else CudaFacts(message=cuda.NO_GPU)
 
 
 def _read_nccl(python: Path, environ: Mapping[str, str], nvml: Future[NvmlState]) -> NcclFacts:

@@ -145,14 +145,14 @@ def _refusals(nodes: list[Path], environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find(name: str, search: SearchPath, driver_version: str | None) -> Library:
-    found = search.find(name)
-    if found is None:
+    elf = search.find(name)
+    if elf is None:
         without_link = search.find(f"{name.rpartition('.')[0]}.{driver_version}") if driver_version else None
         return Library(name=name, path=None, file=Path(without_link.path).name if without_link else None, version=None)
-    file = Path(found.path).resolve()
+    file = Path(elf.path).resolve()
     return Library(
         name=name,
-        path=found.path,
+        path=elf.path,
         file=file.name,
         version=version_of(file.name),
         is_compat=is_compat(file),

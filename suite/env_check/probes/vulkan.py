@@ -287,9 +287,9 @@ def _extensions(library: ctypes.CDLL, device: int) -> set[str]:
     count = c_uint32()
     if function(device, None, byref(count), None) != 0:
         return set()
-    found = (ExtensionProperties * count.value)()
-    function(device, None, byref(count), found)
-    return {extension.extensionName.decode() for extension in found[: count.value]}
+    extensions = (ExtensionProperties * count.value)()
+    function(device, None, byref(count), extensions)
+    return {extension.extensionName.decode() for extension in extensions[: count.value]}
 
 
 def ask_driver(answer: Answer, path: str) -> None:

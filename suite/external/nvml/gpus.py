@@ -175,6 +175,13 @@ def whole_uuids(names: Sequence[str]) -> tuple[str, ...]:
 
     Names that NVML does not know stay unchanged: the container engine may be on another machine.
     """
+
+    def whole(name: str) -> str:
+        try:
+            return str(pynvml.nvmlDeviceGetUUID(_handle_by_uuid(name)))
+        except pynvml.NVMLError:
+            return name
+
     if not any(name.startswith(_UUID) for name in names):
         return tuple(names)
     try:
@@ -182,16 +189,9 @@ def whole_uuids(names: Sequence[str]) -> tuple[str, ...]:
     except pynvml.NVMLError:
         return tuple(names)
     try:
-        return tuple(_whole_uuid(name) if name.startswith(_UUID) else name for name in names)
+        return tuple(whole(name) if name.startswith(_UUID) else name for name in names)
     finally:
         pynvml.nvmlShutdown()
-
-
-def _whole_uuid(name: str) -> str:
-    try:
-        return str(pynvml.nvmlDeviceGetUUID(_handle_by_uuid(name)))
-    except pynvml.NVMLError:
-        return name
 
 
 def visible_handles() -> Iterator[object]:

@@ -149,10 +149,7 @@ def test_a_whole_nvidia_driver_is_well(tmp_path: Path) -> None:
 
 def test_nvidia_libraries_of_another_version_than_the_kernel_driver(tmp_path: Path) -> None:
     seen = libraries.read_driver_libraries(nvidia_driver(tmp_path, "580.65.06"), driver_version=DRIVER)
-    for check in judged(seen).values():
-        assert check.fault == "version_mismatch"
-        assert "580.65.06" in check.found
-        assert "Recreate the container" in (check.repair or "")
+    assert {check.fault for check in judged(seen).values()} == {"version_mismatch"}
 
 
 @pytest.mark.parametrize(("version", "fault"), [("590.44.01", None), ("575.57.08", "version_mismatch")])

@@ -184,6 +184,8 @@ sys.exit(2)
     )
     assert {node: found.host for node, found in collected.reports.items()} == {"n1": "n1", "n2": "n2"}
     failures = {failure.node: failure for failure in collected.failures}
+    without = collect_slurm(COMMAND, nodes=("n1",), folder=tmp_path, environ={"PATH": "/nowhere"})
+    assert [(failure.node, failure.fault) for failure in without.failures] == [("n1", "not_started")]
     assert {node: failure.fault for node, failure in failures.items()} == {
         "n3": "no_report",
         "n4": "no_report",
@@ -192,11 +194,6 @@ sys.exit(2)
     assert "node failure" in failures["n3"].message
     assert "connection failure" in failures["n4"].message
     assert "n3" in failures["n3"].repair
-
-
-def test_without_srun_every_node_is_a_failure(tmp_path: Path) -> None:
-    collected = collect_slurm(COMMAND, nodes=("n1",), folder=tmp_path, environ={"PATH": "/nowhere"})
-    assert [(failure.node, failure.fault) for failure in collected.failures] == [("n1", "not_started")]
 
 
 def test_reports_over_ssh(tmp_path: Path) -> None:
