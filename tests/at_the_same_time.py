@@ -19,7 +19,7 @@ SHARED: Final = {
         "suite/launch/images/test_graphics_layer", "suite/launch/images/test_image_registry",
     ),
     "running_slurm": (
-        "suite/env_check/nodes/test_slurm",
+        "suite/env_check/test_nodes_in_slurm",
         "suite/launch/slurm/test_launch_slurm",
         "suite/launch/slurm/test_slurm_bench",
     ),
@@ -56,7 +56,7 @@ LONG: Final = (
     "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/ssh/test_ssh_bench",
     "tasks/assets/test_assets",
     "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
-    "suite/launch/native/test_native", "suite/env_check/graphics/test_vulkan",
+    "suite/launch/native/test_native", "suite/env_check/graphics/test_devices",
     "suite/launch/test_runtime", "reports/sets/test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
-from suite.env_check.host.worker import site_folders
+from suite.env_check.worker import site_folders
 from suite.errors import CampaignError
 from suite.files.paths import ROOT
 from suite.install.installed_files import Stamps, stamps

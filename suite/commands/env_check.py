@@ -17,8 +17,7 @@ from rich.console import Console
 
 from suite.env_check.check import Feature
 from suite.env_check.display import print_nodes, print_report
-from suite.env_check.nodes.differences import Difference, differences
-from suite.env_check.nodes.run import Collected, collect_slurm, collect_ssh, slurm_nodes
+from suite.env_check.nodes import Collected, Difference, collect_slurm, collect_ssh, differences, slurm_nodes
 from suite.env_check.report import env_check
 from suite.env_check.request import Request, add_worker_options
 from suite.errors import UsageError
@@ -62,6 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
+    )
+    parser.add_argument(
+        "--only-needed",
+        action="store_false",
+        dest="everything",
+        help="render through EGL and Vulkan only if the stack or --require needs it, as `bench` does",
     )
     add_worker_options(parser)
     parser.add_argument(
@@ -107,6 +112,7 @@ def request_of(arguments: argparse.Namespace) -> Request:
         require=arguments.require,
         worker_python=arguments.worker_python,
         worker_packages=tuple(arguments.worker_packages),
+        everything=arguments.everything,
     )
 
 

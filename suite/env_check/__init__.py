@@ -1,5 +1,5 @@
 """Checks whether this machine can run a stack, and names each fault and its repair.
 
-Each module reads one part of the machine into a frozen dataclass (``read``). Pure functions then judge it and return a
-``Judgement``. ``suite.env_check.report`` collects all of them.
+Each module reads one part of the machine into a frozen dataclass (``read_…``). Pure functions (``judge_…``) return a
+``Judgement``: what was found, and the word and the repair of a fault. ``suite.env_check.report`` lists every check.
 """

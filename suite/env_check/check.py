@@ -1,4 +1,7 @@
-"""Defines the result of a check, and the types that the judging functions build it from."""
+"""Defines the result of a check, and the types that the judging functions build it from.
+
+A judging function has everything about its faults in one place: the word, what was found, and the repair.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -84,3 +87,8 @@ class Subject:
             verdict=fault.verdict, found=fault.found, wanted=self.wanted, fault=fault.word, repair=fault.repair,
             evidence=self.evidence,
         )  # fmt: skip
+
+
+def parts(version: str) -> tuple[int, ...]:
+    """Split a version into numbers that compare: ``"580.65.06"`` gives ``(580, 65, 6)``."""
+    return tuple(int(part) for part in version.split("."))

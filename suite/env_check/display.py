@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from suite.env_check.check import Check, ExitCode
-from suite.env_check.nodes.differences import Difference
-from suite.env_check.nodes.run import NodeFailure
+from suite.env_check.nodes import Difference, NodeFailure
 from suite.env_check.report import Report
 from suite.files.wording import counted
 
@@ -32,8 +31,20 @@ VERDICTS: Final = {
 
 def print_report(console: Console, report: Report) -> None:
     needed = [check for check in report.checks if report.needs.cover(check)]
-    _print_table(console, [check for check in needed if check.verdict != "not_checked"])
-    _print_not_checked(console, [check for check in needed if check.verdict == "not_checked"])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("check", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("found", overflow="fold", ratio=3)
+    table.add_column("wanted", overflow="fold", ratio=2)
+    not_checked: dict[str, list[str]] = {}  # reason -> checks: without a GPU, many have the same
+    for check in needed:
+        if check.verdict == "not_checked":
+            not_checked.setdefault(check.found, []).append(check.name)
+        else:
+            table.add_row(check.name, WORDS[check.verdict], escape(check.found), escape(check.wanted))
+    console.print(table)
+    for reason, names in not_checked.items():
+        console.print(f"[dim]not checked ({escape(reason)}):[/] {', '.join(names)}", highlight=False)
     _print_repairs(console, (*report.failures, *report.warnings))
     for check in report.unproved:
         console.print(f"[yellow]{check.name}[/] {NOT_MADE}: {escape(check.found)}", highlight=False)
@@ -45,31 +56,13 @@ def print_report(console: Console, report: Report) -> None:
 def print_faults(console: Console, report: Report) -> None:
     """Print what `bench` shows before it starts: one summary line, then each fault that matters, with its repair."""
     bad = [*report.failures, *report.warnings]
-    said = (
+    summary = (
         f"{len(bad)} of {counted(len(report.checks), 'check')} found a fault"
         if bad
         else f"{counted(len(report.checks), 'check')}, no fault"
     )
-    console.print(f"env_check: {said} that concerns {report.stack} on {report.device}", highlight=False)
+    console.print(f"env_check: {summary} that concerns {report.stack} on {report.device}", highlight=False)
     _print_repairs(console, bad)
-
-
-def _print_table(console: Console, checks: Sequence[Check]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("check", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("found", overflow="fold", ratio=3)
-    table.add_column("wanted", overflow="fold", ratio=2)
-    for check in checks:
-        table.add_row(check.name, WORDS[check.verdict], escape(check.found), escape(check.wanted))
-    console.print(table)
-
-
-def _print_not_checked(console: Console, checks: Sequence[Check]) -> None:
-    """Print one line for each reason: without a GPU, many checks cannot run for the same reason."""
-    for reason in dict.fromkeys(check.found for check in checks):
-        names = ", ".join(check.name for check in checks if check.found == reason)
-        console.print(f"[dim]not checked ({escape(reason)}):[/] {names}", highlight=False)
 
 
 def _print_repairs(console: Console, checks: Sequence[Check]) -> None:

@@ -1,21 +1,256 @@
-"""Builds the report of env_check, and converts it to and from the JSON that nodes and images send."""
+"""Lists every check of env_check, runs them, and makes the report that nodes and images send as JSON.
+
+``look`` reads the machine; ``CHECKS`` gives the function that judges each part.
+"""
 
 import json
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from suite.env_check import all_checks
-from suite.env_check.all_checks import Machine
-from suite.env_check.check import Check, ExitCode
+from suite.env_check import container, host, libraries, worker
+from suite.env_check.check import Check, ExitCode, Feature, Judgement
+from suite.env_check.gpu import cuda, driver, gpus, nccl
+from suite.env_check.gpu.cuda import CudaFacts
+from suite.env_check.gpu.driver import DriverFacts, StackDrivers
+from suite.env_check.gpu.nccl import NcclFacts
+from suite.env_check.graphics.devices import AnySeen, judge_devices, judge_ray_tracing
+from suite.env_check.graphics.frame import GraphicsSeen, judge_frame, read_graphics
+from suite.env_check.graphics.manifests import ManifestsSeen, judge_manifests
+from suite.env_check.host import CoreFacts, HostFacts, LoadFacts
+from suite.env_check.libraries import LibrariesSeen
 from suite.env_check.request import Needs, Request, needs, unproved, weigh
+from suite.env_check.worker import AssetFacts, KernelFacts, WorkerFacts
+from suite.external.nvml.values import NvmlState
+from suite.files.cache import cache_root
+from suite.files.paths import ROOT
+from suite.install import worker as provision
 from suite.records.redaction import public
 from suite.schema.record import CheckResult, Device, Stack
+
+RENDERING: Final[frozenset[Feature]] = frozenset({"egl", "vulkan", "rt-cores"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """All facts that were read, before any is judged."""
+
+    stack: Stack  # the one to run
+    driver: DriverFacts
+    nvml: NvmlState
+    cuda: CudaFacts
+    libraries: LibrariesSeen
+    graphics: GraphicsSeen | None  # None: nothing is to be rendered, and no more was asked for
+    nccl: NcclFacts
+    host: HostFacts
+    load: LoadFacts
+    cores: CoreFacts
+    worker: WorkerFacts
+    assets: AssetFacts
+    kernels: KernelFacts
+
+    @property
+    def num_gpus(self) -> int:
+        return len(self.nvml.gpus)
+
+    @property
+    def driver_version(self) -> str | None:
+        return driver.kernel_version(self.driver, self.nvml)
+
+    @property
+    def drivers(self) -> StackDrivers:
+        """Return the drivers that the stack supports, for the installed release of Isaac Sim."""
+        return driver.drivers_for(self.stack, driver.read_drivers(), release=self.worker.isaac_sim)
+
+    @property
+    def cache_needed_gb(self) -> float:
+        is_installed = self.worker.exists and self.worker.is_complete
+        return host.KERNEL_CACHE_GB if is_installed else provision.INSTALL_DISK_GB
+
+
+@dataclass(frozen=True)
+class Row:
+    """One check: its name in reports, its feature, and the function that judges the machine."""
+
+    name: str
+    feature: Feature
+    judge: Callable[[Machine], Judgement | None]  # None: what it judges was not read
+
+
+def _each_gpu(table: gpus.EachGpu) -> Row:
+    return Row(table.name, table.feature, lambda m: table.judge(m.nvml))
+
+
+def _libraries(name: str, feature: Feature, names: tuple[str, ...]) -> Row:
+    return Row(name, feature, lambda m: libraries.judge_libraries(m.libraries, names))
+
+
+def _driver_libraries(name: str, feature: Feature, names: tuple[str, ...]) -> Row:
+    return Row(name, feature, lambda m: libraries.judge_driver_libraries(m.libraries, names))
+
+
+def _graphics(name: str, feature: Feature, judge: Callable[[Machine, GraphicsSeen], Judgement]) -> Row:
+    return Row(name, feature, lambda m: judge(m, m.graphics) if m.graphics else None)
+
+
+def _compute_capabilities(m: Machine) -> Judgement:
+    names = tuple(name for name in (driver.CUDA, driver.NVML) if m.driver.library(name).path)
+    return container.judge_driver_capabilities(
+        m.driver.container, ("compute", "utility"), has_driver=m.driver_version is not None, libraries=names
+    )
+
+
+def _graphics_capabilities(m: Machine) -> Judgement:
+    names = tuple(library.name for library in m.libraries.named(*driver.GRAPHICS) if not library.fault)
+    return container.judge_driver_capabilities(
+        m.driver.container, ("graphics",), has_driver=m.driver_version is not None, libraries=names
+    )
+
+
+def _nccl_all_reduce(m: Machine) -> Judgement:
+    shm_repair = host.judge_shared_memory(m.host).repair
+    return nccl.judge_nccl_all_reduce(m.nccl, num_gpus=m.num_gpus, shm_repair=shm_repair)
+
+
+def _devices(m: Machine, seen: AnySeen, manifests: ManifestsSeen) -> Judgement:
+    uuids = tuple(gpu.uuid or "" for gpu in m.nvml.gpus)
+    return judge_devices(seen, manifests, m.driver, m.libraries, uuids if all(uuids) else ())
+
+
+# Sorted in the order in which a person would repair them.
+CHECKS: Final = (
+    Row("libc", "host", lambda m: host.judge_libc(m.host)),
+    Row("nofile", "host", lambda m: host.judge_nofile(m.host)),
+    Row("cache_disk", "host", lambda m: host.judge_cache_disk(m.host, needed_gb=m.cache_needed_gb)),
+    Row("worker_packages", "worker", lambda m: worker.judge_worker_packages(m.worker)),
+    Row("asset_root", "worker", lambda m: worker.judge_asset_root(m.assets)),
+    Row("kernel_cache", "worker", lambda m: worker.judge_kernel_cache(m.kernels)),
+    Row("gpus_present", "cuda", lambda m: gpus.judge_gpus_present(m.nvml, m.driver)),
+    Row("driver_versions", "cuda", lambda m: driver.judge_driver_versions(m.driver, m.nvml)),
+    Row("device_nodes", "cuda", lambda m: driver.judge_device_nodes(m.driver)),
+    Row("cuda_start", "cuda", lambda m: cuda.judge_cuda_start(m.cuda, m.driver, m.nvml)),
+    Row("driver_for_stack", "cuda", lambda m: driver.judge_driver_for_stack(m.driver_version, m.drivers)),
+    Row("driver_capabilities_compute", "cuda", _compute_capabilities),
+    Row(
+        "compute_capability", "cuda",
+        lambda m: gpus.compute_capability(m.drivers.minimum_compute_capability).judge(m.nvml),
+    ),
+    Row("cuda_graphs", "cuda-graphs", lambda m: cuda.judge_cuda_graphs(m.cuda)),
+    Row("mig", "cuda", lambda m: gpus.mig(m.num_gpus).judge(m.nvml)),
+    *map(_each_gpu, gpus.SETTINGS),
+    Row("cpu_governor", "cuda", lambda m: host.judge_cpu_governor(m.host)),
+    Row("cores_per_gpu", "cuda", lambda m: host.judge_cores_per_gpu(m.host, m.num_gpus)),
+    Row("cpu_load", "host", lambda m: host.judge_cpu_load(m.load)),
+    Row("core_speed", "cuda", lambda m: host.judge_core_speed(m.cores)),
+    Row("gpus_alike", "nccl", lambda m: gpus.judge_gpus_alike(m.nvml)),
+    Row("gpu_links", "nccl", lambda m: gpus.judge_gpu_links(m.nvml)),
+    _each_gpu(gpus.FABRIC),
+    Row("shared_memory", "nccl", lambda m: host.judge_shared_memory(m.host)),
+    Row("memlock", "nccl", lambda m: host.judge_memlock(m.host)),
+    Row("nccl_all_reduce", "nccl", _nccl_all_reduce),
+    Row("driver_capabilities", "vulkan", _graphics_capabilities),
+    _driver_libraries("cuda_driver", "cuda", libraries.CUDA_DRIVER),
+    _libraries("libgl", "egl", libraries.LIBGL),
+    _libraries("egl_loader", "egl", libraries.EGL_LOADER),
+    Row(
+        "egl_driver", "egl",
+        lambda m: libraries.judge_driver_libraries(m.libraries, libraries.egl_driver(m.driver_version)),
+    ),
+    _graphics("egl_vendors", "egl", lambda _, seen: judge_manifests(seen.egl_vendors)),
+    _graphics("egl_devices", "egl", lambda m, seen: _devices(m, seen.egl, seen.egl_vendors)),
+    _graphics("egl_frame", "egl", lambda _, seen: judge_frame(seen.egl_frame, "EGL")),
+    _libraries("vulkan_loader", "vulkan", libraries.VULKAN_LOADER),
+    _driver_libraries("vulkan_driver", "vulkan", libraries.VULKAN_DRIVER),
+    _graphics("vulkan_manifests", "vulkan", lambda _, seen: judge_manifests(seen.vulkan_manifests)),
+    _graphics("vulkan_devices", "vulkan", lambda m, seen: _devices(m, seen.vulkan, seen.vulkan_manifests)),
+    _graphics("vulkan_frame", "vulkan", lambda _, seen: judge_frame(seen.vulkan_frame, "Vulkan")),
+    _graphics("vulkan_ray_tracing", "rt-cores", lambda _, seen: judge_ray_tracing(seen.vulkan)),
+    Row("xdg_runtime_dir", "vulkan", lambda m: host.judge_xdg_runtime_dir(m.host)),
+    Row("rt_cores", "rt-cores", lambda m: gpus.judge_rt_cores(m.nvml, gpus.read_table())),
+    Row("denoiser", "rt-cores", lambda m: gpus.judge_denoiser(m.driver, m.nvml, gpus.read_table())),
+)  # fmt: skip
+
+
+def judge(machine: Machine) -> tuple[Check, ...]:
+    judged = ((row, row.judge(machine)) for row in CHECKS)
+    return tuple(Check(name=row.name, feature=row.feature, **vars(judgement)) for row, judgement in judged if judgement)
+
+
+def look(request: Request, environ: Mapping[str, str]) -> Machine:
+    """Read the whole machine. Slow readers run in parallel with the rest, in processes of their own."""
+    located = provision.locate_worker(
+        project_root=ROOT,
+        stack=request.stack,
+        worker_python=request.worker_python,
+        worker_packages=request.worker_packages,
+    )
+    load = host.read_load()
+    has_gpu = _has_device_node()
+    cores = host.read_cores(environ, has_gpu=has_gpu)  # runs alone: other readers would slow the cores
+    with ThreadPoolExecutor() as pool:
+        nvml = pool.submit(gpus.read_nvml, environ)
+        cuda_facts = pool.submit(cuda.read_cuda, environ) if has_gpu else None
+        nccl_facts = pool.submit(_read_nccl, located.python, environ, nvml)
+        worker_facts = pool.submit(
+            worker.read_worker,
+            located.python,
+            is_own=request.worker_python is not None or request.stack == "isaacsim",
+            pins_path=None if located.pins_sha256 is None else provision.worker_pins(ROOT, request.stack),
+            needed=provision.NEEDED[request.stack],
+            environ=environ,
+            also=request.other_workers,
+        )
+        own_assets = environ.get("ISAACSIM_ASSET_ROOT")
+        assets = pool.submit(worker.read_assets, own_assets or located.asset_root, is_own=own_assets is not None)
+        driver_facts = driver.read_driver(environ)
+        version = driver.kernel_version(driver_facts, nvml.result())
+        loaded = pool.submit(libraries.read_driver_libraries, environ, driver_version=version)
+        device = request.device or default_device(request.stack, nvml.result(), driver_facts)
+        renders = request.everything or RENDERING & needed_by(request, device, nvml.result()).features
+        return Machine(
+            stack=request.stack,
+            driver=driver_facts,
+            nvml=nvml.result(),
+            cuda=cuda_facts.result() if cuda_facts else CudaFacts(message=cuda.NO_GPU),
+            graphics=read_graphics(environ, driver_version=version) if renders else None,
+            libraries=loaded.result(),
+            nccl=nccl_facts.result(),
+            host=host.read_host(environ, cache_dir=cache_root()),
+            load=load,
+            cores=cores,
+            worker=worker_facts.result(),
+            assets=assets.result(),
+            kernels=worker.read_kernels(located.cache_dir),
+        )
+
+
+def _read_nccl(python: Path, environ: Mapping[str, str], nvml: Future[NvmlState]) -> NcclFacts:
+    """Start torch only if a device node exists. With several GPUs, repeat a failed run without each suspect path."""
+    if not _has_device_node():
+        return NcclFacts(python=str(python), fault="no_cuda", message="no GPU")
+    facts = nccl.read_nccl(python, environ=environ)
+    return nccl.try_paths(facts, environ=environ) if len(nvml.result().gpus) > 1 else facts
+
+
+def _has_device_node() -> bool:
+    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+
+
+def default_device(stack: Stack, nvml: NvmlState, facts: DriverFacts) -> Device:
+    """Return cuda even if a driver or GPU is broken: a silent fallback to the CPU would hide the fault."""
+    has_gpu = bool(nvml.num_gpus or facts.kernel_version or facts.num_pci_gpus)
+    return "cuda" if has_gpu or stack != "kitless" else "cpu"
+
+
+def needed_by(request: Request, device: Device, nvml: NvmlState) -> Needs:
+    return needs(request.stack, device=device, num_gpus=len(nvml.gpus), require=request.require)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +293,22 @@ class Report:
         return json.dumps(self.as_document(), indent=1, allow_nan=False)
 
 
+def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Report:
+    """Check this machine for a stack. This takes 1 to 2 s; GPUs and an installed worker add some seconds."""
+    start_s = time.monotonic()
+    machine = look(request, environ)
+    device = request.device or default_device(machine.stack, machine.nvml, machine.driver)
+    needed = needed_by(request, device, machine.nvml)
+    return Report(
+        host=platform.node(),
+        stack=request.stack,
+        device=device,
+        needs=needed,
+        checks=tuple(weigh(check, needed) for check in judge(machine)),
+        duration_s=time.monotonic() - start_s,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Document:
     """The output of ``as_document``; evidence is plain JSON."""
@@ -71,7 +322,7 @@ class _Document:
     checks: tuple[Check, ...]
 
 
-def read(text: str) -> Report:
+def read_report(text: str) -> Report:
     """Read a report that was printed with ``as_json`` on another node or in an image.
 
     Raises:
@@ -93,28 +344,6 @@ def read(text: str) -> Report:
         checks=sent.checks,
         duration_s=sent.duration_s,
     )
-
-
-def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Report:
-    """Check this machine for a stack. This takes 1 to 2 s; GPUs and an installed worker add some seconds."""
-    start_s = time.monotonic()
-    machine = all_checks.look(request, environ)
-    device = request.device or default_device(machine)
-    needed = needs(request.stack, device=device, num_gpus=machine.num_gpus, require=request.require)
-    return Report(
-        host=platform.node(),
-        stack=request.stack,
-        device=device,
-        needs=needed,
-        checks=tuple(weigh(check, needed) for check in all_checks.judge(machine)),
-        duration_s=time.monotonic() - start_s,
-    )
-
-
-def default_device(machine: Machine) -> Device:
-    """Return cuda even if a driver or GPU is broken: a silent fallback to the CPU would hide the fault."""
-    has_gpu = bool(machine.nvml.num_gpus or machine.driver.kernel_version or machine.driver.num_pci_gpus)
-    return "cuda" if has_gpu or machine.stack != "kitless" else "cpu"
 
 
 def summarised(report: Report) -> tuple[CheckResult, ...]:

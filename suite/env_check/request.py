@@ -46,6 +46,7 @@ class Request:
     worker_python: Path | None = None
     worker_packages: tuple[str, ...] = ()
     other_workers: tuple[Path, ...] = ()  # Pythons here, of cases that need a worker for themselves
+    everything: bool = True  # False: EGL and Vulkan are left alone unless something is to be rendered
 
     def inside_image(self, worker_python: Path | None) -> Self:
         """Return this request for use in an image.
@@ -56,7 +57,8 @@ class Request:
 
     def arguments(self) -> tuple[str, ...]:
         """Return the arguments that make a Python with labscale print a report as JSON."""
-        return ("-m", "suite", "env_check", "--json", *self.options())
+        only_needed = () if self.everything else ("--only-needed",)
+        return ("-m", "suite", "env_check", "--json", *self.options(), *only_needed)
 
     def options(self) -> tuple[str, ...]:
         """Return this request as command-line options."""

@@ -1,15 +1,23 @@
-"""Runs a program that may hang or die: with a time limit, all its children, and no pipe that could block."""
+"""Runs programs that may hang or die, talks to one line by line, and asks a Python that is not labscale's own."""
 
 import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from queue import SimpleQueue
+from typing import Any, Final, Literal
 
+from suite.errors import WorkerEnvironmentError
+from suite.external import parent_death
+from suite.files.wording import last_words
+from suite.schema.marked_answer import MARK, last_answer
+
+ASK_TIMEOUT_S: Final = 120.0
 KILL_PATIENCE_S: Final = 5.0  # a process inside a hung kernel driver cannot be killed and is left behind
 
 # "ended": by itself, with any exit code. "died": by a signal. "not_started": there is no such program, or no right.
@@ -27,7 +35,7 @@ class ProgramRun:
 
 
 def run_program(argv: Sequence[str | Path], *, environ: Mapping[str, str], timeout_s: float) -> ProgramRun:
-    """Run ``argv`` for at most ``timeout_s``, then kill it and its children."""
+    """Run ``argv`` for at most ``timeout_s``, then kill it and its children. No pipe can block it."""
     start_s = time.monotonic()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
@@ -73,3 +81,67 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
         process.wait(KILL_PATIENCE_S)
     except subprocess.TimeoutExpired:
         return  # it hangs inside the kernel
+
+
+def send_line(process: subprocess.Popen[str], line: str) -> None:
+    """Write a line, newline included. That a program has ended is seen in its output, not here."""
+    if process.stdin is None:
+        raise AssertionError("it has a pipe for its input")
+    try:
+        process.stdin.write(line)
+        process.stdin.flush()
+    except BrokenPipeError:
+        return
+
+
+def lines_into(lines: "SimpleQueue[str | None]", process: subprocess.Popen[str]) -> threading.Thread:
+    """Start to put each line of the program's output into ``lines``, and None at its end; return the thread."""
+    output = process.stdout
+    if output is None:
+        raise AssertionError("it has a pipe for its output")
+
+    def read() -> None:
+        for line in output:
+            lines.put(line)
+        lines.put(None)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    return reader
+
+
+def ask(python: Path, code: str, *arguments: str) -> Any:
+    """Run ``code`` in a Python and return what it leaves in ``answer``, as JSON has it.
+
+    Its wrapper, start-up files and packages may print beside the answer.
+
+    Raises:
+        WorkerEnvironmentError: this is no Python, or none that runs here; the message has what it printed.
+    """
+    code = f"{code}\nimport json\nprint('\\n{MARK}' + json.dumps(answer), flush=True)\n"
+    try:
+        done = parent_death.run([str(python), "-c", code, *arguments], timeout_s=ASK_TIMEOUT_S)
+    except FileNotFoundError:
+        raise missing(python) from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = error.strerror if isinstance(error, OSError) else f"it did not end within {ASK_TIMEOUT_S:g} s"
+        raise does_not_run(python, f"{why}") from error
+    answer = last_answer(done.stdout)
+    if done.returncode or answer is None:
+        raise does_not_run(
+            python,
+            f"asked for its packages, it ended with exit code {done.returncode}: "
+            f"{last_words(done.stderr if done.stderr.strip() else done.stdout)}",
+        )
+    return answer
+
+
+def missing(python: Path) -> WorkerEnvironmentError:
+    return WorkerEnvironmentError(f"The worker's Python {python} does not exist. Pass the path of a Python.")
+
+
+def does_not_run(python: Path, why: str) -> WorkerEnvironmentError:
+    return WorkerEnvironmentError(
+        f"The worker's Python {python} does not run: {why}. Pass the path of a Python, whose `{python} -V`"
+        " prints a version."
+    )

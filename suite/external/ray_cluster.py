@@ -22,8 +22,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, placement_
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from suite.errors import SchedulerError
-from suite.external.line_pipes import lines_into, send_line
-from suite.external.program import ProgramRun, run_program
+from suite.external.program import ProgramRun, lines_into, run_program, send_line
 
 ADDRESS: Final = "RAY_ADDRESS"  # Ray's own variable
 GPUS: Final = "CUDA_VISIBLE_DEVICES"

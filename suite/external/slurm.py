@@ -1,6 +1,6 @@
 """Runs Slurm's commands: submits a job, reads its state, cancels it. Needs no accounting.
 
-No other file knows these commands, except ``suite.env_check.nodes.run``, which works inside an allocation.
+No other file knows these commands, except ``suite.env_check.nodes``, which works inside an allocation.
 """
 
 import os

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from suite.errors import BundleError
-from suite.external.foreign_python import ask
+from suite.external.program import ask
 from suite.files.input_file import read_input
 from suite.schema.record import Device
 

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
-from suite.external.foreign_python import ask
+from suite.external.program import ask
 from suite.files.cache import locked
 from suite.files.json_file import replace_json
 from suite.files.wording import last_lines

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import WorkerEnvironmentError
-from suite.external.foreign_python import ask, does_not_run, missing
+from suite.external.program import ask, does_not_run, missing
 from suite.files.cache import cache_root, locked, path_in
 from suite.files.json_file import replace_json
 from suite.install.asset_root import find_assets, offline_root

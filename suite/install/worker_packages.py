@@ -19,7 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from suite.errors import UsageError
-from suite.external.foreign_python import ask
+from suite.external.program import ask
 from suite.files.cache import locked
 from suite.files.json_file import read_json_or_none, replace_json
 from suite.files.toml_file import TomlTable

@@ -66,6 +66,7 @@ class Asked:
             device=self.device,
             worker_python=self.options.setup.worker_python,
             worker_packages=self.options.setup.worker_packages,
+            everything=False,
         )
 
 

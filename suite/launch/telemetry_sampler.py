@@ -19,8 +19,8 @@ from typing import IO, Final
 
 import psutil
 
-from suite.external.host_cpu import HostCpu
-from suite.external.nvml.live import LiveGpus
+from suite.external.machine import HostCpu
+from suite.external.nvml.gpus import LiveGpus
 from suite.files.paths import ROOT
 from suite.launch.nodes.rank_processes import NodeRankProcesses, RankProcesses
 from suite.records.telemetry.file import (

@@ -69,9 +69,9 @@ EXTRA = {
     "suite/statistics/machine_model.py": {"numpy"},
     "suite/statistics/series_model.py": {"numpy"},
     "suite/launch/images/sbom.py": {"cyclonedx", "packageurl"},
-    "suite/env_check/libraries/elf.py": {"elftools"},
-    "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
-    "suite/env_check/probes/egl_frame.py": {"moderngl"},
+    "suite/env_check/libraries.py": {"elftools"},
+    "suite/env_check/probes/vulkan.py": {"wgpu"},
+    "suite/env_check/probes/egl.py": {"moderngl"},
     "tasks/film/newton_camera.py": {"isaaclab_newton"},
     "tasks/film/watching.py": {"isaaclab_visualizers"},
     "reports/data/frames.py": {"polars"},
@@ -196,7 +196,7 @@ def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
         for path in FILES
         if path.parent.parent != ROOT / "suite" / "launch" and (names := launcher_names_compared(path.read_text()))
     }
-    assert asked == {"suite/env_check/nodes/run.py": {"ssh"}}  # a program's name
+    assert asked == {"suite/env_check/nodes.py": {"ssh"}}  # a program's name
     assert launcher_names_compared('if options.launcher in ("slurm", "x"): ...') == {"slurm"}
 
 

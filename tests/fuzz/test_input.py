@@ -24,11 +24,13 @@ from suite.campaign import record_round, steps
 from suite.campaign.bisect.answer import read_skipped
 from suite.campaign.capacity import search as capacity_search
 from suite.commands import campaign_options, env_check, store
-from suite.env_check.graphics import icd_manifests, icd_search
-from suite.env_check.host import assets, container, system
-from suite.env_check.nodes.run import slurm_nodes
+from suite.env_check import container
+from suite.env_check import host as system
+from suite.env_check import worker as assets
+from suite.env_check.graphics import manifests
+from suite.env_check.nodes import slurm_nodes
 from suite.external.docker_engine import Engine
-from suite.external.nvml.state import read_gpus
+from suite.external.nvml.gpus import read_gpus
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
 from suite.install import bundle_contents, bundled_versions
@@ -129,11 +131,11 @@ TARGETS: Final[dict[str, Target]] = {
     ),
     "driver": alone(
         b'{"ICD": {"library_path": "libGLX.so.0", "api_version": "1.4.312"}}',
-        lambda path: icd_manifests._read_file("vulkan", icd_search.Candidate(path=path, source="VK_DRIVER_FILES")),
+        lambda path: manifests._read_file("vulkan", manifests.Manifest(path=str(path), source="VK_DRIVER_FILES")),
     ),
     "assets": (
         lambda: st.just({"manifest.json": b'{"format": 1, "files": {"ant.usd": {"sha256": "00", "stand_in": null}}}'}),
-        lambda folder, _: assets.read(folder, is_own=True),
+        lambda folder, _: assets.read_assets(folder, is_own=True),
     ),
     "capacity": alone(
         b'{"found": [{"first_case_id": "a/b", "trials": [{}]}]}', partial(capacity_search.write_found, [])
@@ -200,9 +202,9 @@ VARIABLES: Final[dict[str, Callable[[], object]]] = {
     "LABSCALE_IMAGE_DIGEST": lambda: digest_of(os.environ),
     "NVIDIA_VISIBLE_DEVICES": lambda: container.read_container(os.environ),
     "SLURM_JOB_NODELIST": lambda: slurm_nodes(os.environ),
-    "VK_DRIVER_FILES": lambda: icd_search.search("vulkan", Path("/"), os.environ),
-    "XDG_DATA_DIRS": lambda: system.read(os.environ, cache_dir=cache_root()),
-    "__EGL_VENDOR_LIBRARY_DIRS": lambda: icd_search.search("egl", Path("/"), os.environ),
+    "VK_DRIVER_FILES": lambda: manifests._search_vulkan(Path("/"), os.environ),
+    "XDG_DATA_DIRS": lambda: system.read_host(os.environ, cache_dir=cache_root()),
+    "__EGL_VENDOR_LIBRARY_DIRS": lambda: manifests._search_egl(Path("/"), os.environ),
     bundled_versions.VARIABLE: lambda: bundled_versions.bundled_python(("newton==1.6.0",)),
 }
 

@@ -1,21 +1,24 @@
-"""Checks that the NVIDIA driver's kernel module and libraries exist and have the same version.
+"""Checks the NVIDIA driver: its kernel module, libraries and device nodes, and whether the stack supports its version.
 
 This module reads files; a child process opens the device nodes, and ``suite.env_check.gpu.gpus`` asks NVML in another.
+``drivers.toml`` lists the drivers and GPUs that each stack runs on.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal, Self
 
-from suite.env_check.check import Judgement, Subject
-from suite.env_check.host.container import Container, read_container
-from suite.env_check.libraries import search_path
-from suite.env_check.libraries.library import is_compat, part_of, version_of
-from suite.env_check.libraries.search_path import SearchPath
+from pydantic import Field, StringConstraints, model_validator
+
+from suite.env_check.check import Fault, Judgement, Subject, parts
+from suite.env_check.container import Container, read_container
+from suite.env_check.libraries import SearchPath, is_compat, part_of, read_search_path, version_of
 from suite.env_check.probes.run import run_probe
-from suite.external.nvml.values import NvmlState
+from suite.external.nvml.values import NvmlFault, NvmlState
+from suite.files.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, read_toml
+from suite.schema.record import Stack
 
 CUDA: Final = "libcuda.so.1"
 NVML: Final = "libnvidia-ml.so.1"
@@ -30,6 +33,7 @@ NOT_OPEN: Final = (
     "Run the container as a user who may open /dev/nvidia* (ls -l /dev/nvidia*); on SELinux hosts start it with"
     " --security-opt label=disable."
 )
+ON_WINDOWS: Final = "Update NVIDIA's driver on Windows, then run wsl --update and wsl --shutdown there."
 
 _KERNEL_VERSION: Final = re.compile(r"Kernel Module\s+(?:for \S+\s+)?(\d+(?:\.\d+)+)")
 _NVIDIA_VENDOR: Final = "0x10de"
@@ -38,6 +42,13 @@ _PASSED_ON: Final = "vfio-pci"  # the driver of a GPU that a virtual machine has
 _OPEN_TIMEOUT_S: Final = 30.0  # the first open on an idle machine initialises a GPU, which takes seconds
 PERMISSION: Final = ("EPERM", "EACCES")
 NVOPTIX: Final = "usr/share/nvidia/nvoptix.bin"
+CONTROL_NODE: Final = "/dev/nvidiactl"
+UVM_NODE: Final = "/dev/nvidia-uvm"
+RELOAD_UVM: Final = "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm"
+DRIVERS_PATH: Final = Path(__file__).with_name("drivers.toml")
+
+type Version = Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)*$")]
+type Text = Annotated[str, StringConstraints(min_length=1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +59,7 @@ class Library:
     path: str | None  # None: no searched folder contains it
     file: str | None  # name of the file that the path links to: "libcuda.so.580.65.06"
     version: str | None  # read from the name in ``file``
-    is_compat: bool = False  # see ``suite.env_check.libraries.library``
+    is_compat: bool = False  # see ``suite.env_check.libraries``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,29 +111,17 @@ class DriverFacts:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DriverVersions:
-    """Evidence of ``driver_versions``."""
-
-    kernel_version: str | None  # from /proc, else from NVML
-    nvml_version: str | None
-    nvml_message: str | None
-    libraries: tuple[Library, ...]
-    kernel_line: str | None
-    num_pci_gpus: int
-
-
-def read(environ: Mapping[str, str], root: Path = Path("/"), search: SearchPath | None = None) -> DriverFacts:
+def read_driver(environ: Mapping[str, str], root: Path = Path("/"), search: SearchPath | None = None) -> DriverFacts:
     """Read /proc, /dev and /sys below ``root``, and search for libraries in ``search``.
 
     Default of ``search``: the folders and the cache that this machine's dynamic loader uses.
     """
-    search = search or search_path.read(environ)
+    search = search or read_search_path(environ)
     version_file = root / "proc/driver/nvidia/version"
     line = version_file.read_text(encoding="utf-8").partition("\n")[0] if version_file.exists() else None
     match = _KERNEL_VERSION.search(line or "")
     nodes = sorted(path for path in (root / "dev").glob("nvidia*") if not path.is_dir())
-    refusals = _open(nodes, environ)
+    refusals = _refusals(nodes, environ)
     return DriverFacts(
         kernel_version=match[1] if match else None,
         kernel_line=line,
@@ -136,24 +135,24 @@ def read(environ: Mapping[str, str], root: Path = Path("/"), search: SearchPath 
     )
 
 
-def _open(nodes: list[Path], environ: Mapping[str, str]) -> dict[str, str]:
+def _refusals(nodes: list[Path], environ: Mapping[str, str]) -> dict[str, str]:
     """Open each node, as CUDA does, and return node -> why not; permissions do not show what a cgroup denies."""
     if not nodes:
         return {}
-    run = run_probe("probes.device_nodes", *map(str, nodes), environ=environ, timeout_s=_OPEN_TIMEOUT_S)
+    run = run_probe("machine", "nodes", *map(str, nodes), environ=environ, timeout_s=_OPEN_TIMEOUT_S)
     unanswered = run.end if run.end in ("hung", "died") else None
     return {f"/dev/{path.name}": why for path in nodes if (why := run.answer.get(str(path), unanswered))}
 
 
 def _find(name: str, search: SearchPath, driver_version: str | None) -> Library:
-    found = search.find(name)
-    if found is None:
+    elf = search.find(name)
+    if elf is None:
         without_link = search.find(f"{name.rpartition('.')[0]}.{driver_version}") if driver_version else None
         return Library(name=name, path=None, file=Path(without_link.path).name if without_link else None, version=None)
-    file = Path(found.path).resolve()
+    file = Path(elf.path).resolve()
     return Library(
         name=name,
-        path=found.path,
+        path=elf.path,
         file=file.name,
         version=version_of(file.name),
         is_compat=is_compat(file),
@@ -179,15 +178,17 @@ def kernel_version(facts: DriverFacts, nvml: NvmlState) -> str | None:
 def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
     """Check that the kernel driver, libcuda and libnvidia-ml exist and have the same version."""
     kernel, cuda, management = kernel_version(facts, nvml), facts.library(CUDA), facts.library(NVML)
-    evidence = DriverVersions(
-        kernel_version=kernel,
-        nvml_version=nvml.nvml_version,
-        nvml_message=nvml.message,
-        libraries=facts.libraries,
-        kernel_line=facts.kernel_line,
-        num_pci_gpus=facts.num_pci_gpus,
+    subject = Subject(
+        "kernel driver, libcuda and libnvidia-ml of one version",
+        {
+            "kernel_version": kernel,
+            "nvml_version": nvml.nvml_version,
+            "nvml_message": nvml.message,
+            "libraries": facts.libraries,
+            "kernel_line": facts.kernel_line,
+            "num_pci_gpus": facts.num_pci_gpus,
+        },
     )
-    subject = Subject("kernel driver, libcuda and libnvidia-ml of one version", evidence)
     seen = {
         "kernel": kernel,
         CUDA: cuda.version or cuda.path,
@@ -195,29 +196,55 @@ def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
         "NVML": nvml.nvml_version or nvml.message,
     }
     found = ", ".join(f"{what} {value or 'missing'}" for what, value in seen.items())
-    fault = _versions_fault(facts, nvml)
-    if fault is None:
+    if (fault := _versions_fault(facts, nvml)) is None:
         return subject.ok(found)
-    found = "no NVIDIA driver" if fault == "no_driver" else found
-    return subject.failure(fault, found, _versions_repair(fault, facts))
+    word, repair = fault
+    return subject.failure(word, "no NVIDIA driver" if word == "no_driver" else found, repair)
 
 
-def _versions_fault(facts: DriverFacts, nvml: NvmlState) -> str | None:
+def _versions_fault(facts: DriverFacts, nvml: NvmlState) -> tuple[str, str] | None:
+    """Return the fault's word and its repair."""
     kernel, cuda, management = kernel_version(facts, nvml), facts.library(CUDA), facts.library(NVML)
+    container = replace(facts.container, is_wsl=facts.is_wsl)
     if kernel is None and not facts.nodes and not facts.is_wsl:
-        return "driver_not_loaded" if facts.has_userspace else "no_driver"
-    if facts.container.is_container and facts.gpu_nodes and _is_lost(facts, nvml):
-        return "gpus_lost"
+        return _no_kernel_driver(facts)
+    if container.is_container and facts.gpu_nodes and _is_lost(facts, nvml):
+        return "gpus_lost", ON_WINDOWS if facts.is_wsl else LOST
     versions = {cuda.version if not cuda.is_compat else None, management.version} - {None}
     if not facts.is_wsl:  # there the driver is that of Windows, and its libraries have no version in their names
         versions |= {kernel, nvml.nvml_version} - {None}
     if nvml.fault == "version_mismatch" or len(versions) > (0 if facts.is_wsl else 1):
-        return "version_mismatch"
+        return "version_mismatch", container.repair_of_mismatch(f"{CUDA} or {NVML}")
     if cuda.path is None:
-        return "no_cuda_library"
-    if management.path is None and nvml.fault:  # NVML may find the library where this search does not
-        return "no_nvml_library"
-    return f"nvml_{nvml.fault}" if nvml.fault else None
+        return "no_cuda_library", _library_repair(facts, cuda, container)
+    if nvml.fault is None:
+        return None
+    return _nvml_fault(facts, nvml.fault)
+
+
+def _nvml_fault(facts: DriverFacts, fault: NvmlFault) -> tuple[str, str]:
+    management, container = facts.library(NVML), replace(facts.container, is_wsl=facts.is_wsl)
+    if management.path is None:  # NVML may find the library where this search does not
+        return "no_nvml_library", _library_repair(facts, management, container)
+    repairs = {
+        "no_permission": NOT_OPEN if container.is_container else "Add this user to the group that owns /dev/nvidia*.",
+        "hung": "NVML hangs: look for Xid errors in dmesg, then restart the machine.",
+        "crashed": "NVML crashes: reinstall the driver's libraries in the kernel driver's version.",
+    }
+    other = "Repair the driver until nvidia-smi works; look for NVRM and Xid lines in dmesg."
+    return f"nvml_{fault}", ON_WINDOWS if facts.is_wsl else repairs.get(fault, other)
+
+
+def _no_kernel_driver(facts: DriverFacts) -> tuple[str, str]:
+    give_gpus = facts.container.repair_without_gpus if facts.container.is_container else None
+    if facts.has_userspace:
+        load = "Load it: sudo modprobe nvidia, and if that fails see dmesg (Secure Boot, new kernel)."
+        return "driver_not_loaded", give_gpus or load
+    if give_gpus:
+        return "no_driver", f"{give_gpus} Or run on the CPU with --device cpu."
+    if facts.num_pci_gpus:
+        return "no_driver", f"{facts.num_pci_gpus} NVIDIA GPU(s) on the bus have no driver: install it, then restart."
+    return "no_driver", "No NVIDIA GPU is on the bus: run on the CPU with --device cpu, or use a machine with one."
 
 
 def _is_lost(facts: DriverFacts, nvml: NvmlState) -> bool:
@@ -225,34 +252,6 @@ def _is_lost(facts: DriverFacts, nvml: NvmlState) -> bool:
     return nvml.fault is not None and (
         "EPERM" in facts.refusals.values() or "unknown error" in (nvml.message or "").lower()
     )
-
-
-def _versions_repair(fault: str, facts: DriverFacts) -> str:
-    container = replace(facts.container, is_wsl=facts.is_wsl)
-    if library := {"no_cuda_library": CUDA, "no_nvml_library": NVML}.get(fault):
-        return _library_repair(facts, facts.library(library), container)
-    if fault == "version_mismatch":
-        return container.repair_of_mismatch(f"{CUDA} or {NVML}")
-    if facts.is_wsl:
-        return "Update NVIDIA's driver on Windows, then run wsl --update and wsl --shutdown there."
-    on_bus = f"{facts.num_pci_gpus} NVIDIA GPU(s) on the bus have no driver: install it, then restart."
-    none = "No NVIDIA GPU is on the bus: run on the CPU with --device cpu, or use a machine with one."
-    repairs = {
-        "no_driver": on_bus if facts.num_pci_gpus else none,
-        "driver_not_loaded": "Load it: sudo modprobe nvidia, and if that fails see dmesg (Secure Boot, new kernel).",
-        "gpus_lost": LOST,
-        "nvml_no_permission": "Add this user to the group that owns /dev/nvidia*.",
-        "nvml_hung": "NVML hangs: look for Xid errors in dmesg, then restart the machine.",
-        "nvml_crashed": "NVML crashes: reinstall the driver's libraries in the kernel driver's version.",
-    }
-    in_container = {
-        "no_driver": f"{container.repair_without_gpus} Or run on the CPU with --device cpu.",
-        "driver_not_loaded": container.repair_without_gpus,
-        "nvml_no_permission": NOT_OPEN,
-    }
-    if container.is_container:
-        repairs |= in_container
-    return repairs.get(fault, "Repair the driver until nvidia-smi works; look for NVRM and Xid lines in dmesg.")
 
 
 def _library_repair(facts: DriverFacts, library: Library, container: Container) -> str:
@@ -263,3 +262,175 @@ def _library_repair(facts: DriverFacts, library: Library, container: Container) 
         more = "" if container.gives(part) else f" Set {container.with_part(part)}, too."
         return container.repair_without_gpus + more
     return container.repair_of(part, library.name)
+
+
+def judge_device_nodes(facts: DriverFacts) -> Judgement:
+    """Check that the device nodes CUDA needs exist, and that this user may open them."""
+    subject = Subject(
+        f"/dev/nvidia<number>, {CONTROL_NODE} and {UVM_NODE}, to read and write",
+        {"nodes": facts.nodes, "closed_nodes": facts.closed_nodes},
+    )
+    if facts.is_wsl:
+        return subject.ok("WSL 2, which has /dev/dxg in place of them")
+    if facts.kernel_version is None and not facts.nodes:
+        return subject.not_checked("no driver")
+    if fault := _missing_node(facts) or _closed_node(facts):
+        return subject.faulty(fault)
+    opened = len(set(facts.gpu_nodes) - set(facts.closed_nodes))
+    of_all = f" of {len(facts.gpu_nodes)}" if opened < len(facts.gpu_nodes) else ""
+    return subject.ok(f"{opened}{of_all} GPU(s), {CONTROL_NODE}, {UVM_NODE}")
+
+
+def _missing_node(facts: DriverFacts) -> Fault | None:
+    container = facts.container
+    if not facts.gpu_nodes or CONTROL_NODE not in facts.nodes:
+        on_host = "Run sudo nvidia-modprobe -c 0 (or nvidia-smi once as root), which creates them."
+        repair = container.repair_without_gpus if container.is_container else on_host
+        return Fault(word="no_device_nodes", found=", ".join(facts.nodes) or "none", repair=repair)
+    if UVM_NODE in facts.nodes:
+        return None
+    then = ", on the host; then recreate the container" if container.is_container else ""
+    return Fault(
+        word="no_uvm_node",
+        found=f"{len(facts.gpu_nodes)} GPU(s), but no {UVM_NODE}: CUDA does not start",
+        repair=f"Run sudo nvidia-modprobe -u -c 0{then}.",
+    )
+
+
+def _closed_node(facts: DriverFacts) -> Fault | None:
+    """Return the fault of nodes that do not open. A scheduler may open only the nodes of a job's own GPUs."""
+    why = {node: facts.refusals.get(node, "EACCES") for node in facts.closed_nodes}
+    none_open = set(facts.gpu_nodes) <= set(why)
+    needed = [node for node in why if node in (CONTROL_NODE, UVM_NODE) or (none_open and node in facts.gpu_nodes)]
+    broken = [node for node in why if why[node] not in PERMISSION and node in (*facts.gpu_nodes, UVM_NODE)]
+    is_docker = facts.container.is_container and not facts.container.is_apptainer
+    lost = [node for node in why if why[node] == "EPERM" and is_docker and node in facts.gpu_nodes]
+    found = ", ".join(f"{node} ({why[node]})" for node in needed or broken or lost)
+    severity: Literal["failure", "warning"] = "failure" if needed else "warning"
+    if broken:
+        repair = f"Run {RELOAD_UVM} on the host." if UVM_NODE in broken else facts.repair_of_dead_gpu
+        return Fault(word="device_node_broken", found=f"does not open: {found}", repair=repair, verdict=severity)
+    if not needed and not lost:
+        return None
+    words = {why[node] for node in needed or lost}
+    if "EPERM" in words and facts.container.is_container:
+        return Fault(word="gpus_lost", found=f"the container may not open {found}", repair=LOST, verdict=severity)
+    found = f"this user may not open {found}"
+    return Fault(word="device_nodes_closed", found=found, repair=_closed_repair(words, facts))
+
+
+def _closed_repair(words: Collection[str], facts: DriverFacts) -> str:
+    if "EPERM" in words:
+        return "A cgroup denies them, as a scheduler does to a job without GPUs: ask for GPUs (Slurm: --gpus)."
+    if facts.container.is_container:
+        return NOT_OPEN
+    return "Add this user to the group that owns them (ls -l /dev/nvidia*)."
+
+
+class SourcedVersion(TomlTable):
+    version: Version
+    source: Text
+
+
+class KnownBad(TomlTable):
+    """A range of drivers with a known bug: ``from`` belongs to it, ``below`` does not."""
+
+    first: Version = Field(alias="from")
+    below: Version
+    what: Text
+    source: Text
+
+    @model_validator(mode="after")
+    def _a_range(self) -> Self:
+        if parts(self.first) >= parts(self.below):
+            raise ValueError(f"should have a 'from' older than 'below', {self.below}")
+        return self
+
+    def includes(self, version: str) -> bool:
+        return parts(self.first) <= parts(version) < parts(self.below)
+
+
+class StackDrivers(TomlTable):
+    """The drivers and GPUs of one stack, or of one release of it."""
+
+    name: Stack
+    release: Version | None = None
+    minimum: SourcedVersion
+    validated: Tuple[SourcedVersion] = ()
+    known_bad: Tuple[KnownBad] = ()
+    minimum_compute_capability: SourcedVersion
+
+    @property
+    def title(self) -> str:
+        return self.name if self.release is None else f"{self.name} {self.release}"
+
+
+class _Document(TomlTable):
+    stack: NonEmptyTuple[StackDrivers]
+
+
+def read_drivers(path: Path = DRIVERS_PATH) -> tuple[StackDrivers, ...]:
+    """Read the table. Raises MatrixError with every problem of the file."""
+    file = read_toml(path)
+    stacks = file.validate(_Document).stack
+    titles = [entry.title for entry in stacks]
+    problems = [
+        Problem(location=("stack", number), message=f"{title} appears twice; give each entry its own release.")
+        for number, title in enumerate(titles)
+        if title in titles[:number]
+    ]
+    if problems:
+        raise file.error(problems)
+    return stacks
+
+
+def drivers_for(stack: Stack, stacks: tuple[StackDrivers, ...], *, release: str | None = None) -> StackDrivers:
+    """Return the stack's entry whose release ``release`` ("6.0.1") belongs to; without one, its first entry.
+
+    Raises:
+        LookupError: the table has no entry for the stack.
+
+    """
+
+    def is_of(version: str, branch: str) -> bool:
+        return parts(version)[: len(parts(branch))] == parts(branch)
+
+    entries = [entry for entry in stacks if entry.name == stack]
+    if not entries:
+        raise LookupError(f"drivers.toml has no entry for {stack}")
+    fitting = [entry for entry in entries if release and entry.release and is_of(release, entry.release)]
+    return (fitting or entries)[0]
+
+
+def judge_driver_for_stack(driver_version: str | None, drivers: StackDrivers) -> Judgement:
+    """Compare the kernel driver's version with the versions that the stack needs."""
+    bad = next((bad for bad in drivers.known_bad if driver_version and bad.includes(driver_version)), None)
+    known_bad = f"{bad.what} ({bad.source})" if bad else None
+    minimum, validated = drivers.minimum, [entry.version for entry in drivers.validated]
+    subject = Subject(
+        f"{minimum.version} or newer for {drivers.title}"
+        + (f", validated with {', '.join(validated)}" if validated else ""),
+        {
+            "stack": drivers.title,
+            "driver_version": driver_version,
+            "minimum": minimum.version,
+            "minimum_source": minimum.source,
+            "validated": validated,
+            "known_bad": known_bad,
+            "validated_sources": [entry.source for entry in drivers.validated],
+        },
+    )
+    if driver_version is None:
+        return subject.not_checked("no driver")
+    best = validated[0] if validated else f"{minimum.version} or newer"
+    install = f"nstall driver {best}, on the host if this is a container."
+    found = f"driver {driver_version}"
+    if bad:
+        return subject.failure("driver_known_bad", f"{found}: {known_bad}", f"I{install}")
+    if parts(driver_version) < parts(minimum.version):
+        return subject.failure("driver_too_old", found, f"I{install}")
+    # A newer driver is normally fine. A stack that a newer driver broke before gets a warning.
+    newest = max((parts(version)[0] for version in validated), default=None)
+    if newest is not None and drivers.known_bad and parts(driver_version)[0] > newest:
+        return subject.warning("driver_not_validated", found, f"If it crashes, i{install}")
+    return subject.ok(found)

@@ -1,6 +1,9 @@
-"""Checks that NCCL sums correctly over all GPUs.
+"""Checks that NCCL sums correctly over all GPUs, and finds the broken path between them if it does not.
 
-The worker's Python runs ``tasks.nccl_probe`` in its own process, which may crash or hang.
+The worker's Python runs ``tasks.nccl_probe`` in its own process, which may crash or hang. CUDA may offer a path between
+GPUs that carries no data. NCCL then hangs, fails or sums wrongly, and training reports "Watchdog caught collective
+operation timeout", "an illegal memory access was encountered" or "unhandled system error". So NCCL runs again without
+peer-to-peer transfers, shared memory, both, and NVLS.
 """
 
 import tempfile
@@ -12,9 +15,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from suite.env_check.check import Judgement, Subject
-from suite.env_check.gpu import nccl_paths
-from suite.env_check.gpu.nccl_paths import PathTry
-from suite.env_check.host.exists import is_there
+from suite.env_check.container import is_there
 from suite.external.program import ProgramRun, run_program
 from suite.files.paths import ROOT, import_path
 
@@ -29,6 +30,101 @@ Fault = Literal[
     "no_torch", "no_cuda", "no_nccl", "nccl_error", "nccl_crashed", "nccl_hung", "nccl_no_answer", "worker_missing",
     "worker_not_startable",
 ]  # fmt: skip
+P2P_OFF: Final = "NCCL_P2P_DISABLE=1"
+SHM_OFF: Final = "NCCL_SHM_DISABLE=1"
+NVLS_OFF: Final = "NCCL_NVLS_ENABLE=0"
+_EXPORT: Final = "before env_check and bench (in containers: a line of /etc/nccl.conf)"
+_P2P_CAUSES: Final = (
+    "the IOMMU or PCIe ACS is on (bare metal: iommu=pt or off for the kernel, ACS off in the BIOS), a virtual machine's"
+    " PCIe is virtualised, or the GPUs are consumer models without P2P (nvidia-smi topo -p2p w)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuPath:
+    """A path between GPUs that NCCL can work without."""
+
+    fault: str  # the fault if NCCL works only without this path
+    variables: tuple[str, ...]
+    what: str
+    instead: str  # how the data then goes, why the path may be broken, and what training says
+
+    def repair(self, environ: Mapping[str, str], shm_repair: str | None) -> str:
+        """Return the next step: the variables that ``environ`` lacks. ``shm_repair``: what /dev/shm needs, if anything.
+
+        A repair never names what is set already, so /dev/shm is a cause only if it is too small or full.
+        """
+        other = "something else than /dev/shm, which is large enough: a limit of the container or its cgroup"
+        return f"export {' '.join(unset(self, environ))} {_EXPORT}. {self.instead.format(shm=shm_repair or other)}"
+
+
+PATHS: Final = (
+    GpuPath(
+        fault="nccl_p2p_broken",
+        variables=(P2P_OFF,),
+        what="peer-to-peer transfers between GPUs are broken",
+        instead=f"Data then goes through the host's memory, which is slower. Usual causes: {_P2P_CAUSES}. Training"
+        " says: Watchdog caught collective operation timeout, or CUDA error: an illegal memory access was encountered.",
+    ),
+    GpuPath(
+        fault="nccl_shm_broken",
+        variables=(SHM_OFF,),
+        what="NCCL's shared memory is broken",
+        instead="GPUs without peer access then exchange data through sockets and the host's memory, which is slower."
+        " Usual cause: {shm}. Training says: unhandled system error (ncclSystemError), or Error while creating shared"
+        " memory segment /dev/shm/nccl-.",
+    ),
+    GpuPath(
+        fault="nccl_p2p_and_shm_broken",
+        variables=(P2P_OFF, SHM_OFF),
+        what="peer-to-peer transfers and NCCL's shared memory are broken",
+        instead=f"Data then goes through sockets and the host's memory, the slowest way. Usual causes: {_P2P_CAUSES};"
+        " and {shm}.",
+    ),
+    GpuPath(
+        fault="nccl_nvls_broken",
+        variables=(NVLS_OFF,),
+        what="NVLink SHARP (NVLS), with which NVSwitch reduces, is broken",
+        instead="GPUs then reduce without NVSwitch, which is slower. Usual cause: the Fabric Manager started again"
+        " without a reset of the GPUs, or has another version than the driver. On the host, with nobody on the GPUs:"
+        " sudo systemctl stop nvidia-fabricmanager, sudo nvidia-smi -r, sudo systemctl start nvidia-fabricmanager.",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathTry:
+    """The result of one probe without a path."""
+
+    variables: tuple[str, ...]
+    fault: str | None  # None: the sum was right
+    message: str | None
+    wall_s: float | None
+    bus_bandwidth_gb_s: float | None
+
+
+def unset(path: GpuPath, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables of ``path`` that ``environ`` does not set to their values."""
+    pairs = [text.partition("=") for text in path.variables]
+    return tuple(f"{name}={value}" for name, _, value in pairs if environ.get(name) != value)
+
+
+def broken_path(tries: tuple[PathTry, ...]) -> GpuPath | None:
+    """Return the path without which NCCL works; None if no path was tried, or none is the cause."""
+    if not tries or tries[-1].fault is not None:
+        return None
+    return next(path for path in PATHS if path.variables == tries[-1].variables)
+
+
+def describe_tries(tries: tuple[PathTry, ...]) -> str:
+    """Return the result of the tries as the end of a sentence; empty without tries."""
+    if not tries:
+        return ""
+    last, path = tries[-1], broken_path(tries)
+    if path is None:
+        return f"; nor does it work with {', with '.join(' '.join(attempt.variables) for attempt in tries)}"
+    speed = f" ({last.bus_bandwidth_gb_s:.1f} GB/s)" if last.bus_bandwidth_gb_s else ""
+    return f"; it works with {' '.join(last.variables)}{speed}, so {path.what}"
 
 
 class NcclResult(BaseModel):
@@ -77,7 +173,7 @@ class NcclFacts:
         return "nccl_wrong_sum" if self.measured and not self.measured.is_sum_right else self.fault
 
 
-def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> NcclFacts:
+def read_nccl(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> NcclFacts:
     """Run the probe with the worker's Python."""
     if not is_there(python):
         return NcclFacts(python=str(python), fault="worker_missing", message="the worker is not installed yet")
@@ -86,11 +182,7 @@ def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT
         patience_s = str(max(timeout_s - SAY_WHERE_S, timeout_s / 2))
         run = run_program(
             (python, "-m", "tasks.nccl_probe", answer, "--patience-s", patience_s),
-            environ={
-                "NCCL_DEBUG": "WARN",
-                **environ,
-                **import_path(ROOT, environ.get("PYTHONPATH")),
-            },
+            environ={"NCCL_DEBUG": "WARN", **environ, **import_path(ROOT, environ.get("PYTHONPATH"))},
             timeout_s=timeout_s,
         )
         text = answer.read_text(encoding="utf-8") if answer.exists() else None
@@ -99,23 +191,31 @@ def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT
 
 
 def try_paths(facts: NcclFacts, *, environ: Mapping[str, str], timeout_s: float = RETRY_TIMEOUT_S) -> NcclFacts:
-    """Run the probe again without each path in turn if it failed, and add the results."""
+    """Run the probe again without each path in turn until it works, if it failed, and add the results."""
     if facts.failed not in OF_A_PATH:
         return facts
 
-    def run(path: nccl_paths.Path) -> PathTry:
-        variables = dict(text.split("=") for text in path.variables)
-        again = read(Path(facts.python), environ={**environ, **variables}, timeout_s=timeout_s)
+    tries: list[PathTry] = []
+    tried: list[tuple[str, ...]] = [()]
+    for path in PATHS:
+        if unset(path, environ) in tried:  # the user has set it, or it was tried already
+            continue
+        tried.append(unset(path, environ))
+        without = dict(text.split("=") for text in path.variables)
+        again = read_nccl(Path(facts.python), environ={**environ, **without}, timeout_s=timeout_s)
         measured = again.measured
-        return PathTry(
-            variables=path.variables,
-            fault=again.failed,
-            message=again.message,
-            wall_s=again.wall_s,
-            bus_bandwidth_gb_s=measured.bus_bandwidth_gb_s if measured else None,
+        tries.append(
+            PathTry(
+                variables=path.variables,
+                fault=again.failed,
+                message=again.message,
+                wall_s=again.wall_s,
+                bus_bandwidth_gb_s=measured.bus_bandwidth_gb_s if measured else None,
+            )
         )
-
-    return replace(facts, tries=nccl_paths.try_paths(environ, run))
+        if again.failed is None:
+            break
+    return replace(facts, tries=tuple(tries))
 
 
 def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
@@ -179,8 +279,8 @@ def judge_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int, shm_repair: str | 
     ``shm_repair``: what /dev/shm needs; None if it is large enough, and so no cause.
     """
     subject = Subject(f"the right sum over {num_gpus} GPU(s), with peer access", facts)
-    tried = nccl_paths.describe(facts.tries)
-    if path := nccl_paths.broken_path(facts.tries):
+    tried = describe_tries(facts.tries)
+    if path := broken_path(facts.tries):
         repair = path.repair(facts.variables, shm_repair)
         return subject.failure(path.fault, (facts.message or "wrong sum") + tried, repair)
     if facts.measured is not None:

@@ -1,24 +1,329 @@
 """Checks whether EGL and Vulkan list the GPUs that CUDA uses, and finds the cause if they do not.
 
 The verdict depends on calls, error codes and the faults of the manifests. Messages are only evidence: libEGL prints
-none when it drops a driver, and those of the Vulkan loader differ between its versions.
+none when it drops a driver, and those of the Vulkan loader differ between its versions. Child processes, which may
+crash, list the devices. If none is a GPU, each driver is asked alone, to find the one that fails.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 from suite.env_check.check import Fault, Judgement, Subject
-from suite.env_check.gpu.driver import DriverFacts
-from suite.env_check.graphics.drivers_alone import next_step
-from suite.env_check.graphics.egl import EglSeen
-from suite.env_check.graphics.icd_checks import blocking_fault, usable
-from suite.env_check.graphics.icd_manifests import ManifestsSeen
-from suite.env_check.graphics.vulkan import VulkanSeen
-from suite.env_check.libraries.driver_libraries import LibrariesSeen
-from suite.env_check.libraries.library import Library, repair
-from suite.env_check.probes.run import how_it_ended
+from suite.env_check.gpu.driver import GRAPHICS, DriverFacts, judge_device_nodes
+from suite.env_check.graphics.manifests import LIBEGL, Manifest, ManifestsSeen, blocking_fault, usable
+from suite.env_check.libraries import LibrariesSeen, fault_of, is_nvidia
+from suite.env_check.probes.run import Ending, run_probe
+from suite.env_check.probes.vulkan import INCOMPATIBLE_DRIVER, NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
 
-type Seen = EglSeen | VulkanSeen
+TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, which takes seconds each
+_EGL_ERRORS: Final = {
+    0x3000: "EGL_SUCCESS",
+    0x3001: "EGL_NOT_INITIALIZED",
+    0x3002: "EGL_BAD_ACCESS",
+    0x3003: "EGL_BAD_ALLOC",
+    0x3004: "EGL_BAD_ATTRIBUTE",
+    0x3008: "EGL_BAD_DISPLAY",
+    0x300C: "EGL_BAD_PARAMETER",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverAlone(Ending):
+    """A driver that a process loaded alone."""
+
+    manifest: str
+    library: str
+
+    @property
+    def is_nvidia(self) -> bool:
+        return is_nvidia(self.library)
+
+    def no_gpu(self, next_step: str) -> Fault:
+        return Fault(word="zero_devices", found=f"{self.library} finds no GPU", repair=next_step)
+
+    def crash(self, go_without: str, next_step: str) -> Fault:
+        """Return the fault of a driver that died or hung.
+
+        ``go_without`` is the setting that excludes this driver; empty if no other driver works.
+        """
+        look = "look for a hung GPU in dmesg (Xid); " if self.end == "hung" else ""
+        without = f", or exclude it with {go_without}" if go_without else ""
+        return Fault(
+            word=self.driver_fault,
+            found=f"{self.library}: the process {self.how} in {self.stage}",
+            repair=f"{look}reinstall that driver{without}; NVIDIA: {next_step}",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EglDevice:
+    is_software: bool
+    extensions: tuple[str, ...]
+    drm_node: str | None
+    render_node: str | None
+    cuda_index: int | None
+    uuid: str | None
+    initialised: bool
+    error: int | None  # from eglInitialize
+    version: str | None
+    vendor: str | None
+    client_apis: str | None
+
+    @property
+    def name(self) -> str:
+        kind = "software" if self.is_software else self.render_node or self.drm_node or "no DRM node"
+        return f"{self.vendor or 'unknown vendor'} ({kind})"
+
+    @property
+    def description(self) -> str:
+        return self.name
+
+    @property
+    def identity(self) -> str:
+        return f"{self.name} CUDA index {self.cuda_index}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VulkanDevice:
+    cuda_index: ClassVar = None
+    initialised: ClassVar = True  # what Vulkan lists is usable
+
+    name: str
+    type: str  # "discrete_gpu", "cpu", …
+    vendor_id: str  # "0x10de" is NVIDIA
+    api_version: str
+    driver_id: int | None  # VkDriverId
+    driver_name: str | None
+    driver_info: str | None  # NVIDIA: the driver version
+    uuid: str | None
+    ray_tracing: tuple[str, ...]  # the offered ones of the three ray tracing extensions
+
+    @property
+    def is_software(self) -> bool:
+        return self.type == "cpu" or self.driver_id in SOFTWARE_DRIVERS
+
+    @property
+    def description(self) -> str:
+        return f"{self.name} ({self.driver_name} {self.driver_info})"
+
+    @property
+    def identity(self) -> str:
+        return f"{self.name} {self.uuid or 'without UUID'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen[Device: (EglDevice, VulkanDevice)](Ending):
+    """What an API lists."""
+
+    loader_error: str | None  # why the loader's library does not load
+    devices: tuple[Device, ...]
+    stderr: str
+    wall_s: float
+
+    @property
+    def hardware(self) -> tuple[Device, ...]:
+        """Return the usable devices that are GPUs."""
+        return tuple(device for device in self.devices if device.initialised and not device.is_software)
+
+    @property
+    def software(self) -> tuple[Device, ...]:
+        return tuple(device for device in self.devices if device.initialised and device.is_software)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VendorSeen(DriverAlone):
+    """The result of one vendor library that libEGL loads alone."""
+
+    num_devices: int
+
+    def refusal(self, next_step: str, _manifests: ManifestsSeen) -> Fault | None:
+        return self.no_gpu(next_step) if self.is_nvidia and self.num_devices == 0 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EglSeen(Seen[EglDevice]):
+    API: ClassVar = "EGL"
+    LOADER: ClassVar = ("libEGL.so.1", "libegl1")  # its library and package
+    FIND_CAUSE: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
+    CHOOSERS: ClassVar = ("__EGL_VENDOR_LIBRARY_FILENAMES", "__EGL_VENDOR_LIBRARY_DIRS")
+
+    client_extensions: tuple[str, ...]
+    query_error: int | None  # from eglQueryDevicesEXT
+    vendors: tuple[VendorSeen, ...] = ()  # loaded alone, only if no hardware device was initialised
+
+    @property
+    def alone(self) -> tuple[VendorSeen, ...]:
+        return self.vendors
+
+    def device_fault(self, next_step: str) -> Fault | None:
+        """Return why a listed device is unusable: a GPU first, else a software device if no other works."""
+        refused = sorted(
+            (device for device in self.devices if not device.initialised), key=lambda device: device.is_software
+        )
+        if not refused or (refused[0].is_software and self.software):
+            return None
+        text = f"eglInitialize returned {_egl_error(refused[0].error)} for {refused[0].name}"
+        if refused[0].is_software:
+            text, next_step = f"software rendering fails too: {text}", "apt-get install --reinstall libgl1-mesa-dri"
+        return Fault(word="initialise_failed", found=text, repair=next_step)
+
+    def call_fault(self, next_step: str) -> Fault | None:
+        """Return the fault of the device query, which no single driver causes."""
+        if self.query_error is None:
+            return None
+        text = f"eglQueryDevicesEXT returned {_egl_error(self.query_error)}"
+        return Fault(word="enumeration_failed", found=text, repair=next_step)
+
+    def going_without(self, _failed: DriverAlone) -> str:
+        others = ":".join(vendor.manifest for vendor in self.vendors if vendor.end == "answered")
+        return f"__EGL_VENDOR_LIBRARY_FILENAMES={others}" if others else ""
+
+
+def _egl_error(code: int | None) -> str:
+    return _EGL_ERRORS.get(code or 0, hex(code or 0))
+
+
+def read_egl(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> EglSeen:
+    """List the devices. If none is hardware, load each usable vendor library of ``manifests`` alone."""
+    run = run_probe("egl", "devices", environ=environ, timeout_s=timeout_s)
+    answer = run.answer
+
+    def ask(manifest: Manifest) -> VendorSeen:
+        only_this = {**environ, "__EGL_VENDOR_LIBRARY_FILENAMES": manifest.path}
+        alone = run_probe("egl", "devices", environ=only_this, timeout_s=timeout_s)
+        library, num_devices = Path(manifest.library_path or manifest.path).name, len(alone.answer.get("devices", ()))
+        return VendorSeen(manifest=manifest.path, library=library, **alone.ending, num_devices=num_devices)
+
+    seen = EglSeen(
+        **run.ending,
+        loader_error=answer.get("loader_error"),
+        client_extensions=tuple(answer.get("client_extensions", ())),
+        query_error=answer.get("query_error"),
+        devices=tuple(
+            EglDevice(**{**device, "extensions": tuple(device["extensions"])}) for device in answer.get("devices", ())
+        ),
+        stderr=run.stderr,
+        wall_s=run.wall_s,
+    )
+    return replace(seen, vendors=_ask_each(manifests, ask)) if _needs_cause(seen) else seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverSeen(DriverAlone):
+    """The results of one driver that is called without the loader. Calls that did not run are None."""
+
+    negotiate_result: int | None = None
+    create_result: int | None = None
+    enumerate_result: int | None = None
+    num_devices: int | None = None
+    missing: str | None = None  # the function whose address the driver gives as null
+
+    def refusal(self, next_step: str, manifests: ManifestsSeen) -> Fault | None:
+        without_egl = fault_of(manifests.nvidia[LIBEGL], manifests.container)
+        if without_egl and (self.missing or self.is_nvidia):
+            next_step = without_egl.repair
+        if self.end != "answered":
+            return self.crash(_disabling(self), next_step)
+        if self.negotiate_result == INCOMPATIBLE_DRIVER:
+            return Fault(
+                word="interface_mismatch",
+                found=f"{self.library} refuses the loader's interface ({result_name(self.negotiate_result)})",
+                repair="update the loader: apt-get install --only-upgrade libvulkan1; or install the driver that fits"
+                " it",
+            )
+        if self.missing:
+            text = f"{self.library}: vk_icdGetInstanceProcAddr gives no {self.missing}"
+            return Fault(word="driver_function_missing", found=text, repair=next_step)
+        codes = (
+            ("instance_refused", "vk_icdNegotiateLoaderICDInterfaceVersion", self.negotiate_result),
+            ("instance_refused", "vkCreateInstance", self.create_result),
+            ("enumeration_failed", "vkEnumeratePhysicalDevices", self.enumerate_result),
+        )
+        for word, call, code in codes:
+            if code:
+                text = f"{self.library}: {call} returned {result_name(code)} ({self.manifest})"
+                return Fault(word=word, found=text, repair=next_step)
+        return self.no_gpu(next_step) if self.num_devices == 0 and self.is_nvidia else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VulkanSeen(Seen[VulkanDevice]):
+    API: ClassVar = "Vulkan"
+    LOADER: ClassVar = ("libvulkan.so.1", "libvulkan1")  # its library and package
+    FIND_CAUSE: ClassVar = (
+        "leave out layers (VK_LOADER_LAYERS_DISABLE=~all~), then drivers (VK_LOADER_DRIVERS_DISABLE=<name>),"
+    )
+    CHOOSERS: ClassVar = ("VK_LOADER_DEVICE_SELECT", "MESA_VK_DEVICE_SELECT", "VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+
+    loader_version: str | None
+    create_result: int | None  # VkResult from vkCreateInstance
+    enumerate_result: int | None
+    drivers: tuple[DriverSeen, ...] = ()  # called alone, only if no hardware device was found
+    messages: tuple[Mapping[str, str], ...]  # severity and text
+
+    @property
+    def alone(self) -> tuple[DriverSeen, ...]:
+        return self.drivers
+
+    def call_fault(self, next_step: str) -> Fault | None:
+        if not self.create_result:
+            return None
+        text = f"vkCreateInstance returned {result_name(self.create_result)}"
+        return Fault(word="instance_refused", found=text, repair=next_step)
+
+    def device_fault(self, _next_step: str) -> None:
+        """Return nothing: a device that Vulkan lists is usable."""
+
+    def going_without(self, failed: DriverAlone) -> str:
+        return _disabling(failed)
+
+
+def _disabling(driver: DriverAlone) -> str:
+    return f"VK_LOADER_DRIVERS_DISABLE={Path(driver.manifest).name}"
+
+
+def read_vulkan(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> VulkanSeen:
+    """List the devices through the loader. If none is hardware, call each usable driver of ``manifests`` alone."""
+    run = run_probe("vulkan", "devices", environ=environ, timeout_s=timeout_s)
+    answer = run.answer
+
+    def ask(manifest: Manifest) -> DriverSeen:
+        library = manifest.library.name if manifest.library else manifest.path
+        alone = run_probe("vulkan", "driver", library, environ=environ, timeout_s=timeout_s)
+        results = ("negotiate_result", "create_result", "enumerate_result", "num_devices", "missing")
+        answered: dict[str, Any] = {name: alone.answer.get(name) for name in results}
+        return DriverSeen(manifest=manifest.path, library=Path(library).name, **alone.ending, **answered)
+
+    seen = VulkanSeen(
+        **run.ending,
+        loader_error=answer.get("loader_error"),
+        loader_version=answer.get("loader_version"),
+        create_result=answer.get("create_result"),
+        enumerate_result=answer.get("enumerate_result"),
+        devices=tuple(
+            VulkanDevice(**{**device, "ray_tracing": tuple(device["ray_tracing"])})
+            for device in answer.get("devices", ())
+        ),
+        messages=tuple(answer.get("messages", ())),
+        stderr=run.stderr,
+        wall_s=run.wall_s,
+    )
+    return replace(seen, drivers=_ask_each(manifests, ask)) if _needs_cause(seen) else seen
+
+
+type AnySeen = EglSeen | VulkanSeen
+
+
+def _needs_cause(seen: AnySeen) -> bool:
+    return seen.loader_error is None and (seen.end != "answered" or not seen.hardware)
+
+
+def _ask_each[Driver: DriverAlone](manifests: ManifestsSeen, ask: Callable[[Manifest], Driver]) -> tuple[Driver, ...]:
+    with ThreadPoolExecutor() as pool:
+        return tuple(pool.map(ask, usable(manifests)))
 
 
 @dataclass(frozen=True)
@@ -26,19 +331,23 @@ class _Around:
     """The facts beside the devices, which tell what to do next."""
 
     manifests: ManifestsSeen
-    loader: Library | None  # of the API; None if it was not looked at
+    loader: Fault | None  # of the API's loader
     next_step: str
 
 
 def judge_devices(
-    seen: Seen, manifests: ManifestsSeen, driver: DriverFacts, libraries: LibrariesSeen, cuda_uuids: Sequence[str] = ()
+    seen: AnySeen,
+    manifests: ManifestsSeen,
+    driver: DriverFacts,
+    libraries: LibrariesSeen,
+    cuda_uuids: Sequence[str] = (),
 ) -> Judgement:
     """Judge whether each CUDA GPU is a usable device.
 
     ``cuda_uuids``: UUIDs in CUDA order, as NVML writes them ("GPU-…"); empty if they are unknown.
     """
-    loader = next((library for library in libraries.named(seen.LOADER[0]) if library.fault), None)
-    around = _Around(manifests, loader, next_step(driver))
+    loader = next((fault_of(library, manifests.container) for library in libraries.named(seen.LOADER[0])), None)
+    around = _Around(manifests, loader, _next_step(driver))
     for_each = f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else ""
     article = "an" if seen.API == "EGL" else "a"
     subject = Subject(f"{article} {seen.API} device that is a GPU{for_each}", seen)
@@ -47,36 +356,47 @@ def judge_devices(
     return subject.ok(", ".join(device.description for device in seen.hardware))
 
 
-def _fault(seen: Seen, around: _Around, cuda_uuids: Sequence[str]) -> Fault | None:
+def _next_step(driver: DriverFacts) -> str:
+    """Return the next step where a graphics driver shows no GPU; never what is there already."""
+    container = driver.container
+    if repair := judge_device_nodes(driver).repair:
+        return repair
+    if driver.is_wsl or not container.gives("graphics"):
+        return container.repair_of("graphics", GRAPHICS[0])
+    if not driver.nodes and container.is_container:
+        return container.repair_without_gpus
+    if not driver.nodes:
+        return "install the GPU's driver; Mesa: this user must be able to open /dev/dri/renderD128"
+    return "look for NVRM and Xid lines in dmesg; then reinstall the driver's GL packages, on the host"
+
+
+def _fault(seen: AnySeen, around: _Around, cuda_uuids: Sequence[str]) -> Fault | None:
     if seen.loader_error is not None:
         library, package = seen.LOADER
-        text = f"{library} does not load: {seen.loader_error}"
-        found = repair(around.loader, around.manifests.container) if around.loader else f"apt-get install {package}"
-        return Fault(word="no_loader", found=text, repair=found)
+        next_step = around.loader.repair if around.loader else f"apt-get install {package}"
+        return Fault(word="no_loader", found=f"{library} does not load: {seen.loader_error}", repair=next_step)
     if seen.end != "answered":
         return _crash(seen, around)
     if not seen.hardware:
-        return _no_hardware(seen, around)
-    return _not_matched(seen, around, cuda_uuids)
+        return seen.device_fault(around.next_step) or _no_hardware(seen, around)
+    return _not_matched(seen, around.manifests, cuda_uuids)
 
 
-def _crash(seen: Seen, around: _Around) -> Fault:
+def _crash(seen: AnySeen, around: _Around) -> Fault:
     if failed := next((driver for driver in seen.alone if driver.end != "answered"), None):
         return failed.crash(seen.going_without(failed), around.next_step)
-    how = f"the process {how_it_ended(seen)} in {seen.stage}"
+    how = f"the process {seen.how} in {seen.stage}"
     if cause := _cause(seen, around):
         # Each driver answers when it is loaded alone, so the loader crashes on what one of them does.
         return replace(cause, found=f"{cause.found}; then {how}")
     return Fault(
-        word="driver_hung" if seen.end == "hung" else "driver_aborted",
+        word=seen.driver_fault,
         found=f"with all drivers together {how}",
         repair=f"{seen.FIND_CAUSE} until it works; reinstall the one that failed",
     )
 
 
-def _no_hardware(seen: Seen, around: _Around) -> Fault:
-    if isinstance(seen, EglSeen) and (fault := seen.device_fault(around.next_step)):
-        return fault
+def _no_hardware(seen: AnySeen, around: _Around) -> Fault:
     cause = _cause(seen, around)
     if seen.software:
         why = f"; {cause.found}" if cause else ""
@@ -90,7 +410,7 @@ def _no_hardware(seen: Seen, around: _Around) -> Fault:
     return cause or seen.call_fault(around.next_step) or no_devices
 
 
-def _cause(seen: Seen, around: _Around) -> Fault | None:
+def _cause(seen: AnySeen, around: _Around) -> Fault | None:
     """Return why there is no GPU: the error of a driver, NVIDIA's first, else the worst fault of the manifests."""
     # If a software device is listed, another vendor's driver without hardware is no fault.
     drivers = [driver for driver in seen.alone if driver.is_nvidia or not seen.devices]
@@ -101,7 +421,7 @@ def _cause(seen: Seen, around: _Around) -> Fault | None:
     return blocking and replace(blocking, word="zero_devices" if usable(around.manifests) else "no_driver")
 
 
-def _not_matched(seen: Seen, around: _Around, cuda_uuids: Sequence[str]) -> Fault | None:
+def _not_matched(seen: AnySeen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -> Fault | None:
     known = {device.uuid for device in seen.hardware}
     indices = {device.cuda_index for device in seen.hardware}
     missing = [
@@ -112,16 +432,32 @@ def _not_matched(seen: Seen, around: _Around, cuda_uuids: Sequence[str]) -> Faul
     if not missing:
         return None
     listed = ", ".join(device.identity for device in seen.hardware)
+    no_mig = f"a MIG slice has no {seen.API} device"
+    if chosen := [name for name in seen.CHOOSERS if name in manifests.variables]:
+        next_step = f"unset {' and '.join(chosen)}, or have it name every GPU's driver"
+    elif manifests.container.is_container:
+        next_step = f"give the container every GPU's nodes (/dev/nvidia<N>, /dev/dri); {no_mig}"
+    else:
+        next_step = f"look for NVRM lines in dmesg; {no_mig}"
     return Fault(
         word="devices_not_matched",
         found=f"{seen.API} does not list the CUDA GPU {', '.join(missing)}; it lists {listed}",
-        repair=_matching_repair(seen, around.manifests),
+        repair=next_step,
     )
 
 
-def _matching_repair(seen: Seen, manifests: ManifestsSeen) -> str:
-    if chosen := [name for name in seen.CHOOSERS if name in manifests.variables]:
-        return f"unset {' and '.join(chosen)}, or have it name every GPU's driver"
-    if manifests.container.is_container:
-        return f"give the container every GPU's nodes (/dev/nvidia<N>, /dev/dri); a MIG slice has no {seen.API} device"
-    return f"look for NVRM lines in dmesg; a MIG slice has no {seen.API} device"
+def judge_ray_tracing(seen: VulkanSeen) -> Judgement:
+    """Judge the extensions that a ray tracing renderer needs. A GPU without RT cores lacks at least one of them."""
+    subject = Subject(", ".join(sorted(RAY_TRACING)), seen)
+    if not seen.hardware:
+        return subject.not_checked("no Vulkan GPU")
+    # Another vendor's integrated GPU next to an RTX GPU does no harm.
+    nvidia = [device for device in seen.hardware if device.vendor_id == NVIDIA]
+    for device in nvidia or seen.hardware:
+        if missing := sorted(RAY_TRACING - set(device.ray_tracing)):
+            return subject.failure(
+                "no_ray_tracing",
+                f"{device.name} does not offer {', '.join(missing)}",
+                "use a GPU with RT cores (RTX, L4, L40S, A10, A40), or the stack kitless, which needs none",
+            )
+    return subject.ok(", ".join(device.name for device in seen.hardware))

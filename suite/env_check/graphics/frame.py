@@ -1,29 +1,21 @@
-"""Judges one rendered frame, of Vulkan or OpenGL: a triangle on a clear colour, every pixel checked."""
+"""Renders one frame through EGL and one through Vulkan, checks every pixel, and reads all that rendering needs."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Literal
 
 from suite.env_check.check import Judgement, Subject
-from suite.env_check.probes.run import End, how_it_ended, run_probe
-
-SIZE: Final = 64  # width and height in pixels
-TRIANGLE: Final = (51, 204, 102, 255)  # multiples of 1/5, which are exact in 8 bits
-CLEAR: Final = (0, 0, 255, 255)
-TRIANGLE_COLOUR: Final = tuple(value / 255 for value in TRIANGLE)
-CLEAR_COLOUR: Final = tuple(value / 255 for value in CLEAR)
-# Clip coordinates. The triangle covers the half of the frame to the left of and below the diagonal.
-VERTICES: Final = (-1.0, -1.0, 1.0, -1.0, -1.0, 1.0)
+from suite.env_check.graphics.devices import TIMEOUT_S, EglDevice, EglSeen, VulkanSeen, read_egl, read_vulkan
+from suite.env_check.graphics.manifests import ManifestsSeen, read_manifests
+from suite.env_check.probes.run import SIZE, Ending, run_probe
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrameSeen:
+class FrameSeen(Ending):
     """The result of the frame. Fields of steps that did not run are None."""
 
-    end: End
-    signal: str | None
-    exit_code: int | None
-    stage: str | None  # the step in progress when the probe ended
     error: str | None  # the library's own message, if it failed
     package_missing: str | None  # the Python package of the suite that is not installed
     device: str | None  # the renderer's name, from the driver
@@ -33,34 +25,32 @@ class FrameSeen:
     wall_s: float
 
 
-def count_wrong_pixels(rgba: bytes) -> int:
-    """Count the pixels of ``rgba`` (rows from the top) with a wrong colour. Both colours are right on the diagonal."""
-    if len(rgba) != SIZE * SIZE * 4:
-        return SIZE * SIZE
-    wrong = 0
-    for row in range(SIZE):
-        for column in range(SIZE):
-            start = (row * SIZE + column) * 4
-            wrong += tuple(rgba[start : start + 4]) not in _right_colours(row, column)
-    return wrong
+def read_egl_frame(environ: Mapping[str, str], seen: EglSeen, *, timeout_s: float = TIMEOUT_S) -> FrameSeen:
+    """Render one frame on the first hardware device of ``seen``, or on a software device if there is no other."""
+
+    def rank(device: EglDevice) -> tuple[bool, bool]:
+        return not device.initialised, device.is_software
+
+    order = sorted(range(len(seen.devices)), key=lambda index: rank(seen.devices[index]))
+    return _read_frame("egl", str(order[0] if order else 0), environ=environ, timeout_s=timeout_s)
 
 
-def _right_colours(row: int, column: int) -> tuple[tuple[int, ...], ...]:
-    if row == column:
-        return TRIANGLE, CLEAR
-    return (TRIANGLE,) if row > column else (CLEAR,)
+def read_vulkan_frame(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> FrameSeen:
+    """Render one frame on the first hardware device, or on a software device if there is no other."""
+    return _read_frame("vulkan", environ=environ, timeout_s=timeout_s)
 
 
-def read_frame(probe: str, *arguments: str, environ: Mapping[str, str], timeout_s: float) -> FrameSeen:
-    """Render in a child process that runs the module ``probe``."""
-    run = run_probe(probe, *arguments, environ=environ, timeout_s=timeout_s)
+def _read_frame(
+    api: Literal["egl", "vulkan"], *arguments: str, environ: Mapping[str, str], timeout_s: float
+) -> FrameSeen:
+    run = run_probe(api, "frame", *arguments, environ=environ, timeout_s=timeout_s)
     answers = ("error", "package_missing", "device", "is_software", "wrong_pixels")
     answered: dict[str, Any] = {name: run.answer.get(name) for name in answers}
     return FrameSeen(**run.ending, **answered, stderr=run.stderr, wall_s=run.wall_s)
 
 
-def judge_frame(seen: FrameSeen, api: str) -> Judgement:
-    """Judge a frame. Right pixels from a software renderer are a fault too. ``api``: "EGL" or "Vulkan"."""
+def judge_frame(seen: FrameSeen, api: Literal["EGL", "Vulkan"]) -> Judgement:
+    """Judge a frame. Right pixels from a software renderer are a fault too."""
     subject = Subject(f"a frame rendered through {api} on a GPU, every pixel right", seen)
     first = f"repair what the checks of the {api} loader, drivers and devices name first"
     if seen.package_missing:
@@ -71,8 +61,8 @@ def judge_frame(seen: FrameSeen, api: str) -> Judgement:
         )
     if seen.end != "answered":
         return subject.failure(
-            "driver_hung" if seen.end == "hung" else "driver_aborted",
-            f"the process {how_it_ended(seen)} at: {seen.stage}",
+            seen.driver_fault,
+            f"the process {seen.how} at: {seen.stage}",
             f"reinstall the driver (hung: look for Xid in dmesg); {first}",
         )
     if seen.error is not None:
@@ -87,3 +77,43 @@ def judge_frame(seen: FrameSeen, api: str) -> Judgement:
         found = f"right pixels, but by software: {seen.device}"
         return subject.failure("software_renderer", found, f"no GPU's driver is in use: {first}")
     return subject.ok(f"{SIZE}x{SIZE} pixels right, by {seen.device}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphicsSeen:
+    vulkan_manifests: ManifestsSeen
+    egl_vendors: ManifestsSeen
+    vulkan: VulkanSeen
+    egl: EglSeen
+    vulkan_frame: FrameSeen
+    egl_frame: FrameSeen
+
+
+def read_graphics(environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")) -> GraphicsSeen:
+    """Read manifests, devices and frames in parallel. ``driver_version``: NVIDIA's kernel driver; None without one."""
+
+    def of_vulkan() -> tuple[ManifestsSeen, VulkanSeen]:
+        manifests = read_manifests("vulkan", environ, driver_version=driver_version, root=root)
+        return manifests, read_vulkan(environ, manifests)
+
+    def of_egl() -> tuple[ManifestsSeen, EglSeen, FrameSeen]:
+        manifests = read_manifests("egl", environ, driver_version=driver_version, root=root)
+        seen = read_egl(environ, manifests)
+        return manifests, seen, read_egl_frame(environ, seen)
+
+    with ThreadPoolExecutor() as pool:  # each waits for child processes; the Vulkan frame takes longest
+        frame, vulkan_read, egl_read = (
+            pool.submit(read_vulkan_frame, environ),
+            pool.submit(of_vulkan),
+            pool.submit(of_egl),
+        )
+        vulkan_manifests, vulkan = vulkan_read.result()
+        egl_vendors, egl, egl_frame = egl_read.result()
+        return GraphicsSeen(
+            vulkan_manifests=vulkan_manifests,
+            egl_vendors=egl_vendors,
+            vulkan=vulkan,
+            egl=egl,
+            vulkan_frame=frame.result(),
+            egl_frame=egl_frame,
+        )

@@ -1,17 +1,26 @@
-"""Enumerates EGL devices and initialises each: ``python -m suite.env_check.probes.egl``.
+"""Asks EGL: ``python -m suite.env_check.probes.egl devices``, or ``… frame DEVICE_INDEX``. The answer grows by stages.
 
-It prints one JSON object per stage. Keys: ``stage`` (the call that was running), ``loader_error`` (libEGL.so.1 does not
-load), ``client_extensions``, ``query_error`` (EGL error of eglQueryDevicesEXT; null if it succeeds or libEGL lacks it),
-``devices``.
+Keys of ``devices``: ``stage`` (the call that was running), ``loader_error`` (libEGL.so.1 does not load),
+``client_extensions``, ``query_error`` (EGL error of eglQueryDevicesEXT; null if it succeeds or libEGL lacks it),
+``devices``. Those of ``frame`` are fields of ``suite.env_check.graphics.FrameSeen``.
 """
 
+import array
 import ctypes
 import uuid
-from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_ssize_t, c_uint, c_void_p
 from typing import Any, Final
 
-from suite.env_check.probes.answer import open_answer
+from suite.env_check.probes.run import (
+    CLEAR_COLOUR,
+    SIZE,
+    TRIANGLE_COLOUR,
+    VERTICES,
+    Answer,
+    Progress,
+    answer_with,
+    count_wrong_pixels,
+)
 
 _EXTENSIONS, _VENDOR, _CLIENT_APIS = 0x3055, 0x3053, 0x308D  # names from EGL/egl.h and EGL/eglext.h
 _PLATFORM_DEVICE: Final = 0x313F
@@ -22,6 +31,9 @@ _DEVICE_STRINGS: Final = {  # key -> (EGL name, extension that offers it)
     "render_node": (0x3377, "EGL_EXT_device_drm_render_node"),
 }
 _UUID_BYTES: Final = 16
+_SOFTWARE: Final = ("llvmpipe", "softpipe", "swrast", "swiftshader")
+_VERTEX_SHADER: Final = "#version 330\nin vec2 corner;\nvoid main() { gl_Position = vec4(corner, 0.0, 1.0); }"
+_FRAGMENT_SHADER: Final = "#version 330\nout vec4 colour;\nvoid main() { colour = vec4(%s); }"
 
 
 class _Egl:
@@ -55,42 +67,38 @@ class _Egl:
         return value.decode(errors="replace") if value else None
 
 
-def probe(answer: Callable[[object], None]) -> None:
-    seen: dict[str, Any] = {"stage": "dlopen libEGL.so.1", "client_extensions": [], "query_error": None, "devices": []}
-    answer(seen)
+def list_devices(answer: Answer) -> None:
+    """Enumerate the devices and initialise each."""
+    progress = Progress(answer, "dlopen libEGL.so.1", client_extensions=[], query_error=None, devices=[])
     try:
         egl = _Egl()
     except OSError as error:
-        answer({**seen, "loader_error": str(error)})
+        progress.add(loader_error=str(error))
         return
-    seen["stage"] = "eglQueryString"
-    answer(seen)
-    seen["client_extensions"] = (egl.text(None, _EXTENSIONS) or "").split()
-    seen["stage"] = "eglQueryDevicesEXT"
-    answer(seen)
-    handles = _query_devices(egl, seen)
+    progress.at("eglQueryString")
+    progress.at("eglQueryDevicesEXT", client_extensions=(egl.text(None, _EXTENSIONS) or "").split())
+    handles, progress.facts["query_error"] = _query_devices(egl)
     for index, handle in enumerate(handles):
         device = _describe(egl, handle)
-        seen["devices"].append(device)
-        seen["stage"] = f"eglInitialize of device {index}"
-        answer(seen)
+        progress.facts["devices"].append(device)
+        progress.at(f"eglInitialize of device {index}")
         device.update(_initialise(egl, handle))
-    answer({**seen, "stage": "end"})
+    progress.at("end")
 
 
-def _query_devices(egl: _Egl, seen: dict[str, Any]) -> list[int]:
+def _query_devices(egl: _Egl) -> tuple[list[int], int | None]:
+    """Return the handles of the devices, and the error of the query."""
+    count, error = c_int(), None
     if egl.query_devices is None:
-        return []
-    count = c_int()
+        return [], None
     if not egl.query_devices(0, None, byref(count)):
-        seen["query_error"] = egl.get_error()
-        return []
+        return [], egl.get_error()
     if count.value == 0:
-        return []  # EGL rejects an array of length 0
+        return [], None  # EGL rejects an array of length 0
     handles = (c_void_p * count.value)()
     if not egl.query_devices(count.value, handles, byref(count)):
-        seen["query_error"] = egl.get_error()
-    return [handle for handle in handles[: count.value] if handle is not None]
+        error = egl.get_error()
+    return [handle for handle in handles[: count.value] if handle is not None], error
 
 
 def _describe(egl: _Egl, device: int) -> dict[str, Any]:
@@ -136,5 +144,47 @@ def _initialise(egl: _Egl, device: int) -> dict[str, Any]:
     return facts
 
 
+def draw_frame(answer: Answer, device_index: str) -> None:
+    """Render one frame with OpenGL on the EGL device with this index."""
+    progress = Progress(answer, "import of moderngl")
+    try:
+        import moderngl  # noqa: PLC0415  (only this process loads it, and it may be missing)
+
+        create: Any = moderngl.create_standalone_context  # the keyword arguments in its stub are wrong
+    except ModuleNotFoundError as error:
+        progress.add(package_missing=error.name)
+        return
+    progress.at(f"OpenGL context on EGL device {device_index}")
+    try:
+        # Run-time packages install these names; only development packages install the ones without a version.
+        context = create(backend="egl", device_index=int(device_index), libgl="libGL.so.1", libegl="libEGL.so.1")
+    except Exception as error:  # noqa: BLE001  (the package raises bare Exception)
+        progress.add(error=str(error))
+        return
+    renderer = context.info["GL_RENDERER"]
+    progress.at(
+        "rendering",
+        device=f"{context.info['GL_VENDOR']} {renderer} (OpenGL {context.info['GL_VERSION']})",
+        is_software=any(word in renderer.lower() for word in _SOFTWARE),
+    )
+    progress.at("end", wrong_pixels=count_wrong_pixels(_render(context)))
+
+
+def _render(context: Any) -> bytes:
+    """Return RGBA bytes, the top row first."""
+    colour = ", ".join(map(str, TRIANGLE_COLOUR))
+    program = context.program(vertex_shader=_VERTEX_SHADER, fragment_shader=_FRAGMENT_SHADER % colour)
+    corners = context.buffer(array.array("f", VERTICES).tobytes())
+    vertices = context.vertex_array(program, [(corners, "2f", "corner")])
+    target = context.simple_framebuffer((SIZE, SIZE), components=4)
+    target.use()
+    target.clear(*CLEAR_COLOUR)
+    vertices.render()
+    pixels = target.read(components=4)
+    row_bytes = SIZE * 4
+    rows = [pixels[start : start + row_bytes] for start in range(0, len(pixels), row_bytes)]
+    return b"".join(reversed(rows))  # OpenGL's first row is the bottom one
+
+
 if __name__ == "__main__":
-    probe(open_answer())
+    answer_with({"devices": list_devices, "frame": draw_frame})

@@ -24,7 +24,7 @@ class GpuState:
     sm_clock_setting_default_mhz: int | None = None
     memory_clock_mhz: int | None = None
     memory_clock_max_mhz: int | None = None
-    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher now, see suite.external.nvml.queries
+    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher now, see suite.external.nvml.gpus
     power_limit_w: float | None = None
     power_limit_default_w: float | None = None
     temperature_c: int | None = None
@@ -60,7 +60,7 @@ class GpuReading:
     sm_clock_mhz: float | None = None
     memory_clock_mhz: float | None = None
     temperature_c: float | None = None
-    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher, see suite.external.nvml.queries
+    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher, see suite.external.nvml.gpus
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from suite.env_check import report
+from suite.env_check.report import Report, read_report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.external import parent_death
@@ -62,12 +62,12 @@ def in_apptainer(asked: Asked) -> Runtime:
     )
 
 
-def _check(asked: Asked, image: Path, worker_python: Path, inside: RunPython) -> report.Report:
+def _check(asked: Asked, image: Path, worker_python: Path, inside: RunPython) -> Report:
     """Run env_check in the image."""
-    request = Request(stack=asked.stack, device=asked.device).inside_image(worker_python)
+    request = Request(stack=asked.stack, device=asked.device, everything=False).inside_image(worker_python)
     done = inside((SUITE_PYTHON, *request.arguments()), {})
     try:
-        return report.read(done.stdout)
+        return read_report(done.stdout)
     except ValueError as error:
         raise ContainerError(
             f"env_check did not run in {image}, exit code {done.returncode}: {error}\n{last_lines(done.stderr, 5)}\n"

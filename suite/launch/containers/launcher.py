@@ -68,7 +68,7 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
         worker=worker,
         launch=launch,
         launch_in_turns=launch,
-        check=lambda: _check_inside(engine, image, Request(stack=asked.stack, device=asked.device)),
+        check=lambda: _check_inside(engine, image, Request(stack=asked.stack, device=asked.device, everything=False)),
         python_path=None,
         image_digest=image.digest,
     )

@@ -16,10 +16,10 @@ from threading import Event
 from typing import Final, Literal
 
 from suite.errors import ContainerError
-from suite.external import container_owner
+from suite.external import docker_engine
 from suite.external.container_spec import GPU_CAPABILITIES, ContainerSpec, Gpus, ImageFacts, Limit, Mount
 from suite.external.docker_engine import Container, Engine
-from suite.external.nvml.visible import whole_uuids
+from suite.external.nvml.gpus import whole_uuids
 from suite.files.input_file import read_text
 from suite.launch.images import eula
 from suite.launch.telemetry_sampler import sampling
@@ -73,7 +73,7 @@ def run(
 
     """
     check_options(engine, image, options)
-    container_owner.remove_abandoned(engine)
+    docker_engine.remove_abandoned(engine)
     run_dir = Path(launch.run_dir)
     prepare(run_dir, launch.case)
     spec = render(
@@ -82,7 +82,7 @@ def run(
         options,
         name=f"labscale-{uuid.uuid4().hex[:12]}",
         user=_user(options, is_rootless=engine.is_rootless),
-        owner=container_owner.label(),
+        owner=docker_engine.owner_label(),
     )
     with engine.container(spec) as container, sampling(run_dir, launch.case):
         started_utc = datetime.now(UTC).isoformat(timespec="seconds")

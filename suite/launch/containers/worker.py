@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import ContainerError
-from suite.external import container_owner
+from suite.external import docker_engine
 from suite.external.container_spec import ContainerSpec, ImageFacts, Mount
 from suite.external.docker_engine import Engine
 from suite.files.cache import cache_root
@@ -75,5 +75,5 @@ def _spec(
             Mount(source=str(project_root), target=str(project_root), read_only=True),
             Mount(source=str(writable), target=str(writable)),
         ),
-        labels=container_owner.label(),
+        labels=docker_engine.owner_label(),
     )

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite import __version__
-from suite.env_check.report import Report
-from suite.env_check.report import read as read_report
+from suite.env_check.report import Report, read_report
 from suite.env_check.request import Request
 from suite.errors import ContainerError
-from suite.external import container_owner
+from suite.external import docker_engine
 from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
 from suite.launch.images import sbom
@@ -174,7 +173,7 @@ def _inside(engine: Engine, image_id: str, argv: tuple[str, ...], *, timeout_s: 
         env=travelling(os.environ),
         gpus=gpus,
         ipc="host",
-        labels=container_owner.label(),
+        labels=docker_engine.owner_label(),
     )
     return engine.run_to_end(spec, timeout_s=timeout_s)
 

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from suite.env_check.nodes.differences import differences
-from suite.env_check.report import Report
-from suite.env_check.report import read as read_report
+from suite.env_check.nodes import differences
+from suite.env_check.report import Report, read_report
 from suite.files.input_file import read_text
 
 

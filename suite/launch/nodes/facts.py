@@ -9,8 +9,7 @@ from typing import get_args
 
 from pydantic import TypeAdapter
 
-from suite.env_check.report import Report, env_check
-from suite.env_check.report import read as read_report
+from suite.env_check.report import Report, env_check, read_report
 from suite.env_check.request import Request, add_worker_options
 from suite.external.machine import capture
 from suite.schema.record import Device, Environment, Stack
@@ -44,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--device", choices=get_args(Device))
     add_worker_options(parser)
     asked = vars(parser.parse_args(argv))
-    request = Request(**asked | {"worker_packages": tuple(asked["worker_packages"])})
+    request = Request(**asked | {"worker_packages": tuple(asked["worker_packages"])}, everything=False)
     facts = {"environment": asdict(capture()), "report": json.loads(env_check(request).as_json())}
     sys.stdout.write(json.dumps(facts) + "\n")
     return 0

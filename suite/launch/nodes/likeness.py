@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import ValidationError
 
-from suite.env_check.nodes.differences import differences
+from suite.env_check.nodes import differences
 from suite.env_check.report import Report
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.files.paths import ROOT

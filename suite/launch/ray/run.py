@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from suite import errors
 from suite.errors import Interrupted, LabscaleError
-from suite.external.line_pipes import lines_into, send_line
+from suite.external.program import lines_into, send_line
 from suite.files.paths import ROOT
 from suite.files.wording import last_words
 from suite.launch.nodes.supervisor import Say

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from suite.errors import SchedulerError
-from suite.external.line_pipes import lines_into, send_line
+from suite.external.program import lines_into, send_line
 from suite.external.ssh import ssh_argv
 from suite.files.paths import ROOT
 from suite.files.wording import last_words

@@ -15,7 +15,7 @@ from suite.records.telemetry.summary import Span
 from suite.schema.record import RunRecord
 from suite.schema.telemetry import NodeReadings, Reading
 
-EVERY_S: Final = 0.95  # at least, as ``suite.external.nvml.live.COUNT_EVERY_S``
+EVERY_S: Final = 0.95  # at least, as ``suite.external.nvml.gpus.COUNT_EVERY_S``
 # Field -> decimals that are kept; a finer digit is below what the driver or the kernel resolves, or what anyone needs.
 _DECIMALS: Final = {
     "power_w": 2, "energy_j": 2, "memory_used_gb": 4, "memory_gb": 4, "cpu_percent": 1, "stolen_percent": 2,

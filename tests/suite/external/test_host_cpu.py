@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import psutil
 import pytest
 
-from suite.external.host_cpu import Counters, CpuUse, HostCpu
+from suite.external.machine import Counters, CpuUse, HostCpu
 
 
 def at(time_s: float, *, cores: int = 2, idle: float, stolen: float = 0.0, own: float = 0.0) -> Counters:

@@ -9,7 +9,7 @@ import pynvml
 import pytest
 
 from suite.errors import WorkerEnvironmentError
-from suite.external.nvml.state import read, read_gpus
+from suite.external.nvml.gpus import read_gpus, read_state
 from suite.external.nvml.values import NvmlState
 from suite.launch.containers.run import requested_gpus
 from suite.schema.record import Gpu
@@ -47,7 +47,7 @@ def test_only_visible_gpus_count(visible: str, names: list[str], monkeypatch: py
     gpus, _, _ = read_gpus()
     assert [gpu.name for gpu in gpus] == names
     assert [gpu.index for gpu in gpus] == list(range(len(names)))
-    state = read()
+    state = read_state()
     assert [gpu.name for gpu in state.gpus] == names
     assert state.num_gpus == 2
 
@@ -93,7 +93,7 @@ def test_broken_driver_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_every_end_of_nvml_has_its_word(code: int, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, "nvmlInit", refusal(code))
-    state = read()
+    state = read_state()
     assert state.fault == fault
     assert state.message
     assert (state.driver_version, state.num_gpus, state.gpus) == (None, None, ())
@@ -108,11 +108,11 @@ def test_a_lost_gpu_ends_with_what_to_do(function: str, monkeypatch: pytest.Monk
 
 def test_a_lost_gpu_is_a_fault_and_not_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
-    assert read() == NvmlState(fault="failed", message="GPU is lost")
+    assert read_state() == NvmlState(fault="failed", message="GPU is lost")
 
 
 def test_what_nvml_refuses_is_none_with_its_reason() -> None:
-    state = read()
+    state = read_state()
     assert (state.driver_version, state.nvml_version, state.cuda_driver_version) == ("580.65.06", "580.65.06", "13.2")
     h200, gb10 = state.gpus
     assert (h200.memory_gb, h200.memory_used_gb, h200.compute_capability) == (150.755, 1.0, "9.0")
@@ -146,7 +146,7 @@ def test_settings_are_read_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None
         nvmlDeviceGetMaxPcieLinkWidth=16,
         nvmlDeviceGetComputeRunningProcesses_v3=[SimpleNamespace(usedGpuMemory=500_000_000)] * 2,
     )
-    gpu = read().gpus[0]
+    gpu = read_state().gpus[0]
     assert (gpu.uuid, gpu.sm_clock_mhz, gpu.sm_clock_max_mhz) == ("GPU-a", 345, 1980)
     assert (gpu.sm_clock_setting_mhz, gpu.sm_clock_setting_default_mhz) == (1500, 1980)
     assert (gpu.power_limit_w, gpu.power_limit_default_w, gpu.temperature_c) == (700.0, 700.0, 31)
@@ -158,7 +158,7 @@ def test_settings_are_read_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_mig_instance_is_one_where_nvml_tells_only_of_whole_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetUUID="MIG-5a7f")
     monkeypatch.setattr(pynvml, "nvmlDeviceGetMigMode", refusal(pynvml.NVML_ERROR_INVALID_ARGUMENT))
-    assert [gpu.mig for gpu in read().gpus] == [True, True]
+    assert [gpu.mig for gpu in read_state().gpus] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -173,23 +173,23 @@ def test_a_mig_instance_is_one_where_nvml_tells_only_of_whole_gpus(monkeypatch: 
 )
 def test_slowdowns_are_words(bits: int, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetCurrentClocksEventReasons=bits)
-    assert read().gpus[0].slowdowns == words
+    assert read_state().gpus[0].slowdowns == words
 
 
 def test_links_between_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetTopologyCommonAncestor=pynvml.NVML_TOPOLOGY_SYSTEM)
-    assert [gpu.links for gpu in read().gpus] == [("self", "across_numa_nodes"), ("across_numa_nodes", "self")]
+    assert [gpu.links for gpu in read_state().gpus] == [("self", "across_numa_nodes"), ("across_numa_nodes", "self")]
     answer(monkeypatch, nvmlDeviceGetP2PStatus=pynvml.NVML_P2P_STATUS_OK)
-    assert [gpu.links for gpu in read().gpus] == [("self", "nvlink"), ("nvlink", "self")]
-    assert [gpu.peer_access for gpu in read().gpus] == [("self", "ok"), ("ok", "self")]
+    assert [gpu.links for gpu in read_state().gpus] == [("self", "nvlink"), ("nvlink", "self")]
+    assert [gpu.peer_access for gpu in read_state().gpus] == [("self", "ok"), ("ok", "self")]
     answer(monkeypatch, nvmlDeviceGetP2PStatus=pynvml.NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED)
-    assert read().gpus[0].peer_access == ("self", "chipset_not_supported")
+    assert read_state().gpus[0].peer_access == ("self", "chipset_not_supported")
     answer(monkeypatch, nvmlDeviceGetP2PStatus=99)
-    assert read().gpus[0].peer_access == ("self", "unknown")
+    assert read_state().gpus[0].peer_access == ("self", "unknown")
 
 
 def test_peer_access_that_nvml_does_not_tell_is_none_with_its_reason() -> None:
-    (gpu, _) = read().gpus
+    (gpu, _) = read_state().gpus
     assert gpu.peer_access == ("self", None)
     assert gpu.unanswered["peer_access[1]"] == "Not Supported"
 
@@ -201,7 +201,7 @@ def test_active_nvlinks_are_counted_as_far_as_the_gpu_has_them(monkeypatch: pyte
         return int(link != 3)
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetNvLinkState", state)
-    assert read().gpus[0].nvlinks_active == 17
+    assert read_state().gpus[0].nvlinks_active == 17
 
 
 def test_fabric_state_is_read_out_of_nvmls_struct(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,4 +209,4 @@ def test_fabric_state_is_read_out_of_nvmls_struct(monkeypatch: pytest.MonkeyPatc
         pointer._obj.state = pynvml.NVML_GPU_FABRIC_STATE_IN_PROGRESS
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetGpuFabricInfoV", fill)
-    assert read().gpus[0].fabric == "in_progress"
+    assert read_state().gpus[0].fabric == "in_progress"

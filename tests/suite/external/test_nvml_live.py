@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-import suite.external.nvml.live
-from suite.external.nvml.live import LiveGpus
+import suite.external.nvml.gpus
+from suite.external.nvml.gpus import LiveGpus
 from suite.external.nvml.values import GpuReading
 from tests.fixtures.stand_ins.fake_nvml import answer, refusal
 
@@ -52,7 +52,7 @@ def test_live_values_that_nvml_refuses_are_none_and_noted_once_each() -> None:
 def test_the_energy_counter_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetTotalEnergyConsumption=9_000_500, nvmlDeviceGetPowerUsage=500_000)
     now_s = iter([0.2 * number for number in range(11)])
-    monkeypatch.setattr(suite.external.nvml.live, "time", SimpleNamespace(monotonic=lambda: next(now_s)))
+    monkeypatch.setattr(suite.external.nvml.gpus, "time", SimpleNamespace(monotonic=lambda: next(now_s)))
     gpus = LiveGpus(2)
     readings = [gpus.read() for _ in range(11)]
     assert [first.energy_j for first, _ in readings] == [9000.5 if number % 5 == 0 else None for number in range(11)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import UsageError, WorkerEnvironmentError
-from suite.external.foreign_python import ask
+from suite.external.program import ask
 from suite.files.cache import cache_root
 from suite.install import asset_root, pins
 from suite.install import worker as provision

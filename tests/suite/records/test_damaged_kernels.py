@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.host import kernel_cache
+from suite.env_check import worker as kernel_cache
 from suite.errors import WorkerEnvironmentError
 from suite.install.damaged_kernels import DAMAGED, damaged_modules, modules, set_damaged_aside
 from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of, run_all, said
@@ -50,14 +50,14 @@ def test_a_file_that_is_cut_short_or_empty_or_zeros_is_damage(tmp_path: Path, mo
 
 
 def test_env_check_names_the_damage_and_its_repair(tmp_path: Path, module: Path) -> None:
-    check = kernel_cache.judge_kernel_cache(kernel_cache.read(tmp_path))
+    check = kernel_cache.judge_kernel_cache(kernel_cache.read_kernels(tmp_path))
     assert (check.verdict, check.evidence.num_modules) == ("ok", 1)
     (module / "wp_solver_a1b2c3d.meta").write_text("")
-    check = kernel_cache.judge_kernel_cache(kernel_cache.read(tmp_path))
+    check = kernel_cache.judge_kernel_cache(kernel_cache.read_kernels(tmp_path))
     assert (check.verdict, check.fault) == ("warning", "kernel_cache_damaged")
     assert "wp_solver_a1b2c3d.meta" in check.found
     assert check.repair
-    assert kernel_cache.judge_kernel_cache(kernel_cache.read(tmp_path / "none")).found == "nothing compiled yet"
+    assert kernel_cache.judge_kernel_cache(kernel_cache.read_kernels(tmp_path / "none")).found == "nothing compiled yet"
 
 
 def test_a_round_moves_damage_away_before_it_starts(tmp_path: Path, module: Path) -> None:

@@ -10,15 +10,22 @@ import pynvml
 import pytest
 
 from suite.env_check.check import Judgement
+from suite.env_check.container import Container
 from suite.env_check.gpu import gpus
-from suite.env_check.gpu.driver import DriverFacts
-from suite.env_check.gpu.driver import read as read_driver
-from suite.env_check.gpu.driver_table import SourcedVersion
-from suite.env_check.gpu.each_gpu import FABRIC, SETTINGS, compute_capability, mig
-from suite.env_check.gpu.gpus import judge_gpus_alike, judge_gpus_present
-from suite.env_check.gpu.links import judge_gpu_links
-from suite.env_check.gpu.rt_cores import judge_denoiser, judge_rt_cores, read_table
-from suite.env_check.host.container import Container
+from suite.env_check.gpu.driver import DriverFacts, SourcedVersion, read_driver
+from suite.env_check.gpu.gpus import (
+    FABRIC,
+    SETTINGS,
+    EachGpu,
+    compute_capability,
+    judge_denoiser,
+    judge_gpu_links,
+    judge_gpus_alike,
+    judge_gpus_present,
+    judge_rt_cores,
+    mig,
+    read_table,
+)
 from suite.external.nvml.values import GpuState, NvmlState
 
 H200 = GpuState(
@@ -87,61 +94,46 @@ def test_healthy_gpus_are_ok_and_none_are_not_checked(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "verdict", "fault", "word"),
+    ("name", "changes", "verdict", "fault"),
     [
-        ("compute_capability", {"compute_capability": "7.0"}, "failure", "compute_capability_too_old", "CUDA_VISIBLE"),
-        ("gpus_alike", {"name": "NVIDIA H100"}, "warning", "gpus_differ", "CUDA_VISIBLE_DEVICES"),
-        ("gpus_alike", {"power_limit_w": 500.0}, "warning", "gpus_differ", "nvidia-smi"),
-        ("mig", {"mig": True}, "failure", "mig_enabled", "nvidia-smi -mig 0"),
-        ("other_processes", {"compute_processes": 2}, "warning", "gpu_in_use", "CUDA_VISIBLE_DEVICES"),
-        ("gpu_clocks", {"sm_clock_setting_mhz": 1200}, "warning", "clocks_limited", "-rgc"),
-        ("gpu_clocks", {"slowdowns": ("clocks_setting",)}, "warning", "clocks_limited", "-rgc"),
-        ("gpu_throttling", {"slowdowns": ("thermal_hardware",)}, "warning", "gpu_throttled", "cool"),
-        ("gpu_throttling", {"slowdowns": ("power_brake",)}, "warning", "gpu_throttled", "power supply"),
-        ("power_limit", {"power_limit_w": 500.0}, "warning", "power_limited", "nvidia-smi -pl"),
-        ("ecc", {"ecc": False, "ecc_after_restart": False}, "warning", "ecc_changed", "nvidia-smi -e"),
-        ("ecc", {"ecc_after_restart": False}, "warning", "ecc_changed", "restart"),
-        ("ecc_errors", {"ecc_uncorrected_errors": 1}, "failure", "ecc_errors", "ROW_REMAPPER"),
-        ("persistence", {"persistence": False}, "warning", "persistence_off", "nvidia-smi -pm 1"),
-        ("pcie_width", {"pcie_width": 8}, "warning", "pcie_width_reduced", "lspci"),
-        ("gpu_links", {"links": ("host_bridge", "self")}, "warning", "nvlink_partial", "nvidia-smi topo"),
-        ("gpu_links", {"nvlinks_active": 17}, "warning", "nvlinks_differ", "nvlink --status"),
-        ("fabric", {"fabric": "in_progress"}, "warning", "fabric_not_ready", "nvidia-fabricmanager"),
+        ("compute_capability", {"compute_capability": "7.0"}, "failure", "compute_capability_too_old"),
+        ("gpus_alike", {"name": "NVIDIA H100"}, "warning", "gpus_differ"),
+        ("gpus_alike", {"power_limit_w": 500.0}, "warning", "gpus_differ"),
+        ("mig", {"mig": True}, "failure", "mig_enabled"),
+        ("other_processes", {"compute_processes": 2}, "warning", "gpu_in_use"),
+        ("gpu_clocks", {"sm_clock_setting_mhz": 1200}, "warning", "clocks_limited"),
+        ("gpu_clocks", {"slowdowns": ("clocks_setting",)}, "warning", "clocks_limited"),
+        ("gpu_throttling", {"slowdowns": ("thermal_hardware",)}, "warning", "gpu_throttled"),
+        ("power_limit", {"power_limit_w": 500.0}, "warning", "power_limited"),
+        ("ecc", {"ecc": False, "ecc_after_restart": False}, "warning", "ecc_changed"),
+        ("ecc", {"ecc_after_restart": False}, "warning", "ecc_changed"),
+        ("ecc_errors", {"ecc_uncorrected_errors": 1}, "failure", "ecc_errors"),
+        ("persistence", {"persistence": False}, "warning", "persistence_off"),
+        ("pcie_width", {"pcie_width": 8}, "warning", "pcie_width_reduced"),
+        ("gpu_links", {"links": ("host_bridge", "self")}, "warning", "nvlink_partial"),
+        ("gpu_links", {"nvlinks_active": 17}, "warning", "nvlinks_differ"),
+        ("fabric", {"fabric": "in_progress"}, "warning", "fabric_not_ready"),
     ],
 )
-def test_a_fault_of_one_gpu_has_its_word_and_repair(
-    name: str, changes: dict[str, Any], verdict: str, fault: str, word: str
-) -> None:
+def test_a_fault_of_one_gpu_has_its_word(name: str, changes: dict[str, Any], verdict: str, fault: str) -> None:
     check = JUDGES[name](second(**changes))
     assert (check.verdict, check.fault) == (verdict, fault)
-    assert word in (check.repair or "")
-    assert check.evidence.gpus[1]["index"] == 1
+    assert check.evidence["gpus"][1]["index"] == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "field"),
-    [
-        ("compute_capability", "compute_capability"),
-        ("mig", "mig"),
-        ("other_processes", "compute_processes"),
-        ("gpu_clocks", "slowdowns"),
-        ("gpu_throttling", "slowdowns"),
-        ("power_limit", "power_limit_default_w"),
-        ("ecc", "ecc"),
-        ("ecc_errors", "ecc_uncorrected_errors"),
-        ("persistence", "persistence"),
-        ("pcie_width", "pcie_width_max"),
-        ("fabric", "fabric"),
-    ],
+    "table", [*SETTINGS, FABRIC, compute_capability(MINIMUM), mig(2)], ids=lambda table: table.name
 )
-def test_what_nvml_does_not_tell_is_never_ok(name: str, field: str) -> None:
-    check = JUDGES[name](second(**{field: None}, unanswered={field: "Not Supported"}))
+def test_what_nvml_does_not_tell_is_never_ok(table: EachGpu) -> None:
+    field = table.fields[-1]
+    check = table.judge(second(**{field: None}, unanswered={field: "Not Supported"}))
     assert check.verdict == "not_checked"
     assert f"{field} of GPU 1" in check.found
-    assert check.evidence.gpus[1]["unanswered"] == {field: "Not Supported"}
+    assert check.evidence["gpus"][1]["unanswered"] == {field: "Not Supported"}
 
 
-def test_unknown_links_are_not_checked() -> None:
+def test_links_and_mig_of_other_machines() -> None:
+    assert mig(1).judge(replace(HEALTHY, gpus=(replace(H200, mig=True),))).verdict == "warning"
     check = judge_gpu_links(second(links=(None, "self")))
     assert check.verdict == "not_checked"
     single = replace(HEALTHY, gpus=(replace(H200, links=("self",)),))
@@ -155,27 +147,19 @@ def test_unknown_links_are_not_checked() -> None:
     )
 
 
-def test_mig_on_a_single_gpu_is_a_warning() -> None:
-    state = replace(HEALTHY, gpus=(replace(H200, mig=True, links=("self",)),))
-    assert JUDGES["mig"](state).verdict == "warning"
-
-
 @pytest.mark.parametrize(
-    ("state", "num_pci_gpus", "verdict", "fault", "word"),
+    ("state", "num_pci_gpus", "verdict", "fault"),
     [
-        (NONE, 0, "failure", "no_gpu", "--device cpu"),
-        (NONE, 2, "not_checked", None, None),  # driver_versions names the missing driver
-        (replace(HEALTHY, gpus=()), 2, "failure", "gpus_hidden", "CUDA_VISIBLE_DEVICES"),
-        (replace(HEALTHY, gpus=(), num_gpus=0), 0, "failure", "no_gpu", "--device cpu"),
-        (NvmlState(fault="hung", driver_version="580.65.06", message="no answer"), 2, "not_checked", None, None),
+        (NONE, 0, "failure", "no_gpu"),
+        (NONE, 2, "not_checked", None),  # driver_versions names the missing driver
+        (replace(HEALTHY, gpus=()), 2, "failure", "gpus_hidden"),
+        (replace(HEALTHY, gpus=(), num_gpus=0), 0, "failure", "no_gpu"),
+        (NvmlState(fault="hung", driver_version="580.65.06", message="no answer"), 2, "not_checked", None),
     ],
 )
-def test_no_gpus(state: NvmlState, num_pci_gpus: int, verdict: str, fault: str | None, word: str | None) -> None:
+def test_no_gpus(state: NvmlState, num_pci_gpus: int, verdict: str, fault: str | None) -> None:
     check = judge_gpus_present(state, replace(NO_DRIVER, num_pci_gpus=num_pci_gpus))
-    assert (check.verdict, check.fault) == (verdict, fault)
-    assert check.evidence == state
-    if word:
-        assert word in (check.repair or "")
+    assert (check.verdict, check.fault, check.evidence) == (verdict, fault, state)
 
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06"
@@ -217,19 +201,14 @@ def test_gpus_on_the_bus_are_compared_with_those_that_nvml_lists(
     ("name", "capability", "verdict"),
     [
         ("NVIDIA A100-SXM4-80GB", "8.0", "failure"),
-        ("NVIDIA H100 80GB HBM3", "9.0", "failure"),
         ("NVIDIA H200", "9.0", "failure"),
         ("NVIDIA B200", "10.0", "failure"),
-        ("NVIDIA GB200", "10.0", "failure"),
         ("NVIDIA GeForce GTX 1650", "7.5", "failure"),
         ("Quadro T2000 with Max-Q Design", "7.5", "failure"),
         ("Quadro RTX 4000", "7.5", "ok"),
         ("NVIDIA GeForce GTX 1660 Ti", "7.5", "failure"),
         ("Tesla T4", "7.5", "ok"),
-        ("Quadro RTX 6000", "7.5", "ok"),
         ("NVIDIA A10", "8.6", "ok"),
-        ("NVIDIA A40", "8.6", "ok"),
-        ("NVIDIA L4", "8.9", "ok"),
         ("NVIDIA L40S", "8.9", "ok"),
         ("NVIDIA GeForce RTX 5090", "12.0", "ok"),
         ("NVIDIA Thor", "11.0", "not_checked"),
@@ -244,7 +223,7 @@ def test_rt_cores(name: str, capability: str | None, verdict: str) -> None:
     if verdict == "failure":
         assert check.fault == "no_rt_cores"
         assert "kitless" in (check.repair or "")
-    assert (check.evidence.gpus[0].source is None) == (verdict == "not_checked")
+    assert (check.evidence["gpus"][0].source is None) == (verdict == "not_checked")
 
 
 def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
@@ -254,7 +233,7 @@ def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
 
 
 def test_nvml_is_asked_on_this_machine() -> None:
-    state = gpus.read(os.environ)
+    state = gpus.read_nvml(os.environ)
     if state.fault is None:
         assert state.driver_version
     else:
@@ -285,7 +264,7 @@ def nvmlInit():
 def test_a_broken_driver_does_not_break_the_check(body: str, fault: str, message: str, tmp_path: Path) -> None:
     """A fake pynvml, in the child, dies as a broken driver library does."""
     (tmp_path / "pynvml.py").write_text(FAKE_PYNVML.format(path=pynvml.__file__, body=body))
-    state = gpus.read({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
+    state = gpus.read_nvml({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
     assert state.fault == fault
     assert message in (state.message or "")
 

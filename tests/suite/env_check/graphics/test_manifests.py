@@ -1,4 +1,4 @@
-"""Every fault of an EGL or Vulkan manifest, and that the real loaders agree."""
+"""Every fault of an EGL or Vulkan manifest, where manifests are looked for, and that the real loaders agree."""
 
 import os
 import platform
@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.check import Judgement
-from suite.env_check.graphics import icd_manifests
-from suite.env_check.graphics.icd_checks import judge_manifests, usable
-from suite.env_check.graphics.icd_manifests import ManifestsSeen
-from suite.env_check.graphics.icd_search import Kind
-from suite.env_check.libraries import search_path
+from suite.env_check.graphics.manifests import Kind, ManifestsSeen, judge_manifests, read_manifests, usable
+from suite.env_check.libraries import read_search_path
 from suite.env_check.probes.run import run_probe
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
+from tests.fixtures.stand_ins.denied_folders import deny
 from tests.fixtures.stand_ins.stub_drivers.build import (
     build,
     build_32_bit,
@@ -39,24 +37,22 @@ DOCKER = {"container": "docker"}  # the variable that podman and systemd-nspawn 
 
 
 def vulkan(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
-    return icd_manifests.read(
-        "vulkan", clean_environ(VK_DRIVER_FILES=str(path), **environ), driver_version=driver_version
-    )
+    return read_manifests("vulkan", clean_environ(VK_DRIVER_FILES=str(path), **environ), driver_version=driver_version)
 
 
 def egl(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
     environ = clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path), **environ)
-    return icd_manifests.read("egl", environ, driver_version=driver_version)
+    return read_manifests("egl", environ, driver_version=driver_version)
 
 
 def loader_finds_a_driver(environ: Mapping[str, str]) -> bool:
     """Whether the real Vulkan loader gets an instance."""
-    return bool(run_probe("probes.vulkan", environ=environ, timeout_s=60).answer["create_result"] == 0)
+    return bool(run_probe("vulkan", "devices", environ=environ, timeout_s=60).answer["create_result"] == 0)
 
 
 def libegl_finds_a_vendor(environ: Mapping[str, str]) -> bool:
     """Whether the real libEGL takes a vendor that has device queries."""
-    answer = run_probe("probes.egl", environ=environ, timeout_s=60).answer
+    answer = run_probe("egl", "devices", environ=environ, timeout_s=60).answer
     return "EGL_EXT_device_enumeration" in answer["client_extensions"] or bool(answer["devices"])
 
 
@@ -98,55 +94,42 @@ def assert_failure(check: Judgement, fault: str, repair_names: str) -> None:
     assert repair_names in (check.repair or "")
 
 
+VULKAN_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+    *FILE_FAULTS,
+    *LIBRARY_FAULTS,
+    (text('{"ICD": {"library_path": "libvulkan_lvp.so"}}'), "manifest_no_api_version", "correct {path}"),
+    (manifest(lambda _path: Path("libvulkan_lvp.so"), library_arch="32"), "manifest_library_arch", "64-bit driver"),
+]
+OTHER_FORMAT = '{"file_format_version": "1.1.0", "ICD": {"library_path": "libEGL_mesa.so.0"}}'
+EGL_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+    *((make, fault, names.replace("VK_DRIVER_FILES", "__EGL_VENDOR")) for make, fault, names in FILE_FAULTS),
+    *LIBRARY_FAULTS,
+    (text(OTHER_FORMAT), "manifest_format_version", '"file_format_version": "1.0.0"'),
+    (text('{"ICD": {"library_path": "libEGL_mesa.so.0"}}'), "manifest_format_version", "1.0.0"),
+]
+
+
 @pytest.mark.parametrize(
-    ("make", "fault", "repair_names"),
-    [
-        *FILE_FAULTS,
-        *LIBRARY_FAULTS,
-        (text('{"ICD": {"library_path": "libvulkan_lvp.so"}}'), "manifest_no_api_version", "correct {path}"),
-        (
-            manifest(lambda _path: Path("libvulkan_lvp.so"), library_arch="32"),
-            "manifest_library_arch",
-            "64-bit driver",
-        ),
-    ],
+    ("kind", "make", "fault", "repair_names"),
+    [*(("vulkan", *row) for row in VULKAN_FAULTS), *(("egl", *row) for row in EGL_FAULTS)],
 )
-def test_each_fault_of_a_vulkan_manifest(
-    tmp_path: Path, make: Callable[[Path], object], fault: str, repair_names: str
+def test_each_fault_of_a_manifest(
+    kind: Kind, tmp_path: Path, make: Callable[[Path], object], fault: str, repair_names: str
 ) -> None:
     path = tmp_path / "driver.json"
     make(path)
-    seen = vulkan(path)
+    seen = vulkan(path) if kind == "vulkan" else egl(path)
     assert_failure(judge_manifests(seen), fault, repair_names.format(path=path))
-    if fault != "library_truncated":  # the loader's own process dies of that one
+    if fault == "library_truncated":  # the loader's own process dies of that one
+        return
+    if kind == "vulkan":
         assert not loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
-
-
-@pytest.mark.parametrize(
-    ("make", "fault", "repair_names"),
-    [
-        *((make, fault, names.replace("VK_DRIVER_FILES", "__EGL_VENDOR")) for make, fault, names in FILE_FAULTS),
-        *LIBRARY_FAULTS,
-        (
-            text('{"file_format_version": "1.1.0", "ICD": {"library_path": "libEGL_mesa.so.0"}}'),
-            "manifest_format_version",
-            '"file_format_version": "1.0.0"',
-        ),
-        (text('{"ICD": {"library_path": "libEGL_mesa.so.0"}}'), "manifest_format_version", "1.0.0"),
-    ],
-)
-def test_each_fault_of_an_egl_vendor_manifest(
-    tmp_path: Path, make: Callable[[Path], object], fault: str, repair_names: str
-) -> None:
-    path = tmp_path / "vendor.json"
-    make(path)
-    assert_failure(judge_manifests(egl(path)), fault, repair_names.format(path=path))
-    if fault != "library_truncated":
+    else:
         assert not libegl_finds_a_vendor(clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path)))
 
 
 def test_sound_manifests_are_well_and_the_loaders_agree(tmp_path: Path) -> None:
-    installed = search_path.read(os.environ).find("libvulkan_lvp.so")
+    installed = read_search_path(os.environ).find("libvulkan_lvp.so")
     assert installed
     (tmp_path / "libvulkan_lvp.so").symlink_to(installed.path)
     for number, library in enumerate(("libvulkan_lvp.so", "./libvulkan_lvp.so", f"{tmp_path}/libvulkan_lvp.so")):
@@ -167,7 +150,7 @@ def test_relative_paths_are_followed_as_the_loader_follows_them(
     monkeypatch.chdir(tmp_path)
     assert judge_manifests(vulkan(Path("driver.json"))).verdict == "ok"
     environ = clean_environ(VK_DRIVER_FILES="driver.json")
-    assert run_probe("probes.vulkan", environ=environ, timeout_s=60).answer["create_result"] == 0
+    assert run_probe("vulkan", "devices", environ=environ, timeout_s=60).answer["create_result"] == 0
 
 
 def test_a_manifest_without_the_json_suffix_is_passed_over(tmp_path: Path) -> None:
@@ -176,13 +159,13 @@ def test_a_manifest_without_the_json_suffix_is_passed_over(tmp_path: Path) -> No
     assert not loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
 
 
-@pytest.mark.parametrize("version", ["", "1.0.0", "1.0"])
+@pytest.mark.parametrize("version", ["", "1.0.0"])
 def test_a_stale_api_version_is_a_warning(tmp_path: Path, version: str) -> None:
     path = write_manifest(tmp_path / "driver.json", "libvulkan_lvp.so", api_version=version)
     check = judge_manifests(vulkan(path))
     assert (check.verdict, check.fault) == ("warning", "manifest_api_version_stale")
     assert f"set api_version in {path}" in (check.repair or "")
-    answer = run_probe("probes.vulkan", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
+    answer = run_probe("vulkan", "devices", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
     assert answer["devices"][0]["driver_name"] is None  # what the loader makes of it
 
 
@@ -200,7 +183,7 @@ def test_a_fault_beside_a_sound_driver_is_a_warning(tmp_path: Path) -> None:
 def test_a_variable_that_leaves_no_manifest(tmp_path: Path, variable: str) -> None:
     for value in ("", str(tmp_path)):  # set but empty counts; an empty folder
         environ = clean_environ(**{variable: value})
-        seen = icd_manifests.read("vulkan", environ, driver_version=None)
+        seen = read_manifests("vulkan", environ, driver_version=None)
         assert_failure(judge_manifests(seen), "no_manifest", f"unset {variable}")
         assert not loader_finds_a_driver(environ)
 
@@ -210,7 +193,7 @@ def check_missing(
 ) -> Judgement:
     """Judge a machine with NVIDIA's driver and no manifest; ``library``: the folder of NVIDIA's libraries."""
     variables = clean_environ(HOME="/home", **environ, **({"LD_LIBRARY_PATH": library} if library else {}))
-    return judge_manifests(icd_manifests.read(kind, variables, driver_version=driver_version, root=root))
+    return judge_manifests(read_manifests(kind, variables, driver_version=driver_version, root=root))
 
 
 @pytest.mark.parametrize("kind", ["vulkan", "egl"])
@@ -326,7 +309,7 @@ def test_one_driver_by_two_manifests(tmp_path: Path) -> None:
     environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", DRIVER)
     etc = write_manifest(tmp_path / "etc/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
     usr = write_manifest(tmp_path / "usr/share/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
-    seen = icd_manifests.read("vulkan", clean_environ(HOME="/me", **environ), driver_version=DRIVER, root=tmp_path)
+    seen = read_manifests("vulkan", clean_environ(HOME="/me", **environ), driver_version=DRIVER, root=tmp_path)
     check = judge_manifests(seen)
     assert (check.verdict, check.fault) == ("warning", "duplicate_driver")
     assert f"remove {usr}, or set VK_DRIVER_FILES={etc}" in (check.repair or "")
@@ -340,3 +323,57 @@ def test_the_nvidia_driver_by_its_glx_and_its_egl_library(tmp_path: Path) -> Non
     check = judge_manifests(vulkan(tmp_path, DRIVER, **environ))
     assert (check.verdict, check.fault) == ("warning", "conflicting_drivers")
     assert f"remove {second}" in (check.repair or "")
+
+
+def names(seen: ManifestsSeen, root: Path) -> list[str]:
+    """Paths below ``root`` of what the loader takes in, in order."""
+    return [str(Path(manifest.path).relative_to(root)) for manifest in seen.manifests if not manifest.filtered_by]
+
+
+def test_the_vulkan_search_path_in_its_order(tmp_path: Path) -> None:
+    usual = ["me/.config", "etc/xdg", "etc", "me/.local/share", "usr/local/share", "usr/share"]
+    for folder in (*usual, "conf", "data", "a", "b", "c"):
+        (tmp_path / folder / "vulkan/icd.d").mkdir(parents=True)
+        (tmp_path / folder / "vulkan/icd.d/x.json").write_text("{}")
+    (tmp_path / "etc/vulkan/icd.d/readme.txt").write_text("no manifest")
+
+    def search(**environ: str) -> list[str]:
+        seen = read_manifests("vulkan", environ, driver_version=None, root=tmp_path)
+        return [name.removesuffix("/vulkan/icd.d/x.json") for name in names(seen, tmp_path)]
+
+    assert search(HOME="/me") == usual
+    assert search() == ["etc/xdg", "etc", "usr/local/share", "usr/share"]
+    assert search(XDG_CONFIG_HOME="/conf", XDG_CONFIG_DIRS="/a:/b", XDG_DATA_HOME="/data", XDG_DATA_DIRS="/c") == [
+        "conf", "a", "b", "etc", "data", "c",
+    ]  # fmt: skip
+    assert search(XDG_DATA_DIRS="") == search()  # set but empty is as unset here
+    assert search(VK_ADD_DRIVER_FILES="/a/vulkan/icd.d", XDG_DATA_DIRS="/c")[0] == "a"
+    only_b = {"VK_DRIVER_FILES": "/b/vulkan/icd.d/x.json"}
+    assert search(**only_b, VK_ICD_FILENAMES="/a/vulkan/icd.d", VK_ADD_DRIVER_FILES="/c/vulkan/icd.d") == ["b"]
+    assert search(VK_ICD_FILENAMES="/a/vulkan/icd.d:/b/vulkan/icd.d/x.json") == ["a", "b"]
+
+
+def test_a_folder_that_may_not_be_entered_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("me/.config", "etc"):
+        (tmp_path / folder / "vulkan/icd.d").mkdir(parents=True)
+        (tmp_path / folder / "vulkan/icd.d/x.json").write_text("{}")
+    deny(monkeypatch, tmp_path / "me")
+    seen = read_manifests("vulkan", {"HOME": "/me"}, driver_version=None, root=tmp_path)
+    assert names(seen, tmp_path) == ["etc/vulkan/icd.d/x.json"]
+    named = read_manifests("vulkan", {"VK_DRIVER_FILES": "/me/vulkan/icd.d/x.json"}, driver_version=None, root=tmp_path)
+    assert [manifest.source for manifest in named.manifests] == ["VK_DRIVER_FILES"]
+
+
+def test_the_egl_search_path_in_its_order(tmp_path: Path) -> None:
+    etc, usr = "etc/glvnd/egl_vendor.d", "usr/share/glvnd/egl_vendor.d"
+    for name in (f"{etc}/b.json", f"{etc}/a.json", f"{usr}/10.json", "own/c.json", "own/notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+
+    def search(**environ: str) -> list[str]:
+        return names(read_manifests("egl", environ, driver_version=None, root=tmp_path), tmp_path)
+
+    assert [Path(name).name for name in search()] == ["a.json", "b.json", "10.json"]
+    assert search(__EGL_VENDOR_LIBRARY_DIRS="/own") == ["own/c.json"]
+    assert search(__EGL_VENDOR_LIBRARY_FILENAMES="/own/notes.txt", __EGL_VENDOR_LIBRARY_DIRS="/x") == ["own/notes.txt"]
+    assert search(__EGL_VENDOR_LIBRARY_FILENAMES="", __EGL_VENDOR_LIBRARY_DIRS="/own") == []

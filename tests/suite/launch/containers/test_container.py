@@ -15,9 +15,8 @@ import psutil
 import pytest
 
 from suite.errors import ContainerError
-from suite.external.container_owner import is_gone, label, remove_abandoned
 from suite.external.container_spec import OWNER_LABEL, ContainerSpec
-from suite.external.docker_engine import Engine
+from suite.external.docker_engine import Engine, is_gone, owner_label, remove_abandoned
 from suite.launch.containers.run import ContainerOptions, run
 from suite.schema.record import Case, Launch
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine
@@ -158,16 +157,16 @@ def test_container_of_a_dead_owner_is_removed_and_others_are_left(
     engine: Engine, running_engine: RunningEngine
 ) -> None:
     with subprocess.Popen(["sleep", "60"]) as owner:
-        dead = label()[OWNER_LABEL].split(" ")
+        dead = owner_label()[OWNER_LABEL].split(" ")
         dead[1:] = [str(owner.pid), f"{psutil.Process(owner.pid).create_time():.2f}"]
         alive_value = " ".join(dead)
         owner.kill()
     assert is_gone(alive_value)
-    assert not is_gone(label()[OWNER_LABEL])
+    assert not is_gone(owner_label()[OWNER_LABEL])
     assert not is_gone("another-host 1 2.00")
     create = running_engine.client.containers.create
     create(BUSYBOX, ["true"], name="of-the-dead", labels={OWNER_LABEL: alive_value})
-    mine = create(BUSYBOX, ["true"], name="mine", labels=label())
+    mine = create(BUSYBOX, ["true"], name="mine", labels=owner_label())
     foreign = create(BUSYBOX, ["true"], name="foreign")
     assert remove_abandoned(engine) == ["of-the-dead"]
     assert {each.name for each in running_engine.client.containers.list(all=True)} == {"mine", "foreign"}

@@ -3,8 +3,7 @@
 import pytest
 
 from suite.errors import ContainerError
-from suite.external.docker_engine import Engine
-from suite.external.docker_messages import next_step
+from suite.external.docker_engine import Engine, next_step
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from suite.launch.nodes.comparison import main
-from tests.suite.env_check.nodes.test_nodes import report
+from tests.suite.env_check.test_nodes import report
 
 
 def write(folder: Path, *reports: str) -> list[str]:

@@ -1,1 +1,0 @@
-"""Checks the host: cores, memory, limits, disk, the worker and the assets."""

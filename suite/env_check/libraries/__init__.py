@@ -1,1 +1,0 @@
-"""Finds and loads shared libraries, and explains why one does not load."""

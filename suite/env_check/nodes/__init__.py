@@ -1,1 +1,0 @@
-"""Runs the checks on several nodes and compares their reports."""
