@@ -27,6 +27,13 @@ RUN_ID_VARIABLE: Final = "LABSCALE_RUN_ID"
 KILL_PATIENCE_S: Final = 15.0  # for the kernel to end processes after SIGKILL; freeing GPU memory can take seconds
 STACK_DUMP_S: Final = 1.0  # for the ranks to write their stacks
 POLL_S: Final = 0.1
+# ``dump_stacks`` for a shell elsewhere: every process that handles SIGUSR1, bit 9 of its caught signals, gets it.
+DUMP_STACKS: Final = """
+for status in $(grep -lE '^SigCgt:.*[2367abef][0-9a-f]{2}$' /proc/[0-9]*/status); do
+    process=${status#/proc/}
+    kill -USR1 "${process%/status}"
+done
+"""
 
 
 def _become_child(cpus: Sequence[int]) -> None:

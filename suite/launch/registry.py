@@ -1,4 +1,4 @@
-"""Every launcher. To add one: write its folder, and name its entry in ``LAUNCHERS``.
+"""Every launcher. To add one: write its file, and name its entry in ``LAUNCHERS``.
 
 Which options go together is decided here too. An option that would have no effect is refused, because the user expects
 one.
@@ -11,16 +11,14 @@ from typing import Any, Final
 
 from suite.errors import UsageError
 from suite.install.bundled_versions import is_bundled
-from suite.launch.apptainer.launcher import APPTAINER
-from suite.launch.containers.launcher import CONTAINER
-from suite.launch.emulated.launcher import EMULATED
-from suite.launch.manifests.kubernetes import KUBERNETES
-from suite.launch.manifests.osmo import OSMO
-from suite.launch.native.launcher import NATIVE
-from suite.launch.ray.launcher import RAY
-from suite.launch.runtime import Asked, LauncherEntry, ManifestEntry, Runtime, Say
+from suite.launch.apptainer import APPTAINER
+from suite.launch.containers import CONTAINER
+from suite.launch.contract import Asked, LauncherEntry, ManifestEntry, Runtime, Say
+from suite.launch.manifests import KUBERNETES, OSMO
+from suite.launch.native import EMULATED, NATIVE
+from suite.launch.nodes.ray import RAY
+from suite.launch.nodes.ssh import SSH
 from suite.launch.slurm.launcher import SLURM
-from suite.launch.ssh.launcher import SSH
 from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options import manifests

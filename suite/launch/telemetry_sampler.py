@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -22,30 +22,37 @@ import psutil
 from suite.external.host_cpu import HostCpu
 from suite.external.nvml.live import LiveGpus
 from suite.files.paths import ROOT
-from suite.launch.nodes.rank_processes import NodeRankProcesses, RankProcesses
+from suite.launch.nodes.node import NODE_RANK
+from suite.records.rank_file import rank_path, read_start
 from suite.records.telemetry.file import (
     SAMPLER_LOG,
     HostReading,
     Note,
+    RankReading,
     Sample,
     TelemetryStart,
     line_of,
+    sampler_log,
     telemetry_path,
 )
-from suite.schema.record import Case
+from suite.schema.record import Launch
 
 RATE_HZ: Final = 5.0
 PATIENCE_S: Final = 2.0  # for the last sample
+LOOK_EVERY_S: Final = 2.0  # for ranks that are not there yet, among all processes of a node
+_WORKER: Final = "tasks.worker"
 _GB: Final = 1e9
 
 
 @contextmanager
-def sampling(run_dir: Path, case: Case, *, visible_gpus: str | None = None) -> Iterator[None]:
+def sampling(launch: Launch, *, node: int | None = None, visible_gpus: str | None = None) -> Iterator[None]:
     """Sample this host while the block runs; the sampler has ended when the block is left.
 
-    ``visible_gpus``: CUDA_VISIBLE_DEVICES of the ranks, if it is not the caller's. Other GPUs may run other rounds.
+    ``node``: which one of several. ``visible_gpus``: CUDA_VISIBLE_DEVICES of the ranks, if it is not the caller's.
+    Other GPUs may run other rounds.
     """
-    with beside(sampler_argv(run_dir, case), run_dir / SAMPLER_LOG, visible_gpus=visible_gpus):
+    log = Path(launch.run_dir) / (SAMPLER_LOG if node is None else sampler_log(node))
+    with beside(sampler_argv(launch, node=node), log, visible_gpus=visible_gpus):
         yield
 
 
@@ -60,12 +67,13 @@ def beside(argv: Sequence[str], log_path: Path, *, visible_gpus: str | None = No
             _end_sampler(sampler)
 
 
-def sampler_argv(run_dir: Path, case: Case, *, node: int | None = None) -> tuple[str, ...]:
+def sampler_argv(launch: Launch, *, node: int | None = None) -> tuple[str, ...]:
     """The command of the sampler, for a place where ``suite`` can be imported. ``node``: which one of several."""
+    case, run_dir = launch.case, Path(launch.run_dir).absolute()
     num_gpus = case.nproc_per_node if case.device == "cuda" else 0
     program = (sys.executable, "-m", "suite.launch.telemetry_sampler")
     which = () if node is None else (f"--node={node}",)
-    return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.processes_per_node}", *which)
+    return (*program, str(run_dir), f"--gpus={num_gpus}", f"--ranks={case.processes_per_node}", *which)
 
 
 def _start_sampler(argv: Sequence[str], log_path: Path, visible_gpus: str | None) -> subprocess.Popen[bytes] | None:
@@ -87,24 +95,109 @@ def _start_sampler(argv: Sequence[str], log_path: Path, visible_gpus: str | None
 
 
 def _end_sampler(sampler: subprocess.Popen[bytes]) -> None:
-    """Close the sampler's stdin, wait for its last sample, then kill it."""
+    """Close the sampler's stdin, wait for its last sample, then kill it.
+
+    One that hangs inside a driver ends when the driver answers.
+    """
     try:
-        sampler.communicate(timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        return
-    finally:
-        _kill_sampler(sampler)
+        with suppress(subprocess.TimeoutExpired):
+            sampler.communicate(timeout=PATIENCE_S)
+    finally:  # Ctrl-C too
+        if sampler.poll() is None:
+            sampler.kill()
+            with suppress(subprocess.TimeoutExpired):
+                sampler.wait(PATIENCE_S)
 
 
-def _kill_sampler(sampler: subprocess.Popen[bytes]) -> None:
-    """End the sampler at once. One that hangs inside a driver ends when the driver answers."""
-    if sampler.poll() is not None:
-        return
-    sampler.kill()
+class RankProcesses:
+    """The processes of the ranks, found by the process ids that they write.
+
+    A rank in a container writes an id of the container's own. Therefore a process counts only if its command names the
+    run directory.
+    """
+
+    def __init__(self, run_dir: Path, num_ranks: int) -> None:
+        self._run_dir = run_dir
+        self._found: dict[int, psutil.Process | None] = {}
+        self._num_ranks = num_ranks
+
+    def read(self) -> tuple[RankReading, ...]:
+        return tuple(self._reading(rank) for rank in range(self._num_ranks))
+
+    def _reading(self, rank: int) -> RankReading:
+        try:
+            if rank not in self._found:
+                self._find(rank)
+                return RankReading(rank=rank)
+            process = self._found[rank]
+            return RankReading(rank=rank) if process is None else _reading(rank, process)
+        except psutil.Error:  # it has ended
+            self._found[rank] = None
+            return RankReading(rank=rank)
+
+    def _find(self, rank: int) -> None:
+        start = read_start(rank_path(self._run_dir, rank))
+        if start is None:
+            return
+        self._found[rank] = None
+        if start.pid is None:
+            return
+        process = psutil.Process(start.pid)
+        if str(self._run_dir) in process.cmdline():
+            process.cpu_percent()  # the next call says what was used since this one
+            self._found[rank] = process
+
+
+class NodeRankProcesses:
+    """The processes of the ranks on this node, one of several, found among all processes of the node.
+
+    Reading the ids from the ranks' files would have hundreds of nodes read hundreds of files again and again. Emulated
+    nodes share a machine, so the environment of a process has to name this node.
+    """
+
+    def __init__(self, run_dir: Path, num_ranks: int, *, node: int) -> None:
+        self._run_dir = str(run_dir)
+        self._num_ranks = num_ranks  # on this node
+        self._node = str(node)
+        self._found: dict[int, psutil.Process] = {}
+        self._looked_s = -LOOK_EVERY_S
+
+    def read(self) -> tuple[RankReading, ...]:
+        """Read the known ranks, then look for others. A new one is read next time: CPU use needs an interval."""
+        now_s = time.monotonic()
+        readings = tuple(_reading(rank, process) for rank, process in sorted(self._found.items()))
+        if len(self._found) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:
+            self._looked_s = now_s
+            self._look()
+        return readings
+
+    def _look(self) -> None:
+        for process in psutil.process_iter(["cmdline"]):
+            line = process.info["cmdline"] or ()
+            if self._run_dir in line and _WORKER in line:
+                with suppress(psutil.Error, KeyError, ValueError):  # torchrun itself has no rank
+                    environ = process.environ()
+                    if environ[NODE_RANK] == self._node:
+                        self._add(int(environ["RANK"]), process)
+
+    def _add(self, rank: int, process: psutil.Process) -> None:
+        if rank not in self._found:
+            process.cpu_percent()  # the next call says what was used since this one
+            self._found[rank] = process
+
+
+def _reading(rank: int, process: psutil.Process) -> RankReading:
     try:
-        sampler.wait(PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        return
+        with process.oneshot():
+            return RankReading(
+                rank=rank,
+                cpu_percent=process.cpu_percent(),
+                memory_gb=process.memory_info().rss / _GB,
+                threads=process.num_threads(),
+                core=process.cpu_num(),  # of its main thread: field 39 of /proc/PID/stat, which is read anyway
+            )
+    except psutil.Error:  # it has ended
+        return RankReading(rank=rank)
 
 
 class Sampler:

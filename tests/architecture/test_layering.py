@@ -68,7 +68,7 @@ EXTRA = {
     "suite/external/ray_cluster.py": {"ray"},
     "suite/statistics/machine_model.py": {"numpy"},
     "suite/statistics/series_model.py": {"numpy"},
-    "suite/launch/images/sbom.py": {"cyclonedx", "packageurl"},
+    "suite/launch/images/build.py": {"cyclonedx", "packageurl"},
     "suite/env_check/libraries/elf.py": {"elftools"},
     "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
     "suite/env_check/probes/egl_frame.py": {"moderngl"},

@@ -1,13 +1,16 @@
-"""Build an image, check it from inside, list its packages and write down what it is; name it only if it passes."""
+"""Build an image, check it from inside, list its packages and write down what it is; name it only if it passes.
+
+The list of packages is a CycloneDX document (an SBOM): Debian's, and those of both Python environments.
+"""
 
 import json
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from suite import __version__
 from suite.env_check.report import Report
@@ -17,13 +20,44 @@ from suite.errors import ContainerError
 from suite.external import container_owner
 from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
-from suite.launch.images import sbom
 from suite.launch.images.table import SUITE_PYTHON, BuildPlan, check_request, pack, tag_of
 from suite.schema.rank_variables import travelling
+
+# Functions import the library when they need it: otherwise every command would wait for it.
+if TYPE_CHECKING:
+    from cyclonedx.model.component import Component
 
 CHECK_TIMEOUT_S: Final = 300.0
 LIST_TIMEOUT_S: Final = 120.0
 OS_RELEASE: Final = ("cat", "/etc/os-release")
+LIST_DEBIAN: Final = ("dpkg-query", "--show", "--showformat", "${Package}\t${Version}\t${Architecture}\n")
+_LIST: Final = """
+import importlib.metadata, json
+print(json.dumps(sorted({(each.metadata["Name"], each.version) for each in importlib.metadata.distributions()})))
+"""
+LIST_PYTHON: Final = ("-c", _LIST)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    kind: Literal["deb", "pypi"]
+    name: str
+    version: str
+    architecture: str | None = None
+
+
+def parse_debian(listing: str, distribution: str) -> list[Package]:
+    """Parse the output of ``LIST_DEBIAN``."""
+    rows = [line.split("\t") for line in listing.splitlines() if line.strip()]
+    return [
+        Package(kind="deb", name=f"{distribution}/{name}", version=version, architecture=architecture)
+        for name, version, architecture in rows
+    ]
+
+
+def parse_python(listing: str) -> list[Package]:
+    """Parse a Python's output of ``LIST_PYTHON``."""
+    return [Package(kind="pypi", name=name, version=version) for name, version in json.loads(listing)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +101,7 @@ def build_image(
         record=out_dir / f"{plan.name}.json",
         sbom=out_dir / f"{plan.name}.cdx.json",
     )
-    document = sbom.render(
+    document = render_sbom(
         packages, name=f"labscale/{plan.name}", version=plan.tag.rpartition(":")[2], image_id=image_id
     )
     built.sbom.write_text(document, encoding="utf-8")
@@ -115,7 +149,7 @@ def env_check_inside(engine: Engine, image_id: str, request: Request, *, gpus: G
     return report
 
 
-def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[sbom.Package]:
+def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[Package]:
     """Return every Debian package and every Python package of both environments of an image."""
 
     def said(*argv: str) -> str:
@@ -128,9 +162,9 @@ def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[sbom.P
         return finished.stdout
 
     release = dict(line.split("=", 1) for line in said(*OS_RELEASE).splitlines() if "=" in line)
-    packages = sbom.parse_debian(said(*sbom.LIST_DEBIAN), release["ID"].strip('"'))
+    packages = parse_debian(said(*LIST_DEBIAN), release["ID"].strip('"'))
     for python in (SUITE_PYTHON, plan.image.worker_python):
-        packages += sbom.parse_python(said(python, *sbom.LIST_PYTHON))
+        packages += parse_python(said(python, *LIST_PYTHON))
     return packages
 
 
@@ -182,3 +216,32 @@ def _inside(engine: Engine, image_id: str, argv: tuple[str, ...], *, timeout_s: 
 def _faults(report: Report) -> str:
     """Return the failures of an env_check report, one line each."""
     return "\n".join(f"  {check.name}: {check.fault}: found {check.found}; {check.repair}" for check in report.failures)
+
+
+def render_sbom(packages: Iterable[Package], *, name: str, version: str, image_id: str) -> str:
+    """Return CycloneDX 1.6 as JSON; a package of several environments appears once."""
+    from cyclonedx.model.bom import Bom  # noqa: PLC0415
+    from cyclonedx.model.component import Component, ComponentType  # noqa: PLC0415
+    from cyclonedx.output.json import JsonV1Dot6  # noqa: PLC0415
+
+    bom = Bom()
+    image = Component(type=ComponentType.CONTAINER, name=name, version=version, bom_ref=f"{name}@{image_id}")
+    bom.metadata.component = image
+    bom.components.update(_component(package) for package in set(packages))  # the library sorts them
+    bom.register_dependency(image, bom.components)
+    return str(JsonV1Dot6(bom).output_as_string(indent=1)) + "\n"
+
+
+def _component(package: Package) -> "Component":
+    from cyclonedx.model.component import Component, ComponentType  # noqa: PLC0415
+    from packageurl import PackageURL  # noqa: PLC0415
+
+    namespace, _, name = package.name.rpartition("/")
+    url = PackageURL(
+        type=package.kind,
+        namespace=namespace or None,
+        name=name,
+        version=package.version,
+        qualifiers={"arch": package.architecture} if package.architecture else None,
+    )
+    return Component(type=ComponentType.LIBRARY, name=name, version=package.version, purl=url, bom_ref=url.to_string())

@@ -23,7 +23,7 @@ RENDEZVOUS_ID: Final = "LABSCALE_RENDEZVOUS_ID"
 RENDEZVOUS_PORT: Final = "LABSCALE_RENDEZVOUS_PORT"
 
 # For every node to be there: a file system may be slow to give the last one its Python. Where nodes start minutes
-# apart, as pods do, ``suite.launch.manifests.wait_for_nodes`` comes before this.
+# apart, as pods do, ``suite.launch.nodes.wait_for_nodes`` comes before this.
 JOIN_TIMEOUT_S: Final = 180
 _TIMEOUTS: Final = f"join_timeout={JOIN_TIMEOUT_S},last_call_timeout=5,close_timeout=30,read_timeout=60"
 LOOPBACK: Final = "127.0.0.1"

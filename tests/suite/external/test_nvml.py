@@ -11,7 +11,7 @@ import pytest
 from suite.errors import WorkerEnvironmentError
 from suite.external.nvml.state import read, read_gpus
 from suite.external.nvml.values import NvmlState
-from suite.launch.containers.run import requested_gpus
+from suite.launch.containers import requested_gpus
 from suite.schema.record import Gpu
 from tests.fixtures.stand_ins.fake_nvml import answer, refusal
 

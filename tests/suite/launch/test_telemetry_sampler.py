@@ -3,12 +3,12 @@
 import itertools
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,15 @@ import pynvml
 import pytest
 
 import suite.launch.telemetry_sampler
-from suite.launch.native.run import run
-from suite.launch.nodes.rank_processes import RankProcesses
-from suite.launch.telemetry_sampler import Sampler, sample_until, sampling
+from suite.files.paths import ROOT
+from suite.launch.contract import RunControl
+from suite.launch.native import run
+from suite.launch.nodes.node import NODE_RANK
+from suite.launch.telemetry_sampler import NodeRankProcesses, RankProcesses, Sampler, sample_until, sampling
 from suite.launch.watch import prepare
 from suite.records.collect import collect
 from suite.records.telemetry.file import SAMPLER_LOG, TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
+from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Case, Environment, Launch, RunRecord
 from tests.conftest import CaseMaker
 
@@ -59,6 +62,12 @@ def one_rank(make_case: CaseMaker) -> Case:
 
 
 @pytest.fixture
+def launch(one_rank: Case, tmp_path: Path) -> Launch:
+    argv = (sys.executable, "-c", "import time; time.sleep(600)")
+    return Launch(case=one_rank, round=0, argv=argv, env={}, run_dir=str(tmp_path / "r0"))
+
+
+@pytest.fixture
 def run_dir(tmp_path: Path, one_rank: Case) -> Path:
     prepare(tmp_path / "r0", one_rank)
     return tmp_path / "r0"
@@ -84,20 +93,20 @@ def written(run_dir: Path) -> TelemetryContent:
     return read_telemetry(run_dir / TELEMETRY_FILE) or TelemetryContent()
 
 
-def trained(one_rank: Case, tmp_path: Path, environment: Environment) -> RunRecord:
+@pytest.fixture(scope="module")
+def trained(make_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory, environment: Environment) -> RunRecord:
     """The record of a round of ``RANK``."""
-    folder = tmp_path / "real"
+    folder = tmp_path_factory.mktemp("real")
+    one_rank = make_case(nproc_per_node=1, num_envs_global=32)
     launch = Launch(case=one_rank, round=0, argv=(sys.executable, "-c", RANK, str(folder)), env={}, run_dir=str(folder))
     result = run(launch)
+    assert samplers(folder) == []
     return collect(folder, one_rank, 0, result, environment)
 
 
-def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(
-    one_rank: Case, tmp_path: Path, environment: Environment
-) -> None:
-    record = trained(one_rank, tmp_path, environment)
-    assert (record.outcome, record.reason, record.telemetry_note) == ("completed", None, None)
-    seen = record.telemetry
+def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(trained: RunRecord) -> None:
+    assert (trained.outcome, trained.reason, trained.telemetry_note) == ("completed", None, None)
+    seen = trained.telemetry
     assert seen is not None
     assert (seen.gpus, seen.energy_j, seen.frames_per_joule, seen.notes) == ((), None, None, ())
     assert seen.window_s == pytest.approx(2.0, abs=0.5)  # the last two of three iterations
@@ -120,13 +129,10 @@ def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(
     assert seen.sample_time_mean_s is not None
     assert seen.sample_time_max_s is not None
     assert 0 < seen.sample_time_mean_s <= seen.sample_time_max_s
-    assert samplers(tmp_path / "real") == []
 
 
-def test_a_real_round_keeps_the_core_of_its_main_thread_once_a_second(
-    one_rank: Case, tmp_path: Path, environment: Environment
-) -> None:
-    (readings,) = trained(one_rank, tmp_path, environment).readings
+def test_a_real_round_keeps_the_core_of_its_main_thread_once_a_second(trained: RunRecord) -> None:
+    (readings,) = trained.readings
     times_s = [time_s for time_s in readings.columns["time_s"] if isinstance(time_s, int | float)]
     assert 3 <= len(times_s) <= 5  # in and around three seconds
     assert all(0.9 < later - earlier < 2.0 for earlier, later in itertools.pairwise(times_s))
@@ -178,9 +184,7 @@ def test_without_usable_telemetry_a_round_is_still_complete(
     (run_dir / "rank-0.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     (run_dir / TELEMETRY_FILE).touch()
     damage(run_dir / TELEMETRY_FILE)
-    result = suite.launch.LaunchResult(
-        exit_code=0, ended_by=None, started_utc="2026-11-21T10:00:00+00:00", wall_time_s=1.0
-    )
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="2026-11-21T10:00:00+00:00", wall_time_s=1.0)
     record = collect(run_dir, one_rank, 0, result, environment)
     assert (record.outcome, record.telemetry) == ("completed", None)
     assert record.telemetry_note is not None
@@ -188,54 +192,47 @@ def test_without_usable_telemetry_a_round_is_still_complete(
 
 
 def test_a_run_goes_on_when_its_sampler_cannot_start(
-    one_rank: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rank = sys.executable
+    ends = replace(launch, argv=(sys.executable, "-c", "pass"))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
-    launch = Launch(case=one_rank, round=0, argv=(rank, "-c", "pass"), env={}, run_dir=str(tmp_path / "r1"))
-    assert run(launch).exit_code == 0
-    assert "the sampler cannot be started" in (tmp_path / "r1" / SAMPLER_LOG).read_text()
+    assert run(ends).exit_code == 0
+    assert "the sampler cannot be started" in (tmp_path / "r0" / SAMPLER_LOG).read_text()
 
 
-def test_the_sampler_sees_the_gpus_of_its_run_only(one_rank: Case, tmp_path: Path) -> None:
-    launch = Launch(
-        case=one_rank,
-        round=0,
-        argv=(sys.executable, "-c", "import time; time.sleep(600)"),
-        env={"CUDA_VISIBLE_DEVICES": "2"},
-        run_dir=str(tmp_path / "r1"),
-    )
-    stop, seen = threading.Event(), []
-    runner = threading.Thread(target=run, args=(launch,), kwargs={"stop": stop})
+def test_the_sampler_sees_the_gpus_of_its_run_only(launch: Launch, run_dir: Path) -> None:
+    stop = threading.Event()
+    ours = replace(launch, env={"CUDA_VISIBLE_DEVICES": "2"})
+    runner = threading.Thread(target=run, args=(ours, RunControl(stop=stop)))
     runner.start()
     try:
-        wait_until(lambda: (tmp_path / "r1").exists() and samplers(tmp_path / "r1"))
-        seen = [process.environ().get("CUDA_VISIBLE_DEVICES") for process in samplers(tmp_path / "r1")]
+        wait_until(lambda: samplers(run_dir))
+        seen = [process.environ().get("CUDA_VISIBLE_DEVICES") for process in samplers(run_dir)]
     finally:
         stop.set()
         runner.join()
     assert seen == ["2"]
 
 
-def test_a_run_goes_on_when_its_sampler_dies(one_rank: Case, run_dir: Path) -> None:
-    with sampling(run_dir, one_rank):
+def test_a_run_goes_on_when_its_sampler_dies(launch: Launch, run_dir: Path) -> None:
+    with sampling(launch):
         wait_until(lambda: written(run_dir).samples)
         samplers(run_dir)[0].kill()
     assert samplers(run_dir) == []
     assert written(run_dir).samples
 
 
-def test_a_full_disk_ends_the_sampler_alone(one_rank: Case, run_dir: Path) -> None:
+def test_a_full_disk_ends_the_sampler_alone(launch: Launch, run_dir: Path) -> None:
     (run_dir / TELEMETRY_FILE).symlink_to("/dev/full")
-    with sampling(run_dir, one_rank):
+    with sampling(launch):
         wait_until(lambda: "No space left on device" in (run_dir / SAMPLER_LOG).read_text())
     assert samplers(run_dir) == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RuntimeError])
-def test_the_sampler_ends_with_its_block(error: type[BaseException], one_rank: Case, run_dir: Path) -> None:
+def test_the_sampler_ends_with_its_block(error: type[BaseException], launch: Launch, run_dir: Path) -> None:
     def interrupted() -> None:
-        with sampling(run_dir, one_rank):
+        with sampling(launch):
             wait_until(lambda: written(run_dir).samples)
             assert len(samplers(run_dir)) == 1
             raise error
@@ -246,28 +243,26 @@ def test_the_sampler_ends_with_its_block(error: type[BaseException], one_rank: C
     assert (run_dir / SAMPLER_LOG).read_text() == ""
 
 
-def test_a_sampler_that_hangs_is_killed(one_rank: Case, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampler_that_hangs_is_killed(launch: Launch, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite.launch.telemetry_sampler, "PATIENCE_S", 0.5)
-    with sampling(run_dir, one_rank):
+    with sampling(launch):
         wait_until(lambda: written(run_dir).samples)
         samplers(run_dir)[0].suspend()
     assert samplers(run_dir) == []
 
 
-@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
-def test_the_sampler_ends_when_its_launcher_is_killed(death: signal.Signals, run_dir: Path) -> None:
+def test_the_sampler_ends_when_its_launcher_is_killed(run_dir: Path) -> None:
     program = (
-        "import json, sys, time; from pathlib import Path; from suite.launch.telemetry_sampler import sampling\n"
-        "from suite.schema.configuration_file import read_configuration\n"
-        "run_dir = Path(sys.argv[1])\n"
-        "with sampling(run_dir, read_configuration(run_dir)): time.sleep(600)\n"
+        "import sys, time; from pathlib import Path\n"
+        "from suite.launch.telemetry_sampler import beside\n"
+        "run_dir = sys.argv[1]\n"
+        "argv = (sys.executable, '-m', 'suite.launch.telemetry_sampler', run_dir)\n"
+        "with beside(argv, Path(run_dir) / 'log'): time.sleep(600)\n"
     )
-    root = Path(suite.launch.telemetry_sampler.__file__).parents[2]
-    with subprocess.Popen([sys.executable, "-c", program, str(run_dir)], cwd=root) as launcher:
+    with subprocess.Popen([sys.executable, "-c", program, str(run_dir)], cwd=ROOT) as launcher:
         wait_until(lambda: written(run_dir).samples)
         assert len(samplers(run_dir)) == 1
-        launcher.send_signal(death)
-        launcher.wait()
+        launcher.kill()
     wait_until(lambda: samplers(run_dir) == [])
 
 
@@ -336,3 +331,32 @@ def test_a_process_id_of_a_containers_own_is_nobodys_here(pid: int | None, run_d
     (run_dir / "rank-0.jsonl").write_text(line + "\n")
     ranks = RankProcesses(run_dir, 1)
     assert ranks.read() == ranks.read() == (RankReading(rank=0),)
+
+
+PROGRAM = "print(flush=True); import time; time.sleep(600)"
+
+
+def started(run_dir: Path, *, rank: int, node: int) -> subprocess.Popen[bytes]:
+    """What looks like a rank; it runs its program when this returns."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "tasks.worker", str(run_dir)],
+        env={**os.environ, "RANK": str(rank), NODE_RANK: str(node)},
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def test_nodes_that_share_a_machine_see_their_own_ranks_only(tmp_path: Path) -> None:
+    ranks = [started(tmp_path, rank=rank, node=rank // 2) for rank in range(4)]
+    try:
+        for node, own in ((0, [0, 1]), (1, [2, 3])):
+            processes = NodeRankProcesses(tmp_path, 2, node=node)
+            assert processes.read() == (), "of the instant since it was found"
+            time.sleep(0.05)
+            assert [reading.rank for reading in processes.read()] == own
+    finally:
+        for process in ranks:
+            process.kill()
+            process.communicate()

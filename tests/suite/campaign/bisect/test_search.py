@@ -20,8 +20,8 @@ from suite.errors import CampaignError, RunsFailed, StoreError, UsageError
 from suite.install import other_versions
 from suite.install.other_versions import install_versions
 from suite.install.worker import Worker
-from suite.launch.native.run import run
-from suite.launch.runtime import Runtime
+from suite.launch.contract import Runtime
+from suite.launch.native import run
 from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import Resources
 from suite.options.search import Releases

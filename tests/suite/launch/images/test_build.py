@@ -17,7 +17,7 @@ from suite.env_check.request import Needs
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
-from suite.launch.images import sbom
+from suite.launch.images import build as image_build
 from suite.launch.images.build import BuiltImage, build_image, find_built
 from suite.launch.images.table import BuildPlan, pack, plan_build
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine
@@ -217,6 +217,6 @@ def test_an_image_of_other_pins_is_not_taken(engine: Engine) -> None:
 
 
 def test_a_listing_of_python_packages_is_that_of_the_environment() -> None:
-    packages = sbom.parse_python('[["torch", "2.11.0"]]')
-    assert packages == [sbom.Package(kind="pypi", name="torch", version="2.11.0")]
-    assert sbom.parse_debian("\n", "ubuntu") == []
+    packages = image_build.parse_python('[["torch", "2.11.0"]]')
+    assert packages == [image_build.Package(kind="pypi", name="torch", version="2.11.0")]
+    assert image_build.parse_debian("\n", "ubuntu") == []

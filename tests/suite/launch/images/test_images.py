@@ -13,7 +13,7 @@ from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.external.machine import git_state
 from suite.files.paths import ROOT
-from suite.launch.images.registry import with_digest
+from suite.launch.images.pins_command import with_digest
 from suite.launch.images.table import (
     IMAGES,
     check_request,

@@ -19,8 +19,7 @@ from suite.external.container_spec import ContainerSpec
 from suite.files.paths import ROOT
 from suite.install.pins import sha256
 from suite.install.worker import Worker
-from suite.launch.containers.run import ContainerOptions, requested_gpus, run
-from suite.launch.containers.worker import provision_in_container
+from suite.launch.containers import ContainerOptions, provision_in_container, requested_gpus, run
 from suite.launch.images.build import BuiltImage, build_image
 from suite.launch.images.table import plan_build
 from suite.records.collect import collect

@@ -11,10 +11,9 @@ import pytest
 from suite.errors import SchedulerError
 from suite.external import slurm
 from suite.external.slurm import Job, NodeGroup, parse_dead_nodes, parse_job, parse_node_groups
-from suite.launch.slurm import job_files as slurm_notes
-from suite.launch.slurm import partition as slurm_place
-from suite.launch.slurm import run as launcher
-from suite.launch.slurm.run import judged
+from suite.launch.slurm import job as launcher
+from suite.launch.slurm import launcher as slurm_place
+from suite.launch.slurm.job import judged
 from suite.launch.slurm.script import END, JOB, SlurmOptions
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch
@@ -245,7 +244,7 @@ def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:
     ],
 )
 def test_a_damaged_note_of_a_job_is_named(tmp_path: Path, name: str, next_step: str, text: str, why: str) -> None:
-    read = slurm_notes.submitted if name == JOB else slurm_notes.ended
+    read = launcher.submitted if name == JOB else launcher.ended
     assert read(tmp_path) is None
     path = tmp_path / name
     path.parent.mkdir()

@@ -13,8 +13,9 @@ import pytest
 
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external import slurm
-from suite.launch.slurm import run as launcher
-from suite.launch.slurm.run import SlurmPlace
+from suite.launch.contract import RunControl
+from suite.launch.slurm import job as launcher
+from suite.launch.slurm.job import SlurmPlace
 from suite.launch.slurm.script import END, JOB, NodeCheck, SlurmOptions
 from suite.records.collect import collect
 from suite.schema.launch_result import LaunchResult
@@ -144,7 +145,7 @@ def test_a_run_that_has_to_be_ended(
     stop = threading.Event()
     if ending == "interrupted":
         threading.Timer(3.0, stop.set).start()
-    result = launcher.run(launch, place=place, stop=stop)
+    result = launcher.run(launch, RunControl(stop=stop), place=place)
     assert result.ended_by == ending
     assert slurm.find(launcher.job_name(tmp_path / "r0")) is None
     if ending == "interrupted":
@@ -229,7 +230,9 @@ def follow(place: SlurmPlace, launch: Launch, monkeypatch: pytest.MonkeyPatch) -
         said: Said = []
         asked = replace(place, options=replace(place.options, sbatch_option=more), say=said.append)
         ended: list[LaunchResult] = []
-        thread = threading.Thread(target=lambda: ended.append(launcher.run(endless, place=asked, stop=stop)))
+        thread = threading.Thread(
+            target=lambda: ended.append(launcher.run(endless, RunControl(stop=stop), place=asked))
+        )
         thread.start()
         started.append(Followed(launch=endless, said=said, thread=thread, ended=ended))
         return started[-1]
@@ -322,7 +325,7 @@ def test_a_node_whose_link_is_cut_loses_the_round_that_goes_on_elsewhere(
 
 def test_a_job_runs_to_its_end_and_the_launcher_follows(place: SlurmPlace, launch: Launch) -> None:
     done: list[int] = []
-    result = launcher.run(launch, place=place, on_progress=done.append)
+    result = launcher.run(launch, RunControl(on_progress=done.append), place=place)
     assert (result.exit_code, result.ended_by, result.why) == (0, None, None)
     assert result.wall_time_s > 0
     assert done[-1:] in ([], [3])  # a job as short as this may never be seen running
