@@ -76,11 +76,12 @@ class RunProcesses:
         """
         run_id = uuid.uuid4().hex
         folder = tempfile.mkdtemp(prefix="labscale-run-")
-        own = {RUN_ID_VARIABLE: run_id, "TMPDIR": folder, "APPTAINERENV_TMPDIR": folder}
+        own = {RUN_ID_VARIABLE: run_id, "TMPDIR": folder}
+        inside = {f"APPTAINERENV_{name}": value for name, value in own.items()}
         try:
             root = subprocess.Popen(
                 argv,
-                env={**os.environ, **env, **own},
+                env={**os.environ, **env, **own, **inside},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
