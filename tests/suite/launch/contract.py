@@ -3,11 +3,12 @@
 import multiprocessing
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import psutil
 import pytest
 
 from suite.errors import StoreError
@@ -55,6 +56,7 @@ class Place:
     nnodes: int = 1
     patience_s: float = 4.0  # for a stand-in to begin to write once the launcher watches
     lose_node: Callable[[], object] = lambda: None  # of two nodes, the second
+    helpers: Callable[[], Sequence[psutil.Process]] = tuple  # processes of labscale's own on other hosts
     begin_again: Callable[[], object] = lambda: None  # what the next command does after one that was killed
 
 
@@ -115,6 +117,9 @@ class Round:
 
         return result
 
+    def processes(self) -> list[psutil.Process]:
+        return [*marked_processes(self.run_dir), *self.place.helpers()]
+
     @property
     def log(self) -> str:
         return "".join(path.read_text() for path in sorted(self.run_dir.rglob("torchrun.log")))
@@ -149,7 +154,7 @@ class LauncherContract:
         assert result.wall_time_s > 0
         assert seen[-1:] in ([3], [])  # a run as short as this may end before anybody looks
         assert "node 0 of " in stand_in.log
-        assert marked_processes(stand_in.run_dir) == []
+        assert stand_in.processes() == []
 
     @pytest.mark.parametrize("ending", ["hung", "timeout", "interrupted"])
     def test_it_is_ended(self, stand_in: Round, ending: str) -> None:
@@ -161,19 +166,19 @@ class LauncherContract:
         result = stand_in.run(RunControl(stop=stop), timeout_s=timeout_s, hang_timeout_s=patience_s)
         assert result.ended_by == ending
         assert ("most recent call first" in stand_in.log) == (ending != "interrupted")
-        assert marked_processes(stand_in.run_dir) == []
+        assert stand_in.processes() == []
 
     @pytest.mark.usefixtures("ctrl_c")
     def test_ctrl_c_leaves_nothing(self, stand_in: Round) -> None:
         with pytest.raises(KeyboardInterrupt):
             stand_in.run(RunControl(stop=WhenStarted(stand_in.has_started, KeyboardInterrupt)))
-        assert marked_processes(stand_in.run_dir) == []
+        assert stand_in.processes() == []
 
     @pytest.mark.filterwarnings("ignore:.*use of fork.. may lead to deadlocks:DeprecationWarning")
     def test_killed_labscale_leaves_nothing(self, stand_in: Round) -> None:
         self.kill(stand_in)
         stand_in.place.begin_again()
-        wait_until(lambda: marked_processes(stand_in.run_dir) == [], timeout_s=60, what="all processes end")
+        wait_until(lambda: stand_in.processes() == [], timeout_s=60, what="all processes end")
 
     @staticmethod
     def kill(stand_in: Round) -> None:
@@ -200,12 +205,13 @@ class NodesContract(LauncherContract):
         stand_in.write("exit-1", "3")
         result = stand_in.run()
         assert (result.exit_code, result.ended_by) == (3, None)
-        assert marked_processes(stand_in.run_dir) == []
+        assert stand_in.processes() == []
 
     def test_a_lost_node_ends_the_other_and_is_named(self, stand_in: Round) -> None:
+        stand_in.write("tied")
         result_within = stand_in.begin()
         stand_in.place.lose_node()
         result = result_within(START_TIMEOUT_S)
         assert result.ended_by == "lost"
         assert (result.why or "").startswith(f"the connection to {result.nodes[1]} ended")
-        wait_until(lambda: marked_processes(stand_in.run_dir) == [], timeout_s=SLACK_S, what="all processes end")
+        wait_until(lambda: stand_in.processes() == [], timeout_s=SLACK_S, what="all processes end")

@@ -68,6 +68,7 @@ def place(ray_hosts: RayHosts) -> Place:
     return Place(
         run=partial(ray.run, say=print),
         nnodes=len(HOSTS),
+        helpers=lambda: [process for host in HOSTS for process in ray_hosts.programs(host)],
         lose_node=lambda: ray_hosts.find("n2", "suite.launch.nodes.agent").kill(),
     )
 

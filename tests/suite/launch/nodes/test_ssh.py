@@ -19,6 +19,7 @@ def place(ssh_hosts: SshHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return Place(
         run=partial(run, settings=SshSettings(nodes=HOSTS, ssh_config=ssh_hosts.config), say=print),
         nnodes=len(HOSTS),
+        helpers=lambda: [process for host in HOSTS for process in ssh_hosts.programs(host)],
         lose_node=lambda: ssh_hosts.find("n2", "suite.launch.nodes.agent").kill(),
     )
 
