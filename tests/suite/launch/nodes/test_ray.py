@@ -21,6 +21,7 @@ from suite.launch.nodes import ray
 from suite.launch.nodes.agent import SILENCE_S
 from tests.fixtures.machines.ray_hosts import DRIVER, HOSTS, RayHosts
 from tests.fixtures.machines.slurm_cluster import LOGIN
+from tests.fixtures.runs.real_runs import wait_until
 from tests.reports.accept.test_session import noxfile
 from tests.suite.launch.contract import SLACK_S, NodesContract, Place, Round
 
@@ -100,6 +101,7 @@ class TestRay(NodesContract):
         result = result_within(SLACK_S)
         assert result.ended_by == "lost"
         assert "driver was killed by signal 9" in (result.why or "")
+        wait_until(lambda: stand_in.processes() == [], timeout_s=SLACK_S, what="all processes end")
 
     @pytest.mark.slow
     def test_a_killed_host(self, ray_hosts: RayHosts, stand_in: Round) -> None:
