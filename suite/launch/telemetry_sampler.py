@@ -23,7 +23,6 @@ from suite.external.host_cpu import HostCpu
 from suite.external.nvml.live import LiveGpus
 from suite.files.paths import ROOT
 from suite.launch.nodes.node import NODE_RANK
-from suite.records.rank_file import rank_path, read_start
 from suite.records.telemetry.file import (
     SAMPLER_LOG,
     HostReading,
@@ -110,63 +109,24 @@ def _end_sampler(sampler: subprocess.Popen[bytes]) -> None:
 
 
 class RankProcesses:
-    """The processes of the ranks, found by the process ids that they write.
+    """The processes of the ranks on this node, found among all processes by their commands and environments.
 
-    A rank in a container writes an id of the container's own. Therefore a process counts only if its command names the
-    run directory.
+    A rank in a container knows an id of the container's own, and hundreds of nodes cannot read each other's files again
+    and again. Emulated nodes share a machine, so the environment of a process has to name the node, one of several.
     """
 
-    def __init__(self, run_dir: Path, num_ranks: int) -> None:
-        self._run_dir = run_dir
-        self._found: dict[int, psutil.Process | None] = {}
-        self._num_ranks = num_ranks
-
-    def read(self) -> tuple[RankReading, ...]:
-        return tuple(self._reading(rank) for rank in range(self._num_ranks))
-
-    def _reading(self, rank: int) -> RankReading:
-        try:
-            if rank not in self._found:
-                self._find(rank)
-                return RankReading(rank=rank)
-            process = self._found[rank]
-            return RankReading(rank=rank) if process is None else _reading(rank, process)
-        except psutil.Error:  # it has ended
-            self._found[rank] = None
-            return RankReading(rank=rank)
-
-    def _find(self, rank: int) -> None:
-        start = read_start(rank_path(self._run_dir, rank))
-        if start is None:
-            return
-        self._found[rank] = None
-        if start.pid is None:
-            return
-        process = psutil.Process(start.pid)
-        if str(self._run_dir) in process.cmdline():
-            process.cpu_percent()  # the next call says what was used since this one
-            self._found[rank] = process
-
-
-class NodeRankProcesses:
-    """The processes of the ranks on this node, one of several, found among all processes of the node.
-
-    Reading the ids from the ranks' files would have hundreds of nodes read hundreds of files again and again. Emulated
-    nodes share a machine, so the environment of a process has to name this node.
-    """
-
-    def __init__(self, run_dir: Path, num_ranks: int, *, node: int) -> None:
+    def __init__(self, run_dir: Path, num_ranks: int, *, node: int | None = None) -> None:
         self._run_dir = str(run_dir)
         self._num_ranks = num_ranks  # on this node
-        self._node = str(node)
-        self._found: dict[int, psutil.Process] = {}
+        self._node = None if node is None else str(node)
+        self._ranks: dict[int, psutil.Process] = {}
         self._looked_s = -LOOK_EVERY_S
 
     def read(self) -> tuple[RankReading, ...]:
         """Read the known ranks, then look for others. A new one is read next time: CPU use needs an interval."""
         now_s = time.monotonic()
-        readings = tuple(_reading(rank, process) for rank, process in sorted(self._found.items()))
-        if len(self._found) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:
+        readings = tuple(_reading(rank, process) for rank, process in sorted(self._ranks.items()))
+        if len(self._ranks) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:
             self._looked_s = now_s
             self._look()
         return readings
@@ -177,13 +137,10 @@ class NodeRankProcesses:
             if self._run_dir in line and _WORKER in line:
                 with suppress(psutil.Error, KeyError, ValueError):  # torchrun itself has no rank
                     environ = process.environ()
-                    if environ[NODE_RANK] == self._node:
-                        self._add(int(environ["RANK"]), process)
-
-    def _add(self, rank: int, process: psutil.Process) -> None:
-        if rank not in self._found:
-            process.cpu_percent()  # the next call says what was used since this one
-            self._found[rank] = process
+                    rank = int(environ["RANK"])
+                    if environ.get(NODE_RANK) == self._node and rank not in self._ranks:
+                        process.cpu_percent()  # the next call says what was used since this one
+                        self._ranks[rank] = process
 
 
 def _reading(rank: int, process: psutil.Process) -> RankReading:
@@ -205,9 +162,7 @@ class Sampler:
 
     def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int, node: int | None = None) -> None:
         self._gpus = LiveGpus(num_gpus)
-        self._ranks = (
-            RankProcesses(run_dir, num_ranks) if node is None else NodeRankProcesses(run_dir, num_ranks, node=node)
-        )
+        self._ranks = RankProcesses(run_dir, num_ranks, node=node)
         self._noted: set[str] = set()
         self._num_ranks = num_ranks  # that are to be seen
         self._cpu = HostCpu()

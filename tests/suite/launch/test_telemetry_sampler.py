@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from suite.files.paths import ROOT
 from suite.launch.contract import RunControl
 from suite.launch.native import run
 from suite.launch.nodes.node import NODE_RANK
-from suite.launch.telemetry_sampler import NodeRankProcesses, RankProcesses, Sampler, sample_until, sampling
+from suite.launch.telemetry_sampler import RankProcesses, Sampler, sample_until, sampling
 from suite.launch.watch import prepare
 from suite.records.collect import collect
 from suite.records.telemetry.file import SAMPLER_LOG, TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
@@ -35,11 +34,11 @@ PATIENCE_S = 20.0  # of a test on a busy machine
 # A rank that keeps one core busy, as tasks.worker writes it.
 RANK = """
 import json, os, sys, time
-stream = open(f"{sys.argv[1]}/rank-0.jsonl", "w", buffering=1)
+stream = open(f"{sys.argv[2]}/rank-0.jsonl", "w", buffering=1)
 def emit(event, **fields):
     print(json.dumps({"event": event, **fields}), file=stream)
 emit("start", rank=0, local_rank=0, world_size=1, pid=os.getpid())
-sampled = f"{sys.argv[1]}/telemetry.jsonl"
+sampled = f"{sys.argv[2]}/telemetry.jsonl"
 for _ in range(400):  # as a real rank takes longer to start than the sampler, however busy the machine is
     if os.path.exists(sampled) and os.path.getsize(sampled):
         break
@@ -98,7 +97,13 @@ def trained(make_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory, envi
     """The record of a round of ``RANK``."""
     folder = tmp_path_factory.mktemp("real")
     one_rank = make_case(nproc_per_node=1, num_envs_global=32)
-    launch = Launch(case=one_rank, round=0, argv=(sys.executable, "-c", RANK, str(folder)), env={}, run_dir=str(folder))
+    launch = Launch(
+        case=one_rank,
+        round=0,
+        argv=(sys.executable, "-c", RANK, "tasks.worker", str(folder)),
+        env={"RANK": "0"},
+        run_dir=str(folder),
+    )
     result = run(launch)
     assert samplers(folder) == []
     return collect(folder, one_rank, 0, result, environment)
@@ -140,27 +145,6 @@ def test_a_real_round_keeps_the_core_of_its_main_thread_once_a_second(trained: R
     assert cores
     assert cores <= os.sched_getaffinity(0)
     assert not any(name.startswith("gpu") for name in readings.columns)
-
-
-def is_a_python(pid: int) -> bool:
-    """Whether the process has become what taskset starts."""
-    return "-c" in psutil.Process(pid).cmdline()[:2]
-
-
-def test_a_rank_is_read_on_the_core_that_it_may_use(run_dir: Path) -> None:
-    program = "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start(); time.sleep(600)"
-    for core in sorted(os.sched_getaffinity(0)):
-        argv = ["taskset", "--cpu-list", str(core), sys.executable, "-c", program, str(run_dir)]
-        with subprocess.Popen(argv) as process:
-            wait_until(partial(is_a_python, process.pid))
-            line = json.dumps({"event": "start", "rank": 0, "local_rank": 0, "pid": process.pid}) + "\n"
-            (run_dir / "rank-0.jsonl").write_text(line)
-            ranks = RankProcesses(run_dir, 1)
-            ranks.read()
-            (reading,) = ranks.read()
-            main_thread = Path(f"/proc/{process.pid}/task/{process.pid}/stat").read_text().rpartition(")")[2].split()
-            assert reading.core == core == int(main_thread[39 - 3])  # fields count from 1, and two were cut off
-            process.kill()
 
 
 @pytest.mark.parametrize(
@@ -305,55 +289,43 @@ def test_samples_keep_their_rate_and_late_ones_are_left_out(run_dir: Path) -> No
     assert waits_s == pytest.approx([0.1, 0.1, 0.0, 0.1, 0.1, 0.1])  # back in step at once, without a burst
 
 
-def test_a_rank_is_seen_from_its_start_to_its_end(run_dir: Path) -> None:
-    ranks = RankProcesses(run_dir, 2)
-    absent = (RankReading(rank=0), RankReading(rank=1))
-    assert ranks.read() == absent
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", str(run_dir)]) as process:
-        wait_until(lambda: psutil.Process(process.pid).cmdline())  # it has a name only some time after it has started
-        line = json.dumps({"event": "start", "rank": 1, "local_rank": 1, "pid": process.pid})
-        (run_dir / "rank-1.jsonl").write_text(line)
-        assert ranks.read() == absent  # half a line
-        (run_dir / "rank-1.jsonl").write_text(line + "\n")
-        assert ranks.read() == absent  # from here on its CPU time is counted
-        time.sleep(0.05)
-        reading = ranks.read()[1]
-        assert reading.cpu_percent is not None
-        assert reading.threads == 1
-        process.kill()
-    assert ranks.read() == absent
-
-
-@pytest.mark.parametrize("pid", [pytest.param(os.getpid(), id="of these tests"), 1, 2**22 + 1, None])
-def test_a_process_id_of_a_containers_own_is_nobodys_here(pid: int | None, run_dir: Path) -> None:
-    """Inside a container a rank has another number, which here may belong to anyone or no one."""
-    line = json.dumps({"event": "start", "rank": 0, "local_rank": 0, "pid": pid})
-    (run_dir / "rank-0.jsonl").write_text(line + "\n")
-    ranks = RankProcesses(run_dir, 1)
-    assert ranks.read() == ranks.read() == (RankReading(rank=0),)
-
-
-PROGRAM = "print(flush=True); import time; time.sleep(600)"
-
-
-def started(run_dir: Path, *, rank: int, node: int) -> subprocess.Popen[bytes]:
+def start_rank(run_dir: Path, *, rank: int, node: int | None = None, core: int | None = None) -> psutil.Popen:
     """What looks like a rank; it runs its program when this returns."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "tasks.worker", str(run_dir)],
-        env={**os.environ, "RANK": str(rank), NODE_RANK: str(node)},
+    process = psutil.Popen(
+        [sys.executable, "-c", "print(flush=True); import time; time.sleep(600)", "tasks.worker", str(run_dir)],
+        env={**os.environ, "RANK": str(rank), **({} if node is None else {NODE_RANK: str(node)})},
         stdout=subprocess.PIPE,
     )
-    assert process.stdout is not None
     process.stdout.readline()
+    if core is not None:
+        process.cpu_affinity([core])
     return process
 
 
-def test_nodes_that_share_a_machine_see_their_own_ranks_only(tmp_path: Path) -> None:
-    ranks = [started(tmp_path, rank=rank, node=rank // 2) for rank in range(4)]
+def test_a_rank_is_seen_from_its_start_to_its_end(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite.launch.telemetry_sampler, "LOOK_EVERY_S", 0.0)
+    ranks = RankProcesses(run_dir, 1)
+    assert ranks.read() == ()
+    core = max(os.sched_getaffinity(0))
+    process = start_rank(run_dir, rank=0, core=core)
     try:
-        for node, own in ((0, [0, 1]), (1, [2, 3])):
-            processes = NodeRankProcesses(tmp_path, 2, node=node)
-            assert processes.read() == (), "of the instant since it was found"
+        assert ranks.read() == (), "of the instant since it was found"
+        time.sleep(0.05)
+        (reading,) = ranks.read()
+        assert reading.cpu_percent is not None
+        assert (reading.rank, reading.threads, reading.core) == (0, 1, core)
+    finally:
+        process.kill()
+        process.communicate()
+    assert ranks.read() == (RankReading(rank=0),)
+
+
+def test_nodes_that_share_a_machine_see_their_own_ranks_only(tmp_path: Path) -> None:
+    ranks = [start_rank(tmp_path, rank=rank, node=rank // 2) for rank in range(4)]
+    try:
+        for node, own in ((0, [0, 1]), (1, [2, 3]), (None, [])):
+            processes = RankProcesses(tmp_path, 2, node=node)
+            processes.read()
             time.sleep(0.05)
             assert [reading.rank for reading in processes.read()] == own
     finally:
