@@ -3,7 +3,6 @@
 import json
 import shlex
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +24,8 @@ from tests.suite.matrix.test_rendered_launch import launch_of
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "manifests"
 
-OPTIONS: Final = PodOptions(
-    image="registry.example/kitless:1", cluster=Manifests(volume_claim="nfs"), suite_python="/suite/python"
-)
+IMAGE: Final = "registry.example/kitless:1"
+OPTIONS: Final = PodOptions(image=IMAGE, cluster=Manifests(volume_claim="nfs"), suite_python="/suite/python")
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
 SCHEMA: Final = "1.37"
 
@@ -113,7 +111,7 @@ def test_what_kubernetes_does_not_take_is_refused(words: str, capsys: pytest.Cap
 def test_a_workflow_of_osmo() -> None:
     document = workflow(
         ("--matrix", "full", "--out", "{{output}}"),
-        PodOptions(image="registry.example/kitless:1", suite_python="/suite/python", accept_eula=True),
+        PodOptions(image=IMAGE, suite_python="/suite/python", accept_eula=True),
         name="labscale-full",
         num_gpus=8,
     )
@@ -146,34 +144,43 @@ def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: s
     assert settings == ([] if told is None else [f"{image_worker.DIGEST}={told}"])
 
 
-def plan(*arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = (sys.executable, "-m", "suite", "plan", "--matrix", "full", *arguments)
-    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+def plan(*arguments: object) -> int:
+    return main(["plan", "--matrix", "full", *map(str, arguments)])
 
 
-def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path) -> None:
-    done = plan(
-        "--render", "kubernetes", "--image", "registry.example/kitless:1", "--repeats", "1", "--out", str(tmp_path)
-    )
-    assert done.returncode == 0, done.stderr
-    paths = sorted(tmp_path.iterdir())
-    assert sorted(done.stdout.splitlines()) == [f"kubectl apply -f {path}" for path in paths]
-    for path in paths:
-        validate(json.loads(path.read_text(encoding="utf-8")))
-    (whole,) = (path for path in paths if path.name == "labscale-full.json")
-    command = json.loads(whole.read_text())["spec"]["template"]["spec"]["containers"][0]["command"]
-    assert command[:4] == ["/opt/labscale/suite/bin/python", "-m", "suite", "bench"]
-    assert command[command.index("--case") :][:2] == ["--case", "*-1x*"]
+def documents_in(folder: Path) -> dict[str, dict[str, Any]]:
+    return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.iterdir())}
+
+
+def command_of(document: dict[str, Any]) -> list[str]:
+    job = document.get("items", [document])[-1]
+    words: list[str] = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    return words
+
+
+def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    label = "8 x L40S, lab's"
+    asked = ("--render", "kubernetes", "--image", IMAGE, "--repeats", "1", "--host-label", label)
+    assert plan(*asked, "--out", tmp_path) == 0
+    documents = documents_in(tmp_path)
+    assert sorted(capsys.readouterr().out.splitlines()) == [f"kubectl apply -f {tmp_path / name}" for name in documents]
+    for document in documents.values():
+        validate(document)
+    bench = command_of(documents.pop("labscale-full.json"))
+    assert bench[:4] == ["/opt/labscale/suite/bin/python", "-m", "suite", "bench"]
+    assert bench[bench.index("--case") :][:2] == ["--case", "*-1x*"]
+    assert parse(bench[bench.index("bench") :]).host_label == label
+    assert documents
+    assert all(label in command_of(document) for document in documents.values())
 
 
 def test_the_pod_of_one_node_has_no_case_of_several(tmp_path: Path) -> None:
     """The pod would store such cases as skipped, in the folder of the rounds of several nodes."""
     chosen = ("--case", "ant-weak/*-2x*", "--case", "ant-weak/*-n2048-*", "--case", "ant-weak/*-1x1*")
-    out = ("--out", str(tmp_path))
-    done = plan("--render", "kubernetes", "--image", "registry.example/kitless:1", *chosen, *out)
-    assert done.returncode == 0, done.stderr
-    assert [path.name for path in tmp_path.iterdir() if "-2x" in path.name]
-    command = _command(json.loads((tmp_path / "labscale-full.json").read_text(encoding="utf-8")))
+    assert plan("--render", "kubernetes", "--image", IMAGE, *chosen, "--out", tmp_path) == 0
+    documents = documents_in(tmp_path)
+    assert [name for name in documents if "-2x" in name]
+    command = command_of(documents["labscale-full.json"])
     globs = parse(command[command.index("bench") :]).case_globs
     assert {glob.partition("/")[0] for glob in globs} == {"ant-weak"}
     assert len(globs) >= 3  # a baseline, its twin and the next
@@ -182,60 +189,42 @@ def test_the_pod_of_one_node_has_no_case_of_several(tmp_path: Path) -> None:
 
 def test_the_pod_measures_as_it_was_asked_to(tmp_path: Path) -> None:
     chosen = ["--target-precision", "0.02", "--max-rounds", "20", "--budget-minutes", "600.0", "--no-a-a"]
-    done = plan("--render", "osmo", "--image", "registry.example/kitless:1", "--out", str(tmp_path), *chosen)
-    assert done.returncode == 0, done.stderr
-    (path,) = tmp_path.iterdir()
-    arguments = json.loads(path.read_text(encoding="utf-8"))["workflow"]["tasks"][0]["args"]
+    assert plan("--render", "osmo", "--image", IMAGE, "--out", tmp_path, *chosen) == 0
+    (document,) = documents_in(tmp_path).values()
+    arguments = document["workflow"]["tasks"][0]["args"]
     asked = parse(arguments[arguments.index("bench") :])
     assert (asked.target_precision, asked.max_rounds, asked.budget_minutes) == (0.02, 20, 600.0)
     assert asked.a_a is False
 
 
-def test_rendered_campaigns_have_the_label_of_their_host(tmp_path: Path) -> None:
-    label = "8 x L40S, lab's"
-    done = plan("--render", "kubernetes", "--image", "i", "--host-label", label, "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    commands = [_command(json.loads(path.read_text(encoding="utf-8"))) for path in tmp_path.iterdir()]
-    (bench,) = (words for words in commands if "bench" in words)
-    assert parse(bench[bench.index("bench") :]).host_label == label
-    rounds = [words for words in commands if "bench" not in words]
-    assert rounds
-    assert all(label in words for words in rounds)
+def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--render", "kubernetes", "--stack", "isaacsim", "--image", IMAGE, "--case", "ant-weak/*-1x1*")
+    assert plan(*asked, "--out", tmp_path / "no") == 17
+    assert ("--accept-eula" in capsys.readouterr().err, (tmp_path / "no").exists()) == (True, False)
+    assert plan(*asked, "--accept-eula", "--out", tmp_path / "yes") == 0
+    assert all("ACCEPT_EULA" in json.dumps(document) for document in documents_in(tmp_path / "yes").values())
 
 
-def _command(document: dict[str, Any]) -> list[str]:
-    job = document.get("items", [document])[-1]
-    words: list[str] = job["spec"]["template"]["spec"]["containers"][0]["command"]
-    return words
-
-
-def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path) -> None:
-    asked = ("--render", "kubernetes", "--stack", "isaacsim", "--image", "registry.example/sim:1")
-    done = plan(*asked, "--out", str(tmp_path / "no"))
-    assert (done.returncode, "--accept-eula" in done.stderr, (tmp_path / "no").exists()) == (17, True, False)
-    done = plan(*asked, "--accept-eula", "--out", str(tmp_path / "yes"))
-    assert done.returncode == 0, done.stderr
-    texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "yes").iterdir()]
-    assert texts
-    assert all("ACCEPT_EULA" in text for text in texts)
-
-
-def test_an_image_that_no_registry_has_is_refused(tmp_path: Path) -> None:
-    done = plan("--render", "kubernetes", "--image", "x y", "--out", str(tmp_path / "jobs"))
-    assert (done.returncode, (tmp_path / "jobs").exists()) == (11, False)
-    assert "--image is 'x y'" in done.stderr
-
-
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    done = plan("--render", "osmo", "--out", str(tmp_path))
-    assert (done.returncode, f"got --image missing and --out {tmp_path}." in done.stderr) == (11, True)
-    (tmp_path / "file").write_text("")
-    out = tmp_path / "file" / "k"
-    done = plan("--render", "kubernetes", "--image", "registry.example/kitless:1", "--out", str(out))
-    assert (done.returncode, f"{out}/labscale-full.json cannot be written: Not a directory" in done.stderr) == (
-        11,
-        True,
-    )
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--render", "kubernetes", "--image", "x y", "--out", "jobs"), "--image is 'x y'"),
+        (("--render", "osmo", "--out", "jobs"), "got --image missing and --out jobs."),
+        (("--render", "kubernetes", "--image", IMAGE, "--out", "file/k"), "cannot be written: Not a directory"),
+    ],
+)
+def test_what_cannot_be_rendered_is_refused(
+    words: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert plan(*words) == UsageError.exit_code
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "jobs").exists()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "containers" / "examples").iterdir()), ids=lambda path: path.name)

@@ -52,7 +52,7 @@ def place_of(place: SlurmPlace, *, nnodes: int = 2) -> Place:
     def run(launch: Launch, control: RunControl) -> LaunchResult:
         return job.run(launch, control, place=place)
 
-    return Place(run=run, nnodes=nnodes, patience_s=6.0)
+    return Place(run=run, nnodes=nnodes, patience_s=5.0)
 
 
 def on_one_node(stand_in: Round, place: SlurmPlace) -> Round:
