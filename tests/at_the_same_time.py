@@ -23,11 +23,9 @@ SHARED: Final = {
     ),
     "running_ray_hosts": (
         "suite/launch/nodes/test_ray",
-        "suite/launch/nodes/test_ray_bench",
     ),
     "running_ssh_hosts": (
         "suite/launch/nodes/test_ssh",
-        "suite/launch/nodes/test_ssh_bench",
         "suite/launch/test_pods",
     ),
     "interrupted_campaign": (
@@ -50,7 +48,7 @@ SHARED: Final = {
 # have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.
 LONG: Final = (
     "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_slurm_bench",
-    "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/nodes/test_ssh_bench",
+    "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/nodes/test_ssh",
     "tasks/assets/test_assets",
     "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
     "suite/launch/test_native", "suite/env_check/graphics/test_vulkan",

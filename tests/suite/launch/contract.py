@@ -154,6 +154,8 @@ class LauncherContract:
         assert result.wall_time_s > 0
         assert seen[-1:] in ([3], [])  # a run as short as this may end before anybody looks
         assert "node 0 of " in stand_in.log
+        sampled = sorted(stand_in.run_dir.glob("telemetry*.jsonl"))
+        assert [path.stat().st_size > 0 for path in sampled] == [True] * stand_in.place.nnodes
         assert stand_in.processes() == []
 
     @pytest.mark.parametrize("ending", ["hung", "timeout", "interrupted"])

@@ -1,4 +1,4 @@
-"""Whether nodes are alike, and which report of several is shown. Real hosts answer in ``test_ssh_bench``."""
+"""Whether nodes are alike, and which report of several is shown. Real hosts answer in ``test_ssh``."""
 
 from pathlib import Path
 

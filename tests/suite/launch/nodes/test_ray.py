@@ -9,6 +9,7 @@ import threading
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
 from unittest import mock
@@ -16,12 +17,16 @@ from unittest import mock
 import pytest
 
 from suite.errors import SchedulerError, WorkerEnvironmentError
+from suite.files.paths import ROOT
+from suite.install.worker import Worker
 from suite.launch.contract import RunControl
 from suite.launch.nodes import ray
 from suite.launch.nodes.agent import SILENCE_S
+from suite.records.store import read_case, read_record
 from tests.fixtures.machines.ray_hosts import DRIVER, HOSTS, RayHosts
 from tests.fixtures.machines.slurm_cluster import LOGIN
 from tests.fixtures.runs.real_runs import wait_until
+from tests.fixtures.runs.two_nodes import CASE, MATRIX
 from tests.reports.accept.test_session import noxfile
 from tests.suite.launch.contract import SLACK_S, NodesContract, Place, Round
 
@@ -170,3 +175,30 @@ def test_nox_installs_ray_only_where_it_is_asked_for(posargs: tuple[str, ...], g
     with mock.patch.object(ours, "install", lambda _, group: installed.append(group)):
         ours.bench.func(SimpleNamespace(posargs=posargs, run=lambda *_words, **_named: None))
     assert installed == groups
+
+
+@pytest.mark.worker
+def test_two_nodes_reduce_gradients_to_a_complete_record(ray_hosts: RayHosts, worker: Worker, tmp_path: Path) -> None:
+    assert worker.python.exists()
+    (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    out = tmp_path / "out"
+    done = subprocess.run(
+        ray_hosts.argv(
+            *(sys.executable, "-m", "suite", "bench", "--matrix", str(tmp_path / "matrix.toml"), "--out", str(out)),
+            *("--device", "cpu", "--no-report", "--launcher", "ray"),
+        ),
+        env={**os.environ, "RAY_ADDRESS": ray_hosts.ray_address},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    record = read_record(out / "raw" / CASE / "r0" / "record.json")
+    assert (record.outcome, record.exit_code, record.reason) == ("completed", 0, None)
+    assert [(rank.rank, rank.node, rank.num_iterations) for rank in record.ranks] == [(0, 0, 4), (1, 1, 4)]
+    assert record.environment.checks
+    assert record.transport is not None
+    assert record.transport.interfaces == ("eth0",), "gloo's sockets, as the kernel has them"
+    assert read_case(out / "cases" / f"{CASE}.json").completed == (record,)
+    assert [ray_hosts.programs(host) for host in HOSTS] == [[], []]
