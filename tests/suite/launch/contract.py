@@ -129,9 +129,12 @@ class LauncherContract:
     """Tests of every launcher. A subclass has the fixture ``place``."""
 
     @pytest.fixture
-    def stand_in(self, place: Place, make_case: CaseMaker, tmp_path: Path) -> Iterator[Round]:
-        """A round; at the test's end no process of it may be left."""
+    def stand_in(
+        self, place: Place, make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> Iterator[Round]:
+        """A round; at the test's end no process of it may be left, its sampler included."""
         folder = tmp_path / "r0"
+        monkeypatch.setenv(MARK, str(folder))
         launch = Launch(
             case=make_case(nnodes=place.nnodes, nproc_per_node=1),
             round=0,

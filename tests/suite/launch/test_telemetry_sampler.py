@@ -17,7 +17,6 @@ import pynvml
 import pytest
 
 import suite.launch.telemetry_sampler
-from suite.files.paths import ROOT
 from suite.launch.contract import RunControl
 from suite.launch.native import run
 from suite.launch.nodes.node import NODE_RANK
@@ -117,34 +116,25 @@ def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(trained: 
     assert seen.window_s == pytest.approx(2.0, abs=0.5)  # the last two of three iterations
     assert 1 <= seen.num_samples <= seen.window_s * 5 + 2
     (rank,) = seen.ranks
-    assert rank.cpu_percent is not None
-    assert rank.memory_gb is not None
-    assert rank.threads is not None
-    assert 0 < rank.cpu_percent.mean < 130  # one core, or as much of it as others leave
-    assert 0.005 < rank.memory_gb.mean < 0.2
-    assert (rank.threads.min, rank.threads.max) == (1, 1)
-    assert seen.host_cpu_percent is not None
-    assert 0 < seen.host_cpu_percent.max <= 100
-    assert seen.host_stolen_percent is not None
-    assert 0 <= seen.host_stolen_percent.mean < seen.host_cpu_percent.mean
-    assert seen.host_memory_used_gb is not None
-    assert seen.host_memory_used_gb.min > 0.1
-    assert seen.sampler_cpu_share is not None
-    assert seen.sampler_cpu_share > 0
-    assert seen.sample_time_mean_s is not None
-    assert seen.sample_time_max_s is not None
-    assert 0 < seen.sample_time_mean_s <= seen.sample_time_max_s
-
-
-def test_a_real_round_keeps_the_core_of_its_main_thread_once_a_second(trained: RunRecord) -> None:
+    for summary, least, most in (
+        (rank.cpu_percent, 1, 130),  # one core, or as much of it as others leave
+        (rank.memory_gb, 0.005, 0.2),
+        (rank.threads, 1, 1),
+        (seen.host_cpu_percent, 1, 100),
+        (seen.host_stolen_percent, 0, 99),
+        (seen.host_memory_used_gb, 0.1, 10_000),
+    ):
+        assert summary is not None
+        assert least <= summary.mean <= most
+    assert (seen.sampler_cpu_share or 0) > 0
+    assert 0 < (seen.sample_time_mean_s or 0) <= (seen.sample_time_max_s or 0)
     (readings,) = trained.readings
     times_s = [time_s for time_s in readings.columns["time_s"] if isinstance(time_s, int | float)]
-    assert 3 <= len(times_s) <= 5  # in and around three seconds
+    assert 3 <= len(times_s) <= 5  # one a second, in and around three seconds
     assert all(0.9 < later - earlier < 2.0 for earlier, later in itertools.pairwise(times_s))
     cores = set(readings.columns["rank0.core"]) - {None}  # it may not have begun, or have ended
     assert cores
     assert cores <= os.sched_getaffinity(0)
-    assert not any(name.startswith("gpu") for name in readings.columns)
 
 
 @pytest.mark.parametrize(
@@ -198,10 +188,14 @@ def test_the_sampler_sees_the_gpus_of_its_run_only(launch: Launch, run_dir: Path
     assert seen == ["2"]
 
 
-def test_a_run_goes_on_when_its_sampler_dies(launch: Launch, run_dir: Path) -> None:
+@pytest.mark.parametrize("fault", [psutil.Process.kill, psutil.Process.suspend])
+def test_a_sampler_that_dies_or_hangs_is_ended_with_the_run(
+    launch: Launch, run_dir: Path, monkeypatch: pytest.MonkeyPatch, fault: Callable[[psutil.Process], None]
+) -> None:
+    monkeypatch.setattr(suite.launch.telemetry_sampler, "PATIENCE_S", 0.5)
     with sampling(launch):
         wait_until(lambda: written(run_dir).samples)
-        samplers(run_dir)[0].kill()
+        fault(samplers(run_dir)[0])
     assert samplers(run_dir) == []
     assert written(run_dir).samples
 
@@ -211,43 +205,6 @@ def test_a_full_disk_ends_the_sampler_alone(launch: Launch, run_dir: Path) -> No
     with sampling(launch):
         wait_until(lambda: "No space left on device" in (run_dir / SAMPLER_LOG).read_text())
     assert samplers(run_dir) == []
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RuntimeError])
-def test_the_sampler_ends_with_its_block(error: type[BaseException], launch: Launch, run_dir: Path) -> None:
-    def interrupted() -> None:
-        with sampling(launch):
-            wait_until(lambda: written(run_dir).samples)
-            assert len(samplers(run_dir)) == 1
-            raise error
-
-    with pytest.raises(error):
-        interrupted()
-    assert samplers(run_dir) == []
-    assert (run_dir / SAMPLER_LOG).read_text() == ""
-
-
-def test_a_sampler_that_hangs_is_killed(launch: Launch, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite.launch.telemetry_sampler, "PATIENCE_S", 0.5)
-    with sampling(launch):
-        wait_until(lambda: written(run_dir).samples)
-        samplers(run_dir)[0].suspend()
-    assert samplers(run_dir) == []
-
-
-def test_the_sampler_ends_when_its_launcher_is_killed(run_dir: Path) -> None:
-    program = (
-        "import sys, time; from pathlib import Path\n"
-        "from suite.launch.telemetry_sampler import beside\n"
-        "run_dir = sys.argv[1]\n"
-        "argv = (sys.executable, '-m', 'suite.launch.telemetry_sampler', run_dir)\n"
-        "with beside(argv, Path(run_dir) / 'log'): time.sleep(600)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", program, str(run_dir)], cwd=ROOT) as launcher:
-        wait_until(lambda: written(run_dir).samples)
-        assert len(samplers(run_dir)) == 1
-        launcher.kill()
-    wait_until(lambda: samplers(run_dir) == [])
 
 
 def test_without_nvml_there_are_no_gpus_and_one_note(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
