@@ -20,7 +20,7 @@ from suite.errors import ContainerError
 from suite.external import container_owner
 from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
-from suite.launch.images.table import SUITE_PYTHON, BuildPlan, check_request, pack, tag_of
+from suite.launch.images.table import SUITE_PYTHON, BuildPlan, pack, tag_of
 from suite.schema.rank_variables import travelling
 
 # Functions import the library when they need it: otherwise every command would wait for it.
@@ -119,7 +119,8 @@ def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Repo
         ContainerError: the image cannot run its stack, or env_check itself failed.
 
     """
-    report = env_check_inside(engine, image_id, check_request(plan.image, has_gpus=gpus is not None), gpus=gpus)
+    request = Request(stack=plan.image.stack, device="cpu" if gpus is None else None)
+    report = env_check_inside(engine, image_id, request.inside_image(Path(plan.image.worker_python)), gpus=gpus)
     if report.failures:
         raise ContainerError(
             f"The image {image_id} was built, but cannot run the stack {plan.image.stack}, so it gets no name:\n"

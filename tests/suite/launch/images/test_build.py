@@ -81,8 +81,7 @@ def make_plan() -> MakePlan:
             "kitless",
             project_root=ROOT,
             version="0",
-            git_commit="c0ffee",
-            git_dirty=False,
+            git=("c0ffee", False),
             environ={"UV_DEFAULT_INDEX": f"https://{SECRET}/simple"},
         )
         stand_in = {

@@ -37,9 +37,7 @@ def built(running_engine: RunningEngine, debian: str, tmp_path_factory: pytest.T
     free_gb = shutil.disk_usage(tmp_path_factory.getbasetemp()).free / 1e9
     if free_gb < DISK_NEEDED_GB:
         pytest.skip(f"needs {DISK_NEEDED_GB:.0f} GB of free disk, there are {free_gb:.0f}")
-    plan = plan_build(
-        "kitless", project_root=ROOT, version="0", git_commit=None, git_dirty=None, environ=dict(os.environ)
-    )
+    plan = plan_build("kitless", project_root=ROOT, version="0", git=(None, None), environ=dict(os.environ))
     stand_ins = {"BASE": debian, "PYTHON": PYTHON_IN_DEBIAN, "PYTHON_PACKAGES": "g++"}
     plan = replace(plan, build_args={**plan.build_args, **stand_ins})
     out_dir = tmp_path_factory.mktemp("built")
