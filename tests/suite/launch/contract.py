@@ -43,7 +43,7 @@ with (run_dir / f"rank-{node}.jsonl").open("a", buffering=1) as log:
             print(json.dumps({"event": "phase"}), file=log)
 os._exit(int((run_dir / f"exit-{node}").read_text()))
 """
-START_TIMEOUT_S: Final = 60.0
+START_TIMEOUT_S: Final = 60.0  # of real torchruns too
 SLACK_S: Final = 15.0  # of a busy machine
 
 

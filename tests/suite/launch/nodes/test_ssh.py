@@ -1,34 +1,26 @@
 """The launcher ``ssh`` on real hosts with a real sshd each; a few lines of Python stand for training."""
 
-import contextlib
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import pytest
 
-from suite.errors import LabscaleError, SchedulerError
+from suite.errors import SchedulerError
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.launch.contract import RunControl
 from suite.launch.nodes.agent import SILENCE_S
 from suite.launch.nodes.ssh import SshSettings, run
 from suite.launch.nodes.supervisor import addresses
 from suite.launch.watch import PEER_PATIENCE_S
 from suite.records.collect import collect
 from suite.records.network.clocks import NEEDED_S
-from suite.records.rank_file import rank_path
 from suite.records.store import read_case, read_record
 from suite.records.telemetry.file import read_telemetry, telemetry_path
-from suite.schema.launch_result import LaunchResult
-from suite.schema.record import Environment, Launch, RunRecord
-from tests.conftest import CaseMaker
+from suite.schema.record import Environment, RunRecord
 from tests.fixtures.machines.ssh_hosts import HOSTS, SshHosts
 from tests.fixtures.runs.real_runs import launch_of, wait_until
 from tests.fixtures.runs.two_nodes import CASE, MATRIX, RANK
@@ -66,6 +58,45 @@ class TestSsh(NodesContract):
         assert stand_in.run().exit_code == 0
         assert stand_in.log == "node 0 of 10.77.0.11\nnode 1 of 10.77.0.11\n"
 
+    @pytest.mark.worker
+    @pytest.mark.parametrize(
+        ("program", "without", "reason"),
+        [
+            ("{}/rank.py", "tasks.torchrun", "killed by signal 9"),
+            ("tasks.torchrun", "", "torchrun on node 1 was killed by signal 9 (Killed)"),
+        ],
+    )
+    def test_a_killed_process_of_a_real_torchrun(
+        self,
+        ssh_hosts: SshHosts,
+        worker: Worker,
+        stand_in: Round,
+        environment: Environment,
+        tmp_path: Path,
+        program: str,
+        without: str,
+        reason: str,
+    ) -> None:
+        """Ranks outlive a torchrun that is killed, but not the agent's care."""
+        (tmp_path / "rank.py").write_text(RANK, encoding="utf-8")
+        *torchrun, _, _, run_dir = launch_of(worker, stand_in.launch.case, stand_in.run_dir).argv  # … -m tasks.worker
+        launch = replace(stand_in.launch, argv=(*torchrun, str(tmp_path / "rank.py"), run_dir))
+        result_within = replace(stand_in, launch=launch).begin()
+        ssh_hosts.find("n2", program.format(tmp_path), without=without).kill()
+        result = result_within(PEER_PATIENCE_S + SLACK_S)
+        record = collect(stand_in.run_dir, launch.case, 0, result, environment)
+        assert record.outcome == "crashed"
+        assert reason in (record.reason or "")
+
+    @pytest.mark.slow
+    def test_a_host_that_nobody_can_reach_ends_its_part_by_itself(self, ssh_hosts: SshHosts, stand_in: Round) -> None:
+        result_within = stand_in.begin()
+        ssh_hosts.link("n2", "down")
+        result = result_within(SILENCE_S + SLACK_S)
+        assert result.ended_by == "lost"
+        assert "n2" in (result.why or "").partition(";")[0]
+        wait_until(lambda: stand_in.processes() == [], timeout_s=SILENCE_S + SLACK_S, what="n2 ends its part")
+
 
 def test_addresses_of_hosts_one_of_which_is_this_machine() -> None:
     nowhere: Mapping[str, str | None] = {"address": None, "interface": None}
@@ -78,12 +109,6 @@ def test_addresses_of_hosts_one_of_which_is_this_machine() -> None:
         addresses({"there": ready["there"], "far": by_ipv6})
     with pytest.raises(SchedulerError, match="here, there"):
         addresses({"here": nowhere, "there": nowhere})
-
-
-# ``bench --nodes n1,n2`` with the real worker to its end, and real torchruns through each fault. What runs to its end
-# is the control that reduces gradients alone. The ranks that meet faults reduce tensors instead.
-
-START_TIMEOUT_S: Final = 120.0
 
 
 @pytest.mark.worker
@@ -128,7 +153,6 @@ def test_two_hosts_reduce_gradients_to_a_complete_record(ssh_hosts: SshHosts, wo
     assert read_case(out / "cases" / f"{CASE}.json").completed == (record,)
     logs = [(run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]
     assert [log.splitlines()[0] for log in logs] == ["node 0: 10.77.0.11 on eth0", "node 1: 10.77.0.12 on eth0"]
-    nothing_left(ssh_hosts)
 
 
 def reduced_gradients_alone(record: RunRecord) -> None:
@@ -139,87 +163,3 @@ def reduced_gradients_alone(record: RunRecord) -> None:
         size_bytes = 4 * (2 * (4 * 32 + 32 + 32 * 32 + 32 + 32 + 1) + 1)
         assert set(rank.samples["all_reduce_bytes"]) == {None, size_bytes * record.case.optimiser_steps}
         assert rank.samples["environment_step_time_s"] == (None,) * 4
-
-
-def nothing_left(ssh_hosts: SshHosts) -> None:
-    """Wait until no program runs on either host; a program may take a moment to end."""
-    wait_until(lambda: not any(map(ssh_hosts.programs, HOSTS)), timeout_s=5, what="nothing is left on the hosts")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Endless:
-    """Ranks that do not end by themselves, in a thread of the test."""
-
-    launch: Launch
-    thread: threading.Thread
-    ended: list[LaunchResult]
-
-    def record(self, environment: Environment, *, within_s: float) -> RunRecord:
-        self.thread.join(within_s)
-        assert self.ended, f"not within {within_s:g} s"
-        return collect(Path(self.launch.run_dir), self.launch.case, 0, self.ended[0], environment)
-
-
-@pytest.fixture
-def endless(
-    ssh_hosts: SshHosts, worker: Worker, make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Endless]:
-    """Both ranks are at work."""
-    monkeypatch.setenv("PATH", str(ssh_hosts.ssh_program(tmp_path / "bin")), prepend=":")
-    launch = launch_of(worker, make_case(nnodes=2, nproc_per_node=1), tmp_path / "r0")
-    (tmp_path / "rank.py").write_text(RANK, encoding="utf-8")
-    *torchrun, _, _, run_dir = launch.argv  # python -m suite.launch.nodes.node … -m tasks.worker RUN_DIR
-    launch = replace(launch, argv=(*torchrun, str(tmp_path / "rank.py"), run_dir))
-    settings = SshSettings(nodes=HOSTS, ssh_config=ssh_hosts.config)
-    files = [rank_path(tmp_path / "r0", rank) for rank in (0, 1)]
-    ended: list[LaunchResult] = []
-    stop = threading.Event()
-
-    def follow() -> None:
-        with contextlib.suppress(LabscaleError):  # the test sees that there is no result
-            ended.append(run(launch, RunControl(stop=stop), settings=settings, say=print))
-
-    thread = threading.Thread(target=follow)
-    thread.start()
-    wait_until(
-        lambda: all(path.exists() and path.stat().st_size for path in files),
-        timeout_s=START_TIMEOUT_S,
-        what="both ranks go on",
-    )
-    yield Endless(launch=launch, thread=thread, ended=ended)
-    stop.set()
-    thread.join(60)
-
-
-@pytest.mark.worker
-def test_a_killed_rank(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
-    *_, program, _ = endless.launch.argv
-    ssh_hosts.find("n2", program, without="tasks.torchrun").kill()
-    record = endless.record(environment, within_s=PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
-    assert record.outcome == "crashed"
-    assert record.reason is not None
-    assert "killed by signal 9" in record.reason
-    nothing_left(ssh_hosts)
-
-
-@pytest.mark.worker
-def test_a_killed_agent(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
-    """torchrun's ranks outlive it, but not the guard's care."""
-    ssh_hosts.find("n2", "tasks.torchrun").kill()
-    record = endless.record(environment, within_s=PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
-    assert (record.outcome, record.reason) == ("crashed", "torchrun on node 1 was killed by signal 9 (Killed)")
-    nothing_left(ssh_hosts)
-
-
-@pytest.mark.slow
-@pytest.mark.worker
-def test_a_cut_link(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
-    """The host that nobody can reach ends its part by itself."""
-    ssh_hosts.link("n2", "down")
-    bound_s = time.monotonic() + SILENCE_S + endless.launch.grace_s + SLACK_S
-    record = endless.record(environment, within_s=bound_s - time.monotonic())
-    assert record.outcome == "lost"
-    assert record.reason is not None
-    assert "node 1" in record.reason.partition(";")[0]
-    assert ssh_hosts.programs("n1") == []
-    wait_until(lambda: ssh_hosts.programs("n2") == [], timeout_s=bound_s - time.monotonic(), what="n2 ends its part")
