@@ -25,7 +25,7 @@ from suite.launch.images import worker as image_worker
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
 from suite.records.store import read_case, read_record
 from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
-from suite.schema.record import Case
+from suite.schema.record import Case, Launch
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.free_ports import rendezvous_port
 from tests.fixtures.machines.ssh_hosts import HOSTS, SshHosts
@@ -155,23 +155,25 @@ def test_a_pod_whose_job_ends_it_because_another_failed_is_not_evicted(
     assert ("rank 1: ValueError: bad" in (record.reason or "")) == says_why
 
 
-def test_a_pod_waits_for_a_later_one_and_its_time_is_not_counted(make_case: CaseMaker, tmp_path: Path) -> None:
-    """Node 1's image is there at once, the head's three seconds later; each may train for two."""
-    case = make_case(nnodes=2, nproc_per_node=1, timeout_s=2.0)
-    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
-    launch = replace(NODES, case=case, run_dir=str(run_dir), argv=("sleep", "0.1"))
-    config_map, _, job = manifests.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)[
-        "items"
-    ]
-    (tmp_path / CONFIGURATION_FILE).write_text(config_map["data"][CONFIGURATION_FILE], encoding="utf-8")
+def rendered_pod(launch: Launch, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """The command of a round's pods, and its variables. What would be mounted is a file of ``folder``."""
+    options = replace(OPTIONS, suite_python=sys.executable)
+    config_map, _, job = manifests.round_of_nodes(launch, options, rounds=1)["items"]
+    (folder / CONFIGURATION_FILE).write_text(config_map["data"][CONFIGURATION_FILE], encoding="utf-8")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    argv = [part.replace(manifests.CONFIGURATION, str(tmp_path / CONFIGURATION_FILE)) for part in container["command"]]
-    env = {
-        "PATH": os.environ["PATH"],
-        HEAD: "localhost",
-        RENDEZVOUS_PORT: str(rendezvous_port()),
-        "OMP_NUM_THREADS": "1",
-    }
+    argv = [part.replace(manifests.CONFIGURATION, str(folder / CONFIGURATION_FILE)) for part in container["command"]]
+    return argv, {item["name"]: item["value"] for item in container["env"] if "value" in item}
+
+
+def test_a_pod_waits_for_a_later_one_and_its_time_is_not_counted(
+    round_of_pods: tuple[Path, Case], tmp_path: Path
+) -> None:
+    """Node 1's image is there at once, the head's three seconds later; each may train for two."""
+    run_dir, case = round_of_pods
+    launch = replace(NODES, case=replace(case, timeout_s=2.0), run_dir=str(run_dir), argv=("sleep", "0.1"))
+    argv, _ = rendered_pod(launch, tmp_path)
+    here = {"PATH": os.environ["PATH"], HEAD: "localhost", RENDEZVOUS_PORT: str(rendezvous_port())}
+    env = {**here, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, start_new_session=True) as early:
         try:
             time.sleep(3.0)
@@ -189,42 +191,32 @@ def test_a_pod_has_the_threads_of_its_case_or_a_share_of_its_quota(
     make_case: CaseMaker, tmp_path: Path, cpu_threads: int | None, expected: int
 ) -> None:
     """nproc, here of a node with 4096 cores, does not know how many of them a pod may use."""
-    case = make_case(nnodes=2, nproc_per_node=2, division="open", cpu_threads=cpu_threads)
+    case = make_case(nnodes=1, nproc_per_node=2, division="open", cpu_threads=cpu_threads)
     run_dir = tmp_path / "r0"
-    launch = replace(NODES, case=case, run_dir=str(run_dir), argv=("sh", "-c", "echo $OMP_NUM_THREADS"))
-    _, _, job = manifests.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)["items"]
-    (tmp_path / CONFIGURATION_FILE).write_text("{}", encoding="utf-8")
+    argv, _ = rendered_pod(
+        replace(NODES, case=case, run_dir=str(run_dir), argv=("sh", "-c", "echo $OMP_NUM_THREADS")), tmp_path
+    )
     (tmp_path / "nproc").write_text("#!/bin/sh\necho 4096\n", encoding="utf-8")
     (tmp_path / "nproc").chmod(0o755)
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    argv = [part.replace(manifests.CONFIGURATION, str(tmp_path / CONFIGURATION_FILE)) for part in container["command"]]
-    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", HEAD: "localhost", RENDEZVOUS_PORT: str(rendezvous_port())}
-    with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "0"}, stderr=subprocess.DEVNULL):  # of no campaign
-        assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, check=False, timeout=60).returncode == 0
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", NODE_RANK: "1"}
+    assert subprocess.run(argv, cwd=ROOT, env=env, check=False, timeout=60).returncode == 0
     assert int((run_dir / "logs" / "node-1" / "torchrun.log").read_text()) == expected
 
 
 @pytest.mark.slow
 def test_the_pods_of_a_round_train_on_two_hosts(
-    ssh_hosts: SshHosts, worker: Worker, make_case: CaseMaker, tmp_path: Path
+    ssh_hosts: SshHosts, worker: Worker, round_of_pods: tuple[Path, Case], tmp_path: Path
 ) -> None:
     """Their commands and variables as rendered, the real worker; Kubernetes itself and its names are not there."""
-    case = make_case(nnodes=2, nproc_per_node=1)
-    launch = launch_of(worker, case, tmp_path / "out" / "raw" / case.case_id / "r0")
-    config_map, _, job = manifests.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)[
-        "items"
-    ]
-    (tmp_path / CONFIGURATION_FILE).write_text(config_map["data"][CONFIGURATION_FILE], encoding="utf-8")
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    argv = [part.replace(manifests.CONFIGURATION, str(tmp_path / CONFIGURATION_FILE)) for part in container["command"]]
-    rendered = {item["name"]: item["value"] for item in container["env"] if "value" in item}
+    run_dir, case = round_of_pods
+    argv, rendered = rendered_pod(launch_of(worker, case, run_dir), tmp_path)
     pods = []
     for rank, host in enumerate(HOSTS):
         names = {NODE_RANK: str(rank), HEAD: HOSTS[0], PEER: HOSTS[1], "PATH": os.environ["PATH"]}
         env = rendered | names | {"ISAACSIM_ASSET_ROOT": str(tmp_path / f"assets-{rank}")}
         pods.append(subprocess.Popen(ssh_hosts.cluster.hosts[host].argv(*argv), env=env, cwd=ROOT))
     assert [pod.wait(300) for pod in pods] == [0, 0]
-    record = read_record(Path(launch.run_dir) / "record.json")
+    record = read_record(run_dir / "record.json")
     assert record.outcome == "completed", record.reason
     assert record.environment.asset_sha256 == worker.asset_sha256
     assert read_case(tmp_path / "out" / "cases" / f"{case.case_id}.json").completed == (record,)
