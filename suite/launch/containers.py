@@ -98,9 +98,7 @@ def run(
 def check_options(engine: Engine, image: ImageFacts, options: ContainerOptions) -> None:
     """Refuse a run that would not be what the user asked for.
 
-    Raises:
-        ContainerError: podman is asked for GPUs, or a licence is not accepted.
-
+    Raises ContainerError if podman is asked for GPUs, or a licence is not accepted.
     """
     if options.gpus is not None and engine.is_podman:
         raise ContainerError(
@@ -196,8 +194,7 @@ def _end(container: Container, ended_by: EndedBy | None, grace_s: float) -> int:
 def check_image(name: str, request: Request) -> Report:
     """Run env_check inside an image: the one that ``build NAME`` made, or any image of labscale's by its tag.
 
-    Raises:
-        ContainerError: there is no such image, or it has no env_check.
+    Raises ContainerError if there is no such image, or it has no env_check.
     """
     engine = Engine.connect()
     built = name in read_images(ROOT)

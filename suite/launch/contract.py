@@ -101,10 +101,6 @@ class Asked:
         )
 
 
-def _no_arguments(_parser: argparse.ArgumentParser) -> None:
-    """A launcher without options of its own."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class NoSettings:
     """The options of a launcher that has none of its own."""
@@ -118,7 +114,7 @@ class LauncherEntry[S: "DataclassInstance"]:
     resources: Callable[[S, Environment], Resources]  # of the place; the machine is this one
     provision: Callable[[S, Asked], Runtime]
     settings: type[S]  # a field for each of its own options, with its default
-    add_arguments: Callable[[argparse.ArgumentParser], None] = _no_arguments
+    add_arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None
     chosen_by: str | None = None  # an option of its own that chooses it without --launcher, for `plan` too
     needs: Mapping[str, str] = field(default_factory=dict)  # what one of its options needs, unless --launcher NAME
     image: str | None = None  # what --image names; None: it runs no images

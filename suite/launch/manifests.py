@@ -44,6 +44,7 @@ OSMO_OUTPUT: Final = "{{output}}"  # OSMO's word for the folder that it uploads
 OSMO_CPUS_PER_GPU: Final = 8
 OSMO_MEMORY_GIB_PER_GPU: Final = 64
 OSMO_STORAGE_GIB: Final = 100
+LABELS: Final = {"app.kubernetes.io/name": "labscale"}
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
 # $1: labscale's Python, $2: the run directory, $3: nodes, $4: ranks a node, $5: rounds of the case, $6: its limit in
@@ -127,8 +128,8 @@ def campaign(arguments: Sequence[str], options: PodOptions, *, name: str, num_gp
     """A job that runs ``suite bench`` with these arguments in one pod. Started again, it continues."""
     container = _container(options, num_gpus, [options.suite_python, "-m", "suite", "bench", *arguments], {})
     pod = _pod(options, container)
-    spec = {"backoffLimit": 0, "template": {"metadata": {"labels": _labels()}, "spec": pod}}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": _labels()}, "spec": spec}
+    spec = {"backoffLimit": 0, "template": {"metadata": {"labels": LABELS}, "spec": pod}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": LABELS}, "spec": spec}
 
 
 def round_of_nodes(launch: Launch, options: PodOptions, *, rounds: int) -> dict[str, Any]:
@@ -137,7 +138,7 @@ def round_of_nodes(launch: Launch, options: PodOptions, *, rounds: int) -> dict[
     pod = _pod_of_node(launch, options, name=name, rounds=rounds)
     metadata = {
         "name": name,
-        "labels": _labels(),
+        "labels": LABELS,
         "annotations": {"labscale/case": case.case_id, "labscale/round": str(launch.round)},
     }
     job = {
@@ -145,7 +146,7 @@ def round_of_nodes(launch: Launch, options: PodOptions, *, rounds: int) -> dict[
         "completions": case.nnodes,
         "parallelism": case.nnodes,
         "backoffLimit": 0,  # a round that crashes is never tried again
-        "template": {"metadata": {"labels": _labels()}, "spec": pod},
+        "template": {"metadata": {"labels": LABELS}, "spec": pod},
     }
     service = {
         "clusterIP": "None",
@@ -186,10 +187,6 @@ def _pod_of_node(launch: Launch, options: PodOptions, *, name: str, rounds: int)
     apart = {"labelSelector": {"matchLabels": {JOB_LABEL: name}}, "topologyKey": "kubernetes.io/hostname"}
     pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     return pod
-
-
-def _labels() -> dict[str, str]:
-    return {"app.kubernetes.io/name": "labscale"}
 
 
 def _container(options: PodOptions, num_gpus: int, command: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:

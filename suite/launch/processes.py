@@ -70,9 +70,7 @@ class RunProcesses:
     def start(cls, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], *, cpus: Sequence[int] = ()) -> Self:
         """Start ``argv`` in a session of its own, so that Ctrl-C in the terminal reaches labscale alone.
 
-        Raises:
-            WorkerEnvironmentError: the program cannot be executed.
-
+        Raises WorkerEnvironmentError if the program cannot be executed.
         """
         run_id = uuid.uuid4().hex
         folder = tempfile.mkdtemp(prefix="labscale-run-")
@@ -139,9 +137,7 @@ class RunProcesses:
     def end(self, grace_s: float) -> None:
         """Send SIGTERM, wait for at most ``grace_s`` [s], then send SIGKILL: on return no process of the run is left.
 
-        Raises:
-            LabscaleError: the kernel does not end a process, as happens when it hangs in a driver.
-
+        Raises LabscaleError if the kernel does not end a process, as happens when it hangs in a driver.
         """
         try:
             living = self.alive()

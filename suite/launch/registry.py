@@ -152,8 +152,7 @@ def add_manifest_arguments(parser: argparse.ArgumentParser) -> None:
 def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
     """The name of the launcher that the arguments choose, and its own options.
 
-    Raises:
-        UsageError: options contradict each other, or nothing would look at one.
+    Raises UsageError if options contradict each other, or nothing would look at one.
     """
     name = getattr(arguments, "launcher", DEFAULT)
     if name == DEFAULT:

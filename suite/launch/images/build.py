@@ -82,9 +82,7 @@ def build_image(
 ) -> BuiltImage:
     """Build, check, record and tag an image, in this order: only an image that passed and is recorded gets a name.
 
-    Raises:
-        ContainerError: a step of the build failed, or env_check says that the image cannot run its stack.
-
+    Raises ContainerError if a step of the build failed, or env_check says that the image cannot run its stack.
     """
     on_line(f"Building {plan.tag} with {engine.name}, of {plan.build_args['BASE']}")
     image_id = engine.build(
@@ -115,9 +113,7 @@ def build_image(
 def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Report:
     """Run env_check inside and return its report.
 
-    Raises:
-        ContainerError: the image cannot run its stack, or env_check itself failed.
-
+    Raises ContainerError if the image cannot run its stack, or env_check itself failed.
     """
     request = Request(stack=plan.image.stack, device="cpu" if gpus is None else None)
     report = env_check_inside(engine, image_id, request.inside_image(Path(plan.image.worker_python)), gpus=gpus)
@@ -131,12 +127,7 @@ def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Repo
 
 
 def env_check_inside(engine: Engine, image_id: str, request: Request, *, gpus: Gpus) -> Report:
-    """Run env_check of an image.
-
-    Raises:
-        ContainerError: it crashed, or did not answer with a report.
-
-    """
+    """Run env_check of an image. Raises ContainerError if it crashed, or did not answer with a report."""
     finished = _inside(engine, image_id, (SUITE_PYTHON, *request.arguments()), timeout_s=CHECK_TIMEOUT_S, gpus=gpus)
     try:
         report = read_report(finished.stdout)

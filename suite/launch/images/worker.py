@@ -35,8 +35,7 @@ def digest_variables(image: str) -> dict[str, str]:
 def digest_of(environ: Mapping[str, str]) -> str | None:
     """The digest of the image, as the container's environment gives it; None if it gives none.
 
-    Raises:
-        UsageError: it is not a digest.
+    Raises UsageError if it is not a digest.
     """
     digest = environ.get(DIGEST)
     if digest and not _DIGEST.fullmatch(digest):

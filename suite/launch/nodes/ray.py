@@ -42,8 +42,7 @@ _SLACK_S: Final = 15.0  # for the nodes to say that they have ended, and for Ray
 def run(launch: Launch, control: RunControl = TO_ITS_END, *, say: Say) -> LaunchResult:
     """Run ``launch`` on the cluster; see ``suite.launch.contract``.
 
-    Raises:
-        SchedulerError: Ray does not reserve the nodes or start the round there.
+    Raises SchedulerError if Ray does not reserve the nodes or start the round there.
     """
     started_utc, started_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
     with tempfile.TemporaryFile() as log:

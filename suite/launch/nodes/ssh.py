@@ -66,11 +66,7 @@ class RemotePart(Part):
 
     @classmethod
     def start(cls, host: str, config: Path | None) -> Self:
-        """Connect to the host.
-
-        Raises:
-            SchedulerError: there is no ssh here.
-        """
+        """Connect to the host. Raises SchedulerError if there is no ssh here."""
         argv = ssh_argv((sys.executable, "-m", "suite.launch.nodes.agent"), host=host, working_dir=ROOT, config=config)
         errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by finish
         try:

@@ -139,8 +139,7 @@ class Address:
 def supervise(launch: Launch, connect: Callable[[int], Part], control: RunControl, *, say: Say) -> LaunchResult:
     """Run ``launch`` on all nodes; ``connect`` starts the agent of a node, given its number. 0 is the head.
 
-    Raises:
-        SchedulerError: a node does not answer before the round has begun, or cannot take part in it.
+    Raises SchedulerError if a node does not answer before the round has begun, or cannot take part in it.
     """
     run_dir, case = Path(launch.run_dir), launch.case
     prepare(run_dir, case)

@@ -26,8 +26,7 @@ _GO: Final = b"\n"
 def meet(environ: Mapping[str, str], *, nnodes: int, within_s: float) -> None:
     """Return when all ``nnodes`` have come.
 
-    Raises:
-        SchedulerError: one did not come within ``within_s`` [s], or the head's port is in use.
+    Raises SchedulerError if one did not come within ``within_s`` [s], or the head's port is in use.
     """
     if nnodes == 1:
         return

@@ -61,6 +61,25 @@ done
 
 
 @dataclass(frozen=True, kw_only=True)
+class Submitted:
+    """The job that writes to the folder."""
+
+    job_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How the script of the job ended, by the clock of the node."""
+
+    exit_code: int
+    started_unix_s: float
+    ended_unix_s: float
+    nodes: str  # compressed
+    told_to_stop: bool  # by SIGTERM, as Slurm ends jobs
+
+
+@dataclass(frozen=True, kw_only=True)
 class SlurmPlace:
     """How the jobs of a campaign run."""
 
@@ -184,8 +203,20 @@ def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple
     result = LaunchResult(
         exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - seen_s
     )
-    result = replace(_with_the_scripts_word(result, run_dir), nodes=_node_names(run_dir, nodes))
-    return (result, False) if ended_by else judged(result, last, job_id, ended_by_itself(run_dir))
+    end = ended(run_dir)
+    nodes = nodes or (end.nodes if end else None)  # Slurm may no longer know the job
+    result = replace(as_the_script_says(result, end), nodes=slurm.names_of(nodes) if nodes else ())
+    script_ended = end is not None and not end.told_to_stop
+    return (result, False) if ended_by else judged(result, last, job_id, script_ended)
+
+
+def as_the_script_says(result: LaunchResult, end: Ended | None) -> LaunchResult:
+    """Add how the script ended and its own times: it ran also while labscale was closed."""
+    if end is None:
+        return result
+    started_utc = datetime.fromtimestamp(end.started_unix_s, UTC).isoformat(timespec="seconds")
+    wall_time_s = end.ended_unix_s - end.started_unix_s
+    return replace(result, exit_code=end.exit_code, started_utc=started_utc, wall_time_s=wall_time_s)
 
 
 def _waits_in_vain(job: slurm.Job) -> bool:
@@ -236,11 +267,7 @@ def _states(job_id: str, say: Say) -> Iterator[slurm.Job | None]:
 
 
 def _end(job_id: str) -> slurm.Job | None:
-    """Cancel a job and wait until none of its processes is left.
-
-    Raises:
-        SchedulerError: it does not end.
-    """
+    """Cancel a job and wait until none of its processes is left. Raises SchedulerError if it does not end."""
     slurm.cancel(job_id)
     deadline_s = time.monotonic() + END_PATIENCE_S
     while (job := slurm.job(job_id)) and not job.is_over:
@@ -257,72 +284,22 @@ def _dump_stacks(job_id: str, nnodes: int, name: str) -> None:
     time.sleep(1.0)  # for the ranks to write
 
 
-def _node_names(run_dir: Path, seen: str | None) -> tuple[str, ...]:
-    """The nodes of the job, from Slurm or, if it no longer knows the job, from what the script wrote."""
-    end = ended(run_dir)
-    nodes = seen or (end.nodes if end else None)
-    return slurm.names_of(nodes) if nodes else ()
-
-
-def _with_the_scripts_word(result: LaunchResult, run_dir: Path) -> LaunchResult:
-    """Add how the script ended and its own times: it ran also while labscale was closed."""
-    end = ended(run_dir)
-    if end is None:
-        return result
-    started_utc = datetime.fromtimestamp(end.started_unix_s, UTC).isoformat(timespec="seconds")
-    wall_time_s = end.ended_unix_s - end.started_unix_s
-    return replace(result, exit_code=end.exit_code, started_utc=started_utc, wall_time_s=wall_time_s)
-
-
 # The files of a job, which labscale may not have watched: ``job.json`` and ``end.json``
 
 
-@dataclass(frozen=True, kw_only=True)
-class Submitted:
-    """The job that writes to the folder."""
-
-    job_id: str
-    attempt: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ended:
-    """How the script of the job ended, by the clock of the node."""
-
-    exit_code: int
-    started_unix_s: float
-    ended_unix_s: float
-    nodes: str  # compressed
-    told_to_stop: bool  # by SIGTERM, as Slurm ends jobs
-
-
 def submitted(run_dir: Path) -> Submitted | None:
-    """The job that writes to the folder; None if there is none.
-
-    Raises:
-        SchedulerError: the file is damaged.
-    """
+    """The job that writes to the folder; None if there is none. Raises SchedulerError if the file is damaged."""
     again = "Delete it, and the round is submitted anew; a job of it that still runs is then cancelled."
     return _read(TypeAdapter(Submitted), run_dir / JOB, again)
 
 
 def ended(run_dir: Path) -> Ended | None:
-    """How the script ended; None if it has not.
-
-    Raises:
-        SchedulerError: the file is damaged.
-    """
+    """How the script ended; None if it has not. Raises SchedulerError if the file is damaged."""
     return _read(
         TypeAdapter(Ended),
         run_dir / END,
         "Delete it, and Slurm is asked; where it has forgotten the job, it runs again.",
     )
-
-
-def ended_by_itself(run_dir: Path) -> bool:
-    """Whether the script has ended, and Slurm did not end the job."""
-    end = ended(run_dir)
-    return end is not None and not end.told_to_stop
 
 
 def why_untrained(run_dir: Path) -> str:

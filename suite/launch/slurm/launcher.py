@@ -99,8 +99,7 @@ def look_at_a_node(
 ) -> NodeFacts:
     """Run ``suite.launch.nodes.facts`` on a node with ``num_gpus``, once: the campaign's folder keeps the answer.
 
-    Raises:
-        SchedulerError: Slurm gives no node, or the program does not run there.
+    Raises SchedulerError if Slurm gives no node, or the program does not run there.
     """
     kept = out / FACTS
     if kept.exists():

@@ -130,20 +130,6 @@ def test_a_signal_is_passed_on(make_launch: MakeLaunch) -> None:
     assert run(make_launch("os.kill(os.getpid(), signal.SIGKILL)")).exit_code == -signal.SIGKILL
 
 
-def test_hang_is_told_from_slow_writing(make_launch: MakeLaunch) -> None:
-    launch = make_launch(
-        """
-for _ in range(6):
-    emit(1, event="phase"); time.sleep(0.3)
-time.sleep(600)
-""",
-        hang_timeout_s=1.2,
-    )
-    result = run(launch)
-    assert result.ended_by == "hung"
-    assert result.wall_time_s > 2.5
-
-
 def test_stacks_are_dumped_by_those_who_handle_the_signal_alone(make_launch: MakeLaunch) -> None:
     launch = make_launch(
         """

@@ -1,6 +1,5 @@
 """What Slurm's commands print, as values; the commands themselves run in test_launch_slurm.py."""
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -262,10 +261,8 @@ def test_the_launcher_reads_the_notes_before_it_asks_slurm(tmp_path: Path, make_
         launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=print))
 
 
-def test_the_scripts_clock_is_the_jobs(tmp_path: Path) -> None:
+def test_the_scripts_clock_is_the_jobs() -> None:
     result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
-    (tmp_path / END).parent.mkdir()
-    stored = {"exit_code": 3, "started_unix_s": 60.5, "ended_unix_s": 70.75, "nodes": "a", "told_to_stop": False}
-    (tmp_path / END).write_text(json.dumps(stored), encoding="utf-8")
-    found = launcher._with_the_scripts_word(result, tmp_path)
-    assert (found.exit_code, found.started_utc, found.wall_time_s) == (3, "1970-01-01T00:01:00+00:00", 10.25)
+    end = launcher.Ended(exit_code=3, started_unix_s=60.5, ended_unix_s=70.75, nodes="a", told_to_stop=False)
+    ours = launcher.as_the_script_says(result, end)
+    assert (ours.exit_code, ours.started_utc, ours.wall_time_s) == (3, "1970-01-01T00:01:00+00:00", 10.25)
