@@ -23,7 +23,7 @@ from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch import registry
 from suite.launch.apptainer import ApptainerOptions, render, run
-from suite.launch.contract import TO_ITS_END, RunControl, Runtime
+from suite.launch.contract import TO_ITS_END, Asked, RunControl, Runtime
 from suite.launch.images.table import SUITE_PYTHON, find_image
 from suite.options.options import Options
 from suite.schema.record import Case
@@ -52,7 +52,7 @@ OPTIONS = options_with(matrix="smoke", launcher="apptainer")
 
 
 def provision(options: Options) -> Runtime:
-    return registry.provision(options, stack="kitless", device="cpu", on_message=print, out=Path("out"))
+    return registry.provision(Asked(options=options, stack="kitless", device="cpu", say=print, out=Path("out")))
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from suite.install.bundled_versions import VARIABLE
 from suite.install.other_versions import digest_of
 from suite.install.worker import Worker
 from suite.launch import registry
+from suite.launch.contract import Asked
 from suite.launch.images import worker as image_worker
 from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import Resources
@@ -169,7 +170,8 @@ def test_labscale_inside_an_image_names_the_digest_that_it_was_told(
     options = options_with(matrix="smoke", launcher=launcher)
 
     def digest() -> str | None:
-        return registry.provision(options, stack="kitless", device="cpu", on_message=print, out=tmp_path).image_digest
+        asked = Asked(options=options, stack="kitless", device="cpu", say=print, out=tmp_path)
+        return registry.provision(asked).image_digest
 
     monkeypatch.setenv(image_worker.DIGEST, told or "")
     assert digest() == told
