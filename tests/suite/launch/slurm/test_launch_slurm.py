@@ -71,11 +71,16 @@ def await_said(said: list[str], text: str, *, within_s: float = 20.0) -> None:
 class TestSlurm(NodesContract):
     """A job outlives the command that submitted it, and Slurm replaces a node that dies."""
 
+    @pytest.fixture(autouse=True)
+    def _hear(self, said: list[str]) -> None:
+        self.said = said
+
     @pytest.mark.usefixtures("ctrl_c")
     def test_ctrl_c_leaves_nothing(self, stand_in: Round) -> None:
         """The job goes on, and the same command follows it."""
         with pytest.raises(KeyboardInterrupt):
             stand_in.run(RunControl(stop=WhenStarted(stand_in.has_started, KeyboardInterrupt)))
+        assert "goes on without labscale" in self.said[-1]
         self.follow(stand_in)
 
     @pytest.mark.filterwarnings("ignore:.*use of fork.. may lead to deadlocks:DeprecationWarning")
@@ -109,6 +114,21 @@ class TestSlurm(NodesContract):
         assert (result.exit_code, result.ended_by, result.nodes) == (0, None, ("n1", "n3"))
         assert (first / "rank-0.jsonl").exists()
         assert noted_job(stand_in.run_dir)["attempt"] == 2
+
+    def test_a_controller_restarts_and_a_job_that_is_cancelled_is_not_repeated(
+        self, slurm: SlurmCluster, stand_in: Round, said: list[str]
+    ) -> None:
+        result_within = stand_in.begin()
+        slurm.kill_controller()
+        await_said(said, "Slurm does not answer, and is asked again", within_s=30.0)
+        slurm.start_controller()
+        wait_until(lambda: "RUNNING" in said[-1], timeout_s=60, what="it is back")
+        job_id = noted_job(stand_in.run_dir)["job_id"]
+        slurm.ask("scancel", str(job_id))
+        result = result_within(30.0)
+        assert result.ended_by == "lost"
+        assert (result.why or "").startswith(f"Slurm job {job_id}: CANCELLED")
+        assert noted_job(stand_in.run_dir)["attempt"] == 1
 
     @pytest.mark.slow
     def test_a_node_whose_link_is_cut_loses_the_round_that_goes_on_elsewhere(
