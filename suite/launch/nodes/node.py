@@ -50,17 +50,13 @@ def address_towards(other: str) -> str:
     deadline_s = time.monotonic() + JOIN_TIMEOUT_S
     while True:
         try:
-            return _address_towards(other)
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.connect((other, _DISCARD_PORT))
+                return str(probe.getsockname()[0])
         except socket.gaierror:
             if time.monotonic() > deadline_s:
                 raise
             time.sleep(1.0)
-
-
-def _address_towards(other: str) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((other, _DISCARD_PORT))
-        return str(probe.getsockname()[0])
 
 
 def interface_of(address: str) -> str | None:

@@ -78,7 +78,7 @@ class Part(ABC):
             if line is None:
                 self.lost = f"the connection to {self.host} ended: {self._last_words()}"
             else:
-                self._take(self._message(line))
+                self._take(line)
         now_s = time.monotonic()
         if not self.is_going_on:
             return
@@ -103,24 +103,20 @@ class Part(ABC):
         finally:
             self._close()
 
-    def _take(self, message: Mapping[str, Any]) -> None:
-        if message.get("event") == "ready":
+    def _take(self, line: str) -> None:
+        """Note a message of the agent. Any other line is what a login script prints."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            self._last_said = line.strip()
+        elif message.get("event") == "ready":
             self.ready = message
         elif message.get("event") == "ended":
             self.exit_code, self.by_itself = int(message["exit_code"]), bool(message["by_itself"])
         elif message.get("event") == "refused":
             self.refused = f"{self.host} {message['reason']}"
-
-    def _message(self, line: str) -> dict[str, Any]:
-        """The message of the agent; empty for any other line, as a login script prints."""
-        try:
-            message = json.loads(line)
-        except ValueError:
-            message = None
-        if isinstance(message, dict):
-            return message
-        self._last_said = line.strip()
-        return {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -179,7 +179,7 @@ def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple
         nodes = (job and job.nodes) or nodes
         if job is None or job.is_over:
             break
-        if _waits_in_vain(job):
+        if job.state == slurm.RESERVATION_GONE or (job.state == "PENDING" and job.reason in IN_VAIN):
             _end(job_id)
             (run_dir / JOB).unlink(missing_ok=True)
             raise SchedulerError(
@@ -217,10 +217,6 @@ def as_the_script_says(result: LaunchResult, end: Ended | None) -> LaunchResult:
     started_utc = datetime.fromtimestamp(end.started_unix_s, UTC).isoformat(timespec="seconds")
     wall_time_s = end.ended_unix_s - end.started_unix_s
     return replace(result, exit_code=end.exit_code, started_utc=started_utc, wall_time_s=wall_time_s)
-
-
-def _waits_in_vain(job: slurm.Job) -> bool:
-    return job.state == slurm.RESERVATION_GONE or (job.state == "PENDING" and job.reason in IN_VAIN)
 
 
 def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ended: bool) -> tuple[LaunchResult, bool]:
