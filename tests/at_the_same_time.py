@@ -13,9 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 # Fixture of the session: the files whose tests use it.
 SHARED: Final = {
     "running_engine": (
-        "suite/launch/images/test_build", "suite/launch/containers/test_container",
-        "suite/launch/containers/test_refusals", "suite/launch/containers/test_turns_in_containers",
-        "suite/launch/images/test_whole_image", "suite/launch/containers/test_worker",
+        "suite/launch/images/test_build", "suite/launch/test_containers", "suite/launch/images/test_whole_image",
         "suite/launch/images/test_graphics_layer", "suite/launch/images/test_image_registry",
     ),
     "running_slurm": (
@@ -24,14 +22,11 @@ SHARED: Final = {
         "suite/launch/slurm/test_slurm_bench",
     ),
     "running_ray_hosts": (
-        "suite/launch/ray/test_bench_on_ray",
-        "suite/launch/ray/test_cluster_refusals",
-        "suite/launch/ray/test_launch_ray",
+        "suite/launch/nodes/test_ray",
     ),
     "running_ssh_hosts": (
-        "suite/launch/ssh/test_launch_ssh",
-        "suite/launch/manifests/test_pods",
-        "suite/launch/ssh/test_ssh_bench",
+        "suite/launch/nodes/test_ssh",
+        "suite/launch/test_pods",
     ),
     "interrupted_campaign": (
         "suite/campaign/test_interrupted_campaign",
@@ -53,11 +48,11 @@ SHARED: Final = {
 # have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.
 LONG: Final = (
     "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_slurm_bench",
-    "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/ssh/test_ssh_bench",
+    "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/nodes/test_ssh",
     "tasks/assets/test_assets",
     "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
-    "suite/launch/native/test_native", "suite/env_check/graphics/test_devices",
-    "suite/launch/test_runtime", "reports/sets/test_large_results",
+    "suite/launch/test_native", "suite/env_check/graphics/test_devices",
+    "suite/launch/test_apptainer", "reports/sets/test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 

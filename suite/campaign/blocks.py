@@ -17,8 +17,7 @@ LEARNED: Final = 1.1  # a later round may need more memory than the most that an
 def takes_turns(campaign: Campaign) -> bool:
     """Whether the rounds of a campaign are measured in turns where they fit this machine together."""
     options = campaign.options
-    is_ready = campaign.runtime is None or campaign.runtime.launch_in_turns is not None
-    return options.rounds.turns and entry_of(options).takes_turns and is_ready and not options.search.capacity
+    return options.rounds.turns and entry_of(options).takes_turns and not options.search.capacity
 
 
 def blocks_of(

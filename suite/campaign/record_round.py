@@ -23,8 +23,8 @@ from suite.files.input_file import read_input
 from suite.files.json_file import STORED, explained
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
-from suite.launch.manifests.image_digest import digest_of
-from suite.launch.manifests.kubernetes import TOLD_TO_STOP
+from suite.launch.images.worker import digest_of
+from suite.launch.manifests import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.configuration_file import CONFIGURATION_FILE

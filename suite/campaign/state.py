@@ -11,7 +11,7 @@ from rich.console import Console
 
 from suite.campaign.sources import Sources
 from suite.files.paths import ROOT
-from suite.launch.runtime import Runtime
+from suite.launch.contract import Runtime
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.resources import Cores, Resources
 from suite.options.options import Options

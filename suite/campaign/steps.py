@@ -42,6 +42,7 @@ from suite.files.input_text import fault_of_path
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.launch import registry
+from suite.launch.contract import Asked
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import UNBOUNDED, Cores, Resources, cores_of_gpus
 from suite.options.command_line import say
@@ -93,13 +94,15 @@ def provision(campaign: Campaign) -> Campaign:
     refuse_other_options(campaign)  # now, because later it would cost an installation, and Slurm's nodes write there
     here = [item.case for item in campaign.planned if not item.infeasible]
     place = registry.provision(
-        campaign.options,
-        stack=campaign.stack,
-        device=campaign.device,
-        on_message=partial(say, campaign.console),
-        out=campaign.out,
-        num_gpus=max((case.nproc_per_node for case in here), default=1),
-        own_workers=list(dict.fromkeys(own for case in here if (own := own_worker_of(case)))),
+        Asked(
+            options=campaign.options,
+            stack=campaign.stack,
+            device=campaign.device,
+            say=partial(say, campaign.console),
+            out=campaign.out,
+            num_gpus=max((case.nproc_per_node for case in here), default=1),
+            own_workers=tuple(dict.fromkeys(own for case in here if (own := own_worker_of(case)))),
+        )
     )
     machine = machine_with(place.machine or campaign.machine, place.worker)
     machine = replace(machine, host_label=campaign.options.results.host_label)

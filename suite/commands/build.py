@@ -39,15 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def command(arguments: argparse.Namespace, console: Console) -> None:
-    git_commit, git_dirty = git_state(ROOT)
-    plan = plan_build(
-        arguments.name,
-        project_root=ROOT,
-        version=__version__,
-        git_commit=git_commit,
-        git_dirty=git_dirty,
-        environ=os.environ,
-    )
+    plan = plan_build(arguments.name, project_root=ROOT, version=__version__, git=git_state(ROOT), environ=os.environ)
     build_image(
         Engine.connect(),
         plan,

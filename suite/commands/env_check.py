@@ -22,7 +22,7 @@ from suite.env_check.report import env_check
 from suite.env_check.request import Request, add_worker_options
 from suite.errors import UsageError
 from suite.files.paths import ROOT
-from suite.launch.containers.launcher import check_image
+from suite.launch.containers import check_image
 from suite.options.command_line import any_text, configuration_file
 from suite.options.types import hosts
 from suite.schema.record import Device, Stack

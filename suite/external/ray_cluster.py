@@ -1,7 +1,7 @@
 """Asks Ray for its nodes, reserves some, and runs programs on them.
 
-Ray ends the process that uses it when the cluster is gone. Therefore only ``suite.launch.ray.driver`` imports this, in
-a process of its own.
+Ray ends the process that uses it when the cluster is gone. Therefore only ``suite.launch.nodes.ray_driver`` imports
+this, in a process of its own.
 """
 
 import os

@@ -27,6 +27,13 @@ RUN_ID_VARIABLE: Final = "LABSCALE_RUN_ID"
 KILL_PATIENCE_S: Final = 15.0  # for the kernel to end processes after SIGKILL; freeing GPU memory can take seconds
 STACK_DUMP_S: Final = 1.0  # for the ranks to write their stacks
 POLL_S: Final = 0.1
+# ``dump_stacks`` for a shell elsewhere: every process that handles SIGUSR1, bit 9 of its caught signals, gets it.
+DUMP_STACKS: Final = """
+for status in $(grep -lE '^SigCgt:.*[2367abef][0-9a-f]{2}$' /proc/[0-9]*/status); do
+    process=${status#/proc/}
+    kill -USR1 "${process%/status}"
+done
+"""
 
 
 def _become_child(cpus: Sequence[int]) -> None:
@@ -63,17 +70,16 @@ class RunProcesses:
     def start(cls, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], *, cpus: Sequence[int] = ()) -> Self:
         """Start ``argv`` in a session of its own, so that Ctrl-C in the terminal reaches labscale alone.
 
-        Raises:
-            WorkerEnvironmentError: the program cannot be executed.
-
+        Raises WorkerEnvironmentError if the program cannot be executed.
         """
         run_id = uuid.uuid4().hex
         folder = tempfile.mkdtemp(prefix="labscale-run-")
-        own = {RUN_ID_VARIABLE: run_id, "TMPDIR": folder, "APPTAINERENV_TMPDIR": folder}
+        own = {RUN_ID_VARIABLE: run_id, "TMPDIR": folder}
+        inside = {f"APPTAINERENV_{name}": value for name, value in own.items()}
         try:
             root = subprocess.Popen(
                 argv,
-                env={**os.environ, **env, **own},
+                env={**os.environ, **env, **own, **inside},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -131,9 +137,7 @@ class RunProcesses:
     def end(self, grace_s: float) -> None:
         """Send SIGTERM, wait for at most ``grace_s`` [s], then send SIGKILL: on return no process of the run is left.
 
-        Raises:
-            LabscaleError: the kernel does not end a process, as happens when it hangs in a driver.
-
+        Raises LabscaleError if the kernel does not end a process, as happens when it hangs in a driver.
         """
         try:
             living = self.alive()

@@ -1,4 +1,4 @@
-"""Every launcher. To add one: write its folder, and name its entry in ``LAUNCHERS``.
+"""Every launcher. To add one: write its file, and name its entry in ``LAUNCHERS``.
 
 Which options go together is decided here too. An option that would have no effect is refused, because the user expects
 one.
@@ -6,22 +6,18 @@ one.
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import UsageError
 from suite.install.bundled_versions import is_bundled
-from suite.launch.apptainer.launcher import APPTAINER
-from suite.launch.containers.launcher import CONTAINER
-from suite.launch.emulated.launcher import EMULATED
-from suite.launch.manifests.kubernetes import KUBERNETES
-from suite.launch.manifests.osmo import OSMO
-from suite.launch.native.launcher import NATIVE
-from suite.launch.ray.launcher import RAY
-from suite.launch.runtime import Asked, LauncherEntry, ManifestEntry, Runtime, Say
+from suite.launch.apptainer import APPTAINER
+from suite.launch.containers import CONTAINER
+from suite.launch.contract import Asked, LauncherEntry, ManifestEntry, Runtime
+from suite.launch.manifests import KUBERNETES, OSMO
+from suite.launch.native import EMULATED, NATIVE
+from suite.launch.nodes.ray import RAY
+from suite.launch.nodes.ssh import SSH
 from suite.launch.slurm.launcher import SLURM
-from suite.launch.ssh.launcher import SSH
-from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options import manifests
 from suite.options.command_line import any_text
@@ -30,7 +26,7 @@ from suite.options.options import Options, given, read
 from suite.options.place import Place
 from suite.options.rounds import Rounds
 from suite.options.setup import Setup
-from suite.schema.record import Device, Environment, Stack
+from suite.schema.record import Environment
 
 LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
     entry.name: entry for entry in (NATIVE, CONTAINER, APPTAINER, SLURM, SSH, RAY, EMULATED)
@@ -81,35 +77,15 @@ def resources(options: Options, machine: Environment) -> Resources:
     return entry_of(options).resources(_settings(options), machine)
 
 
-def provision(
-    options: Options,
-    *,
-    stack: Stack,
-    device: Device,
-    on_message: Say,
-    out: Path,
-    num_gpus: int = 1,
-    own_workers: Sequence[OwnWorker] = (),
-) -> Runtime:
-    """Install, build or find what is needed to run ``stack`` in the place that the user chose.
-
-    A scheduler is asked for a node with ``num_gpus``, and ``out`` keeps what that is.
+def provision(asked: Asked) -> Runtime:
+    """Install, build or find what is needed to run ``asked.stack`` in the place that the user chose.
 
     Raises:
         WorkerEnvironmentError: something is missing that cannot be installed.
         ContainerError: there is no engine or no image.
         UsageError: an image is missing or given with --worker-python, or a pod's digest is not valid.
     """
-    asked = Asked(
-        options=options,
-        stack=stack,
-        device=device,
-        say=on_message,
-        out=out,
-        num_gpus=num_gpus,
-        own_workers=tuple(own_workers),
-    )
-    return entry_of(options).provision(_settings(options), asked)
+    return entry_of(asked.options).provision(_settings(asked.options), asked)
 
 
 def _settings(options: Options) -> object:
@@ -154,8 +130,7 @@ def add_manifest_arguments(parser: argparse.ArgumentParser) -> None:
 def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
     """The name of the launcher that the arguments choose, and its own options.
 
-    Raises:
-        UsageError: options contradict each other, or nothing would look at one.
+    Raises UsageError if options contradict each other, or nothing would look at one.
     """
     name = getattr(arguments, "launcher", DEFAULT)
     if name == DEFAULT:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -22,30 +22,36 @@ import psutil
 from suite.external.machine import HostCpu
 from suite.external.nvml.gpus import LiveGpus
 from suite.files.paths import ROOT
-from suite.launch.nodes.rank_processes import NodeRankProcesses, RankProcesses
+from suite.launch.nodes.node import NODE_RANK
 from suite.records.telemetry.file import (
     SAMPLER_LOG,
     HostReading,
     Note,
+    RankReading,
     Sample,
     TelemetryStart,
     line_of,
+    sampler_log,
     telemetry_path,
 )
-from suite.schema.record import Case
+from suite.schema.record import Launch
 
 RATE_HZ: Final = 5.0
 PATIENCE_S: Final = 2.0  # for the last sample
+LOOK_EVERY_S: Final = 2.0  # for ranks that are not there yet, among all processes of a node
+_WORKER: Final = "tasks.worker"
 _GB: Final = 1e9
 
 
 @contextmanager
-def sampling(run_dir: Path, case: Case, *, visible_gpus: str | None = None) -> Iterator[None]:
+def sampling(launch: Launch, *, node: int | None = None, visible_gpus: str | None = None) -> Iterator[None]:
     """Sample this host while the block runs; the sampler has ended when the block is left.
 
-    ``visible_gpus``: CUDA_VISIBLE_DEVICES of the ranks, if it is not the caller's. Other GPUs may run other rounds.
+    ``node``: which one of several. ``visible_gpus``: CUDA_VISIBLE_DEVICES of the ranks, if it is not the caller's.
+    Other GPUs may run other rounds.
     """
-    with beside(sampler_argv(run_dir, case), run_dir / SAMPLER_LOG, visible_gpus=visible_gpus):
+    log = Path(launch.run_dir) / (SAMPLER_LOG if node is None else sampler_log(node))
+    with beside(sampler_argv(launch, node=node), log, visible_gpus=visible_gpus):
         yield
 
 
@@ -60,12 +66,13 @@ def beside(argv: Sequence[str], log_path: Path, *, visible_gpus: str | None = No
             _end_sampler(sampler)
 
 
-def sampler_argv(run_dir: Path, case: Case, *, node: int | None = None) -> tuple[str, ...]:
+def sampler_argv(launch: Launch, *, node: int | None = None) -> tuple[str, ...]:
     """The command of the sampler, for a place where ``suite`` can be imported. ``node``: which one of several."""
+    case, run_dir = launch.case, Path(launch.run_dir).absolute()
     num_gpus = case.nproc_per_node if case.device == "cuda" else 0
     program = (sys.executable, "-m", "suite.launch.telemetry_sampler")
     which = () if node is None else (f"--node={node}",)
-    return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.processes_per_node}", *which)
+    return (*program, str(run_dir), f"--gpus={num_gpus}", f"--ranks={case.processes_per_node}", *which)
 
 
 def _start_sampler(argv: Sequence[str], log_path: Path, visible_gpus: str | None) -> subprocess.Popen[bytes] | None:
@@ -87,24 +94,67 @@ def _start_sampler(argv: Sequence[str], log_path: Path, visible_gpus: str | None
 
 
 def _end_sampler(sampler: subprocess.Popen[bytes]) -> None:
-    """Close the sampler's stdin, wait for its last sample, then kill it."""
+    """Close the sampler's stdin, wait for its last sample, then kill it.
+
+    One that hangs inside a driver ends when the driver answers.
+    """
     try:
-        sampler.communicate(timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        return
-    finally:
-        _kill_sampler(sampler)
+        with suppress(subprocess.TimeoutExpired):
+            sampler.communicate(timeout=PATIENCE_S)
+    finally:  # Ctrl-C too
+        if sampler.poll() is None:
+            sampler.kill()
+            with suppress(subprocess.TimeoutExpired):
+                sampler.wait(PATIENCE_S)
 
 
-def _kill_sampler(sampler: subprocess.Popen[bytes]) -> None:
-    """End the sampler at once. One that hangs inside a driver ends when the driver answers."""
-    if sampler.poll() is not None:
-        return
-    sampler.kill()
+class RankProcesses:
+    """The processes of the ranks on this node, found among all processes by their commands and environments.
+
+    A rank in a container knows an id of the container's own, and hundreds of nodes cannot read each other's files again
+    and again. Emulated nodes share a machine, so the environment of a process has to name the node, one of several.
+    """
+
+    def __init__(self, run_dir: Path, num_ranks: int, *, node: int | None = None) -> None:
+        self._run_dir = str(run_dir)
+        self._num_ranks = num_ranks  # on this node
+        self._node = None if node is None else str(node)
+        self._ranks: dict[int, psutil.Process] = {}
+        self._looked_s = -LOOK_EVERY_S
+
+    def read(self) -> tuple[RankReading, ...]:
+        """Read the known ranks, then look for others. A new one is read next time: CPU use needs an interval."""
+        now_s = time.monotonic()
+        readings = tuple(_reading(rank, process) for rank, process in sorted(self._ranks.items()))
+        if len(self._ranks) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:
+            self._looked_s = now_s
+            self._look()
+        return readings
+
+    def _look(self) -> None:
+        for process in psutil.process_iter(["cmdline"]):
+            line = process.info["cmdline"] or ()
+            if self._run_dir in line and _WORKER in line:
+                with suppress(psutil.Error, KeyError, ValueError):  # torchrun itself has no rank
+                    environ = process.environ()
+                    rank = int(environ["RANK"])
+                    if environ.get(NODE_RANK) == self._node and rank not in self._ranks:
+                        process.cpu_percent()  # the next call says what was used since this one
+                        self._ranks[rank] = process
+
+
+def _reading(rank: int, process: psutil.Process) -> RankReading:
     try:
-        sampler.wait(PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        return
+        with process.oneshot():
+            return RankReading(
+                rank=rank,
+                cpu_percent=process.cpu_percent(),
+                memory_gb=process.memory_info().rss / _GB,
+                threads=process.num_threads(),
+                core=process.cpu_num(),  # of its main thread: field 39 of /proc/PID/stat, which is read anyway
+            )
+    except psutil.Error:  # it has ended
+        return RankReading(rank=rank)
 
 
 class Sampler:
@@ -112,9 +162,7 @@ class Sampler:
 
     def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int, node: int | None = None) -> None:
         self._gpus = LiveGpus(num_gpus)
-        self._ranks = (
-            RankProcesses(run_dir, num_ranks) if node is None else NodeRankProcesses(run_dir, num_ranks, node=node)
-        )
+        self._ranks = RankProcesses(run_dir, num_ranks, node=node)
         self._noted: set[str] = set()
         self._num_ranks = num_ranks  # that are to be seen
         self._cpu = HostCpu()

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as validated
 
-from suite.files.input_file import open_input
 from suite.files.json_file import read_json_lines
 from suite.schema.record import CheckResult, Scalar
 
@@ -165,17 +164,6 @@ def rank_paths(run_dir: Path) -> dict[int, Path]:
 def nccl_log_path(run_dir: Path, rank: int) -> Path:
     """NCCL's own log of one rank, see ``tasks.rank.network``."""
     return run_dir / "logs" / f"nccl-rank-{rank}.log"
-
-
-def read_start(path: Path) -> Start | None:
-    """Read the first line while the rank runs; None until the line is complete, or if it is another event."""
-    try:
-        with open_input(path) as stream:
-            line = stream.readline()
-        event = _EVENT.validate_json(line) if line.endswith(b"\n") else None
-    except (OSError, ValidationError):  # ``collect`` reports what is wrong with a file
-        return None
-    return event if isinstance(event, Start) else None
 
 
 def read_rank_file(rank: int, path: Path) -> RankFile:

@@ -68,7 +68,7 @@ EXTRA = {
     "suite/external/ray_cluster.py": {"ray"},
     "suite/statistics/machine_model.py": {"numpy"},
     "suite/statistics/series_model.py": {"numpy"},
-    "suite/launch/images/sbom.py": {"cyclonedx", "packageurl"},
+    "suite/launch/images/build.py": {"cyclonedx", "packageurl"},
     "suite/env_check/libraries.py": {"elftools"},
     "suite/env_check/probes/vulkan.py": {"wgpu"},
     "suite/env_check/probes/egl.py": {"moderngl"},

@@ -35,9 +35,9 @@ from suite.files.cache import cache_root
 from suite.files.paths import ROOT
 from suite.install import bundle_contents, bundled_versions
 from suite.install.worker import locate_worker
-from suite.launch.containers.run import requested_gpus
+from suite.launch.containers import requested_gpus
 from suite.launch.images.table import host_files, tag_of
-from suite.launch.manifests.image_digest import digest_of
+from suite.launch.images.worker import digest_of
 from suite.matrix import cases, catalog, file, plan
 from suite.matrix.resources import UNBOUNDED
 from suite.options.command_line import tables_console

@@ -12,9 +12,9 @@ from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.external.container_spec import IMAGE_NAME
 from suite.files.paths import IMAGE_ROOT, ROOT
-from suite.launch.images import eula
+from suite.launch import manifests
 from suite.launch.images.table import Image, find_image
-from suite.launch.manifests import kubernetes
+from suite.launch.images.worker import require_licence
 from suite.launch.registry import MANIFESTS
 from suite.matrix.file import matrix_names
 from suite.matrix.plan import render_launch
@@ -46,7 +46,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
             f"--render needs a matrix that the image has, got {options.selection.matrix}; allowed are "
             f"{', '.join(names)}."
         )
-    eula.require(stack=campaign.stack, accepted=options.place.accept_eula)
+    require_licence(stack=campaign.stack, accepted=options.place.accept_eula)
     image = find_image(campaign.stack, ROOT)
     documents = dict(_documents(campaign, image))
     if not documents:
@@ -96,8 +96,8 @@ def _launch(image: Image, case: Case, index: int, *, out: str) -> Launch:
         worker_python=Path(image.worker_python),
         project_root=IMAGE_ROOT,
         run_dir=Folder(root=Path(out)).run_dir(case, index),
-        asset_root=Path(kubernetes.ASSETS),
-        cache_dir=Path(kubernetes.CACHE),
+        asset_root=Path(manifests.ASSETS),
+        cache_dir=Path(manifests.CACHE),
         cpus=1,  # the pod counts its own cores
         settings=travelling(os.environ),
     )

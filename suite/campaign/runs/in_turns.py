@@ -12,6 +12,7 @@ from suite.campaign.state import Campaign
 from suite.errors import Interrupted
 from suite.files.set_aside import set_aside
 from suite.files.wording import counted
+from suite.launch.contract import RunControl
 from suite.options.command_line import say
 from suite.schema.record import RunRecord
 from suite.schema.turns import SOCKET, VARIABLE, TurnsTaken
@@ -44,11 +45,9 @@ def _train(
     """Train one run; its record is written in its own last turn."""
     alone = launch_of(campaign, run)
     launch = replace(alone, env={**alone.env, VARIABLE: SOCKET})
-    train_one = runtime_of(campaign).launch_in_turns
-    if train_one is None:
-        raise AssertionError("the plan makes blocks only for launchers that take turns")
+    control = RunControl(on_progress=line.update, stop=stop, waits=seat.waits)
     try:
-        result = train_one(launch, on_progress=line.update, stop=stop, waits=seat.waits)
+        result = runtime_of(campaign).launch(launch, control)
         beside = tuple(case_id for case_id in block if case_id != run.case.case_id)
         turns = TurnsTaken(beside=beside, turns=seat.turns, turn_s=TURN_S)
         record = collected(campaign, run, launch, result, turns)

@@ -15,6 +15,7 @@ from suite.campaign.schedule import blocks_to_run
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError
 from suite.files.set_aside import set_aside
+from suite.launch.contract import RunControl
 from suite.options.command_line import say
 from suite.records import store
 from suite.schema.record import RunRecord
@@ -90,7 +91,7 @@ def _train(campaign: Campaign, run: Run, line: RunLine) -> RunRecord:
         return store.read_record_of(run.case, run.round, run.record_path)
     launch = launch_of(campaign, run)
     set_up(campaign, run)
-    record = collected(campaign, run, launch, runtime_of(campaign).launch(launch, on_progress=line.update))
+    record = collected(campaign, run, launch, runtime_of(campaign).launch(launch, RunControl(on_progress=line.update)))
     keep(run, record)
     return record
 

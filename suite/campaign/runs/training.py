@@ -14,7 +14,7 @@ from suite.files.set_aside import set_aside
 from suite.files.wording import counted
 from suite.install import damaged_kernels
 from suite.install.worker import Worker
-from suite.launch.runtime import Runtime
+from suite.launch.contract import Runtime
 from suite.matrix.plan import EMPTY_CACHE, render_launch
 from suite.options.command_line import say
 from suite.records import store

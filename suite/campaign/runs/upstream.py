@@ -16,7 +16,7 @@ from suite.campaign.folder import Folder, drop_checkpoints
 from suite.errors import StoreError
 from suite.files.json_file import STORED, read_json, replace_json
 from suite.files.wording import counted
-from suite.launch import Launcher
+from suite.launch.contract import TO_ITS_END, Launcher
 from suite.records.store import read_record, read_record_of
 from suite.schema.constraints import LARGEST
 from suite.schema.record import Case, CaseResult, Launch, RunRecord
@@ -98,7 +98,7 @@ def run(ours: Launch, launcher: Launcher) -> Pair | None:
         cpus=ours.cpus,
         run_dir=str(run_dir),
     )
-    launcher(launch)
+    launcher(launch, TO_ITS_END)
     drop_checkpoints(run_dir)
     return read_pair(ours.case, ours.round, run_dir.parent)
 

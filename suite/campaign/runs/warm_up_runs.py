@@ -13,7 +13,7 @@ from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.files.set_aside import set_aside
 from suite.files.wording import counted
-from suite.launch.runtime import Runtime
+from suite.launch.contract import Runtime
 from suite.options.command_line import say
 from suite.records import store
 from suite.schema.record import Case, PlannedCase, RunRecord

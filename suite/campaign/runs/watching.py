@@ -17,7 +17,8 @@ from suite.errors import Interrupted, RunsFailed, UsageError
 from suite.files.paths import ROOT
 from suite.install.pins import sha256
 from suite.install.worker import Worker, provision_python, provision_worker, worker_pins
-from suite.launch.native.run import run
+from suite.launch.contract import RunControl
+from suite.launch.native import run
 from suite.matrix.own_worker import own_worker_of
 from suite.options.command_line import say
 from suite.records.collect import collect
@@ -58,7 +59,7 @@ def watch(campaign: Campaign) -> Campaign:
             run_dir = Path(folder) / "run"
             plain = render(campaign, worker, run_dir, case, 0, python_path=os.environ.get("PYTHONPATH"))
             launch = watched_launch(plain, port=port)
-            result = run(launch, on_progress=say_address)
+            result = run(launch, RunControl(on_progress=say_address))
             record = collect(run_dir, launch.case, 0, result, campaign.machine, argv=())
     except KeyboardInterrupt:
         raise Interrupted("Ended. Nothing was kept.") from None

@@ -18,7 +18,6 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from suite.env_check.check import Feature
-from suite.env_check.request import Request
 from suite.errors import ContainerError, MatrixError
 from suite.external.machine import ORIGIN
 from suite.files.input_file import read_input
@@ -84,12 +83,7 @@ class BuildPlan:
 
 
 def read_images(project_root: Path) -> dict[str, Image]:
-    """Return all images by name.
-
-    Raises:
-        ContainerError: the file cannot be read or is not valid.
-
-    """
+    """Return all images by name. Raises ContainerError if the file cannot be read or is not valid."""
     try:
         return read_toml(project_root / IMAGES).validate(Images).images
     except MatrixError as error:
@@ -97,19 +91,11 @@ def read_images(project_root: Path) -> dict[str, Image]:
 
 
 def plan_build(
-    name: str,
-    *,
-    project_root: Path,
-    version: str,
-    git_commit: str | None,
-    git_dirty: bool | None,
-    environ: Mapping[str, str],
+    name: str, *, project_root: Path, version: str, git: tuple[str | None, bool | None], environ: Mapping[str, str]
 ) -> BuildPlan:
-    """Read everything that an image is built from.
+    """Read everything that an image is built from. ``git``: the commit, and whether files differ from it.
 
-    Raises:
-        ContainerError: there is no such image, or its base has no digest.
-
+    Raises ContainerError if there is no such image, or its base has no digest.
     """
     image = find_image(name, project_root)
     if not image.digest:
@@ -117,47 +103,53 @@ def plan_build(
             f"The base of {name}, {image.base}, has no digest in {IMAGES}, so it is not known what would be built. "
             "Run `nox -s pins` where its registry can be reached: it asks for the digest and writes it there."
         )
-    pins = pins_of(image, project_root)
-    hashes = {pin: sha256(path) for pin, path in pins.items()}
+    pins = _pins_of(image, project_root)
+    origin = json.dumps({"suite_commit": git[0], "suite_dirty": git[1]}) + "\n"  # a mounted project hides it
     return BuildPlan(
         name=name,
         image=image,
         tag=tag_of(name, project_root=project_root, version=version),
         files={
-            "Dockerfile": dockerfile_of(image, project_root).read_bytes(),
+            "Dockerfile": _named(project_root / IMAGES.parent / image.dockerfile).read_bytes(),
             **{f"pins/{pin}.txt": path.read_bytes() for pin, path in pins.items()},
             **_sources(project_root, pins),
-            **_origin(git_commit, git_dirty),
+            **({f"project/{ORIGIN}": origin.encode()} if git[0] else {}),
             **host_files(environ),
         },
-        build_args=render_build_args(image, environ),
-        labels=render_labels(
-            name, image, version=version, git_commit=git_commit, git_dirty=git_dirty, pins_sha256=hashes
-        ),
+        build_args={
+            "BASE": f"{image.base}@{image.digest}",
+            **{key: environ[key] for key in PROXY_SETTINGS if key in environ},
+        },
+        labels=_labels(name, image, version=version, git=git, pins=pins),
     )
 
 
 def find_image(name: str, project_root: Path) -> Image:
-    """Return an image by its name.
-
-    Raises:
-        ContainerError: there is no such image.
-
-    """
+    """Return an image by its name. Raises ContainerError if there is no such image."""
     images = read_images(project_root)
     if name not in images:
         raise ContainerError(f"{IMAGES} has no image {name!r}; it has {', '.join(images)}.{did_you_mean(name, images)}")
     return images[name]
 
 
-def pins_of(image: Image, project_root: Path) -> dict[str, Path]:
-    """Return an image's requirement files by name. Raises ContainerError if one is missing."""
+def tag_of(name: str, *, project_root: Path, version: str) -> str:
+    """Return ``labscale/<name>:<version>-<short hash>``, by the present base, Dockerfile and pins.
+
+    The sources do not change it: rounds run the sources of the project that starts them, mounted over the image's.
+    """
+    image = find_image(name, project_root)
+    parts = {
+        "base": image.digest or "",
+        "Dockerfile": sha256(_named(project_root / IMAGES.parent / image.dockerfile)),
+        **{pin: sha256(path) for pin, path in _pins_of(image, project_root).items()},
+    }
+    combined = hashlib.sha256("".join(f"{part} {digest}\n" for part, digest in sorted(parts.items())).encode())
+    return f"labscale/{name}:{version}-{combined.hexdigest()[:12]}"
+
+
+def _pins_of(image: Image, project_root: Path) -> dict[str, Path]:
+    """Return an image's requirement files by name."""
     return {pin: _named(project_root / PINS_DIR / f"{pin}.txt") for pin in image.pins}
-
-
-def dockerfile_of(image: Image, project_root: Path) -> Path:
-    """Return an image's Dockerfile. Raises ContainerError if it is missing."""
-    return _named(project_root / IMAGES.parent / image.dockerfile)
 
 
 def _named(path: Path) -> Path:
@@ -166,63 +158,28 @@ def _named(path: Path) -> Path:
     return path
 
 
-def tag_of(name: str, *, project_root: Path, version: str) -> str:
-    """Return the name that ``build`` gives the image of the present base, Dockerfile and pins.
-
-    The sources do not change it: rounds run the sources of the project that starts them, mounted over the image's.
-    """
-    image = find_image(name, project_root)
-    pins = {pin: sha256(path) for pin, path in pins_of(image, project_root).items()}
-    of_base = {"base": image.digest or "", "Dockerfile": sha256(dockerfile_of(image, project_root))}
-    return render_tag(name, version=version, parts_sha256=of_base | pins)
-
-
-def render_tag(name: str, *, version: str, parts_sha256: Mapping[str, str]) -> str:
-    """Return ``labscale/<name>:<version>-<short hash of all parts>``."""
-    combined = hashlib.sha256("".join(f"{part} {digest}\n" for part, digest in sorted(parts_sha256.items())).encode())
-    return f"labscale/{name}:{version}-{combined.hexdigest()[:12]}"
-
-
-def render_build_args(image: Image, environ: Mapping[str, str]) -> dict[str, str]:
-    return {
-        "BASE": f"{image.base}@{image.digest}",
-        **{key: environ[key] for key in PROXY_SETTINGS if key in environ},
-    }
-
-
-def render_labels(
-    name: str,
-    image: Image,
-    *,
-    version: str,
-    git_commit: str | None,
-    git_dirty: bool | None,
-    pins_sha256: Mapping[str, str],
+def _labels(
+    name: str, image: Image, *, version: str, git: tuple[str | None, bool | None], pins: Mapping[str, Path]
 ) -> dict[str, str]:
     """Return the labels that ``docker inspect`` shows; unknown values have no label."""
     known: dict[str, str | None] = {
         "org.opencontainers.image.title": f"labscale {name}",
         "org.opencontainers.image.description": f"Isaac Lab {image.versions.isaaclab} with the labscale worker",
         "org.opencontainers.image.version": version,
-        "org.opencontainers.image.revision": git_commit,
+        "org.opencontainers.image.revision": git[0],
         "org.opencontainers.image.base.name": image.base,
         "org.opencontainers.image.base.digest": image.digest,
-        "labscale.dirty": None if git_dirty is None else str(git_dirty).lower(),
+        "labscale.dirty": None if git[1] is None else str(git[1]).lower(),
         "labscale.stack": image.stack,
         "labscale.worker-python": image.worker_python,
         **{f"labscale.version.{key}": value for key, value in image.versions.model_dump().items()},
-        **{f"labscale.pins.{pin}.sha256": digest for pin, digest in pins_sha256.items()},
+        **{f"labscale.pins.{pin}.sha256": sha256(path) for pin, path in pins.items()},
     }
     return {key: value for key, value in known.items() if value is not None}
 
 
 def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the user's index settings and certificates as files of the context; they may be empty.
-
-    Raises:
-        ContainerError: a variable names a file of certificates that cannot be read.
-
-    """
+    """Return the user's index settings and certificates as files of the context; they may be empty."""
     settings = {key: environ[key] for key in INDEX_SETTINGS if environ.get(key)}
     if "UV_DEFAULT_INDEX" in settings:  # pip installs uv first
         settings.setdefault("PIP_INDEX_URL", settings["UV_DEFAULT_INDEX"])
@@ -249,19 +206,6 @@ def pack(files: Mapping[str, bytes]) -> bytes:
             member.size, member.mode = len(data), 0o644
             tar.addfile(member, io.BytesIO(data))
     return content.getvalue()
-
-
-def check_request(image: Image, *, has_gpus: bool) -> Request:
-    """Return the request of env_check inside an image: whether it can run its stack."""
-    return Request(stack=image.stack, device=None if has_gpus else "cpu").inside_image(Path(image.worker_python))
-
-
-def _origin(git_commit: str | None, git_dirty: bool | None) -> dict[str, bytes]:
-    """Return ``origin.json``, from which labscale in the image knows its commit; a mounted project hides it."""
-    if git_commit is None:
-        return {}
-    noted = json.dumps({"suite_commit": git_commit, "suite_dirty": git_dirty}) + "\n"
-    return {f"project/{ORIGIN}": noted.encode()}
 
 
 def _sources(project_root: Path, pins: Mapping[str, Path]) -> dict[str, bytes]:

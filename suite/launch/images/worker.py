@@ -1,12 +1,48 @@
-"""The worker inside an image: its Python, the offline assets that it builds, and a cache for compiled kernels."""
+"""What every launcher of an image needs: the licence of Isaac Sim, the image's digest, and the worker inside."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
+from suite.errors import ContainerError, UsageError
 from suite.files.cache import cache_root
 from suite.install.asset_root import RunPython, find_assets
 from suite.install.worker import Worker
 from suite.schema.record import Assets
+
+LICENCE_ACCEPTED: Final[Mapping[str, str]] = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}
+# Only the manifest of a pod can say the digest of its image: from inside nobody can see it.
+DIGEST: Final = "LABSCALE_IMAGE_DIGEST"  # of the environment
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def require_licence(*, stack: str | None, accepted: bool) -> None:
+    """Raise ContainerError if the image of ``stack`` has Isaac Sim and the user has not accepted NVIDIA's licence."""
+    if stack == "isaacsim" and not accepted:
+        raise ContainerError(
+            "Isaac Sim runs under NVIDIA's licence, which only you can accept: read it at "
+            "https://docs.isaacsim.omniverse.nvidia.com, then add --accept-eula."
+        )
+
+
+def digest_variables(image: str) -> dict[str, str]:
+    """The variable that tells a container its digest; none if ``image`` has only a tag, which may move."""
+    digest = image.partition("@")[2]
+    return {DIGEST: digest} if _DIGEST.fullmatch(digest) else {}
+
+
+def digest_of(environ: Mapping[str, str]) -> str | None:
+    """The digest of the image, as the container's environment gives it; None if it gives none.
+
+    Raises UsageError if it is not a digest.
+    """
+    digest = environ.get(DIGEST)
+    if digest and not _DIGEST.fullmatch(digest):
+        raise UsageError(
+            f"{DIGEST} is {digest!r}, allowed is sha256: and 64 digits of 0-9 and a-f. Correct or unset it."
+        )
+    return digest or None
 
 
 def provision_in_image(
@@ -18,9 +54,10 @@ def provision_in_image(
     run: RunPython,
     on_message: Callable[[str], None],
 ) -> Worker:
-    """Return the worker, ready to run. ``run`` runs ``python`` in the image, with access to the cache.
+    """Return the worker, ready to run, with its offline assets and a cache for compiled kernels.
 
-    ``pins_sha256`` is None if labscale did not install the worker, as in Isaac Sim's own image.
+    ``run`` runs ``python`` in the image, with access to the cache. ``pins_sha256`` is None if labscale did not install
+    the worker, as in Isaac Sim's own image.
 
     Raises:
         WorkerEnvironmentError: the assets cannot be built.

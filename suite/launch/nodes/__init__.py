@@ -1,1 +1,1 @@
-"""One node of several: what it is, what it runs, and whether nodes are alike."""
+"""Rounds of several nodes: what a node is and runs, what supervises all of them, and the launchers ssh and ray."""

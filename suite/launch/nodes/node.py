@@ -23,7 +23,7 @@ RENDEZVOUS_ID: Final = "LABSCALE_RENDEZVOUS_ID"
 RENDEZVOUS_PORT: Final = "LABSCALE_RENDEZVOUS_PORT"
 
 # For every node to be there: a file system may be slow to give the last one its Python. Where nodes start minutes
-# apart, as pods do, ``suite.launch.manifests.wait_for_nodes`` comes before this.
+# apart, as pods do, ``suite.launch.nodes.wait_for_nodes`` comes before this.
 JOIN_TIMEOUT_S: Final = 180
 _TIMEOUTS: Final = f"join_timeout={JOIN_TIMEOUT_S},last_call_timeout=5,close_timeout=30,read_timeout=60"
 LOOPBACK: Final = "127.0.0.1"
@@ -50,17 +50,13 @@ def address_towards(other: str) -> str:
     deadline_s = time.monotonic() + JOIN_TIMEOUT_S
     while True:
         try:
-            return _address_towards(other)
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.connect((other, _DISCARD_PORT))
+                return str(probe.getsockname()[0])
         except socket.gaierror:
             if time.monotonic() > deadline_s:
                 raise
             time.sleep(1.0)
-
-
-def _address_towards(other: str) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((other, _DISCARD_PORT))
-        return str(probe.getsockname()[0])
 
 
 def interface_of(address: str) -> str | None:

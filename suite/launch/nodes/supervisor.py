@@ -4,20 +4,22 @@ The results folder, the checkout and its Python must be in the same folders on e
 node falls silent, or the supervisor itself ends, every part ends: ``suite.launch.nodes.agent`` leaves no process.
 """
 
+import json
+import queue
 import signal
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
 from typing import Any, Final
 
 from suite.errors import SchedulerError
+from suite.launch.contract import RunControl, Say
+from suite.launch.nodes.agent import BEAT_S, SILENCE_S
 from suite.launch.nodes.node import address_towards, interface_of, node_variables
-from suite.launch.nodes.part import Part
-from suite.launch.processes import STACK_DUMP_S
+from suite.launch.processes import KILL_PATIENCE_S, STACK_DUMP_S
 from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, POLL_S, Watch, prepare
 from suite.records.telemetry.file import sampler_log
@@ -25,8 +27,96 @@ from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch
 
 TOKEN: Final = "node-token"  # noqa: S105  below the run directory: every node has to see it
+READY_TIMEOUT_S: Final = 60.0  # for the first answer of a node: Python may come from a slow file system
+END_POLL_S: Final = 0.1
+END_SLACK_S: Final = 5.0  # for the network and a busy node
 
-Say = Callable[[str], None]
+
+class Part(ABC):
+    """One node's part. ``exit_code``, torchrun's, is None at first; ``lost`` and ``refused`` say why it stays None.
+
+    ``address`` is the one under which other nodes reach it; None if only sshd there knows it.
+    """
+
+    def __init__(self, host: str, *, address: str | None = None) -> None:
+        self.host = host
+        self.address = address
+        self.exit_code: int | None = None
+        self.ready: Mapping[str, Any] | None = None  # its address, interface and a free port
+        self.refused: str | None = None  # why it cannot take part
+        self.lost: str | None = None
+        self.by_itself = False  # whether it ended without being asked to
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # None: the connection has ended
+        self._last_said = ""  # that was not a message of the agent
+        self._heard_s = self._told_s = time.monotonic()
+
+    @property
+    @abstractmethod
+    def advice(self) -> str:
+        """What must be true for the node to answer."""
+
+    @abstractmethod
+    def _send(self, line: str) -> None:
+        """Send a line to the agent; that it is gone is seen when it is heard."""
+
+    @abstractmethod
+    def _last_words(self) -> str:
+        """What the connection said before it ended."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """Close the connection, whatever its state."""
+
+    def tell(self, **message: Any) -> None:
+        """Send a message to the agent; ``hear`` notices an agent that is gone."""
+        self._send(json.dumps(message) + "\n")
+
+    def hear(self) -> None:
+        """Read what the node has sent, and tell it that we are here."""
+        while self.is_going_on and not self._lines.empty():
+            line, self._heard_s = self._lines.get(), time.monotonic()
+            if line is None:
+                self.lost = f"the connection to {self.host} ended: {self._last_words()}"
+            else:
+                self._take(line)
+        now_s = time.monotonic()
+        if not self.is_going_on:
+            return
+        patience_s = READY_TIMEOUT_S if self.ready is None else SILENCE_S
+        if now_s - self._heard_s > patience_s:
+            self.lost = f"{self.host} has not answered for {patience_s:g} s"
+        elif now_s - self._told_s > BEAT_S:
+            self._told_s = now_s
+            self.tell(command="alive")
+
+    @property
+    def is_going_on(self) -> bool:
+        return self.exit_code is None and self.lost is None and self.refused is None
+
+    def finish(self, grace_s: float) -> None:
+        """Wait until the part has ended. A node that does not say so is given up; it ends its part by itself."""
+        deadline_s = time.monotonic() + grace_s + KILL_PATIENCE_S + END_SLACK_S
+        try:
+            while self.is_going_on and time.monotonic() < deadline_s:
+                self.hear()
+                time.sleep(END_POLL_S)
+        finally:
+            self._close()
+
+    def _take(self, line: str) -> None:
+        """Note a message of the agent. Any other line is what a login script prints."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            self._last_said = line.strip()
+        elif message.get("event") == "ready":
+            self.ready = message
+        elif message.get("event") == "ended":
+            self.exit_code, self.by_itself = int(message["exit_code"]), bool(message["by_itself"])
+        elif message.get("event") == "refused":
+            self.refused = f"{self.host} {message['reason']}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +132,10 @@ class Address:
         return f"{name} on {self.interface or 'an interface that is not known'}"
 
 
-def supervise(
-    launch: Launch,
-    connect: Callable[[int], Part],
-    *,
-    say: Say,
-    on_progress: Callable[[int], None] | None = None,
-    stop: Event | None = None,
-) -> LaunchResult:
-    """Run ``launch`` to its end; see ``suite.launch.Launcher``.
+def supervise(launch: Launch, connect: Callable[[int], Part], control: RunControl, *, say: Say) -> LaunchResult:
+    """Run ``launch`` on all nodes; ``connect`` starts the agent of a node, given its number. 0 is the head.
 
-    ``connect`` starts the agent of a node, given its number; 0 is the head.
-
-    Raises:
-        StoreError: the run directory cannot be written, or contains a finished round.
-        SchedulerError: a node does not answer before the round has begun, or cannot take part in it.
+    Raises SchedulerError if a node does not answer before the round has begun, or cannot take part in it.
     """
     run_dir, case = Path(launch.run_dir), launch.case
     prepare(run_dir, case)
@@ -67,18 +146,18 @@ def supervise(
             parts.append(connect(rank))
             parts[-1].tell(**_request(launch, rank, parts[-1].address))
         _begin(parts, say)
-        started_utc, started_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-        watch = Watch(case, run_dir, on_progress)
-        ended_by = _wait(parts, watch, stop)
+        watch = Watch(launch, control)
+        ended_by = _wait(parts, watch)
         if ended_by in ("timeout", "hung"):
-            _dump_stacks(parts)
-    finally:  # Ctrl-C too
-        end_all(parts, launch.grace_s)
-    watch.look()
-    result = LaunchResult(
-        exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - started_s
-    )
-    result = _judged(result, parts)
+            for part in parts:
+                part.tell(command="dump_stacks")
+            time.sleep(2 * STACK_DUMP_S)
+    finally:  # Ctrl-C too. A host that cannot say that it has ended its part ends it by itself.
+        for part in parts:
+            part.tell(command="end")
+        for part in parts:
+            part.finish(launch.grace_s)
+    result = _judged(watch.result(0, ended_by), parts)
     if result.why:
         say(result.why)  # the record does not name hosts
     return replace(result, nodes=tuple(part.host for part in parts))
@@ -109,14 +188,6 @@ def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
     return tuple(found)
 
 
-def end_all(parts: Sequence[Part], grace_s: float) -> None:
-    """End every part and wait until each host says so. A host that cannot say so ends its part by itself."""
-    for part in parts:
-        part.tell(command="end")
-    for part in parts:
-        part.finish(grace_s)
-
-
 def _request(launch: Launch, rank: int, address: str | None) -> dict[str, Any]:
     token_path = Path(launch.run_dir) / TOKEN
     if rank == 0:
@@ -124,7 +195,7 @@ def _request(launch: Launch, rank: int, address: str | None) -> dict[str, Any]:
     node = rank if launch.case.nnodes > 1 else None
     return {
         "address": address,
-        "sampler": sampler_argv(Path(launch.run_dir), launch.case, node=node),
+        "sampler": sampler_argv(launch, node=node),
         "sampler_log": str(Path(launch.run_dir) / sampler_log(node)),
         "argv": launch.argv,
         "env": launch.env,
@@ -168,7 +239,7 @@ def _await_ready(parts: Sequence[Part]) -> dict[str, Mapping[str, Any]]:
         time.sleep(POLL_S)
 
 
-def _wait(parts: Sequence[Part], watch: Watch, stop: Event | None) -> EndedBy | None:
+def _wait(parts: Sequence[Part], watch: Watch) -> EndedBy | None:
     """Wait until all parts have ended well, one has ended badly, or there is a reason to end them."""
     first_failure_s: float | None = None
     while True:
@@ -182,17 +253,9 @@ def _wait(parts: Sequence[Part], watch: Watch, stop: Event | None) -> EndedBy | 
             first_failure_s = first_failure_s or time.monotonic()
             if time.monotonic() - first_failure_s > PEER_PATIENCE_S:
                 return None
-        if stop is not None and stop.is_set():
-            return "interrupted"
         if ended_by := watch.look():
             return ended_by
         time.sleep(POLL_S)
-
-
-def _dump_stacks(parts: Sequence[Part]) -> None:
-    for part in parts:
-        part.tell(command="dump_stacks")
-    time.sleep(2 * STACK_DUMP_S)
 
 
 def _judged(result: LaunchResult, parts: Sequence[Part]) -> LaunchResult:

@@ -3,26 +3,150 @@
 import argparse
 import functools
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
+from suite.errors import SchedulerError
+from suite.external import slurm
+from suite.files.input_file import read_text
 from suite.files.paths import ROOT
-from suite.launch.apptainer.launcher import in_apptainer
-from suite.launch.apptainer.run import VARIABLE_PREFIX
-from suite.launch.native.launcher import on_this_machine
+from suite.files.wording import last_lines
+from suite.launch.apptainer import VARIABLE_PREFIX, in_apptainer
+from suite.launch.contract import Asked, LauncherEntry, Runtime, Say
+from suite.launch.native import on_this_machine
 from suite.launch.nodes import facts
-from suite.launch.runtime import Asked, LauncherEntry, Runtime
-from suite.launch.slurm import partition
-from suite.launch.slurm.run import SlurmPlace, is_submitted, run, write_script
-from suite.launch.slurm.script import SLACK_MINUTES, NodeCheck, SlurmOptions
+from suite.launch.nodes.facts import NodeFacts
+from suite.launch.slurm.job import SlurmPlace, is_submitted, run, write_script
+from suite.launch.slurm.script import SLACK_MINUTES, NodeCheck, SlurmOptions, requested
+from suite.matrix.resources import Resources
 from suite.options.command_line import any_text
-from suite.options.types import gpu_type, sbatch_option, slurm_time
+from suite.options.types import SEVERAL, gpu_type, sbatch_option, slurm_time
+
+QUEUE_TIMEOUT_S: Final = 24 * 3600.0  # for a node to be looked at
+LOOK_MINUTES: Final = 10
+FACTS: Final = "slurm/node.json"  # below the campaign's folder
+
+
+def resources(options: SlurmOptions) -> Resources:
+    """The nodes of the partition with the most GPUs of one kind.
+
+    Raises:
+        SchedulerError: there is no Slurm here, or no such partition; or the kind of GPUs is open.
+    """
+    groups = slurm.partition_nodes(options.partition)
+    kind = kind_of(groups, options.gpu_type)
+    counts = [group.num_gpus if kind is None else group.gpus.get(kind, 0) for group in groups]
+    num_gpus = max(counts)
+    best = [group for group, count in zip(groups, counts, strict=True) if count == num_gpus]
+    return Resources(
+        nnodes=sum(group.nnodes for group in best),
+        gpus_per_node=num_gpus,
+        cpus_per_node=min(group.num_cpus for group in best),
+    )
+
+
+def kind_of(groups: Sequence[slurm.NodeGroup], asked: str | None) -> str | None:
+    """The kind of GPUs to which jobs are bound: else one could get others, or MIG slices. None: there is one kind.
+
+    Without a wish it is that with the most on a node.
+
+    Raises:
+        SchedulerError: no node has the kind, or several kinds have as many.
+    """
+    most: dict[str, int] = {}
+    for group in groups:
+        for kind, count in group.gpus.items():
+            most[kind] = max(count, most.get(kind, 0))
+    listed = ", ".join(f"{kind or 'GPUs without a kind'} ({count} a node)" for kind, count in most.items())
+    if asked is not None:
+        if asked not in most:
+            raise SchedulerError(
+                f"--gpu-type is {asked!r}, and Slurm has here: {listed or 'no GPUs'}. Choose one of them."
+            )
+        return asked
+    if len(most) < SEVERAL:
+        return None
+    whole = {kind: count for kind, count in most.items() if not slurm.MIG_SLICE.search(kind)} or most
+    best = [kind for kind, count in whole.items() if count == max(whole.values())]
+    if best[1:] or not best[0]:
+        raise SchedulerError(
+            f"Slurm has GPUs of several kinds here: {listed}. One run must not mix them: choose a kind with "
+            "--gpu-type, or a partition that has one, with --partition."
+        )
+    return best[0]
+
+
+def bound(options: SlurmOptions, say: Say) -> SlurmOptions:
+    """The options with the kind of GPUs of all jobs; what is left out is named."""
+    groups = slurm.partition_nodes(options.partition)
+    kind = kind_of(groups, options.gpu_type)
+    others = dict.fromkeys(other for group in groups for other in group.gpus if other != kind)
+    if kind is not None and options.gpu_type is None:
+        say(f"Jobs get GPUs of the kind {kind}, not {', '.join(map(str, others))}; --gpu-type chooses another.")
+    return replace(options, gpu_type=kind)
+
+
+def look_at_a_node(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    options: SlurmOptions,
+    *,
+    num_gpus: int,
+    out: Path,
+    say: Say,
+) -> NodeFacts:
+    """Run ``suite.launch.nodes.facts`` on a node with ``num_gpus``, once: the campaign's folder keeps the answer.
+
+    Raises SchedulerError if Slurm gives no node, or the program does not run there.
+    """
+    kept = out / FACTS
+    if kept.exists():
+        return _kept(kept)
+    say("Waiting for a node of Slurm, to see what it is")
+    of_srun = (
+        "--job-name=labscale-node",
+        "--nodes=1",
+        *(f"--{option}" for option in (*requested(options, num_gpus=num_gpus), *options.sbatch_option)),
+        f"--time={options.time or LOOK_MINUTES}",
+        f"--chdir={ROOT}",
+        "--cpu-bind=none",  # or it would see one core
+        "--input=none",
+    )
+    command = ("env", *(f"{name}={value}" for name, value in env.items()), *argv)
+    run = slurm.run_step((*of_srun, *command), timeout_s=QUEUE_TIMEOUT_S)
+    try:
+        node = facts.read(run.stdout)
+    except ValueError as error:
+        refused = "allocate" in run.stderr or "srun: error: Invalid" in run.stderr
+        raise SchedulerError(
+            f"labscale could not learn what a node is: srun ended with {run.exit_code}: {error}\n"
+            f"{last_lines(run.stderr, 5)}\n"
+            + (
+                slurm.next_step(run)
+                if refused
+                else "The checkout, its Python and the worker must be in the same folders on every node."
+            )
+        ) from error
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    part = kept.with_suffix(".part")
+    part.write_text(run.stdout, encoding="utf-8")
+    part.rename(kept)
+    return node
+
+
+def _kept(path: Path) -> NodeFacts:
+    try:
+        return facts.read(read_text(path))
+    except (OSError, ValueError) as error:
+        raise SchedulerError(f"{path} is not readable: {error}. Delete it, and a node is asked again.") from error
 
 
 def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
     """Run each round as a job; the campaign's folder keeps the description of one node."""
     if asked.device == "cuda" and not asked.options.place.render_only:
-        settings = partition.bound(settings, asked.say)
+        settings = bound(settings, asked.say)
     inner = on_this_machine(asked) if asked.options.place.image is None else in_apptainer(asked)
     request = asked.request
     if asked.stack == "isaacsim":  # not installed by labscale, so that env_check would not know where it is
@@ -33,13 +157,12 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
         node_check=NodeCheck(
             argv=argv,
             env=env,
-            compare=("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "suite.launch.nodes.comparison"),
+            compare=("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", facts.MODULE, "compare"),
             is_binding=not asked.options.place.ignore_env_check,
         ),
         say=asked.say,
         wrap=inner.wrap,
         variable_prefix="" if inner.wrap is None else VARIABLE_PREFIX,
-        image_digest=inner.image_digest,
     )
     there = replace(
         inner,
@@ -50,7 +173,7 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
     if asked.options.place.render_only:
         return there
     argv, env = inner.command(facts.arguments_for(request))
-    found = partition.look_at_a_node(
+    node = look_at_a_node(
         argv,
         env,
         settings,
@@ -58,7 +181,7 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
         out=asked.out,
         say=asked.say,
     )
-    return replace(there, machine=found.environment, check=lambda: found.report)
+    return replace(there, machine=node.environment, check=lambda: node.report)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +208,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 SLURM: Final = LauncherEntry(
     name="slurm",
-    resources=lambda settings, _: partition.resources(settings),
+    resources=lambda settings, _: resources(settings),
     provision=_provision,
     settings=SlurmOptions,
     add_arguments=_add_arguments,

@@ -24,7 +24,7 @@ from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import changed
 from tests.suite.campaign.test_schedule import campaign_of
-from tests.suite.launch.manifests.test_manifests import NODES
+from tests.suite.launch.test_manifests import NODES
 
 IDENTITY = {"matrix": "smoke", "gpus": ["H200"], "rounds": 3, "precision": None, "max_rounds": None}
 

@@ -11,7 +11,7 @@ import pytest
 from suite.errors import WorkerEnvironmentError
 from suite.external.nvml.gpus import read_gpus, read_state
 from suite.external.nvml.values import NvmlState
-from suite.launch.containers.run import requested_gpus
+from suite.launch.containers import requested_gpus
 from suite.schema.record import Gpu
 from tests.fixtures.stand_ins.fake_nvml import answer, refusal
 

@@ -16,8 +16,7 @@ from suite.campaign.runs.training import render as render_run
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.install.worker import Worker
-from suite.launch.apptainer import run as apptainer
-from suite.launch.containers import run as containers
+from suite.launch import apptainer, containers
 from suite.launch.nodes import node
 from suite.launch.slurm.script import SlurmOptions
 from suite.launch.slurm.script import render as render_script

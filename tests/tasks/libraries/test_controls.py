@@ -1,6 +1,6 @@
 """The controls: parts of training alone, run for real on the CPU.
 
-The third, ``all_reduce``, runs on two hosts in ``tests.suite.launch.ssh.test_ssh_bench``.
+The third, ``all_reduce``, runs on two hosts in ``tests.suite.launch.nodes.test_ssh``.
 """
 
 from collections.abc import Callable

@@ -20,9 +20,8 @@ from suite.errors import CampaignError, RunsFailed, StoreError, UsageError
 from suite.install import other_versions
 from suite.install.other_versions import install_versions
 from suite.install.worker import Worker
-from suite.launch.native.run import run
-from suite.launch.runtime import Runtime
-from suite.matrix.own_worker import OwnWorker
+from suite.launch.contract import Asked, Runtime
+from suite.launch.native import run
 from suite.matrix.resources import Resources
 from suite.options.search import Releases
 from suite.records.store import load_results, write_record
@@ -81,14 +80,13 @@ def ran(small_worker: Worker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Provide that worker with its copies, and make up every run; returns the runs that were started."""
     started: list[str] = []
 
-    def provision(_: object, *, own_workers: list[OwnWorker], **others: object) -> Runtime:
-        del others
+    def provision(asked: Asked) -> Runtime:
         own = {
             each: replace(
                 small_worker,
                 python=install_versions(small_worker.python.parent.parent, each.packages, on_message=print),
             )
-            for each in own_workers
+            for each in asked.own_workers
         }
         return Runtime(worker=small_worker, own_workers=own, launch=run, check=unasked, python_path=None)
 

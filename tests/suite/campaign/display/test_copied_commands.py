@@ -12,8 +12,8 @@ from suite.campaign import steps
 from suite.campaign.state import Campaign, WholeMatrix
 from suite.errors import ReportError
 from suite.install.worker import Worker
-from suite.launch.native.run import run as run_native
-from suite.launch.runtime import Runtime
+from suite.launch.contract import Runtime
+from suite.launch.native import run as run_native
 from suite.schema.record import Environment
 from tests.fixtures.runs.asked_options import changed
 from tests.suite.campaign.test_schedule import CASES, FIXED, campaign_of

@@ -22,7 +22,7 @@ LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 @pytest.fixture(scope="session")
 def graphics(running_engine: RunningEngine, debian: str) -> str:
     """Id of the first stage of kitless.Dockerfile."""
-    plan = plan_build("kitless", project_root=ROOT, version="0", git_commit=None, git_dirty=None, environ={})
+    plan = plan_build("kitless", project_root=ROOT, version="0", git=(None, None), environ={})
     arguments = {"BASE": debian, "PYTHON_PACKAGES": "", "EXTRA_PACKAGES": "mesa-vulkan-drivers libegl-mesa0"}
     return running_engine.engine.build(
         pack(plan.files), build_args=arguments, labels={}, target="graphics", network="host", on_line=lambda _: None

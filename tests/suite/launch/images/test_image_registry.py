@@ -12,7 +12,7 @@ import pytest
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
-from suite.launch.images.registry import refresh_digests
+from suite.launch.images.pins_command import refresh_digests
 from suite.launch.images.table import IMAGES, read_images
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine, install
 

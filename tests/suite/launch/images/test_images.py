@@ -8,22 +8,18 @@ from pathlib import Path
 import pytest
 
 from suite import __version__
-from suite.env_check.request import Request
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.external.machine import git_state
 from suite.files.paths import ROOT
-from suite.launch.images.registry import with_digest
+from suite.launch.images.pins_command import with_digest
 from suite.launch.images.table import (
     IMAGES,
-    check_request,
     find_image,
     host_files,
     pack,
     plan_build,
     read_images,
-    render_build_args,
-    render_tag,
     tag_of,
 )
 
@@ -67,10 +63,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan_tiny(project: Path, environ: dict[str, str] | None = None) -> dict[str, bytes]:
-    plan = plan_build(
-        "tiny", project_root=project, version="1.0", git_commit=None, git_dirty=None, environ=environ or {}
-    )
+def plan_tiny(project: Path) -> dict[str, bytes]:
+    plan = plan_build("tiny", project_root=project, version="1.0", git=(None, None), environ={})
     return dict(plan.files)
 
 
@@ -92,7 +86,7 @@ def test_images_of_the_project_say_what_the_pins_install() -> None:
 def test_dockerfiles_keep_their_promises(name: str) -> None:
     text = (ROOT / "containers" / find_image(name, ROOT).dockerfile).read_text()
     lines = text.splitlines()
-    assert "FROM ${BASE}" in text  # by digest, see render_build_args
+    assert "FROM ${BASE}" in text  # by digest, see plan_build
     assert [line for line in lines if line.startswith("USER ")][-1] == "USER 1000:1000"  # runAsNonRoot takes no name
     assert "graphics" in text.split("NVIDIA_DRIVER_CAPABILITIES=")[1].split()[0].split(",")
     assert any(line.startswith("VOLUME ") for line in lines)
@@ -132,7 +126,7 @@ def test_context_holds_what_an_image_needs_and_nothing_else(project: Path) -> No
 
 def test_labscale_inside_an_image_knows_its_commit(project: Path, tmp_path: Path) -> None:
     """What is written there and what reads it are one format; an image of unknown sources says nothing."""
-    plan = plan_build("tiny", project_root=project, version="1.0", git_commit="c0ffee", git_dirty=True, environ={})
+    plan = plan_build("tiny", project_root=project, version="1.0", git=("c0ffee", True), environ={})
     inside = tmp_path / "inside"
     for name, content in plan.files.items():
         (inside / name).parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +155,8 @@ def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path
         "https_proxy": "http://proxy.example:3128",
         "AWS_SECRET_ACCESS_KEY": "never",
     }
-    files = plan_tiny(project, environ)
+    plan = plan_build("tiny", project_root=project, version="1.0", git=(None, None), environ=environ)
+    files = plan.files
     assert files["host/certificates.crt"] == b"CERTIFICATE"
     assert files["host/settings.sh"].decode().splitlines() == [
         "export PIP_CERT=/tmp/host/certificates.crt",
@@ -169,8 +164,7 @@ def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path
         "export SSL_CERT_FILE=/tmp/host/certificates.crt",
         "export UV_DEFAULT_INDEX='https://user:secret@mirror.example/simple?a='\"'\"'b'\"'\"''",
     ]
-    arguments = render_build_args(find_image("tiny", project), environ)
-    assert arguments == {"BASE": f"localhost/busybox:1@{SHA}", "https_proxy": "http://proxy.example:3128"}
+    assert plan.build_args == {"BASE": f"localhost/busybox:1@{SHA}", "https_proxy": "http://proxy.example:3128"}
 
 
 def test_a_file_that_an_image_is_made_of_and_that_is_not_there_is_named(project: Path) -> None:
@@ -191,14 +185,14 @@ def test_unreadable_certificates_are_named() -> None:
 
 
 def test_labels_say_where_an_image_comes_from(project: Path) -> None:
-    plan = plan_build("tiny", project_root=project, version="1.0", git_commit="c0ffee", git_dirty=True, environ={})
+    plan = plan_build("tiny", project_root=project, version="1.0", git=("c0ffee", True), environ={})
     assert plan.labels["org.opencontainers.image.revision"] == "c0ffee"
     assert plan.labels["org.opencontainers.image.base.digest"] == SHA
     assert plan.labels["labscale.dirty"] == "true"
     assert plan.labels["labscale.version.torch"] == "2.11.0"
     assert len(plan.labels["labscale.pins.worker.sha256"]) == 64
     assert "labscale.version.isaacsim" not in plan.labels
-    unknown = plan_build("tiny", project_root=project, version="1.0", git_commit=None, git_dirty=None, environ={})
+    unknown = plan_build("tiny", project_root=project, version="1.0", git=(None, None), environ={})
     assert "org.opencontainers.image.revision" not in unknown.labels
     assert "labscale.dirty" not in unknown.labels
 
@@ -215,14 +209,6 @@ def test_name_changes_with_version_pins_base_and_dockerfile(project: Path) -> No
         path.write_text(path.read_text().replace("2.11", "2.12").replace("sha256:0", "sha256:f") + "\n")
         names.append(tag_of("tiny", project_root=project, version=__version__))
     assert len(set(names)) == 5
-    one, other = ({"x": "1", "y": "2"}, {"y": "2", "x": "1"})
-    assert render_tag("a", version="1", parts_sha256=one) == render_tag("a", version="1", parts_sha256=other)
-
-
-def test_env_check_is_asked_about_the_stack_of_the_image() -> None:
-    assert check_request(find_image("kitless", ROOT), has_gpus=False) == Request(stack="kitless", device="cpu")
-    isaacsim = Request(stack="isaacsim", worker_python=Path("/opt/labscale/bin/worker-python"))
-    assert check_request(find_image("isaacsim", ROOT), has_gpus=True) == isaacsim
 
 
 def test_a_new_digest_changes_one_line() -> None:

@@ -9,8 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,16 +17,11 @@ import pytest
 from suite.external.container_spec import ContainerSpec
 from suite.files.paths import ROOT
 from suite.install.pins import sha256
-from suite.install.worker import Worker
-from suite.launch.containers.run import ContainerOptions, requested_gpus, run
-from suite.launch.containers.worker import provision_in_container
 from suite.launch.images.build import BuiltImage, build_image
 from suite.launch.images.table import plan_build
-from suite.records.collect import collect
 from suite.records.store import load_results
-from suite.schema.record import Environment, RunRecord
 from tests.fixtures.machines.container_engine import FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
+from tests.fixtures.runs.real_runs import cartpole, matrix_of
 
 pytestmark = [pytest.mark.slow, FORGOTTEN_SOCKETS, pytest.mark.timeout(3600)]
 
@@ -43,9 +37,7 @@ def built(running_engine: RunningEngine, debian: str, tmp_path_factory: pytest.T
     free_gb = shutil.disk_usage(tmp_path_factory.getbasetemp()).free / 1e9
     if free_gb < DISK_NEEDED_GB:
         pytest.skip(f"needs {DISK_NEEDED_GB:.0f} GB of free disk, there are {free_gb:.0f}")
-    plan = plan_build(
-        "kitless", project_root=ROOT, version="0", git_commit=None, git_dirty=None, environ=dict(os.environ)
-    )
+    plan = plan_build("kitless", project_root=ROOT, version="0", git=(None, None), environ=dict(os.environ))
     stand_ins = {"BASE": debian, "PYTHON": PYTHON_IN_DEBIAN, "PYTHON_PACKAGES": "g++"}
     plan = replace(plan, build_args={**plan.build_args, **stand_ins})
     out_dir = tmp_path_factory.mktemp("built")
@@ -114,59 +106,3 @@ def test_image_holds_nothing_of_this_machine(running_engine: RunningEngine, buil
         argv=("sh", "-c", "id -u; ls -A /tmp"),
     )
     assert running_engine.engine.run_to_end(spec, timeout_s=60).stdout.split() == ["1000"]
-
-
-@pytest.fixture(scope="module")
-def in_container(
-    running_engine: RunningEngine, built: BuiltImage, environment: Environment, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], RunRecord]:
-    """Train with a library, in the image, with a cache of its own: assets are built in the image too."""
-    folder = tmp_path_factory.mktemp("in_container")
-    engine = running_engine.engine
-    image = engine.find_image(built.tag)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LABSCALE_CACHE", str(folder / "cache"))
-        worker = provision_in_container(engine, image, project_root=ROOT, assets="offline", on_message=print)
-
-    def train_it(library: str) -> RunRecord:
-        (case,) = (case for case in cases_of(MATRIX, folder) if case.rl_library == library)
-        launch = launch_of(worker, case, folder / library / "r0")
-        options = ContainerOptions(
-            project_root=ROOT,
-            asset_root=worker.asset_root,
-            cache_dir=worker.cache_dir,
-            gpus=requested_gpus(case.device, os.environ),
-        )
-        result = run(launch, engine=engine, image=image, options=options)
-        assert result.image_digest == built.image_id
-        assert running_engine.client.containers.list(all=True) == []
-        return collect(Path(launch.run_dir), case, 0, result, environment, argv=launch.argv)
-
-    return train_it
-
-
-@pytest.mark.parametrize("library", ["rl_games", "rsl_rl"])
-def test_cartpole_trains_with_two_ranks_and_gives_the_record_of_a_native_run(
-    library: str,
-    in_container: Callable[[str], RunRecord],
-    worker: Worker,
-    environment: Environment,
-    tmp_path: Path,
-) -> None:
-    inside = in_container(library)
-    assert (inside.outcome, inside.reason) == ("completed", None)
-    (case,) = (case for case in cases_of(MATRIX, tmp_path) if case.rl_library == library)
-    native = train(launch_of(worker, case, tmp_path / "r0"), environment)
-    for name in (
-        field.name
-        for field in fields(RunRecord)
-        if field.name not in ("wall_time_s", "started_utc", "argv", "image_digest")
-    ):
-        assert type(getattr(inside, name)) is type(getattr(native, name)), name
-    for ours, theirs in zip(inside.ranks, native.ranks, strict=True):
-        assert list(ours.samples) == list(theirs.samples)
-        assert [len(column) for column in ours.samples.values()] == [len(column) for column in theirs.samples.values()]
-        assert list(ours.phases_s) == list(theirs.phases_s)
-        assert set(ours.settings) == set(theirs.settings)
-        versions = {name: value for name, value in theirs.settings.items() if name.startswith("versions.")}
-        assert {name: ours.settings[name] for name in versions} == versions

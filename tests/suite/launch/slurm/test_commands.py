@@ -1,6 +1,5 @@
 """What Slurm's commands print, as values; the commands themselves run in test_launch_slurm.py."""
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -11,10 +10,9 @@ import pytest
 from suite.errors import SchedulerError
 from suite.external import slurm
 from suite.external.slurm import Job, NodeGroup, parse_dead_nodes, parse_job, parse_node_groups
-from suite.launch.slurm import job_files as slurm_notes
-from suite.launch.slurm import partition as slurm_place
-from suite.launch.slurm import run as launcher
-from suite.launch.slurm.run import judged
+from suite.launch.slurm import job as launcher
+from suite.launch.slurm import launcher as slurm_place
+from suite.launch.slurm.job import judged
 from suite.launch.slurm.script import END, JOB, SlurmOptions
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch
@@ -245,7 +243,7 @@ def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:
     ],
 )
 def test_a_damaged_note_of_a_job_is_named(tmp_path: Path, name: str, next_step: str, text: str, why: str) -> None:
-    read = slurm_notes.submitted if name == JOB else slurm_notes.ended
+    read = launcher.submitted if name == JOB else launcher.ended
     assert read(tmp_path) is None
     path = tmp_path / name
     path.parent.mkdir()
@@ -263,10 +261,8 @@ def test_the_launcher_reads_the_notes_before_it_asks_slurm(tmp_path: Path, make_
         launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=print))
 
 
-def test_the_scripts_clock_is_the_jobs(tmp_path: Path) -> None:
+def test_the_scripts_clock_is_the_jobs() -> None:
     result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
-    (tmp_path / END).parent.mkdir()
-    stored = {"exit_code": 3, "started_unix_s": 60.5, "ended_unix_s": 70.75, "nodes": "a", "told_to_stop": False}
-    (tmp_path / END).write_text(json.dumps(stored), encoding="utf-8")
-    found = launcher._with_the_scripts_word(result, tmp_path)
-    assert (found.exit_code, found.started_utc, found.wall_time_s) == (3, "1970-01-01T00:01:00+00:00", 10.25)
+    end = launcher.Ended(exit_code=3, started_unix_s=60.5, ended_unix_s=70.75, nodes="a", told_to_stop=False)
+    ours = launcher.as_the_script_says(result, end)
+    assert (ours.exit_code, ours.started_utc, ours.wall_time_s) == (3, "1970-01-01T00:01:00+00:00", 10.25)

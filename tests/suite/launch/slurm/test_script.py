@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from suite.errors import UsageError
-from suite.launch.apptainer import run as apptainer
+from suite.launch import apptainer
 from suite.launch.slurm.script import NodeCheck, SlurmOptions, render
 from suite.schema.record import Launch
 from tests.suite.matrix.test_plan import ANT
@@ -28,7 +28,7 @@ IN_IMAGE: Final = apptainer.render(
 CHECK: Final = NodeCheck(
     argv=("python", "-m", "suite", "env_check", "--json"),
     env={"APPTAINERENV_A": "a b"},
-    compare=("python", "-m", "suite.launch.nodes.comparison"),
+    compare=("python", "-m", "suite.launch.nodes.facts", "compare"),
     is_binding=True,
 )
 

@@ -1,141 +1,47 @@
-"""``bench --launcher slurm`` on a real Slurm with the real worker: to its end, and through faults."""
+"""``bench --launcher slurm`` on a real Slurm with the real worker."""
 
-import json
-import re
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import psutil
 import pytest
 
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.records.store import read_case, read_record
-from suite.schema.record import RunRecord
 from tests.fixtures.machines.slurm_cluster import SlurmCluster
-from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
-from tests.fixtures.runs.real_runs import MARK, events, marked_processes, wait_until
+from tests.fixtures.runs.real_runs import MARK, cartpole, marked_processes, matrix_of
 
 pytestmark = pytest.mark.worker
 
-ENDLESS: Final = 100_000
-START_TIMEOUT_S: Final = 120.0
-END_TIMEOUT_S: Final = 300.0  # from a fault to the end of the command, which may train once more
-MATRIX: Final = """
-description = "one series"
-rounds = 1
-seed = 42
-
-[[series]]
-name = "cartpole"
-title = "Cartpole"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 64
-topologies = ["{topology}"]
-iterations = {iterations}
-"""
+MATRIX: Final = matrix_of(cartpole("rsl_rl", topologies=["2x1"]))
 CASE: Final = "cartpole/rsl_rl-kitless-cpu-n128-2x1"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bench:
-    """``bench`` on the login machine of a cluster, with one results folder."""
-
-    slurm: SlurmCluster
-    folder: Path
-    iterations: int
-    topology: str = "2x1"
-    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    @property
-    def out(self) -> Path:
-        return self.folder / "out"
-
-    @property
-    def run_dir(self) -> Path:
-        num_envs = {"2x1": 128, "1x1": 64}[self.topology]
-        return self.out / "raw" / "cartpole" / f"rsl_rl-kitless-cpu-n{num_envs}-{self.topology}" / "r0"
-
-    @property
-    def record(self) -> RunRecord:
-        return read_record(self.run_dir / "record.json")
-
-    @property
-    def said(self) -> str:
-        return (self.folder / "log").read_text(encoding="utf-8")
-
-    @property
-    def job_id(self) -> str:
-        return str(json.loads((self.run_dir / "slurm" / "job.json").read_text())["job_id"])
-
-    def start(self, *options: str) -> subprocess.Popen[bytes]:
-        """Start the command; everything it starts, on any node, is marked with the folder."""
-        matrix = self.folder / "two_nodes.toml"
-        matrix.write_text(MATRIX.format(iterations=self.iterations, topology=self.topology), encoding="utf-8")
-        argv = (sys.executable, "-m", "suite", "bench", "--matrix", str(matrix), "--out", str(self.out))
-        with (self.folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                self.slurm.argv(
-                    *argv, "--device", "cpu", "--no-report", "--launcher", "slurm", "--time", "20", *options
-                ),
-                cwd=ROOT,
-                env={**self.slurm.environ, MARK: str(self.out)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                preexec_fn=listen_to_ctrl_c,  # noqa: PLW1509  (one system call)
-            )
-        self.started.append(process)
-        return process
-
-    def processes(self, program: str, **environ: str) -> list[psutil.Process]:
-        """Those of ours that run the module ``program``, with these variables; not what brought them to their host."""
-        return [
-            process
-            for process in marked_processes(self.out)
-            if process.name() != "nsenter"
-            and program in process.cmdline()
-            and environ.items() <= process.environ().items()
-        ]
-
-    def await_event(self, event: str, rank: int = 0) -> None:
-        wait_until(
-            lambda: any(found["event"] == event for found in events(self.run_dir, rank)),
-            timeout_s=START_TIMEOUT_S,
-            what=f"rank {rank} writes {event}:\n{self.said}",
-        )
-
-    def end(self, process: subprocess.Popen[bytes]) -> int:
-        """Wait for the command; whatever it met, nothing of it is left."""
-        exit_code = process.wait(END_TIMEOUT_S)
-        assert marked_processes(self.out) == [], self.said
-        return exit_code
-
-
-@pytest.fixture
-def bench(slurm: SlurmCluster, worker: Worker, tmp_path: Path) -> Iterator[Bench]:
-    """A campaign that does not end by itself."""
-    assert worker.python.exists()  # installed before any clock runs
-    bench = Bench(slurm=slurm, folder=tmp_path, iterations=ENDLESS)
-    yield bench
-    for process in bench.processes("bench"):  # of a test that failed
-        process.kill()
-    for started in bench.started:
-        started.wait(END_TIMEOUT_S)
+def bench(slurm: SlurmCluster, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """``bench`` on the login machine of a cluster; whatever it met, nothing of it is left on any node."""
+    matrix = folder / "two_nodes.toml"
+    matrix.write_text(MATRIX, encoding="utf-8")
+    argv = (sys.executable, "-m", "suite", "bench", "--matrix", str(matrix), "--out", str(folder / "out"))
+    done = subprocess.run(
+        slurm.argv(*argv, "--device", "cpu", "--no-report", "--launcher", "slurm", "--time", "20", *options),
+        cwd=ROOT,
+        env={**slurm.environ, MARK: str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert marked_processes(folder) == [], done.stdout
+    return done
 
 
 def test_two_nodes_train_to_a_complete_record(slurm: SlurmCluster, worker: Worker, tmp_path: Path) -> None:
     assert worker.python.exists()
-    bench = Bench(slurm=slurm, folder=tmp_path, iterations=3)
-    assert bench.end(bench.start()) == 0, bench.said
-    record = bench.record
+    done = bench(slurm, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run_dir = tmp_path / "out" / "raw" / CASE / "r0"
+    record = read_record(run_dir / "record.json")
     assert (record.outcome, record.exit_code, record.reason) == ("completed", 0, None)
     assert [(rank.rank, rank.local_rank, rank.num_iterations) for rank in record.ranks] == [(0, 0, 3), (1, 0, 3)]
     assert len({rank.parameters_sha256 for rank in record.ranks}) == 1
@@ -143,99 +49,38 @@ def test_two_nodes_train_to_a_complete_record(slurm: SlurmCluster, worker: Worke
     assert record.environment.checks
     assert record.clocks is not None
     assert [abs(clock.offset_s) <= clock.bound_s for clock in record.clocks] == [True], "the nodes are this machine"
-    assert read_case(bench.out / "cases" / f"{CASE}.json").completed == (record,)
-    assert (bench.run_dir / "slurm" / "differences.txt").read_text().strip() == ""
-    nodes = [(bench.run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]
-    assert nodes[0].startswith("node 0: 10.77.0.11 on eth0\n")
-    assert nodes[1].startswith("node 1: 10.77.0.12 on eth0\n")
-    before = (bench.run_dir / "record.json").stat().st_mtime_ns
-    assert bench.end(bench.start()) == 0
-    assert "0 runs to do, 1 finished earlier and kept" in bench.said
-    assert (bench.run_dir / "record.json").stat().st_mtime_ns == before
+    assert read_case(tmp_path / "out" / "cases" / f"{CASE}.json").completed == (record,)
+    assert (run_dir / "slurm" / "differences.txt").read_text().strip() == ""
+    nodes = [(run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]
+    assert [log.splitlines()[0] for log in nodes] == ["node 0: 10.77.0.11 on eth0", "node 1: 10.77.0.12 on eth0"]
+    before = (run_dir / "record.json").stat().st_mtime_ns
+    again = bench(slurm, tmp_path)
+    assert again.returncode == 0
+    assert "0 runs to do, 1 finished earlier and kept" in again.stdout
+    assert (run_dir / "record.json").stat().st_mtime_ns == before
 
 
-@pytest.mark.slow
-def test_one_node_trains_and_is_sampled(slurm: SlurmCluster, worker: Worker, tmp_path: Path) -> None:
-    assert worker.python.exists()
-    bench = Bench(slurm=slurm, folder=tmp_path, iterations=20, topology="1x1")
-    assert bench.end(bench.start()) == 0, bench.said
-    assert bench.record.outcome == "completed"
-    assert bench.record.telemetry is not None, bench.record.telemetry_note
-    assert bench.record.telemetry.num_samples > 0
-    (rank,) = bench.record.telemetry.ranks
-    assert rank.memory_gb is not None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("program", "environ", "reason"),
-    [
-        ("tasks.worker", {"RANK": "1"}, "rank 1: killed by signal 9"),
-        # The other rank may still say that it lost its peer.
-        ("tasks.torchrun", {"LABSCALE_NODE_RANK": "1"}, "torchrun ended with exit code 137|rank 0: .* peer"),
-    ],
-)
-def test_a_killed_process_ends_every_node_and_is_never_tried_again(
-    bench: Bench, program: str, environ: dict[str, str], reason: str
-) -> None:
-    """A rank, or torchrun on one node, whose rank nobody follows any more."""
-    process = bench.start()
-    bench.await_event("settings", 1)
-    bench.processes(program, **environ)[0].kill()
-    assert bench.end(process) == 20, bench.said
-    assert bench.record.outcome == "crashed"
-    assert bench.record.reason is not None
-    assert re.match(reason, bench.record.reason), bench.record.reason
-    assert "submitted once more" not in bench.said
-    assert not bench.run_dir.with_name("r0.lost-1").exists()
-
-
-@pytest.mark.slow
-def test_a_closed_command_is_gone_on_with_until_the_job_is_cancelled(bench: Bench) -> None:
-    """Slurm's controller restarts in between."""
-    closed = bench.start()
-    bench.await_event("start")
-    job_id = bench.job_id
-    for process in bench.processes("bench"):
-        process.send_signal(signal.SIGINT)
-    assert closed.wait(20) == 130, bench.said
-    assert f"Slurm job {job_id} goes on without labscale" in bench.said
-    again = bench.start()
-    wait_until(lambda: f"Slurm job {job_id}: RUNNING" in bench.said, timeout_s=30, what=f"it follows:\n{bench.said}")
-    assert bench.job_id == job_id
-    bench.slurm.kill_controller()
-    wait_until(lambda: "Slurm does not answer, and is asked again" in bench.said, timeout_s=30, what="it is gone")
-    bench.slurm.start_controller()
-    wait_until(lambda: bench.said.count(f"Slurm job {job_id}: RUNNING") == 2, timeout_s=60, what="it is back")
-    bench.slurm.ask("scancel", job_id)
-    assert bench.end(again) == 20, bench.said
-    assert bench.record.outcome == "lost"
-    assert bench.record.reason is not None
-    assert bench.record.reason.startswith(f"Slurm job {job_id}: CANCELLED"), bench.record.reason
-    assert not bench.run_dir.with_name("r0.lost-1").exists()
-    assert bench.end(bench.start()) == 20
-    assert "0 runs to do, 1 finished earlier and kept" in bench.said
-
-
-def test_nodes_that_differ_are_refused_by_name(bench: Bench) -> None:
+def test_nodes_that_differ_are_refused_by_name(slurm: SlurmCluster, worker: Worker, tmp_path: Path) -> None:
     """A node with a limit of 512 open files; the other two are enough once it is left out."""
-    bench.slurm.kill_node("n3")
-    bench.slurm.start_node("n3", through=("prlimit", "--nofile=512:512"))
-    bench.slurm.await_idle()
-    process = bench.start("--sbatch-option", "nodelist=n2,n3")
-    assert bench.end(process) == 18, bench.said
-    bench.slurm.kill_node("n3")  # the fixture starts it as it was
-    assert "check nofile: ok on n2; failure (low_nofile) on n3" in bench.said
-    assert "Keep one of them out (--sbatch-option exclude=NODE)" in bench.said
-    assert not list(bench.out.rglob("rank-*.jsonl")), "it trained"
-    assert not list(bench.out.rglob("record.json"))
+    assert worker.python.exists()
+    slurm.kill_node("n3")
+    slurm.start_node("n3", through=("prlimit", "--nofile=512:512"))
+    slurm.await_idle()
+    done = bench(slurm, tmp_path, "--sbatch-option", "nodelist=n2,n3")
+    slurm.kill_node("n3")  # the fixture starts it as it was
+    assert done.returncode == 18, done.stdout
+    said = done.stdout + done.stderr
+    assert "check nofile: ok on n2; failure (low_nofile) on n3" in said
+    assert "Keep one of them out (--sbatch-option exclude=NODE)" in said
+    assert not list(tmp_path.rglob("rank-*.jsonl")), "it trained"
+    assert not list(tmp_path.rglob("record.json"))
 
 
 def test_render_only_writes_the_scripts_and_submits_nothing(worker: Worker, tmp_path: Path) -> None:
     """Where there need not be any Slurm."""
     assert worker.python.exists()
     matrix = tmp_path / "two_nodes.toml"
-    matrix.write_text(MATRIX.format(iterations=3, topology="2x1"), encoding="utf-8")
+    matrix.write_text(MATRIX, encoding="utf-8")
     argv = ["bench", "--matrix", str(matrix), "--out", str(tmp_path / "out"), "--device", "cpu", "--render-only"]
     done = subprocess.run(
         [sys.executable, "-m", "suite", *argv, "--launcher", "slurm", "--partition", "moon", "--repeats", "2"],

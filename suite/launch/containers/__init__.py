@@ -1,1 +1,0 @@
-"""Rounds in containers: Docker, Podman and Apptainer."""

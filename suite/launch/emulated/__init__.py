@@ -1,1 +1,0 @@
-"""The launcher ``emulated``: rounds of several nodes, which are parts of this machine."""

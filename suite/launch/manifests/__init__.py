@@ -1,1 +1,0 @@
-"""Manifests for Kubernetes and OSMO, and what a pod runs."""

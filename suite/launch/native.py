@@ -1,0 +1,242 @@
+"""The launchers ``native`` and ``emulated``: rounds as processes of this machine, or of its parts that stand for nodes.
+
+Each torchrun is a child process, watched, and ended with everything it started. For ``emulated``, ``NCCL_HOSTID`` makes
+NCCL take every part for a separate host, so traffic between parts crosses loopback sockets. That measures the cost of
+the software between nodes, not of a network: such a round is marked ``emulated``.
+"""
+
+import argparse
+import functools
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from suite.env_check.report import env_check
+from suite.errors import UsageError
+from suite.external.machine import capture, cores_in_order
+from suite.files.paths import ROOT
+from suite.files.wording import counted
+from suite.install.bundled_versions import require_device
+from suite.install.own_workers import names_of, provision_own_worker
+from suite.install.worker import check_python, provision_worker
+from suite.launch.contract import TO_ITS_END, Asked, LauncherEntry, NoSettings, RunControl, Runtime
+from suite.launch.images.worker import digest_of
+from suite.launch.nodes.node import LOOPBACK, free_port, node_variables
+from suite.launch.processes import RunProcesses
+from suite.launch.telemetry_sampler import sampling
+from suite.launch.watch import LOG, NODE_LOG, PEER_PATIENCE_S, Watch, prepare
+from suite.matrix.resources import Resources
+from suite.options.types import several
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import Case, Environment, Launch
+
+
+def run(launch: Launch, control: RunControl = TO_ITS_END) -> LaunchResult:
+    """Run ``launch`` on this machine; see ``suite.launch.contract``."""
+    prepare(Path(launch.run_dir), launch.case)
+    with sampling(launch, visible_gpus=launch.env.get("CUDA_VISIBLE_DEVICES")):
+        return _run([launch], [LOG], control)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The GPUs and cores of this machine that stand for one node."""
+
+    gpus: tuple[str, ...]  # as CUDA_VISIBLE_DEVICES names them; () on the CPU
+    cpus: tuple[int, ...]
+
+
+def parts_of(case: Case, *, gpus: Sequence[str], cpus: Sequence[int]) -> tuple[Part, ...]:
+    """One part for each node: as many GPUs as it has ranks, and an equal share of ``cpus``, in their order."""
+    ranks, cores = case.nproc_per_node, len(cpus) // case.nnodes
+    return tuple(
+        Part(
+            gpus=tuple(gpus[node * ranks : (node + 1) * ranks]) if case.device == "cuda" else (),
+            cpus=tuple(cpus[node * cores : (node + 1) * cores]),
+        )
+        for node in range(case.nnodes)
+    )
+
+
+def visible_gpus(environ: Mapping[str, str], num_gpus: int) -> tuple[str, ...]:
+    """Names of the GPUs that the caller's CUDA_VISIBLE_DEVICES leaves of ``num_gpus``."""
+    visible = environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(num_gpus))))
+    return tuple(name.strip() for name in visible.split(",") if name.strip())
+
+
+def run_in_parts(
+    launch: Launch, control: RunControl = TO_ITS_END, *, gpus: Sequence[str], cpus: Sequence[int]
+) -> LaunchResult:
+    """Run ``launch`` on parts of this machine, of which rounds may use ``gpus`` and ``cpus``."""
+    if launch.case.nnodes == 1:
+        return run(launch, control)
+    run_dir = Path(launch.run_dir)
+    prepare(run_dir, launch.case)
+    parts = parts_of(launch.case, gpus=gpus, cpus=cpus)
+    with ExitStack() as samplers:
+        for node, part in enumerate(parts):
+            (run_dir / NODE_LOG.format(node)).parent.mkdir()
+            samplers.enter_context(sampling(launch, node=node, visible_gpus=",".join(part.gpus)))
+        launches = list(_launches_of(launch, parts))
+        return _run(launches, [NODE_LOG.format(node) for node in range(len(parts))], control)
+
+
+def _launches_of(launch: Launch, parts: Sequence[Part]) -> Iterator[Launch]:
+    """Yield what each part starts."""
+    identity, port = uuid.uuid4().hex[:12], free_port()
+    for rank, part in enumerate(parts):
+        variables = node_variables(head=LOOPBACK, peer=LOOPBACK, rank=rank, rendezvous_id=identity, port=port)
+        gpus = {"CUDA_VISIBLE_DEVICES": ",".join(part.gpus)} if part.gpus else {}
+        env = {**launch.env, **variables, "NCCL_HOSTID": f"labscale-node-{rank}", **gpus}
+        yield replace(launch, env=env, cpus=part.cpus)
+
+
+def _run(launches: Sequence[Launch], logs: Sequence[str], control: RunControl) -> LaunchResult:
+    """Run one torchrun for each launch, to the end of all of them."""
+    watch = Watch(launches[0], control)
+    nodes: list[RunProcesses] = []
+    with ExitStack() as ending:  # Ctrl-C too, and when a torchrun ended by itself, for what it left
+        for launch, log_name in zip(launches, logs, strict=True):
+            with (Path(launch.run_dir) / log_name).open("wb") as log:
+                nodes.append(RunProcesses.start(launch.argv, launch.env, log, cpus=launch.cpus))
+            ending.callback(nodes[-1].end, launch.grace_s)
+        together = _Together(nodes)
+        ended_by = watch.wait(together.exit_code)
+        if ended_by in ("timeout", "hung"):
+            for node in nodes:
+                node.dump_stacks()
+    codes = [node.root.wait() for node in nodes]
+    result = watch.result(together.failure or next((code for code in codes if code), 0), ended_by)
+    return replace(result, oom_kills=nodes[0].oom_kills())
+
+
+class _Together:
+    """The endings of all nodes as one. When one node ends badly, the others get a moment to say why."""
+
+    def __init__(self, nodes: Sequence[RunProcesses]) -> None:
+        self.failure: int | None = None  # the first exit code that is not 0; later ones may be our doing
+        self._nodes = nodes
+        self._failed_s = 0.0
+
+    def exit_code(self, wait_s: float) -> int | None:
+        codes = [node.exit_code(wait_s / len(self._nodes)) for node in self._nodes]
+        if self.failure is None and (failed := [code for code in codes if code]):
+            self.failure, self._failed_s = failed[0], time.monotonic()
+        if None not in codes:
+            return self.failure or 0
+        is_over = self.failure is not None and time.monotonic() - self._failed_s > PEER_PATIENCE_S
+        return self.failure if is_over else None
+
+
+def on_this_machine(asked: Asked) -> Runtime:
+    """The worker environments of this machine, or the Python that the user brought, started by torchrun here."""
+    require_device(asked.device)
+    setup = asked.options.setup
+    worker = provision_worker(
+        project_root=ROOT,
+        stack=asked.stack,
+        worker_python=setup.worker_python,
+        worker_packages=setup.worker_packages,
+        assets=setup.assets,
+        on_message=asked.say,
+    )
+    if setup.worker_python is not None:
+        also = [name for own in asked.own_workers for name in names_of(own, project_root=ROOT)]
+        check_python(worker.python, stack=asked.stack, also=also)
+    own_workers = {
+        own: provision_own_worker(
+            own,
+            worker,
+            project_root=ROOT,
+            stack=asked.stack,
+            worker_packages=setup.worker_packages,
+            on_message=asked.say,
+        )
+        for own in asked.own_workers
+        if setup.worker_python is None or own.packages
+    }
+    others = tuple(own.python for own in own_workers.values())
+    return Runtime(
+        worker=worker,
+        own_workers=own_workers,
+        launch=run,
+        check=functools.partial(env_check, replace(asked.request, other_workers=others)),
+        python_path=os.environ.get("PYTHONPATH"),
+    )
+
+
+def all_of(machine: Environment) -> Resources:
+    """One node, with all that the machine has."""
+    return Resources(nnodes=1, gpus_per_node=len(machine.gpus), cpus_per_node=machine.num_cpus or 1)
+
+
+def in_this_image(here: Runtime) -> Runtime:
+    """Name the image that labscale itself runs in, if it runs in one and was told its digest."""
+    return replace(here, image_digest=digest_of(os.environ))
+
+
+NATIVE: Final = LauncherEntry(
+    name="native",
+    resources=lambda _, machine: all_of(machine),
+    provision=lambda _, asked: in_this_image(on_this_machine(asked)),
+    settings=NoSettings,
+    picks_worker=True,
+    can_profile=True,
+    can_film=True,
+    gives_cores=True,
+    has_own_workers=True,
+    takes_turns=True,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulatedSettings:
+    emulate_nodes: int | None = None  # parts of this machine that stand for nodes
+
+
+def _emulated_nodes(settings: EmulatedSettings, machine: Environment) -> Resources:
+    """The machine as several nodes, each of which needs a core."""
+    if settings.emulate_nodes is None:
+        raise UsageError(
+            "--launcher emulated takes parts of this machine for nodes and needs --emulate-nodes N, got no number of "
+            "nodes. Add it, or leave --launcher out."
+        )
+    whole = all_of(machine)
+    if settings.emulate_nodes > whole.cpus_per_node:
+        raise UsageError(
+            f"--emulate-nodes is {settings.emulate_nodes}, and this machine has "
+            f"{counted(whole.cpus_per_node, 'core')}, of which each node needs one. Give {whole.cpus_per_node} or "
+            "fewer, or run on a larger machine."
+        )
+    return replace(whole, nnodes=settings.emulate_nodes, is_one_host=True)
+
+
+def _provision_parts(_settings: EmulatedSettings, asked: Asked) -> Runtime:
+    gpus = visible_gpus(os.environ, len(capture().gpus))
+    launch = functools.partial(run_in_parts, gpus=gpus, cpus=cores_in_order())
+    return in_this_image(replace(on_this_machine(asked), launch=launch))
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--emulate-nodes", type=several, metavar="N",
+        help="split this machine into N simulated nodes with sockets between them; results are marked emulated",
+    )  # fmt: skip
+
+
+EMULATED: Final = LauncherEntry(
+    name="emulated",
+    resources=_emulated_nodes,
+    provision=_provision_parts,
+    settings=EmulatedSettings,
+    add_arguments=_add_arguments,
+    chosen_by="emulate_nodes",
+    needs={"emulate_nodes": "its own --launcher (emulated), which takes parts of this machine for nodes"},
+    picks_worker=True,
+    has_own_workers=True,
+)

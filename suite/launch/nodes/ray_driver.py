@@ -1,0 +1,133 @@
+"""The driver of Ray, a process: ``python -m suite.launch.nodes.ray_driver nodes``, ``ask WORD…`` or ``round``.
+
+It writes JSON, one message a line. A round reads its Launch from the first line of stdin, and ends early when stdin
+closes. When this process is killed, Ray ends its processes on all nodes, and with them everything they started.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import IO, Any, Final
+
+from pydantic import TypeAdapter
+
+from suite.errors import Interrupted, LabscaleError, SchedulerError
+from suite.external.ray_cluster import NodeProgram, Reservation, alive_nodes, connected, run_on
+from suite.files.paths import ROOT
+from suite.files.wording import last_words
+from suite.launch.contract import RunControl
+from suite.launch.nodes.supervisor import Part, supervise
+from suite.schema.rank_variables import travelling
+from suite.schema.record import Launch
+
+ASK_TIMEOUT_S: Final = 300.0
+RESERVE_TIMEOUT_S: Final = 60.0
+
+
+class _Messages:
+    """The stdout of this process, kept from what Ray prints."""
+
+    def __init__(self) -> None:
+        self._stream: IO[str] = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def write(self, event: str, **message: Any) -> None:
+        try:
+            print(json.dumps({"event": event, **message}), file=self._stream, flush=True)
+        except BrokenPipeError:
+            return  # the closed stdin says so too
+
+
+def main(argv: Sequence[str]) -> int:
+    messages = _Messages()
+    try:
+        if argv[0] == "round":
+            _round(messages)
+        else:
+            with connected(ROOT):
+                nodes = alive_nodes()
+                if argv[0] == "nodes":
+                    messages.write("nodes", nodes=[asdict(node) for node in nodes])
+                else:
+                    _ask(messages, argv[1:])
+    except LabscaleError as error:
+        messages.write("error", kind=type(error).__name__, text=str(error))
+        return error.exit_code
+    return 0
+
+
+def _ask(messages: _Messages, argv: Sequence[str]) -> None:
+    """Run labscale's own Python with these arguments on the nodes whose ids stand before ``--``."""
+    ids, arguments = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
+    nodes = [node for node in alive_nodes() if node.node_id in ids]
+    settings = [f"{name}={value}" for name, value in travelling(os.environ).items()]
+    runs = run_on(nodes, ("env", *settings, sys.executable, *arguments), working_dir=ROOT, timeout_s=ASK_TIMEOUT_S)
+    answers = {node.address: asdict(run) for node, run in zip(nodes, runs, strict=True)}
+    messages.write("answers", answers=answers)
+
+
+def _round(messages: _Messages) -> None:
+    launch = TypeAdapter(Launch).validate_json(sys.stdin.readline())
+    stop = threading.Event()
+    began = threading.Event()
+    threading.Thread(target=_set_at_end, args=(sys.stdin, stop, began), daemon=True).start()
+    case = launch.case
+    with connected(ROOT):
+        gpus = case.nproc_per_node if case.device == "cuda" else 0
+        reserved = Reservation(case.nnodes, gpus=gpus, cpus=case.processes_per_node, timeout_s=RESERVE_TIMEOUT_S)
+        argv = (sys.executable, "-m", "suite.launch.nodes.agent")
+        began.set()
+        result = supervise(
+            launch,
+            lambda rank: RayPart(reserved.start(rank, argv, working_dir=ROOT)),
+            RunControl(on_progress=lambda iterations: messages.write("progress", iterations=iterations), stop=stop),
+            say=lambda text: messages.write("says", text=text),
+        )
+    messages.write("result", result=asdict(result))
+
+
+class RayPart(Part):
+    """The part of a node, whose agent a process of Ray starts."""
+
+    def __init__(self, program: NodeProgram) -> None:
+        super().__init__(program.address, address=program.address)
+        self._program = program
+        self._ray_said: str | None = None  # why the connection ended
+
+    @property
+    def advice(self) -> str:
+        return f"`ray status` must show {self.host}, and the checkout and its Python must be in the same folders there."
+
+    def hear(self) -> None:
+        try:
+            for line in self._program.read() if self.is_going_on else ():
+                self._lines.put(line)
+        except SchedulerError as error:
+            self._ray_said = str(error)
+            self._lines.put(None)
+        super().hear()
+
+    def _send(self, line: str) -> None:
+        self._program.write(line)
+
+    def _last_words(self) -> str:
+        return last_words(self._ray_said or self._last_said)
+
+    def _close(self) -> None:
+        self._program.close()
+
+
+def _set_at_end(stream: IO[str], stop: threading.Event, began: threading.Event) -> None:
+    """Set ``stop`` when the stream ends. Before the round has begun, there is nothing to end but this process."""
+    for _ in stream:
+        continue
+    stop.set()
+    if not began.is_set():
+        os._exit(Interrupted.exit_code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

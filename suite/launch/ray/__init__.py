@@ -1,1 +1,0 @@
-"""Rounds on the nodes of a Ray cluster."""

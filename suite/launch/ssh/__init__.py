@@ -1,1 +1,0 @@
-"""Rounds on several hosts over ssh."""

@@ -1,0 +1,174 @@
+"""The launcher ``apptainer``: the command that it is given for a launch, and rounds that it runs.
+
+No Debian release has the program, so a fake stands for it: it passes variables on as apptainer does, takes programs
+from the image's folder, and runs them without any container.
+"""
+
+import io
+import os
+import shutil
+import stat
+import sys
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from suite.errors import ContainerError, UsageError
+from suite.files.paths import ROOT
+from suite.install.worker import Worker
+from suite.launch import registry
+from suite.launch.apptainer import ApptainerOptions, render, run
+from suite.launch.contract import TO_ITS_END, Asked, RunControl, Runtime
+from suite.launch.images.table import SUITE_PYTHON, find_image
+from suite.options.options import Options
+from suite.schema.record import Case
+from tests.conftest import CaseMaker
+from tests.fixtures.machines.container_engine import busybox_tar
+from tests.fixtures.machines.container_runs import MakeScript, log_of
+from tests.fixtures.runs.asked_options import changed, options_with
+from tests.fixtures.runs.real_runs import launch_of
+from tests.suite.launch.contract import LauncherContract, Place
+from tests.suite.launch.test_rendered_images import check_golden, cuda_launch
+
+FAKE_APPTAINER = f"""#!{sys.executable}
+import os, sys
+arguments = sys.argv[2:]
+options = {{"--bind": 2, "--pwd": 2}}
+while arguments[0].startswith("--"):
+    if arguments[0] == "--pwd":
+        os.chdir(arguments[1])
+    del arguments[:options.get(arguments[0], 1)]
+image, program, *rest = arguments
+prefix = "APPTAINERENV_"
+env = {{name[len(prefix):]: value for name, value in os.environ.items() if name.startswith(prefix)}}
+os.execve(image + program, [image + program, *rest], {{"PATH": os.environ["PATH"], **env}})
+"""
+OPTIONS = options_with(matrix="smoke", launcher="apptainer")
+
+
+def provision(options: Options) -> Runtime:
+    return registry.provision(Asked(options=options, stack="kitless", device="cpu", say=print, out=Path("out")))
+
+
+@pytest.fixture
+def apptainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "apptainer"
+    program.parent.mkdir()
+    program.write_text(FAKE_APPTAINER, encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
+
+
+class TestApptainer(LauncherContract):
+    @pytest.fixture
+    def place(self, apptainer: None, tmp_path: Path) -> Place:
+        assert apptainer is None, "the fake is on PATH"
+        (tmp_path / "image").mkdir()
+        (tmp_path / "image" / "python").symlink_to(sys.executable)
+        options = ApptainerOptions(image=tmp_path / "image", project_root=ROOT)
+        return Place(run=partial(run, options=options), python="/python", patience_s=2.0)
+
+
+def test_rendered_apptainer_command(make_case: Callable[..., Case]) -> None:
+    options = ApptainerOptions(
+        image=Path("/images/kitless.sif"),
+        project_root=Path("/data/labscale"),
+        asset_root=Path("/data/cache/assets"),
+        cache_dir=Path("/data/cache/kernels"),
+    )
+    launch = cuda_launch(make_case)
+    rendered = render(launch, options)
+    check_golden("apptainer_launch.json", {"argv": rendered.argv, "env": rendered.env})
+    assert (rendered.case, rendered.run_dir, rendered.grace_s) == (launch.case, launch.run_dir, launch.grace_s)
+    on_cpu = render(replace(launch, case=make_case(device="cpu")), replace(options, accept_eula=True))
+    assert "--nv" not in on_cpu.argv
+    assert on_cpu.env["APPTAINERENV_ACCEPT_EULA"] == "Y"
+
+
+@pytest.mark.parametrize("folder", ["/data/a,b", "/data/a:b"])
+def test_apptainer_cannot_have_every_folder(make_case: Callable[..., Case], folder: str) -> None:
+    options = ApptainerOptions(image=Path("/images/kitless.sif"), project_root=Path(folder))
+    with pytest.raises(UsageError, match="at which Apptainer splits paths"):
+        render(cuda_launch(make_case), options)
+
+
+@pytest.mark.skipif(shutil.which("apptainer") is None, reason="apptainer is not installed")
+def test_apptainer_runs_the_rendered_command(make_script: MakeScript, tmp_path: Path, mounted_project: Path) -> None:
+    sandbox = tmp_path / "sandbox"
+    with tarfile.open(fileobj=io.BytesIO(busybox_tar())) as tar:
+        tar.extractall(sandbox, filter="tar")
+    for name in ("dev", "proc", "sys"):
+        (sandbox / name).mkdir()
+    launch = make_script(f'emit 0 iteration; echo "$COMMAS"; touch {mounted_project}/new; exit 3')
+    launch = replace(launch, env={**launch.env, "COMMAS": "a,b"})
+    seen: list[int] = []
+    options = ApptainerOptions(image=sandbox, project_root=mounted_project)
+    assert run(launch, RunControl(on_progress=seen.append), options=options).exit_code == 3
+    assert seen == [1]
+    assert "a,b\n" in log_of(launch)
+    assert "Read-only file system" in log_of(launch)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (OPTIONS, UsageError, "--launcher apptainer needs --image"),
+        (changed(OPTIONS, image="missing.sif"), UsageError, "missing.sif does not exist. Make one: apptainer build"),
+        (changed(OPTIONS, image="."), ContainerError, "apptainer"),
+    ],
+)
+def test_what_is_missing_is_named(
+    options: Options, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(error, match=message):
+        provision(options)
+
+
+@pytest.fixture
+def image(tmp_path: Path, worker: Worker) -> Path:
+    """A sandbox folder with the two Pythons that an image of labscale has."""
+    folder = tmp_path / "image"
+    for inside, python in (
+        (find_image("kitless", ROOT).worker_python, worker.python),
+        (SUITE_PYTHON, sys.executable),
+    ):
+        script = folder / inside.lstrip("/")
+        script.parent.mkdir(parents=True)
+        script.write_text(f'#!/bin/sh\nexec {python} "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
+    return folder
+
+
+# A rank that only says where it is.
+SAYS: Final = "import os, sys; open(f'{sys.argv[1]}/said-' + os.environ['RANK'], 'w').write(os.getcwd())"
+
+
+@pytest.mark.worker
+@pytest.mark.usefixtures("apptainer")
+def test_a_round_runs_through_apptainer(image: Path, worker: Worker, make_case: CaseMaker, tmp_path: Path) -> None:
+    """The worker's torchrun starts both ranks."""
+    place = provision(changed(OPTIONS, image=str(image)))
+    assert (place.worker.pins_sha256, place.worker.asset_sha256) == (worker.pins_sha256, worker.asset_sha256)
+    assert place.python_path is None
+    (tmp_path / "says.py").write_text(SAYS, encoding="utf-8")
+    launch = launch_of(place.worker, make_case(), tmp_path / "r0")
+    *torchrun, _, _, run_dir = launch.argv  # -m tasks.worker RUN_DIR
+    launch = replace(launch, argv=(*torchrun, str(tmp_path / "says.py"), run_dir))
+    assert place.launch(launch, TO_ITS_END).exit_code == 0
+    assert [(tmp_path / "r0" / f"said-{rank}").exists() for rank in (0, 1)] == [True, True]
+    assert place.check().failures == ()
+
+
+@pytest.mark.worker
+@pytest.mark.usefixtures("apptainer")
+def test_an_image_without_env_check_is_refused(image: Path) -> None:
+    (image / SUITE_PYTHON.lstrip("/")).write_text("#!/bin/sh\necho no such module >&2\nexit 3\n")
+    with pytest.raises(ContainerError, match="exit code 3: the report is empty\nno such module"):
+        provision(changed(OPTIONS, image=str(image))).check()

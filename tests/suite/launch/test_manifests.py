@@ -1,0 +1,237 @@
+"""What is rendered for Kubernetes and OSMO: golden files, and Kubernetes' own schema."""
+
+import json
+import shlex
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import kubernetes_validate
+import pytest
+from ruamel.yaml import YAML
+
+from suite.__main__ import main, parse
+from suite.errors import UsageError
+from suite.files.paths import ROOT
+from suite.launch import manifests
+from suite.launch.images import worker as image_worker
+from suite.launch.manifests import PodOptions, workflow
+from suite.options.manifests import Manifests
+from suite.options.options import read
+from tests.suite.matrix.test_plan import ANT
+from tests.suite.matrix.test_rendered_launch import launch_of
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "manifests"
+
+IMAGE: Final = "registry.example/kitless:1"
+OPTIONS: Final = PodOptions(image=IMAGE, cluster=Manifests(volume_claim="nfs"), suite_python="/suite/python")
+NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
+SCHEMA: Final = "1.37"
+
+
+def validate(document: dict[str, Any]) -> None:
+    for item in document.get("items", [document]):
+        kubernetes_validate.validate(item, SCHEMA, strict=True)
+
+
+def as_file(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=1) + "\n"
+
+
+def test_a_round_of_several_nodes() -> None:
+    document = manifests.round_of_nodes(NODES, OPTIONS, rounds=3)
+    assert as_file(document) == (GOLDEN / "kubernetes_round.json").read_text(encoding="utf-8")
+    validate(document)
+    (script,) = (part for part in document["items"][2]["spec"]["template"]["spec"]["containers"][0]["command"][2:3])
+    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
+
+
+def test_waiting_for_a_node_does_not_count_against_a_round() -> None:
+    _, _, job = manifests.round_of_nodes(NODES, OPTIONS, rounds=3)["items"]
+    assert "activeDeadlineSeconds" not in job["spec"]
+    assert job["spec"]["template"]["spec"]["activeDeadlineSeconds"] > NODES.case.timeout_s
+
+
+def test_a_campaign_of_one_node() -> None:
+    document = manifests.campaign(("--matrix", "full"), OPTIONS, name="labscale-full", num_gpus=8)
+    assert as_file(document) == (GOLDEN / "kubernetes_campaign.json").read_text(encoding="utf-8")
+    validate(document)
+
+
+def test_pods_have_what_their_cluster_needs() -> None:
+    words = [
+        "--toleration", "nvidia.com/gpu:NoSchedule", "--toleration", "team=robots", "--toleration", "spot",
+        "--node-selector", "nvidia.com/gpu.product=NVIDIA-H200", "--runtime-class", "nvidia", "--pull-secret", "ngc",
+        "--gpu-resource", "nvidia.com/mig-3g.40gb", "--pod-cpus", "16", "--pod-memory", "64Gi",
+    ]  # fmt: skip
+    cluster = read(Manifests, parse(["plan", "--render", "kubernetes", *words]))
+    asked = replace(OPTIONS, cluster=cluster, settings={"NCCL_ALGO": "Ring"})
+    campaign = manifests.campaign(("--matrix", "full"), asked, name="labscale-full", num_gpus=2)
+    round_of_nodes = manifests.round_of_nodes(NODES, asked, rounds=3)
+    for document, num_gpus in ((campaign, 2), (round_of_nodes, NODES.case.nproc_per_node)):
+        validate(document)
+        pod = document.get("items", [document])[-1]["spec"]["template"]["spec"]
+        assert pod["tolerations"] == [
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+            {"key": "team", "operator": "Equal", "value": "robots"},
+            {"key": "spot", "operator": "Exists"},
+        ]
+        assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-H200"}
+        assert pod["runtimeClassName"] == "nvidia"
+        assert pod["imagePullSecrets"] == [{"name": "ngc"}]
+        (container,) = pod["containers"]
+        sizes = {"cpu": "16", "memory": "64Gi"}
+        assert container["resources"] == {"limits": {"nvidia.com/mig-3g.40gb": num_gpus, **sizes}, "requests": sizes}
+        assert {"name": "NCCL_ALGO", "value": "Ring"} in container["env"]
+
+
+def test_a_workflow_has_the_platform_and_sizes_of_its_pool() -> None:
+    words = ["--platform", "h200", "--pod-cpus", "16", "--pod-memory", "64Gi", "--pod-storage", "200Gi"]
+    cluster = read(Manifests, parse(["plan", "--render", "osmo", *words]))
+    asked = PodOptions(image="a/b:1", suite_python="/python", cluster=cluster, settings={"NCCL_ALGO": "Ring, Tree"})
+    found = workflow(("--matrix", "full"), asked, name="labscale-full", num_gpus=8)["workflow"]
+    assert found["resources"]["default"] == {
+        "cpu": 16, "memory": "64Gi", "storage": "200Gi", "gpu": 8, "platform": "h200"
+    }  # fmt: skip
+    assert "NCCL_ALGO=Ring, Tree" in found["tasks"][0]["args"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--toleration a:Never", "--toleration =x", "--node-selector gpu", "--runtime-class Nvidia", "--gpu-resource gpu",
+     "--pull-secret a/b", "--pod-cpus 0", "--pod-memory 64", "--pod-storage -1Gi", "--platform h200",
+     "--volume-claim A"],
+)  # fmt: skip
+def test_what_kubernetes_does_not_take_is_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--matrix", "full", "--render", "kubernetes", *words.split()]) == UsageError.exit_code
+    assert words.split(maxsplit=1)[0] in capsys.readouterr().err
+
+
+def test_a_workflow_of_osmo() -> None:
+    document = workflow(
+        ("--matrix", "full", "--out", "{{output}}"),
+        PodOptions(image=IMAGE, suite_python="/suite/python", accept_eula=True),
+        name="labscale-full",
+        num_gpus=8,
+    )
+    assert as_file(document) == (GOLDEN / "osmo_workflow.yaml").read_text(encoding="utf-8")
+
+
+DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
+
+
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        (f"registry.example:5000/kitless@{DIGEST}", DIGEST),
+        (f"registry.example/kitless:1@{DIGEST}", DIGEST),
+        ("registry.example/kitless:1", None),  # another image tomorrow
+        (f"registry.example/kitless@{DIGEST[:-1]}", None),
+    ],
+)
+def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: str | None) -> None:
+    options = replace(OPTIONS, image=image)
+    campaign = manifests.campaign((), options, name="labscale-full", num_gpus=8)
+    _, _, job = manifests.round_of_nodes(NODES, options, rounds=3)["items"]
+    for document in (campaign, job):
+        validate(document)
+        (container,) = document["spec"]["template"]["spec"]["containers"]
+        assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
+    osmo = workflow((), PodOptions(image=image, suite_python="/suite/python"), name="labscale-full", num_gpus=8)
+    arguments = osmo["workflow"]["tasks"][0]["args"]
+    settings = [word for word in arguments[: arguments.index("/suite/python")] if word.startswith(image_worker.DIGEST)]
+    assert settings == ([] if told is None else [f"{image_worker.DIGEST}={told}"])
+
+
+def plan(*arguments: object) -> int:
+    return main(["plan", "--matrix", "full", *map(str, arguments)])
+
+
+def documents_in(folder: Path) -> dict[str, dict[str, Any]]:
+    return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.iterdir())}
+
+
+def command_of(document: dict[str, Any]) -> list[str]:
+    job = document.get("items", [document])[-1]
+    words: list[str] = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    return words
+
+
+def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    label = "8 x L40S, lab's"
+    asked = ("--render", "kubernetes", "--image", IMAGE, "--repeats", "1", "--host-label", label)
+    assert plan(*asked, "--out", tmp_path) == 0
+    documents = documents_in(tmp_path)
+    assert sorted(capsys.readouterr().out.splitlines()) == [f"kubectl apply -f {tmp_path / name}" for name in documents]
+    for document in documents.values():
+        validate(document)
+    bench = command_of(documents.pop("labscale-full.json"))
+    assert bench[:4] == ["/opt/labscale/suite/bin/python", "-m", "suite", "bench"]
+    assert bench[bench.index("--case") :][:2] == ["--case", "*-1x*"]
+    assert parse(bench[bench.index("bench") :]).host_label == label
+    assert documents
+    assert all(label in command_of(document) for document in documents.values())
+
+
+def test_the_pod_of_one_node_has_no_case_of_several(tmp_path: Path) -> None:
+    """The pod would store such cases as skipped, in the folder of the rounds of several nodes."""
+    chosen = ("--case", "ant-weak/*-2x*", "--case", "ant-weak/*-n2048-*", "--case", "ant-weak/*-1x1*")
+    assert plan("--render", "kubernetes", "--image", IMAGE, *chosen, "--out", tmp_path) == 0
+    documents = documents_in(tmp_path)
+    assert [name for name in documents if "-2x" in name]
+    command = command_of(documents["labscale-full.json"])
+    globs = parse(command[command.index("bench") :]).case_globs
+    assert {glob.partition("/")[0] for glob in globs} == {"ant-weak"}
+    assert len(globs) >= 3  # a baseline, its twin and the next
+    assert all("-1x" in glob and not set("*?[") & set(glob) for glob in globs)
+
+
+def test_the_pod_measures_as_it_was_asked_to(tmp_path: Path) -> None:
+    chosen = ["--target-precision", "0.02", "--max-rounds", "20", "--budget-minutes", "600.0", "--no-a-a"]
+    assert plan("--render", "osmo", "--image", IMAGE, "--out", tmp_path, *chosen) == 0
+    (document,) = documents_in(tmp_path).values()
+    arguments = document["workflow"]["tasks"][0]["args"]
+    asked = parse(arguments[arguments.index("bench") :])
+    assert (asked.target_precision, asked.max_rounds, asked.budget_minutes) == (0.02, 20, 600.0)
+    assert asked.a_a is False
+
+
+def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--render", "kubernetes", "--stack", "isaacsim", "--image", IMAGE, "--case", "ant-weak/*-1x1*")
+    assert plan(*asked, "--out", tmp_path / "no") == 17
+    assert ("--accept-eula" in capsys.readouterr().err, (tmp_path / "no").exists()) == (True, False)
+    assert plan(*asked, "--accept-eula", "--out", tmp_path / "yes") == 0
+    assert all("ACCEPT_EULA" in json.dumps(document) for document in documents_in(tmp_path / "yes").values())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--render", "kubernetes", "--image", "x y", "--out", "jobs"), "--image is 'x y'"),
+        (("--render", "osmo", "--out", "jobs"), "got --image missing and --out jobs."),
+        (("--render", "kubernetes", "--image", IMAGE, "--out", "file/k"), "cannot be written: Not a directory"),
+    ],
+)
+def test_what_cannot_be_rendered_is_refused(
+    words: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert plan(*words) == UsageError.exit_code
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "jobs").exists()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "containers" / "examples").iterdir()), ids=lambda path: path.name)
+def test_the_commands_in_examples_are_ours(path: Path) -> None:
+    document = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    commands = document["commands"] if "commands" in document else document["run"].splitlines()
+    ours = [shlex.split(command) for command in commands if "-m nox" in command]
+    assert [words[4] for words in ours] == ["env_check", "bench"]
+    for words in ours:
+        assert parse(words[4:5] + words[6:]).command == words[4]
