@@ -2,6 +2,7 @@
 
 import json
 import reprlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,13 +106,14 @@ def fault_of(document: object, shape: type) -> str | None:
     return None
 
 
-def explained(error: ValidationError, *, skip: int = 0) -> str:
+def explained(error: ValidationError, *, skip: int = 0, name: Callable[[str], str] = str) -> str:
     """Name the first wrong places, as ``ranks.0.samples.iteration_time_s.3: … (got …)``.
 
-    ``skip``: number of first steps into the document that are left out.
+    ``skip``: number of first steps into the document that are left out. ``name`` gives each step its stored name.
     """
     shown = [
-        f"{'.'.join(map(str, item['loc'][skip:])) or 'document'}: {item['msg']} (got {reprlib.repr(item['input'])})"
+        f"{'.'.join(name(str(step)) for step in item['loc'][skip:]) or 'document'}: {item['msg']}"
+        f" (got {reprlib.repr(item['input'])})"
         for item in error.errors(include_url=False)[:_SHOWN]
     ]
     more = error.error_count() - len(shown)

@@ -96,7 +96,7 @@ EXTRA = {
 }
 # Packages of suite, from the ground up: none imports from one above it.
 FLOORS = (
-    "schema", "errors", "files", "replay", "external", "statistics", "matrix", "options", "records", "install",
+    "schema", "errors", "files", "external", "statistics", "replay", "matrix", "options", "records", "install",
     "env_check", "launch", "campaign", "commands", "__main__",
 )  # fmt: skip
 # Packages of reports likewise.

@@ -67,7 +67,7 @@ UNSOUND = [
 def write_unchecked(record: RunRecord, folder: Path) -> Path:
     path = folder / "cases" / "case.json"
     path.parent.mkdir(parents=True)
-    stored = stored_case(CaseResult(case=record.case, rounds=(record,)), path, "")
+    stored = stored_case(CaseResult(case=record.case, rounds=(record,)))
     path.write_text(json.dumps({"labscale": stored}), encoding="utf-8")
     return path
 

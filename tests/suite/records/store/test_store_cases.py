@@ -8,12 +8,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from unittest import mock
 
 import pytest
 
 from suite.errors import StoreError
 from suite.records import store
-from suite.replay import session
+from suite.replay import bench_case
 from suite.schema.record import CaseResult
 from suite.statistics import reduce
 from tests.conftest import CaseMaker
@@ -91,13 +92,24 @@ def test_a_case_is_stored_from_any_folder_whatever_pytest_is_configured_to_do(
     assert store.read_case(tmp_path / "a.json").rounds == (store.read_record(tmp_path / "record.json"),)
 
 
-def test_a_failing_session_is_reported_with_its_output(
-    mixed: CaseResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("fault", "raised", "message"),
+    [
+        (ValueError("a torn sample"), StoreError, r"exit code 1:\n(.|\n)*a torn sample(.|\n)*Nothing was stored"),
+        (KeyboardInterrupt(), KeyboardInterrupt, "^$"),
+    ],
+)
+def test_a_session_that_fails_or_is_interrupted_stores_nothing(
+    mixed: CaseResult,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: BaseException,
+    raised: type[BaseException],
+    message: str,
 ) -> None:
-    monkeypatch.setattr(session, "_FOLDER", tmp_path)  # there is no bench_case.py and no conftest.py
-    with pytest.raises(StoreError, match=r"exit code 4:\n(.|\n)*unrecognized arguments: --labscale-drafts") as caught:
+    monkeypatch.setattr(bench_case, "extra_info", mock.Mock(side_effect=fault))
+    with pytest.raises(raised, match=message):
         store.write_case(mixed, tmp_path / "a.json")
-    assert "Nothing was stored, and the rounds are kept" in str(caught.value)
     assert not (tmp_path / "a.json").exists()
 
 

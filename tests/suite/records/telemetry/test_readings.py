@@ -6,10 +6,10 @@ import pytest
 
 from suite.external.nvml.values import GpuReading
 from suite.records.rank_file import Clock, RankFile
-from suite.records.soundness import fault_of_record
 from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
 from suite.records.telemetry.readings import kept_readings
 from suite.records.telemetry.summary import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.records.validation import fault_of
 from suite.schema.record import RankRecord, RunRecord
 from suite.schema.telemetry import NodeReadings
 from tests.conftest import CaseMaker
@@ -106,6 +106,6 @@ def test_readings_lie_on_the_clock_of_rank_0s_node(record: RunRecord) -> None:
 
 def test_columns_of_unequal_length_are_a_fault(record: RunRecord) -> None:
     whole = replace(record, readings=(kept(content(), record),))
-    assert fault_of_record(whole) is None
+    assert fault_of(whole) is None
     torn = NodeReadings(node=2, columns={"time_s": (1.0, 2.0), "rank0.core": (3,)})
-    assert fault_of_record(replace(record, readings=(torn,))) == ("node 2 has 2 readings of time_s and 1 of rank0.core")
+    assert fault_of(replace(record, readings=(torn,))) == ("node 2 has 2 readings of time_s and 1 of rank0.core")
