@@ -10,8 +10,7 @@ from typing import Final
 import pytest
 
 from suite.files.paths import ROOT
-from suite.install.own_workers import provision_own_worker
-from suite.install.worker import Worker, provision_worker
+from suite.install.worker import Worker, provision_own_worker, provision_worker
 from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment

@@ -40,7 +40,7 @@ from reports.pages.rewards import REWARD, curve, time_to_reward
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.records.videos import Video, poster_path, video_path
+from suite.records.folders import Video, poster_path, video_path
 from suite.schema.record import Case, RunRecord
 from suite.statistics.speed import HARDLY_SLOPE, SCALES_EFFICIENCY, Side, side_of
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
 from suite.files.wording import last_words
-from suite.schema.marked_answer import MARK, last_answer
+from suite.schema.rank_protocol import MARK, last_answer
 
 TIMEOUT_S: Final = 120.0
 

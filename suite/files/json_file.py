@@ -9,9 +9,8 @@ from typing import Any, Final
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from suite.errors import StoreError
-from suite.files.input_file import read_input
-from suite.files.input_text import check_depth
-from suite.schema.stored_names import stored_name
+from suite.files.input_file import check_depth, read_input
+from suite.schema.stored import stored_name
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 STORED: Final = ConfigDict(**STRICT, alias_generator=stored_name)

@@ -2,7 +2,7 @@
 
 A bundle is a folder with ``part-000`` …, ``bundle.json`` (its contents, and hashes of the parts) and ``install.py``.
 The parts are one xz-compressed tar archive, split: ``site/`` (distributions of the worker and of the suite),
-``versions/`` (other versions of some, see ``bundled_versions``), ``assets/`` and ``labscale/`` (the tracked files of
+``versions/`` (other versions of some, see ``bundle_contents``), ``assets/`` and ``labscale/`` (the tracked files of
 the checkout).
 """
 
@@ -28,10 +28,9 @@ from packaging.utils import canonicalize_name
 
 from suite.errors import BundleError
 from suite.external.machine import CANNOT_SUBMIT
-from suite.install import bundle_contents, bundled_versions, pins
-from suite.install.bundle_contents import Selection
-from suite.install.bundled_versions import Versions
-from suite.install.own_workers import requirements_of
+from suite.install import bundle_contents, pins
+from suite.install.bundle_contents import Selection, Versions
+from suite.install.pins import requirements_of
 from suite.matrix.own_worker import PINS_OF
 from suite.schema.record import Device, Stack
 
@@ -62,7 +61,7 @@ def make_bundle(
     """Write a bundle into ``out_dir`` and return its files: the parts, ``bundle.json`` and ``install.py``.
 
     ``target``: the target's distributions (``bundle_contents.read_freeze``); those that fit are not packed.
-    ``versions``: sets of other versions, and the Python that has each (``bundled_versions.install_sets``).
+    ``versions``: sets of other versions, and the Python that has each (``bundle_contents.install_sets``).
     Raises BundleError if something needed is missing here, or if ``out_dir`` cannot be written.
     """
     if part_size_mib < 1:
@@ -75,7 +74,7 @@ def make_bundle(
     selection = bundle_contents.select(roots, pool=pool, target=target)
     entries = [*_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device)]
     for packages, python in versions.items():
-        entries += bundled_versions.entries(packages, python, for_device=for_device)
+        entries += bundle_contents.entries(packages, python, for_device=for_device)
     entries.sort()
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
     _clear(out_dir)
@@ -95,7 +94,7 @@ def make_bundle(
         "unpacked_bytes": unpacked_bytes,
         "parts": [asdict(part) for part in parts],
         **_distributions(selection),
-        "versions": bundled_versions.described(versions),
+        "versions": bundle_contents.described(versions),
     }
     installer, index = out_dir / "install.py", out_dir / "bundle.json"
     with _writing_to(out_dir):
@@ -194,9 +193,9 @@ def _roots(project_root: Path, stack: Stack) -> list[Requirement]:
     sources = ["worker.in"] if stack == "kitless" else ["worker.in", f"{stack}.in"]
     project = tomllib.loads((project_root / "pyproject.toml").read_text())
     with _readable():
-        asked = [one for source in sources for one in requirements_of(project_root / pins.PINS_DIR / source)]
+        asked = [need for source in sources for need in requirements_of(project_root / pins.PINS_DIR / source)]
         groups = project["dependency-groups"]
-        own = [one for name in GROUPS for one in groups[name] if isinstance(one, str)]  # else it includes a group
+        own = [text for name in GROUPS for text in groups[name] if isinstance(text, str)]  # else it includes a group
         return [Requirement("packaging"), *asked, *map(Requirement, own)]
 
 
@@ -206,8 +205,8 @@ def _own_roots(project_root: Path, worker: Mapping[str, Distribution]) -> list[R
     for name in sorted(set(PINS_OF.values())):
         with _readable():
             asked = requirements_of(project_root / pins.PINS_DIR / f"{name}.in")
-        found = [worker.get(canonicalize_name(each.name)) for each in asked]
-        if all(one and each.specifier.contains(one.version) for each, one in zip(asked, found, strict=True)):
+        here = [(need, worker.get(canonicalize_name(need.name))) for need in asked]
+        if all(there and need.specifier.contains(there.version) for need, there in here):
             roots += asked
     return roots
 

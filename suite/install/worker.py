@@ -6,9 +6,13 @@ Both are cached and reused while the pins are unchanged::
     CACHE/worker-<pins>-<name>/                    of other pins: RL libraries that need them, the viewer of `watch`;
                                                    a copy of the worker, if that is there, with what differs
     CACHE/worker-…-with-<packages>/                a copy with the packages of --worker-package (worker_packages)
-    CACHE/worker-…-versions-<packages>/            a copy with other versions (other_versions), kernels likewise
+    CACHE/worker-…-versions-<packages>/            a copy with other versions (worker_packages), kernels likewise
     CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
     CACHE/kernels-<pins>/                          compiled kernels
+
+A case may need another worker than that of its campaign's stack (``suite.matrix.own_worker``). It has the assets of the
+stack's, so that the work stays the same, and a kernel cache of its own: other versions of Warp or Newton compile other
+kernels.
 """
 
 import contextlib
@@ -19,7 +23,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -28,10 +32,21 @@ from suite.external.foreign_python import ask, does_not_run, missing
 from suite.files.cache import cache_root, locked, path_in
 from suite.files.json_file import replace_json
 from suite.install.asset_root import find_assets, offline_root
-from suite.install.installed_files import changes
-from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
-from suite.install.worker_environment import COMPLETE, copy_environment, run_uv
-from suite.install.worker_packages import add_packages, environment_of, read_package
+from suite.install.bundle_contents import bundled_python
+from suite.install.damage import changes
+from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, requirements_of, sha256
+from suite.install.worker_packages import (
+    COMPLETE,
+    add_packages,
+    copy_environment,
+    digest_of,
+    environment_of,
+    install_versions,
+    read_package,
+    run_uv,
+    versions_folder,
+)
+from suite.matrix.own_worker import OwnWorker
 from suite.schema.record import Assets, Stack
 
 INSTALL_DISK_GB: Final = 17.0  # the environment takes 7.5 GB, what uv keeps of its downloads the rest
@@ -332,3 +347,92 @@ def locate_worker(
         asset_sha256=None,
         cache_dir=cache / f"kernels-{key}",
     )
+
+
+# ---- workers of cases ----
+
+
+def provision_own_worker(
+    own: OwnWorker,
+    base: Worker,
+    *,
+    project_root: Path,
+    stack: Stack,
+    worker_packages: Sequence[str] = (),
+    on_message: Callable[[str], None],
+) -> Worker:
+    """Return a worker that is ready to run; install only what is missing. ``base`` is that of the stack.
+
+    Raises:
+        WorkerEnvironmentError: something cannot be installed, does not work with Isaac Lab, or is not in the bundle
+            that labscale runs from.
+    """
+    if bundled := _bundled(own, base):
+        bundled.cache_dir.mkdir(exist_ok=True)
+        return bundled
+    worker = base
+    if own.pins is not None:
+        python, packages = provision_python(
+            project_root=project_root,
+            stack="kitless",
+            worker_python=None,
+            worker_packages=worker_packages,
+            pins=own.pins,
+            on_message=on_message,
+        )
+        pins_sha256 = sha256(worker_pins(project_root, stack, own.pins))
+        kernels = kernels_folder(pins_sha256[:KEY_LENGTH])
+        worker = replace(base, python=python, pins_sha256=pins_sha256, packages=packages, cache_dir=kernels)
+    if not own.packages:
+        return worker
+    python = install_versions(_folder(worker), own.packages, on_message=on_message)
+    kernels = _kernels(worker, own)
+    kernels.mkdir(exist_ok=True)
+    return replace(worker, python=python, cache_dir=kernels)
+
+
+def locate_own_worker(
+    own: OwnWorker, base: Worker, *, project_root: Path, worker_packages: Sequence[str] = ()
+) -> Worker:
+    """Return where the worker is or will be, for a plan; nothing is installed. ``base`` is where the stack's is.
+
+    Raises:
+        WorkerEnvironmentError: labscale runs from a bundle that does not have these versions.
+    """
+    if bundled := _bundled(own, base):
+        return bundled
+    worker = base
+    if own.pins is not None:
+        there = locate_worker(
+            project_root=project_root,
+            stack="kitless",
+            worker_python=None,
+            worker_packages=worker_packages,
+            pins=own.pins,
+        )
+        worker = replace(there, asset_root=base.asset_root)
+    if not own.packages:
+        return worker
+    python = versions_folder(_folder(worker), own.packages) / "bin" / "python"
+    return replace(worker, python=python, cache_dir=_kernels(worker, own))
+
+
+def names_of(own: OwnWorker, *, project_root: Path) -> list[str]:
+    """Return the distributions that its pins have been made for, such as torchrl."""
+    if own.pins is None:
+        return []
+    return [requirement.name for requirement in requirements_of(project_root / PINS_DIR / f"{own.pins}.in")]
+
+
+def _bundled(own: OwnWorker, base: Worker) -> Worker | None:
+    """Return ``base`` with the versions that the bundle of this host has, which has what other pins have too."""
+    python = bundled_python(own.packages) if own.packages else None
+    return replace(base, python=python, cache_dir=_kernels(base, own)) if python else None
+
+
+def _folder(worker: Worker) -> Path:
+    return worker.python.parent.parent
+
+
+def _kernels(worker: Worker, own: OwnWorker) -> Path:
+    return worker.cache_dir.with_name(f"{worker.cache_dir.name}-versions-{digest_of(own.packages)}")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from threading import Event
 from typing import Protocol
 
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 
 __all__ = ["LaunchResult", "Launcher", "TurnsLauncher"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import UsageError
-from suite.install.bundled_versions import is_bundled
+from suite.install.bundle_contents import is_bundled
 from suite.launch.apptainer.launcher import APPTAINER
 from suite.launch.containers.launcher import CONTAINER
 from suite.launch.emulated.launcher import EMULATED

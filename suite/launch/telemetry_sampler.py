@@ -23,15 +23,7 @@ from suite.external.host_cpu import HostCpu
 from suite.external.nvml.live import LiveGpus
 from suite.files.paths import ROOT
 from suite.launch.nodes.rank_processes import NodeRankProcesses, RankProcesses
-from suite.records.telemetry.file import (
-    SAMPLER_LOG,
-    HostReading,
-    Note,
-    Sample,
-    TelemetryStart,
-    line_of,
-    telemetry_path,
-)
+from suite.records.telemetry_file import SAMPLER_LOG, HostReading, Note, Sample, TelemetryStart, line_of, telemetry_path
 from suite.schema.record import Case
 
 RATE_HZ: Final = 5.0

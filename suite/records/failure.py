@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from suite.files.input_file import read_text
-from suite.records.network.clocks import failed_at_s
-from suite.records.rank_checks import rank_logs
-from suite.records.rank_file import RankFile
+from suite.records.network import failed_at_s
+from suite.records.rank_file import RankFile, rank_logs
 
 STDERR_LINES: Final = 5
 

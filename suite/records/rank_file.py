@@ -1,6 +1,7 @@
 """Reads what ranks write: ``rank-<N>.jsonl``, one JSON object per line. ARCHITECTURE.md describes the format."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -14,7 +15,7 @@ from suite.schema.record import CheckResult, Scalar
 
 _NAME: Final = re.compile(r"rank-(\d+)\.jsonl")
 _FINITE: Final = ConfigDict(allow_inf_nan=False)
-# Sums of such numbers still fit into a record (``suite.records.soundness``). Samples may have any value: they are
+# Sums of such numbers still fit into a record (``suite.records.validation``). Samples may have any value: they are
 # judged later.
 type _Measured = Annotated[float, Field(ge=-1e12, le=1e12)]
 type _Count = Annotated[int, Field(ge=0, le=10**12)]
@@ -165,6 +166,16 @@ def rank_paths(run_dir: Path) -> dict[int, Path]:
 def nccl_log_path(run_dir: Path, rank: int) -> Path:
     """NCCL's own log of one rank, see ``tasks.rank.network``."""
     return run_dir / "logs" / f"nccl-rank-{rank}.log"
+
+
+def rank_logs(file: RankFile, run_dir: Path) -> Iterator[Path]:
+    """Yield what the rank's process wrote; several nodes have a folder each."""
+    local_rank = file.start.local_rank if file.start else None
+    node = file.start.node if file.start else None
+    for log in sorted(run_dir.glob("logs/**/std*.log")):
+        of_node = next((part for part in log.relative_to(run_dir).parts if part.startswith("node-")), None)
+        if log.parent.name == str(local_rank) and of_node in (None, f"node-{node}"):
+            yield log
 
 
 def read_start(path: Path) -> Start | None:

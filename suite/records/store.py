@@ -70,11 +70,6 @@ def require_place(record: RunRecord, case: Case, round_index: int, path: Path) -
         )
 
 
-def write_case(result: CaseResult, path: Path) -> None:
-    """Store one case as ``write_cases`` does."""
-    write_cases({path: result})
-
-
 def write_cases(results: Mapping[Path, CaseResult]) -> None:
     """Store all rounds of each case as one pytest-benchmark document; a separate pytest session makes all of them.
 

@@ -16,9 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from suite.errors import StoreError
 from suite.files.json_file import STORED, explained, parsed
-from suite.schema.constraints import Between
 from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, Environment, Observations, RankRecord, RunRecord
-from suite.schema.stored_names import plain, stored_name
+from suite.schema.stored import Between, plain, stored_name
 
 OLDER: Final = "Read it with the labscale of commit a230a9f6, which knows 1 to 5."
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration

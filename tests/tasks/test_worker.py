@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from suite.external.core_probe import LONG_ENOUGH_S
-from suite.install.damaged_kernels import damaged_modules, modules
+from suite.install.damage import damaged_modules, modules
 from suite.install.worker import Worker
 from suite.launch import LaunchResult
 from suite.records.collect import collect

@@ -10,11 +10,12 @@ from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
 from suite.campaign.runs.training import Run, collected, keep, launch_of, runtime_of, set_up
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted
-from suite.files.set_aside import set_aside
+from suite.files.paths import set_aside
 from suite.files.wording import counted
 from suite.options.command_line import say
+from suite.schema.observations import TurnsTaken
+from suite.schema.rank_protocol import TURNS_SOCKET, TURNS_VARIABLE
 from suite.schema.record import RunRecord
-from suite.schema.turns import SOCKET, VARIABLE, TurnsTaken
 
 
 def train(campaign: Campaign, runs: Sequence[Run], lines: Sequence[RunLine]) -> list[RunRecord | None]:
@@ -43,7 +44,7 @@ def _train(
 ) -> RunRecord | None:
     """Train one run; its record is written in its own last turn."""
     alone = launch_of(campaign, run)
-    launch = replace(alone, env={**alone.env, VARIABLE: SOCKET})
+    launch = replace(alone, env={**alone.env, TURNS_VARIABLE: TURNS_SOCKET})
     train_one = runtime_of(campaign).launch_in_turns
     if train_one is None:
         raise AssertionError("the plan makes blocks only for launchers that take turns")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from suite.env_check.check import Judgement, Subject
 from suite.files.wording import counted
-from suite.install import damaged_kernels
+from suite.install import damage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +18,8 @@ class KernelFacts:
 def read(cache_dir: Path) -> KernelFacts:
     return KernelFacts(
         cache_dir=str(cache_dir),
-        num_modules=sum(1 for _ in damaged_kernels.modules(cache_dir)),
-        damaged=tuple(module.problem for module in damaged_kernels.damaged_modules(cache_dir)),
+        num_modules=sum(1 for _ in damage.modules(cache_dir)),
+        damaged=tuple(module.problem for module in damage.damaged_modules(cache_dir)),
     )
 
 

@@ -18,10 +18,10 @@ from packaging.version import Version
 from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.host.exists import is_there
 from suite.files.paths import ROOT
-from suite.install import installed_files
-from suite.install.bundled_versions import is_bundled
+from suite.install import damage
+from suite.install.bundle_contents import is_bundled
 from suite.install.pins import PYTHON_VERSION
-from suite.install.worker_environment import COMPLETE
+from suite.install.worker_packages import COMPLETE
 
 SHOWN: Final = 5  # packages in one line; the evidence lists all
 _PINNED_LINE: Final = re.compile(r"^[a-z0-9]")
@@ -89,8 +89,8 @@ def read(
         num_installed=len(installed),
         differences=_differences(wanted, installed),
         unusable=tuple(difference.name for difference in _differences(canonical, installed)),
-        changed=tuple(dict.fromkeys(one for each in found for one in installed_files.changes(each))),
-        elsewhere=tuple(dict.fromkeys(one for each in found for one in installed_files.elsewhere(each, before))),
+        changed=tuple(dict.fromkeys(one for each in found for one in damage.changes(each))),
+        elsewhere=tuple(dict.fromkeys(one for each in found for one in damage.elsewhere(each, before))),
         isaac_sim=_isaac_sim(installed, isaac_sim_version),
     )
 

@@ -8,7 +8,7 @@ import resource
 import sys
 from collections.abc import Callable
 
-from suite.schema.marked_answer import answer_line
+from suite.schema.rank_protocol import answer_line
 
 
 def open_answer() -> Callable[[object], None]:

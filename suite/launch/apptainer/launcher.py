@@ -26,7 +26,7 @@ from suite.launch.images.worker import provision_in_image
 from suite.launch.native.launcher import all_of
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.options.options import Options
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import travelling
 
 
 def in_apptainer(asked: Asked) -> Runtime:

@@ -12,7 +12,7 @@ from typing import Final
 from suite.errors import UsageError
 from suite.launch.images import eula
 from suite.launch.native.run import run as run_native
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 
 PROGRAM: Final = "apptainer"

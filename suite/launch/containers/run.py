@@ -24,7 +24,7 @@ from suite.files.input_file import read_text
 from suite.launch.images import eula
 from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Device, Launch
 
 GIB: Final = 2**30

@@ -19,8 +19,8 @@ from suite.launch.nodes.node import free_port, node_variables
 from suite.launch.processes import RunProcesses
 from suite.launch.telemetry_sampler import beside, sampler_argv
 from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, Watch, prepare, wait
-from suite.records.telemetry.file import sampler_log
-from suite.schema.launch_result import LaunchResult
+from suite.records.telemetry_file import sampler_log
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Launch
 
 LOOPBACK: Final = "127.0.0.1"

@@ -19,7 +19,7 @@ from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFa
 from suite.external.docker_engine import Engine
 from suite.launch.images import sbom
 from suite.launch.images.table import SUITE_PYTHON, BuildPlan, check_request, pack, tag_of
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import travelling
 
 CHECK_TIMEOUT_S: Final = 300.0
 LIST_TIMEOUT_S: Final = 120.0

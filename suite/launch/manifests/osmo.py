@@ -14,7 +14,7 @@ from suite.launch.manifests import image_digest
 from suite.launch.runtime import ManifestEntry
 from suite.options.manifests import Manifests
 from suite.options.options import Options
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import travelling
 
 OUTPUT: Final = "{{output}}"  # OSMO's word for the folder that it uploads
 _CPUS_PER_GPU: Final = 8

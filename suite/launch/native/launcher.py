@@ -7,9 +7,8 @@ from typing import Final
 
 from suite.env_check.report import env_check
 from suite.files.paths import ROOT
-from suite.install.bundled_versions import require_device
-from suite.install.own_workers import names_of, provision_own_worker
-from suite.install.worker import check_python, provision_worker
+from suite.install.bundle_contents import require_device
+from suite.install.worker import check_python, names_of, provision_own_worker, provision_worker
 from suite.launch.manifests.image_digest import digest_of
 from suite.launch.native.run import run
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime

@@ -9,7 +9,7 @@ from threading import Event
 from suite.launch.processes import RunProcesses
 from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 
 

@@ -9,7 +9,7 @@ import psutil
 
 from suite.launch.nodes.node import NODE_RANK
 from suite.records.rank_file import rank_path, read_start
-from suite.records.telemetry.file import RankReading
+from suite.records.telemetry_file import RankReading
 
 LOOK_EVERY_S: Final = 2.0  # for ranks that are not there yet, among all processes of a node
 _WORKER: Final = "tasks.worker"

@@ -20,8 +20,8 @@ from suite.launch.nodes.part import Part
 from suite.launch.processes import STACK_DUMP_S
 from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, POLL_S, Watch, prepare
-from suite.records.telemetry.file import sampler_log
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.records.telemetry_file import sampler_log
+from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Launch
 
 TOKEN: Final = "node-token"  # noqa: S105  below the run directory: every node has to see it

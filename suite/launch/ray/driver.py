@@ -19,7 +19,7 @@ from suite.external.ray_cluster import Reservation, alive_nodes, connected, run_
 from suite.files.paths import ROOT
 from suite.launch.nodes.supervisor import supervise
 from suite.launch.ray.part import MODULE, RayPart
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import travelling
 from suite.schema.record import Launch
 
 ASK_TIMEOUT_S: Final = 300.0

@@ -22,7 +22,7 @@ from suite.files.paths import ROOT
 from suite.files.wording import last_words
 from suite.launch.nodes.supervisor import Say
 from suite.launch.processes import KILL_PATIENCE_S, POLL_S
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 
 PROGRAM: Final = (sys.executable, "-m", "suite.launch.ray.driver")

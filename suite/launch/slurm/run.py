@@ -17,8 +17,7 @@ from typing import Final
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external import slurm
 from suite.files.json_file import replace_json
-from suite.files.paths import ROOT
-from suite.files.set_aside import set_aside
+from suite.files.paths import ROOT, set_aside
 from suite.launch.slurm import job_files
 from suite.launch.slurm.script import (
     END,
@@ -31,7 +30,7 @@ from suite.launch.slurm.script import (
 )
 from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import NODE_LOG, Watch, prepare
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Launch
 
 ATTEMPTS: Final = 2

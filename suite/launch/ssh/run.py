@@ -7,7 +7,7 @@ from threading import Event
 
 from suite.launch.nodes.supervisor import Say, supervise
 from suite.launch.ssh.remote_host import RemotePart
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 
 

@@ -17,7 +17,7 @@ from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
 from suite.replay.session import replay
-from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
+from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.stored_rounds import stored_round

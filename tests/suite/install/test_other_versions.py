@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from suite.errors import WorkerEnvironmentError
-from suite.install import other_versions
-from suite.install.other_versions import install_versions, unmet, versions_folder
+from suite.install import worker_packages
+from suite.install.worker_packages import install_versions, unmet, versions_folder
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
 
 ISAACLAB = {"isaaclab_physics/__init__.py": "import newton\nassert newton.VERSION != '3.0', 'newton is too new'\n"}
@@ -31,7 +31,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("UV_FIND_LINKS", str(wheels))
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
-    monkeypatch.setattr(other_versions, "IMPORTED", ("isaaclab_physics",))
+    monkeypatch.setattr(worker_packages, "IMPORTED", ("isaaclab_physics",))
     return python.parent.parent
 
 

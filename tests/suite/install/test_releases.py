@@ -7,7 +7,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from suite.errors import WorkerEnvironmentError
-from suite.install.releases import releases
+from suite.install.pins import releases
 from tests.fixtures.stand_ins.synthetic_wheels import write_wheel
 
 PYTHON = Path(sys.executable)

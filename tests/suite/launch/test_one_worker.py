@@ -10,9 +10,9 @@ from rich.console import Console
 from suite.campaign import steps
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
-from suite.install.bundled_versions import VARIABLE
-from suite.install.other_versions import digest_of
+from suite.install.bundle_contents import VERSIONS_VARIABLE
 from suite.install.worker import Worker
+from suite.install.worker_packages import digest_of
 from suite.launch import registry
 from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import Resources
@@ -97,7 +97,7 @@ def test_from_a_bundle_cases_have_its_versions_beside_the_hosts_python(
     monkeypatch.setattr(sys, "executable", str(base.python))  # as labscale.sh starts labscale
     monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: base)
     monkeypatch.setattr("suite.launch.native.launcher.check_python", lambda *_, **__: {})
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "versions"))
     python = tmp_path / "versions" / digest_of(PACKAGES) / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()

@@ -23,7 +23,7 @@ from suite.launch.nodes.rank_processes import RankProcesses
 from suite.launch.telemetry_sampler import Sampler, sample_until, sampling
 from suite.launch.watch import prepare
 from suite.records.collect import collect
-from suite.records.telemetry.file import SAMPLER_LOG, TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
+from suite.records.telemetry_file import SAMPLER_LOG, TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
 from suite.schema.record import Case, Environment, Launch, RunRecord
 from tests.conftest import CaseMaker
 
@@ -258,7 +258,7 @@ def test_a_sampler_that_hangs_is_killed(one_rank: Case, run_dir: Path, monkeypat
 def test_the_sampler_ends_when_its_launcher_is_killed(death: signal.Signals, run_dir: Path) -> None:
     program = (
         "import json, sys, time; from pathlib import Path; from suite.launch.telemetry_sampler import sampling\n"
-        "from suite.schema.configuration_file import read_configuration\n"
+        "from suite.schema.rank_protocol import read_configuration\n"
         "run_dir = Path(sys.argv[1])\n"
         "with sampling(run_dir, read_configuration(run_dir)): time.sleep(600)\n"
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from suite.records.network.clocks import clock_of
+from suite.records.network import clock_of
 from tasks.rank.clock import ClockOffset, measure
 from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations
 

@@ -8,7 +8,7 @@ import pytest
 
 from suite.env_check.host import kernel_cache
 from suite.errors import WorkerEnvironmentError
-from suite.install.damaged_kernels import DAMAGED, damaged_modules, modules, set_damaged_aside
+from suite.install.damage import DAMAGED, damaged_modules, modules, set_damaged_aside
 from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of, run_all, said
 from tests.fixtures.runs.simulated_host import SimulatedHost
 

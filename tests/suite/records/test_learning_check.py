@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from suite.matrix.catalog import LearningReference
-from suite.records.learning_check import check_learning, only_learned_less
+from suite.records.checks import check_learning, only_learned_less
 from suite.schema.record import CheckResult
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import held_to_a_reference, make_result

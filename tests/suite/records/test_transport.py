@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from suite.records.network.nccl_log import Connection, read_log
+from suite.records.network import Connection, read_log
 from suite.records.rank_file import nccl_log_path
-from suite.schema.transport import UNKNOWN_INTERFACE, Route, Transport
+from suite.schema.observations import UNKNOWN_INTERFACE, Route, Transport
 from tasks.rank import network
 from tests.fixtures.results.rank_events import Events, RankFiles, end, head, iterations, whole
 

@@ -15,7 +15,7 @@ import pytest
 from suite.errors import StoreError, WorkerEnvironmentError
 from suite.launch.native.run import run
 from suite.launch.processes import RUN_ID_VARIABLE
-from suite.schema.configuration_file import read_configuration
+from suite.schema.rank_protocol import read_configuration
 from suite.schema.record import Case, Launch
 from tests.fixtures.runs.real_runs import MARK, marked_processes
 

@@ -17,7 +17,7 @@ from suite.launch.watch import PEER_PATIENCE_S
 from suite.records.collect import collect
 from suite.records.rank_file import rank_path
 from suite.records.store import read_case, read_record
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Environment
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.ray_hosts import HOSTS, RayHosts

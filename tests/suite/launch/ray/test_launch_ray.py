@@ -13,7 +13,7 @@ import pytest
 
 from suite.launch.nodes.agent import SILENCE_S
 from suite.launch.ray import run as ray
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Launch
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.ray_hosts import HOSTS, RayHosts

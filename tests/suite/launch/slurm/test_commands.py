@@ -16,7 +16,7 @@ from suite.launch.slurm import partition as slurm_place
 from suite.launch.slurm import run as launcher
 from suite.launch.slurm.run import judged
 from suite.launch.slurm.script import END, JOB, SlurmOptions
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Launch
 from tests.conftest import CaseMaker
 

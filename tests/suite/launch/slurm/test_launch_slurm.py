@@ -17,7 +17,7 @@ from suite.launch.slurm import run as launcher
 from suite.launch.slurm.run import SlurmPlace
 from suite.launch.slurm.script import END, JOB, NodeCheck, SlurmOptions
 from suite.records.collect import collect
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Environment, Launch
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.slurm_cluster import SlurmCluster

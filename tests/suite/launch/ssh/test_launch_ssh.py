@@ -13,7 +13,7 @@ from suite.errors import SchedulerError
 from suite.launch.nodes.supervisor import addresses
 from suite.launch.ssh import run as ssh
 from suite.launch.ssh.run import SshPlace
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Launch
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.ssh_hosts import HOSTS, SshHosts

@@ -23,11 +23,11 @@ from suite.launch.nodes.agent import SILENCE_S
 from suite.launch.ssh import run as ssh
 from suite.launch.watch import PEER_PATIENCE_S
 from suite.records.collect import collect
-from suite.records.network.clocks import NEEDED_S
+from suite.records.network import NEEDED_S
 from suite.records.rank_file import rank_path
 from suite.records.store import read_case, read_record
-from suite.records.telemetry.file import read_telemetry, telemetry_path
-from suite.schema.launch_result import LaunchResult
+from suite.records.telemetry_file import read_telemetry, telemetry_path
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Environment, Launch, RunRecord
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.ssh_hosts import HOSTS, SshHosts

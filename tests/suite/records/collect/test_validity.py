@@ -23,7 +23,10 @@ from tests.fixtures.results.rank_events import Events, RankFiles, end, head, ite
             head(1) + iterations(3, iteration_time_s=float("nan")) + end(),
             "rank 1, iteration 0: iteration_time_s is nan",
         ),
-        (head(1) + iterations(3, iteration_time_s=0.0) + end(), "rank 1, iteration 0: iteration_time_s is 0.0"),
+        (
+            head(1) + iterations(3, iteration_time_s=0.0) + end(),
+            "rank 1, iteration 0: iteration_time_s is 0.0, not a time above 0",
+        ),
         (head(1) + iterations(3, reward_mean=float("inf")) + end(), "rank 1, iteration 0: reward_mean is inf"),
     ],
 )

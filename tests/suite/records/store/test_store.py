@@ -110,7 +110,7 @@ def test_nothing_is_overwritten(make_record: RecordMaker, tmp_path: Path) -> Non
     with pytest.raises(StoreError, match="never overwritten"):
         store.write_record(make_record(), path)
     with pytest.raises(StoreError, match="never overwritten"):
-        store.write_case(CaseResult(case=make_record().case, rounds=(make_record(),)), path)
+        store.write_cases({path: CaseResult(case=make_record().case, rounds=(make_record(),))})
     assert path.read_text(encoding="utf-8") == "kept"
 
 

@@ -85,7 +85,7 @@ def test_a_case_is_stored_from_any_folder_whatever_pytest_is_configured_to_do(
     program = (
         "import pathlib; from suite.records import store; from suite.schema.record import CaseResult\n"
         "record = store.read_record(pathlib.Path('record.json'))\n"
-        "store.write_case(CaseResult(case=record.case, rounds=(record,)), pathlib.Path('a.json'))\n"
+        "store.write_cases({pathlib.Path('a.json'): CaseResult(case=record.case, rounds=(record,))})\n"
     )
     environment = os.environ | {"PYTHONPATH": str(checkout)}
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=True)
@@ -109,7 +109,7 @@ def test_a_session_that_fails_or_is_interrupted_stores_nothing(
 ) -> None:
     monkeypatch.setattr(bench_case, "extra_info", mock.Mock(side_effect=fault))
     with pytest.raises(raised, match=message):
-        store.write_case(mixed, tmp_path / "a.json")
+        store.write_cases({tmp_path / "a.json": mixed})
     assert not (tmp_path / "a.json").exists()
 
 
@@ -124,7 +124,7 @@ def test_rounds_that_do_not_belong_together_are_refused(
         ((replace(record, ranks=record.ranks[:1]),), r"is not valid: of run 0, its ranks are \[0\], needed are 0 to 1"),
     ):
         with pytest.raises(StoreError, match=message):
-            store.write_case(CaseResult(case=record.case, rounds=rounds), tmp_path / "a.json")
+            store.write_cases({tmp_path / "a.json": CaseResult(case=record.case, rounds=rounds)})
     assert list(tmp_path.iterdir()) == []
 
 

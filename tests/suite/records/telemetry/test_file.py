@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from suite.external.nvml.values import GpuReading
-from suite.records.telemetry.file import HostReading, Note, RankReading, Sample, TelemetryStart, line_of, read_telemetry
+from suite.records.telemetry_file import HostReading, Note, RankReading, Sample, TelemetryStart, line_of, read_telemetry
 
 SAMPLE = Sample(
     time_unix_s=1000.25,

@@ -7,11 +7,10 @@ import pytest
 
 from suite.external.nvml.values import GpuReading
 from suite.records.rank_file import Clock, RankFile, Start
-from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
-from suite.records.telemetry.nodes import summarise_nodes
+from suite.records.telemetry import summarise_nodes
+from suite.records.telemetry_file import HostReading, RankReading, Sample, TelemetryContent
+from suite.schema.observations import Spread, TelemetrySummary, Transport
 from suite.schema.record import NodeClock, RankRecord, RunRecord
-from suite.schema.telemetry import Spread, TelemetrySummary
-from suite.schema.transport import Transport
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_record
 

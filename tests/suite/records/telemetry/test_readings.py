@@ -6,12 +6,11 @@ import pytest
 
 from suite.external.nvml.values import GpuReading
 from suite.records.rank_file import Clock, RankFile
-from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
-from suite.records.telemetry.readings import kept_readings
-from suite.records.telemetry.summary import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.records.telemetry import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.records.telemetry_file import HostReading, RankReading, Sample, TelemetryContent, kept_readings
 from suite.records.validation import fault_of
+from suite.schema.observations import NodeReadings
 from suite.schema.record import RankRecord, RunRecord
-from suite.schema.telemetry import NodeReadings
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_record
 

@@ -7,10 +7,10 @@ import pytest
 
 from suite.external.nvml.values import GpuReading
 from suite.records.rank_file import Clock, RankFile
-from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
-from suite.records.telemetry.summary import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.records.telemetry import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.records.telemetry_file import HostReading, RankReading, Sample, TelemetryContent
+from suite.schema.observations import Spread, TelemetrySummary
 from suite.schema.record import RunRecord
-from suite.schema.telemetry import Spread, TelemetrySummary
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_record
 

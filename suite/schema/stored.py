@@ -1,10 +1,11 @@
-"""What stored numbers and names may be, beyond their types. pydantic looks at it; without pydantic it does nothing.
+"""What stored numbers and names may be beyond their types, and the names of stored fields.
 
-The worker imports it too, so it imports the standard library only.
+pydantic looks at the constraints; without pydantic they do nothing. The worker imports this file too, so it imports the
+standard library only.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, Final
 
 LARGEST: Final = 10**18  # of all numbers: their sums and squares still fit into a float
@@ -41,3 +42,31 @@ type Size = Annotated[int, Between(1)]
 type Iterations = Annotated[int, Between(MIN_ITERATIONS)]
 type Name = Annotated[str, Matching(_NAME)]
 type CaseId = Annotated[str, Matching(f"{_NAME}(?:/{_NAME})*")]
+
+
+# ---- names, where pages use another than the code ----
+
+
+NAMES: Final[Mapping[str, str]] = {
+    "case": "configuration",
+    "case_id": "configuration_id",
+    "environment": "machine",
+    "round": "run",
+    "rounds": "runs",
+    "seed_per_round": "seed_per_run",
+}
+
+
+def stored_name(field: str) -> str:
+    return NAMES.get(field, field)
+
+
+def plain(value: Any) -> Any:
+    """Convert dataclasses and mappings to dicts and sequences to lists; keep everything else."""
+    if is_dataclass(value):
+        return {stored_name(item.name): plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return value

@@ -1,12 +1,13 @@
-"""A sampler's observations of a round, as they are stored: the part of ``schema.record`` about GPUs and processes.
+"""What was observed of a round beside its ranks' own records: by samplers, about networks, and of turns.
 
 Imports the standard library only. A value that was not measured is ``None``, never 0.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, Literal
 
-from suite.schema.constraints import Count, Number, Whole
+from suite.schema.stored import Count, Number, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ class NodeReadings:
 
     Columns are ``time_s``, on the clock of rank 0's ``start_s``, and one for each value that was read:
     ``gpu0.power_w`` (``suite.external.nvml.values.GpuReading``; slowdowns are joined by +, energy counts from the first
-    reading), ``rank0.core`` and ``host.load`` (``suite.records.telemetry.file``).
+    reading), ``rank0.core`` and ``host.load`` (``suite.records.telemetry_file``).
     """
 
     node: Count = 0
@@ -112,3 +113,57 @@ class TelemetrySummary:
         """Share of the host's wanted CPU time that a hypervisor gave to others; None if unknown."""
         wanted, stolen = self.host_cpu_percent, self.host_stolen_percent
         return stolen.mean / wanted.mean if wanted and stolen and wanted.mean else None
+
+
+# ---- networks ----
+
+
+# host_memory: between processes of one host, through its memory or its loopback.
+Interconnect = Literal["nvlink", "pcie", "host_memory", "infiniband", "roce", "ethernet"]
+UNKNOWN_INTERFACE: Final = "unknown"  # the socket has a second IPv4 address of an interface
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """One kind of connection between ranks, in the words of NCCL's log."""
+
+    kind: str  # P2P/CUMEM, P2P/IPC/read, SHM/direct/direct, NET/Socket, NET/IB/GDRDMA, …
+    between_nodes: bool
+    pairs: Count  # of ranks, counted in each direction
+    channels: Count  # of all these pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transport:
+    """How the ranks exchanged data in this round, from NCCL's log or gloo's sockets."""
+
+    library: Literal["nccl", "gloo"]
+    version: str | None = None
+    interfaces: tuple[str, ...] = ()  # of the network, on any node: eth0, mlx5_0
+    routes: tuple[Route, ...] = ()  # NCCL's
+    within_node: tuple[Interconnect, ...] = ()  # empty: unknown, or no data
+    between_nodes: tuple[Interconnect, ...] = ()
+    emulated: bool | None = None  # several nodes share a machine; None: unknown
+    nvls: bool | None = None  # NCCL connected the reductions inside NVSwitch, and decides which collectives use them
+    unread_lines: Count = 0  # of NCCL's log, about channels in unknown words
+    logged_while_steady: bool | None = None  # NCCL also logged in the window, which costs time
+
+    @property
+    def interconnect(self) -> str | None:
+        """What the round's data crossed between its nodes, or within its only node, as a figure shows it."""
+        words = " and ".join(self.between_nodes or self.within_node)
+        if self.emulated:
+            return f"emulated ({words})" if words else "emulated"
+        return words or None
+
+
+# ---- turns ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnsTaken:
+    """How a round was measured together with other rounds."""
+
+    beside: tuple[str, ...]  # case ids of the other rounds of its block
+    turns: Count  # that it had
+    turn_s: Number  # length that was aimed at

@@ -1,20 +1,32 @@
-"""Summarises the sampler's readings over a round's window. Pure: nothing here reads a file or a clock.
+"""Summarises what the samplers of a round wrote over its window.
 
 Energy is computed twice, from the driver's counter and as power integrated over time, so that each checks the other.
+The samplers of several nodes are combined on the clock of rank 0's node.
 """
 
 import itertools
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from suite.files.wording import counted
+from suite.records.network import NEEDED_S, clock_of
 from suite.records.rank_file import RankFile
-from suite.records.telemetry.file import Sample, TelemetryContent
+from suite.records.telemetry_file import (
+    SAMPLER_LOG,
+    TELEMETRY_FILE,
+    Sample,
+    TelemetryContent,
+    kept_readings,
+    read_telemetry,
+    sampler_log,
+    telemetry_path,
+)
+from suite.schema.observations import GpuTelemetry, NodeReadings, NodeTelemetry, RankTelemetry, Spread, TelemetrySummary
 from suite.schema.record import RunRecord
-from suite.schema.telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
 from suite.statistics.reduce import starts_of_turns, window
 
 AGREEMENT: Final = 0.05  # largest relative difference between counter and integral
@@ -27,6 +39,59 @@ THROTTLING: Final = frozenset(
 _DIGITS: Final = 6  # significant ones that are kept
 
 Points = Sequence[tuple[float, float]]  # (time [s], value), in the order of time
+
+
+def with_telemetry(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> RunRecord:
+    """Return the record with its telemetry. What is wrong with it becomes the note, and never makes a round fail."""
+    if record.outcome != "completed":
+        return replace(record, telemetry_note=f"the round is {record.outcome}, so it has no window")
+    if record.case.nnodes > 1:
+        return _with_nodes(run_dir, record, files[0])
+    try:
+        content = read_telemetry(run_dir / TELEMETRY_FILE)
+        if content is None:
+            return replace(record, telemetry_note=f"the sampler wrote no {TELEMETRY_FILE}; {SAMPLER_LOG} may say why")
+        window, frames = window_of(record, files[0])
+        num_gpus = record.case.world_size if record.case.device == "cuda" else 0
+        summary = summarise(content, window, frames=frames, num_gpus=num_gpus)
+        kept = kept_readings(content, record, files[0])
+        return replace(record, telemetry=summary, readings=() if kept is None else (kept,))
+    except (OSError, ValueError, ArithmeticError) as error:
+        return replace(record, telemetry_note=f"{TELEMETRY_FILE}: {error}")
+
+
+def _with_nodes(run_dir: Path, record: RunRecord, rank_0: RankFile) -> RunRecord:
+    contents: dict[int, TelemetryContent | str] = {}
+    for node in range(record.case.nnodes):
+        path = telemetry_path(run_dir, node)
+        try:
+            contents[node] = (
+                read_telemetry(path) or f"its sampler wrote no {path.name}; {sampler_log(node)} may say why"
+            )
+        except OSError as error:
+            contents[node] = f"{path.name}: {error.strerror}"
+    try:
+        summary = summarise_nodes(record, rank_0, contents)
+        return replace(record, telemetry=summary, readings=_readings_of_nodes(record, rank_0, contents, summary))
+    except (ValueError, ArithmeticError) as error:
+        return replace(record, telemetry_note=str(error))
+
+
+def _readings_of_nodes(
+    record: RunRecord, rank_0: RankFile, contents: Mapping[int, TelemetryContent | str], summary: TelemetrySummary
+) -> tuple[NodeReadings, ...]:
+    """Return the readings of every node that has a summary; the others' cannot be placed in time."""
+    kept = []
+    for node, content in contents.items():
+        if isinstance(content, str) or node in summary.missing_nodes:
+            continue
+        clock = clock_of(node, record.clocks, reference=reference_node(rank_0), needed_s=NEEDED_S)
+        readings = kept_readings(content, record, rank_0, node=node, offset_s=clock.offset_s)
+        kept += [] if readings is None else [readings]
+    return tuple(kept)
+
+
+# ---- the window ----
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +152,9 @@ def _span(starts_s: Sequence[float | None], times_s: Sequence[float | None], zer
     if not starts_s or starts_s[0] is None or starts_s[-1] is None or times_s[-1] is None:
         raise ValueError("rank 0 did not write when its iterations began")
     return Span(start_s=zero_s + starts_s[0], end_s=zero_s + starts_s[-1] + times_s[-1])
+
+
+# ---- one node ----
 
 
 def summarise(content: TelemetryContent, window: Window, *, frames: int | None, num_gpus: int) -> TelemetrySummary:
@@ -277,7 +345,11 @@ def total_energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
 def total_power(samples: Sequence[Sample]) -> Points:
     """Power of all GPUs together, at the samples that have every GPU's."""
     readings = [(sample.monotonic_s, [gpu.power_w for gpu in sample.gpus]) for sample in samples]
-    return [(time_s, sum(w for w in each if w is not None)) for time_s, each in readings if None not in each]
+    return [
+        (time_s, sum(power_w for power_w in powers_w if power_w is not None))
+        for time_s, powers_w in readings
+        if None not in powers_w
+    ]
 
 
 # ---- small reductions ----
@@ -307,3 +379,139 @@ def _cpu_share(samples: Sequence[Sample]) -> float | None:
 
 def rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
+
+
+# ---- several nodes ----
+
+
+def summarise_nodes(
+    record: RunRecord, rank_0: RankFile, contents: Mapping[int, TelemetryContent | str]
+) -> TelemetrySummary:
+    """Summarise ``contents``: for every node, what its sampler wrote or why there is nothing.
+
+    A node without readings in the window, or whose clock is not known precisely enough, is missing. Energy and power of
+    the round are then unknown. Raises ValueError if every node is missing.
+    """
+    window, frames = window_of(record, rank_0)
+    reference = reference_node(rank_0)
+    per_node = record.case.nproc_per_node if record.case.device == "cuda" else 0
+    shifted: dict[int, TelemetryContent] = {}
+    seen: dict[int, TelemetrySummary] = {}
+    notes: list[str] = []
+    for node, content in contents.items():
+        if isinstance(content, str):
+            notes.append(f"node {node}: {content}")
+            continue
+        try:
+            clock = clock_of(node, record.clocks, reference=reference, needed_s=NEEDED_S)
+            shifted[node] = _shifted(content, clock.offset_s)
+            seen[node] = summarise(shifted[node], window, frames=frames, num_gpus=per_node)
+        except ValueError as error:
+            notes.append(f"node {node}: {error}")
+    if not seen:
+        raise ValueError("; ".join(notes))
+    missing = tuple(sorted(contents.keys() - seen.keys()))
+    has_all_gpus = 0 < per_node == min(len(summary.gpus) for summary in seen.values())
+    power = _power([shifted[node] for node in seen], window) if has_all_gpus and not missing else None
+    first = seen.get(reference) or next(iter(seen.values()))
+    return _together(record, seen, replace(first, power_w=power), frames, missing, notes)
+
+
+def reference_node(rank_0: RankFile) -> int:
+    """Return the node whose clock is every time's: that of rank 0."""
+    return rank_0.start.node if rank_0.start and rank_0.start.node is not None else 0
+
+
+def _together(
+    record: RunRecord,
+    seen: Mapping[int, TelemetrySummary],
+    first: TelemetrySummary,
+    frames: int | None,
+    missing: tuple[int, ...],
+    notes: Sequence[str],
+) -> TelemetrySummary:
+    """Combine the nodes' summaries; ``first`` has what is equal for all nodes, and the power of all."""
+    gpus = tuple(replace(gpu, node=node) for node, summary in seen.items() for gpu in summary.gpus)
+    is_complete = not missing and len(gpus) == record.case.world_size
+    energy_j = total_energy_j(gpus) if is_complete else None
+    node_of = {rank.rank: rank.node for rank in record.ranks}
+    summaries = list(seen.values())
+    return replace(
+        first,
+        num_samples=min(summary.num_samples for summary in summaries),
+        gpus=gpus,
+        ranks=tuple(  # nodes on the same machine see each other's ranks
+            rank for node, summary in seen.items() for rank in summary.ranks if node_of.get(rank.rank) == node
+        ),
+        host_cpu_percent=_of_all([summary.host_cpu_percent for summary in summaries]),
+        host_stolen_percent=_of_all([summary.host_stolen_percent for summary in summaries]),
+        host_others_percent=_others_percent(record, summaries),
+        host_memory_used_gb=_of_all([summary.host_memory_used_gb for summary in summaries]),
+        host_load=_of_all([summary.host_load for summary in summaries]),
+        energy_j=energy_j,
+        energy_agrees=agrees(gpus) if is_complete else None,
+        frames_per_joule=rounded(frames / energy_j) if frames is not None and energy_j else None,
+        sample_time_mean_s=_most(summary.sample_time_mean_s for summary in summaries),
+        sample_time_max_s=_most(summary.sample_time_max_s for summary in summaries),
+        sampler_cpu_share=_most(summary.sampler_cpu_share for summary in summaries),
+        notes=(*notes, *(f"node {node}: {note}" for node, summary in seen.items() for note in summary.notes)),
+        nodes=tuple(_of_node(node, summary) for node, summary in seen.items()),
+        missing_nodes=missing,
+    )
+
+
+def _of_node(node: int, summary: TelemetrySummary) -> NodeTelemetry:
+    return NodeTelemetry(
+        node=node,
+        num_samples=summary.num_samples,
+        power_w=summary.power_w,
+        energy_j=summary.energy_j,
+        host_cpu_percent=summary.host_cpu_percent,
+        host_memory_used_gb=summary.host_memory_used_gb,
+        host_load=summary.host_load,
+    )
+
+
+def _others_percent(record: RunRecord, summaries: Sequence[TelemetrySummary]) -> float | None:
+    """Value of the worst node; None if nodes may share a machine, because each would count the others' ranks."""
+    if record.transport is None or record.transport.emulated is not False:
+        return None
+    return _most(summary.host_others_percent for summary in summaries)
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    """Largest known value; None if none is known."""
+    return max((value for value in values if value is not None), default=None)
+
+
+def _shifted(content: TelemetryContent, offset_s: float) -> TelemetryContent:
+    """Return the readings with times on the clock of rank 0's node."""
+    samples = [replace(sample, monotonic_s=sample.monotonic_s - offset_s) for sample in content.samples]
+    return replace(content, samples=samples)
+
+
+def _power(contents: Sequence[TelemetryContent], window: Window) -> Spread | None:
+    """Power of all nodes' GPUs at the times of the first node's samples; the others' is interpolated."""
+    clips = [clipped(total_power(content.samples), window) for content in contents]
+    series = [[point for piece in pieces for point in piece] for pieces in clips if pieces is not None]
+    if len(series) < len(contents):
+        return None
+    first, *others = series
+    sums = [(time_s, first_w + sum(_between(points, time_s) for points in others)) for time_s, first_w in first]
+    return power_over_time(sums, window)
+
+
+def _between(points: Points, time_s: float) -> float:
+    after = min(bisect_right(points, time_s, key=lambda point: point[0]), len(points) - 1)
+    return at(points[after - 1 : after + 1], time_s)[1]
+
+
+def _of_all(spreads: Sequence[Spread | None]) -> Spread | None:
+    known = [spread for spread in spreads if spread is not None]
+    if not known:
+        return None
+    return Spread(
+        min=min(spread.min for spread in known),
+        mean=rounded(statistics.fmean(spread.mean for spread in known)),
+        max=max(spread.max for spread in known),
+    )
