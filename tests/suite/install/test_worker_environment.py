@@ -19,7 +19,7 @@ from suite.install import worker as provision
 from suite.install.worker import Worker, locate_worker, provision_worker
 from suite.records.redaction import public
 from suite.schema.record import Assets, Stack
-from tests.fixtures.stand_ins.synthetic_wheels import make_environment, pin, write_wheel
+from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
 from tests.suite.install.conftest import NEEDED, wheels
 
 
@@ -58,16 +58,6 @@ def test_worker_is_installed_once_and_reused(project: Path, tmp_path: Path) -> N
     assert messages == []
 
 
-def test_other_pins_are_another_environment(project: Path, tmp_path: Path) -> None:
-    first = provide(project)
-    path = project / pins.PINS_DIR / "worker.txt"
-    path.write_text(path.read_text() + pin(write_wheel(tmp_path / "wheels", "more", "1.0")))
-    second = provide(project)
-    assert first.python != second.python
-    assert first.python.exists()
-    assert first.asset_root != second.asset_root
-
-
 def test_packages_of_the_user_are_in_a_copy_with_kernels_and_assets_of_the_pins(project: Path, tmp_path: Path) -> None:
     mine = str(write_wheel(tmp_path / "own", "mine", "1.0", requires=["torch"]))
     plain, with_mine = provide(project), provide(project, worker_packages=[mine])
@@ -76,12 +66,6 @@ def test_packages_of_the_user_are_in_a_copy_with_kernels_and_assets_of_the_pins(
     assert (plain.packages, [name.partition(" (sha256:")[0] for name in with_mine.packages]) == ((), ["mine 1.0"])
     located = locate_worker(project_root=project, stack="kitless", worker_python=None, worker_packages=[mine])
     assert located.python == with_mine.python
-
-
-def test_a_faulty_package_costs_no_installation(project: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--worker-package /nowhere"):
-        provide(project, worker_packages=["/nowhere"])
-    assert not list((tmp_path / "cache").glob("worker-*"))
 
 
 def test_files_of_the_worker_are_nobody_else_s(project: Path) -> None:
@@ -141,18 +125,28 @@ def test_concurrent_calls_install_once(project: Path) -> None:
     assert (project / "runs").read_text() == "x"
 
 
-def test_too_little_disk_is_said_before_anything_is_installed(
+def test_what_cannot_be_installed_is_said_before_anything_is(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with pytest.raises(UsageError, match="--worker-package /nowhere"):
+        provide(project, worker_packages=["/nowhere"])
+    with pytest.raises(WorkerEnvironmentError, match="--worker-python"):
+        provide(project, stack="isaacsim")
+    old = tmp_path / "python3"
+    old.write_text("#!/bin/sh\necho Python 3.11.4\n")
+    old.chmod(0o755)
+    with monkeypatch.context() as patch:
+        for name in ("PATH", "UV_PYTHON_INSTALL_DIR", "UV_PYTHON_SEARCH_PATH"):
+            patch.setenv(name, str(tmp_path))
+        with pytest.raises(WorkerEnvironmentError, match=r"is 3\.11\.4 and no other(.|\n)*uv python install 3\.12"):
+            provision.find_python(old)
     monkeypatch.setattr(provision, "INSTALL_DISK_GB", 1e7)
     with pytest.raises(WorkerEnvironmentError, match=r"10000000 GB.*LABSCALE_CACHE"):
         provide(project)
     assert not list((tmp_path / "cache").glob("worker-*/bin"))
-
-
-def test_isaac_sim_is_not_installed(project: Path) -> None:
-    with pytest.raises(WorkerEnvironmentError, match="--worker-python"):
-        provide(project, stack="isaacsim")
+    monkeypatch.setenv("LABSCALE_CACHE", str(old / "cache"))
+    with pytest.raises(WorkerEnvironmentError, match=r"python3/cache.* LABSCALE_CACHE"):
+        provide(project)
 
 
 def test_own_python_is_checked_and_kept(project: Path, tmp_path: Path) -> None:
@@ -217,20 +211,6 @@ def test_a_python_may_print_at_its_start_and_end(tmp_path: Path) -> None:
     assert ask(python, "import sys; answer = sys.argv[1:]", "a", "b c") == ["a", "b c"]
 
 
-def fake_python(path: Path, version: str) -> Path:
-    path.write_text(f"#!/bin/sh\necho Python {version}\n")
-    path.chmod(0o755)
-    return path
-
-
-def test_wrong_python_is_named_with_a_way_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "none"))
-    monkeypatch.setenv("UV_PYTHON_SEARCH_PATH", str(tmp_path))
-    with pytest.raises(WorkerEnvironmentError, match=r"is 3\.11\.4 and no other(.|\n)*uv python install 3\.12"):
-        provision.find_python(fake_python(tmp_path / "python3", "3.11.4"))
-
-
 def test_assets_are_built_again_when_their_sources_change(project: Path) -> None:
     first = provide(project)
     assert first.asset_root is not None
@@ -274,14 +254,6 @@ def test_offline_assets_of_a_bundle_are_taken_as_they_are(
     worker = provide(project)
     assert worker.asset_root == bundled
     assert worker.asset_sha256 == pins.sha256(bundled / "manifest.json")
-
-
-def test_a_cache_that_cannot_be_made_is_named(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path / "home"
-    home.write_text("no folder")
-    monkeypatch.setenv("LABSCALE_CACHE", str(home / "cache"))
-    with pytest.raises(WorkerEnvironmentError, match=r"home/cache.* LABSCALE_CACHE"):
-        provide(project)
 
 
 def test_cache_is_where_the_user_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,15 +45,11 @@ def test_a_requirement_is_added_to_a_copy_once(base: Path) -> None:
     assert named == ("my-meshes 0.7", "my-robots 1.2")
     assert has(python, "my_robots, my_meshes, torch")
     assert not has(base / "bin" / "python", "my_robots")
+    (module,) = base.glob("lib/*/site-packages/torch/__init__.py")
+    assert (python.parent.parent / module.relative_to(base)).samefile(module)
     assert len(messages) == 1
     assert add(base, "my-robots>=1", messages=messages) == (python, named)
     assert len(messages) == 1
-
-
-def test_the_copy_shares_its_files_with_the_environment(base: Path) -> None:
-    python, _ = add(base, "my-robots")
-    (module,) = base.glob("lib/*/site-packages/torch/__init__.py")
-    assert (python.parent.parent / module.relative_to(base)).samefile(module)
 
 
 @pytest.mark.parametrize("marker", [None, "", '{"worker_packages": ["my-robots 1.2"]}'])
