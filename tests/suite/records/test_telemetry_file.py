@@ -1,18 +1,67 @@
-"""Readings that are stored about once a second: which, in what form, and what can be computed from them again."""
+"""The samplers' files: what is written is read again, and what is kept of it about once a second."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from suite.external.nvml.values import GpuReading
 from suite.records.rank_file import Clock, RankFile
 from suite.records.telemetry import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
-from suite.records.telemetry_file import HostReading, RankReading, Sample, TelemetryContent, kept_readings
+from suite.records.telemetry_file import (
+    HostReading,
+    Note,
+    RankReading,
+    Sample,
+    TelemetryContent,
+    TelemetryStart,
+    kept_readings,
+    line_of,
+    read_telemetry,
+)
 from suite.records.validation import fault_of
 from suite.schema.observations import NodeReadings
 from suite.schema.record import RankRecord, RunRecord
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_record
+
+SAMPLE = Sample(
+    time_unix_s=1000.25,
+    monotonic_s=7.5,
+    reading_time_s=0.001,
+    sampler_cpu_s=0.2,
+    gpus=(GpuReading(index=0, power_w=512.5, slowdowns=("power_cap",)), GpuReading(index=1)),
+    ranks=(RankReading(rank=0, cpu_percent=99.5, memory_gb=2.0, threads=40, core=7), RankReading(rank=1)),
+    host=HostReading(cpu_percent=50.0, memory_used_gb=3.0, load=1.5),
+)
+LINES = (
+    line_of(TelemetryStart(rate_hz=5.0, persistence=(True, None))),
+    line_of(Note(text="GPU 1 power_w: Not Supported")),
+    line_of(SAMPLE),
+)
+
+
+def test_what_is_written_is_read_again_without_a_torn_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "telemetry.jsonl"
+    for torn in (b"", LINES[2][:40]):
+        path.write_bytes(b"".join(LINES) + torn)
+        assert read_telemetry(path) == TelemetryContent(
+            rate_hz=5.0, persistence=(True, None), notes=["GPU 1 power_w: Not Supported"], samples=[SAMPLE]
+        )
+
+
+@pytest.mark.parametrize("line", [LINES[2][:40], b'{"event":"unheard"}', LINES[2].replace(b"512.5", b"NaN").strip()])
+def test_a_damaged_line_is_named_and_the_rest_kept(line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "telemetry.jsonl"
+    path.write_bytes(LINES[0] + line + b"\n" + LINES[2])
+    content = read_telemetry(path)
+    assert content is not None
+    assert content.samples == [SAMPLE]
+    assert (content.corrupt or "").startswith("telemetry.jsonl line 2 is not an event: ")
+
+
+# ---- what is kept ----
+
 
 ZERO_S = 1000.0  # of rank 0's clock
 RANK_0 = RankFile(rank=0, clock=Clock(event="clock", zero_monotonic_s=ZERO_S))

@@ -1,9 +1,11 @@
 """Which rank's word, signal or log is the reason of a run that failed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from suite.schema.rank_protocol import EndedBy
 from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations, whole
 
 GLOO_PEER = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:58085"
@@ -16,17 +18,21 @@ WARP_OOM = (
 )
 
 
-def test_a_run_beyond_its_time_keeps_what_it_measured(rank_files: RankFiles) -> None:
+@pytest.mark.parametrize(
+    ("ended_by", "why"),
+    [("timeout", "not finished after 600 s, start-up included"), ("hung", "no rank wrote anything for 300 s")],
+)
+def test_a_run_that_labscale_ended_says_how_far_each_rank_got_and_keeps_it(
+    ended_by: EndedBy, why: str, rank_files: RankFiles
+) -> None:
+    rank_files.case = replace(rank_files.case, timeout_s=600.0, hang_timeout_s=300.0)
     rank_files.rank(0, head(0) + iterations(2), torn='{"event": "iter')
-    rank_files.rank(1, head(1))
-    record = rank_files.collect(exit_code=1, ended_by="timeout")
-    assert record.outcome == "timeout"
-    assert record.reason is not None
-    assert record.reason.startswith(
-        f"not finished after {rank_files.case.timeout_s:g} s, start-up included; "
-        f"rank 0: 2 of {rank_files.case.iterations} iterations; rank 1: in start-up, after imports."
-    )
-    assert [rank.num_iterations for rank in record.ranks] == [2, 0]
+    for events, progress in (([], "in start-up, after imports"), (error("it fell"), "RuntimeError: it fell")):
+        rank_files.rank(1, head(1) + events)
+        record = rank_files.collect(exit_code=1, ended_by=ended_by)
+        assert record.outcome == ended_by
+        assert (record.reason or "").startswith(f"{why}; rank 0: 2 of 3 iterations; rank 1: {progress}.")
+        assert [rank.num_iterations for rank in record.ranks] == [2, 0]
 
 
 @pytest.mark.parametrize(
@@ -48,28 +54,23 @@ def test_out_of_memory_is_its_own_outcome(failed: Events, rank_files: RankFiles)
     assert record.reason == f"rank 1: {failed[0]['type']}: {failed[0]['message']}"
 
 
-def test_a_memory_pool_that_is_off_is_no_lack_of_memory(rank_files: RankFiles) -> None:
-    """Warp printed this message on two H100s on 2026-11-24."""
-    said = (
-        "Failed to allocate 6144 bytes on device 'cuda:0':  Failed to allocate memory during graph capture because "
-        "memory pools are not enabled on device 'cuda:0'.  Try calling wp.set_mempool_enabled('cuda:0', True) before "
-        "capture begins."
-    )
-    rank_files.rank(0, head(0) + error(said))
-    record = rank_files.collect(exit_code=1)
-    assert (record.outcome, record.reason) == ("crashed", f"rank 0: RuntimeError: {said}")
-
-
+# What Warp printed on two H100s on 2026-11-24, and what only says what can be.
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
+        (
+            "Failed to allocate 6144 bytes on device 'cuda:0':  Failed to allocate memory during graph capture because"
+            " memory pools are not enabled on device 'cuda:0'.  Try calling wp.set_mempool_enabled('cuda:0', True)"
+            " before capture begins."
+        ),
         "VK_ERROR_DEVICE_LOST; possible reasons:\n - driver reset\n - out of memory\n - hung shader",
         "Allocator ran out of memory trying to allocate 1.33GiB. The caller indicates that this is not a failure",
     ],
 )
-def test_memory_as_one_reason_of_several_is_no_lack_of_memory(said: str, rank_files: RankFiles) -> None:
-    rank_files.rank(0, head(0) + error(said))
-    assert rank_files.collect(exit_code=1).outcome == "crashed"
+def test_a_message_that_speaks_of_memory_is_no_lack_of_it(message: str, rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error(message))
+    record = rank_files.collect(exit_code=1)
+    assert (record.outcome, record.reason) == ("crashed", f"rank 0: RuntimeError: {message}")
 
 
 PHYSX_LACKS = "PhysX error: PxgCudaDeviceMemoryAllocator fail to allocate memory 67108864 bytes!! Result = 2"
@@ -226,29 +227,3 @@ def test_whole_files_are_a_crash_with_a_bad_exit_or_an_error(
     rank_files.rank(0, whole(0))
     rank_files.rank(1, whole(1) + more)
     assert rank_files.collect(exit_code=exit_code).outcome == "crashed"
-
-
-def test_hang_after_an_error_tells_the_error(rank_files: RankFiles) -> None:
-    rank_files.rank(0, head(0) + iterations(2))
-    rank_files.rank(1, head(1) + error("the cube fell"))
-    reason = rank_files.collect(exit_code=1, ended_by="hung").reason
-    assert reason
-    assert "rank 1: RuntimeError: the cube fell" in reason
-
-
-def test_out_of_memory_in_stderr_is_evidence(rank_files: RankFiles) -> None:
-    rank_files.torchrun_log((0, -6))
-    rank_files.log("none_x/attempt_0/0/stderr.log", f"torch.OutOfMemoryError: {CUDA_OOM}\n")
-    assert rank_files.collect(exit_code=1).outcome == "oom"
-
-
-def test_bad_exit_after_whole_files_is_a_crash(rank_files: RankFiles) -> None:
-    rank_files.rank(0, whole(0))
-    rank_files.rank(1, whole(1))
-    assert rank_files.collect(exit_code=1).outcome == "crashed"
-
-
-def test_error_in_a_run_that_exits_well_is_a_crash(rank_files: RankFiles) -> None:
-    rank_files.rank(0, whole(0))
-    rank_files.rank(1, whole(1) + error("at the very end"))
-    assert rank_files.collect().outcome == "crashed"
