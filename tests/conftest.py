@@ -119,7 +119,7 @@ def worker_of(worker: Worker) -> Callable[[Case], Worker]:
     def prepared(own: OwnWorker | None) -> Worker:
         if own is None:
             return worker
-        found = provision_own_worker(own, worker, project_root=ROOT, stack="kitless", on_message=print)
+        found = provision_own_worker(own, worker, project_root=ROOT, on_message=print)
         return found if own.packages else replace(found, cache_dir=worker.cache_dir)
 
     return lambda case: prepared(own_worker_of(case))

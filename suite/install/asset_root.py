@@ -40,7 +40,13 @@ def find_assets(
     if assets == "official":
         return own, None
     if own and (manifest := own / "manifest.json") and os.path.isfile(manifest):  # noqa: PTH113 - False where no access
-        return own, _own_sha256(manifest)
+        try:
+            return own, sha256(manifest)
+        except OSError as error:
+            raise WorkerEnvironmentError(
+                f"{manifest} in ISAACSIM_ASSET_ROOT cannot be read: {error.strerror}. Give access, or unset the"
+                " variable."
+            ) from error
     root = offline_root(key, project_root)
     manifest = root / "manifest.json"
     if not manifest.exists():
@@ -51,19 +57,13 @@ def find_assets(
     return root, sha256(manifest)
 
 
-def _own_sha256(manifest: Path) -> str:
-    """Hash the user's own manifest. Raises WorkerEnvironmentError if it cannot be read."""
-    try:
-        return sha256(manifest)
-    except OSError as error:
-        raise WorkerEnvironmentError(
-            f"{manifest} in ISAACSIM_ASSET_ROOT cannot be read: {error.strerror}. Give access, or unset the variable."
-        ) from error
-
-
 def offline_root(key: str, project_root: Path) -> Path:
-    """Return the folder of offline assets, keyed by the worker and the code that builds them."""
-    return cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
+    """Return the folder of offline assets, keyed by the worker and the code that builds them: a change builds again."""
+    tasks = project_root / "tasks"
+    digest = hashlib.sha256()
+    for source in sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")}):
+        digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
+    return cache_root() / f"assets-{key}-{digest.hexdigest()[:12]}"
 
 
 def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPython) -> None:
@@ -82,13 +82,3 @@ def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPytho
         building.rename(root)
     finally:
         shutil.rmtree(building, ignore_errors=True)
-
-
-def _sources_sha256(project_root: Path) -> str:
-    """Hash the code that builds the assets, so that a change of it builds them again."""
-    tasks = project_root / "tasks"
-    sources = sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")})
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
-    return digest.hexdigest()

@@ -105,8 +105,16 @@ def read_freeze(path: Path) -> dict[str, str | None]:
 
     Raises BundleError for an unreadable file or line, and for a list without torch, which is another Python's.
     """
+    try:
+        lines = read_input(path).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BundleError(
+            f"{path} cannot be read: {reason}. Name with --target-has what `python3 -m pip freeze --all` printed on"
+            " the target."
+        ) from error
     target: dict[str, str | None] = {}
-    for number, line in enumerate(_freeze_lines(path), start=1):
+    for number, line in enumerate(lines, start=1):
         text = line.partition("#")[0].strip()
         if not text or text.startswith("-"):
             continue
@@ -134,17 +142,6 @@ def _exact_version(requirement: Requirement) -> str | None:
             with contextlib.suppress(ValueError):  # InvalidVersion, or too many digits for Python
                 return str(Version(specifier.version))
     return None
-
-
-def _freeze_lines(path: Path) -> list[str]:
-    try:
-        return read_input(path).decode("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise BundleError(
-            f"{path} cannot be read: {reason}. Name with --target-has what `python3 -m pip freeze --all` printed on"
-            " the target."
-        ) from error
 
 
 def search_path(python: Path) -> list[str]:

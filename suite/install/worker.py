@@ -118,21 +118,16 @@ def provision_worker(
     asset_root, asset_sha256 = find_assets(
         assets, python=python, key=key, project_root=project_root, on_message=on_message
     )
+    kernels = cache_root() / f"kernels-{key}"
+    kernels.mkdir(exist_ok=True)
     return Worker(
         python=python,
         pins_sha256=pins_sha256,
         asset_root=asset_root,
         asset_sha256=asset_sha256,
-        cache_dir=kernels_folder(key),
+        cache_dir=kernels,
         packages=packages,
     )
-
-
-def kernels_folder(key: str) -> Path:
-    """Make and return the folder of the kernels that workers with this key compile."""
-    kernels = cache_root() / f"kernels-{key}"
-    kernels.mkdir(exist_ok=True)
-    return kernels
 
 
 def provision_python(
@@ -357,7 +352,6 @@ def provision_own_worker(
     base: Worker,
     *,
     project_root: Path,
-    stack: Stack,
     worker_packages: Sequence[str] = (),
     on_message: Callable[[str], None],
 ) -> Worker:
@@ -367,10 +361,11 @@ def provision_own_worker(
         WorkerEnvironmentError: something cannot be installed, does not work with Isaac Lab, or is not in the bundle
             that labscale runs from.
     """
-    if bundled := _bundled(own, base):
-        bundled.cache_dir.mkdir(exist_ok=True)
-        return bundled
-    worker = base
+    worker = locate_own_worker(own, base, project_root=project_root, worker_packages=worker_packages)
+    if own.packages and bundled_python(own.packages):
+        worker.cache_dir.mkdir(exist_ok=True)
+        return worker
+    python, packages = base.python, base.packages
     if own.pins is not None:
         python, packages = provision_python(
             project_root=project_root,
@@ -380,15 +375,10 @@ def provision_own_worker(
             pins=own.pins,
             on_message=on_message,
         )
-        pins_sha256 = sha256(worker_pins(project_root, stack, own.pins))
-        kernels = kernels_folder(pins_sha256[:KEY_LENGTH])
-        worker = replace(base, python=python, pins_sha256=pins_sha256, packages=packages, cache_dir=kernels)
-    if not own.packages:
-        return worker
-    python = install_versions(_folder(worker), own.packages, on_message=on_message)
-    kernels = _kernels(worker, own)
-    kernels.mkdir(exist_ok=True)
-    return replace(worker, python=python, cache_dir=kernels)
+    if own.packages:
+        install_versions(python.parent.parent, own.packages, on_message=on_message)
+    worker.cache_dir.mkdir(exist_ok=True)
+    return replace(worker, asset_sha256=base.asset_sha256, packages=packages)
 
 
 def locate_own_worker(
@@ -399,10 +389,8 @@ def locate_own_worker(
     Raises:
         WorkerEnvironmentError: labscale runs from a bundle that does not have these versions.
     """
-    if bundled := _bundled(own, base):
-        return bundled
-    worker = base
-    if own.pins is not None:
+    python, worker = bundled_python(own.packages) if own.packages else None, base
+    if own.pins is not None and python is None:  # a bundle has what other pins have too
         there = locate_worker(
             project_root=project_root,
             stack="kitless",
@@ -413,8 +401,9 @@ def locate_own_worker(
         worker = replace(there, asset_root=base.asset_root)
     if not own.packages:
         return worker
-    python = versions_folder(_folder(worker), own.packages) / "bin" / "python"
-    return replace(worker, python=python, cache_dir=_kernels(worker, own))
+    kernels = worker.cache_dir.with_name(f"{worker.cache_dir.name}-versions-{digest_of(own.packages)}")
+    installed = versions_folder(worker.python.parent.parent, own.packages) / "bin" / "python"
+    return replace(worker, python=python or installed, cache_dir=kernels)
 
 
 def names_of(own: OwnWorker, *, project_root: Path) -> list[str]:
@@ -422,17 +411,3 @@ def names_of(own: OwnWorker, *, project_root: Path) -> list[str]:
     if own.pins is None:
         return []
     return [requirement.name for requirement in requirements_of(project_root / PINS_DIR / f"{own.pins}.in")]
-
-
-def _bundled(own: OwnWorker, base: Worker) -> Worker | None:
-    """Return ``base`` with the versions that the bundle of this host has, which has what other pins have too."""
-    python = bundled_python(own.packages) if own.packages else None
-    return replace(base, python=python, cache_dir=_kernels(base, own)) if python else None
-
-
-def _folder(worker: Worker) -> Path:
-    return worker.python.parent.parent
-
-
-def _kernels(worker: Worker, own: OwnWorker) -> Path:
-    return worker.cache_dir.with_name(f"{worker.cache_dir.name}-versions-{digest_of(own.packages)}")

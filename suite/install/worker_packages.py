@@ -63,11 +63,13 @@ def run_uv(*arguments: str, doing: str, next_step: str) -> None:
 
 
 def copy_environment(base: Path, environment: Path) -> None:
-    """Copy an environment by hard links, which takes a second and little disk.
+    """Copy an environment by hard links, in place of an install that was interrupted.
 
     Raises:
         WorkerEnvironmentError: it cannot be copied.
     """
+    if environment.exists():
+        shutil.rmtree(environment)
     try:
         shutil.copytree(
             base,
@@ -171,8 +173,6 @@ def add_packages(
     with locked(environment.with_suffix(".lock"), on_message):
         installed = read_json_or_none(marker, Installed) if python.exists() else None
         if installed is None:
-            if environment.exists():  # an install that was interrupted
-                shutil.rmtree(environment)
             listed = ", ".join(package.argument for package in packages)
             on_message(f"Adding {listed} to a copy of the worker environment, {environment}")
             copy_environment(base, environment)
@@ -327,8 +327,6 @@ def install_versions(base: Path, packages: Sequence[str], *, on_message: Callabl
     with locked(environment.with_suffix(".lock"), on_message):
         if marker.exists() and python.exists():
             return python
-        if environment.exists():  # an install that was interrupted
-            shutil.rmtree(environment)
         listed = ", ".join(packages)
         python_version, installed = installed_in(base / "bin" / "python")
         before = unmet(python_version, installed)

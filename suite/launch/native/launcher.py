@@ -35,7 +35,6 @@ def on_this_machine(asked: Asked) -> Runtime:
             own,
             worker,
             project_root=ROOT,
-            stack=asked.stack,
             worker_packages=asked.options.setup.worker_packages,
             on_message=asked.say,
         )

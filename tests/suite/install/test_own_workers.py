@@ -45,7 +45,7 @@ def base(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work
 def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
     base: Worker, project: Path, own: OwnWorker, games: str, skrl: str
 ) -> None:
-    worker = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=lambda _: None)
+    worker = provision_own_worker(own, base, project_root=project, on_message=lambda _: None)
     installed = {
         name: worker_packages.installed_in(worker.python)[1][name][0] for name in ("rl-games", "skrl", "torch")
     }
@@ -59,7 +59,7 @@ def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
     there = locate_worker(project_root=project, stack="kitless", worker_python=None)
     located = locate_own_worker(own, there, project_root=project)
     assert replace(located, asset_sha256=worker.asset_sha256) == worker
-    again = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=pytest.fail)
+    again = provision_own_worker(own, base, project_root=project, on_message=pytest.fail)
     assert again == worker
 
 
@@ -71,7 +71,7 @@ def test_it_shares_files_with_a_worker_of_the_stack_that_nobody_edited(
     released = shared.read_text()
     if is_edited:
         shared.write_text(f"{released}# changed")
-    worker = provision_own_worker(GAMES, base, project_root=project, stack="kitless", on_message=lambda _: None)
+    worker = provision_own_worker(GAMES, base, project_root=project, on_message=lambda _: None)
     (own,) = worker.python.parent.parent.rglob("torch/__init__.py")
     assert own.samefile(shared) is not is_edited
     assert own.read_text() == released
@@ -97,7 +97,7 @@ def test_a_bundle_brings_versions_and_nothing_is_installed(
     python.touch()
     located = locate_own_worker(own, base, project_root=project)
     assert not located.cache_dir.exists()
-    worker = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=pytest.fail)
+    worker = provision_own_worker(own, base, project_root=project, on_message=pytest.fail)
     assert located == worker == replace(base, python=python, cache_dir=worker.cache_dir)
     assert worker.cache_dir.is_dir()
     assert worker.cache_dir != base.cache_dir
@@ -110,9 +110,7 @@ def test_packages_of_the_user_are_there_too(base: Worker, project: Path, tmp_pat
         on_message=lambda _: None,
     )  # fmt: skip
     workers = [
-        provision_own_worker(
-            own, with_mine, project_root=project, stack="kitless", worker_packages=["mine"], on_message=lambda _: None
-        )
+        provision_own_worker(own, with_mine, project_root=project, worker_packages=["mine"], on_message=lambda _: None)
         for own in (GAMES, SKRL)
     ]
     for worker in workers:
