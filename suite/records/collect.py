@@ -104,9 +104,8 @@ def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: Launc
         return "oom", "the memory limit of the container or job was reached, and the kernel killed a process of it"
     if result.why is not None:
         return "crashed", result.why  # the launcher saw the cause; the ranks' errors follow from it
-    failure = find_failure(run_dir, files, result.exit_code, result.oom_kills)
-    if failure:
-        return failure.outcome, failure.reason
+    if failure := find_failure(run_dir, files, result.exit_code, result.oom_kills):
+        return failure
     fault = next(_faults(case, files), None)
     return ("invalid", fault) if fault else ("completed", None)
 
@@ -214,7 +213,7 @@ def _rank_record(file: RankFile, case: Case) -> RankRecord:
         warp_modules_compiled=end.warp_modules_compiled,
         warp_compile_time_s=end.warp_compile_time_s,
         error=str(file.error) if file.error else None,
-        node=file.start.node if file.start else None,
+        node=file.node,
     )
 
 

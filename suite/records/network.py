@@ -26,11 +26,11 @@ def node_clocks(case: Case, files: Sequence[RankFile]) -> tuple[NodeClock, ...] 
 def _clock(file: RankFile) -> NodeClock | None:
     found = {event.when: event for event in file.clock_offsets}
     start, end = found.get("start"), found.get("end")
-    if start is None or file.start is None or file.start.node is None:
+    if start is None or file.node is None:
         return None
     drift_s = None if end is None else end.offset_s - start.offset_s
     return NodeClock(
-        node=file.start.node,
+        node=file.node,
         offset_s=round(start.offset_s + (drift_s or 0.0) / 2, _DIGITS),
         bound_s=round(max(start.bound_s, end.bound_s if end else 0.0) + abs(drift_s or 0.0) / 2, _DIGITS),
         drift_s=None if drift_s is None else round(drift_s, _DIGITS),
@@ -60,11 +60,8 @@ def failed_at_s(file: RankFile, files: Sequence[RankFile]) -> float | None:
     """When a rank failed, by the wall clock of rank 0's node if its offset is known: hosts' wall clocks may differ."""
     if file.error is None or file.error.time_unix_s is None:
         return None
-    node = file.start.node if file.start else None
     offsets = (
-        other.clock_offsets[0].wall_offset_s
-        for other in files
-        if other.clock_offsets and other.start and other.start.node == node
+        other.clock_offsets[0].wall_offset_s for other in files if other.clock_offsets and other.node == file.node
     )
     return file.error.time_unix_s - next(offsets, 0.0)
 
@@ -79,7 +76,7 @@ def apart(case: Case, files: Sequence[RankFile], clocks: Sequence[NodeClock] | N
     if not reduces or case.trainings_per_gpu > 1:
         return None
     try:
-        zeros_s = [_zero_s(file, clocks, reference=_node(files[0])) for file in files]
+        zeros_s = [_zero_s(file, clocks, reference=files[0].node or 0) for file in files]
     except (IndexError, ValueError):  # there is no common clock
         return None
     slack_s = NEEDED_S + 2 * max((clock.bound_s for clock in clocks or ()), default=0.0)
@@ -101,15 +98,11 @@ def apart(case: Case, files: Sequence[RankFile], clocks: Sequence[NodeClock] | N
     return None
 
 
-def _node(file: RankFile) -> int:
-    return file.start.node if file.start and file.start.node is not None else 0
-
-
 def _zero_s(file: RankFile, clocks: Sequence[NodeClock] | None, *, reference: int) -> float:
     """Zero of the rank's ``start_s``, on the monotonic clock of rank 0's node."""
     if file.clock is None:
         raise ValueError(f"rank {file.rank} did not write what its clock counts from")
-    clock = clock_of(_node(file), clocks, reference=reference, needed_s=math.inf)
+    clock = clock_of(file.node or 0, clocks, reference=reference, needed_s=math.inf)
     return file.clock.zero_monotonic_s - clock.offset_s
 
 
@@ -143,7 +136,7 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True)
 class NcclLog:
-    """The facts of one rank's log."""
+    """The facts of the ranks' logs together."""
 
     version: str | None = None
     nnodes: int | None = None  # nodes that NCCL distinguishes, which NCCL_HOSTID changes
@@ -201,9 +194,8 @@ def transport_of(record: RunRecord, files: Sequence[RankFile], logs: Mapping[int
     """Return the transport from ``logs``: NCCL's, by rank. None for one rank, or if neither library left a trace."""
     if record.case.world_size == 1:
         return None
-    nodes = {file.rank: file.start.node if file.start else None for file in files}
     if logs:
-        return _of_nccl(record, files, [read_log(text) for text in logs.values()], nodes)
+        return _of_nccl(record, files, read_log("\n".join(logs.values())))
     interfaces = sorted({name for file in files if file.network for name in file.network.interfaces})
     if not interfaces:
         return None
@@ -216,63 +208,53 @@ def transport_of(record: RunRecord, files: Sequence[RankFile], logs: Mapping[int
     )
 
 
-def _of_nccl(
-    record: RunRecord, files: Sequence[RankFile], logs: Sequence[NcclLog], nodes: Mapping[int, int | None]
-) -> Transport:
-    connections = frozenset[Connection]().union(*(log.connections for log in logs))
-    routes = _routes(connections, nodes)
-    interfaces = tuple(sorted(set().union(*(log.interfaces for log in logs))))
+def _of_nccl(record: RunRecord, files: Sequence[RankFile], log: NcclLog) -> Transport:
+    routes = _routes(log.connections, {file.rank: file.node for file in files})
+    crossed: dict[bool, set[Interconnect]] = {True: set(), False: set()}  # by whether it is between nodes
+    for route in routes:
+        crossed[route.between_nodes] |= set(_interconnects(route, log))
     return Transport(
         library="nccl",
-        version=next((log.version for log in logs if log.version), None),
-        interfaces=interfaces,
+        version=log.version,
+        interfaces=tuple(sorted(log.interfaces)),
         routes=routes,
-        within_node=_named(routes, logs, interfaces, between_nodes=False),
-        between_nodes=_named(routes, logs, interfaces, between_nodes=True),
-        emulated=_is_emulated(record, files, max((log.nnodes for log in logs if log.nnodes), default=None)),
-        nvls=any(log.nvls for log in logs),
-        unread_lines=sum(log.unread_lines for log in logs),
+        within_node=tuple(sorted(crossed[False])),
+        between_nodes=tuple(sorted(crossed[True])),
+        emulated=_is_emulated(record, files, log.nnodes),
+        nvls=log.nvls,
+        unread_lines=log.unread_lines,
         logged_while_steady=_logged_in_window(record, files),
     )
 
 
 def _routes(connections: Iterable[Connection], nodes: Mapping[int, int | None]) -> tuple[Route, ...]:
-    found: Counter[tuple[str, bool]] = Counter()
+    channels: Counter[tuple[str, bool]] = Counter()
     pairs: dict[tuple[str, bool], set[tuple[int, int]]] = {}
     for connection in connections:
         key = connection.kind, nodes.get(connection.source) != nodes.get(connection.target)
-        found[key] += 1
+        channels[key] += 1
         pairs.setdefault(key, set()).add((connection.source, connection.target))
     return tuple(
-        Route(kind=kind, between_nodes=between, pairs=len(pairs[kind, between]), channels=found[kind, between])
-        for kind, between in sorted(found)
+        Route(kind=kind, between_nodes=between, pairs=len(pairs[kind, between]), channels=channels[kind, between])
+        for kind, between in sorted(channels)
     )
 
 
-def _named(
-    routes: Sequence[Route], logs: Sequence[NcclLog], interfaces: Sequence[str], *, between_nodes: bool
-) -> tuple[Interconnect, ...]:
-    """The interconnects that the routes cross; unknown ones are left out."""
-    named = {name for route in routes if route.between_nodes is between_nodes for name in _of(route, logs, interfaces)}
-    return tuple(sorted(named))
-
-
-def _of(route: Route, logs: Sequence[NcclLog], interfaces: Sequence[str]) -> Iterator[Interconnect]:
+def _interconnects(route: Route, log: NcclLog) -> Iterator[Interconnect]:
+    """What a route crosses; nothing if that is unknown."""
     transport, _, how = route.kind.partition("/")
     if transport == "P2P":
-        paths = set().union(*(log.paths for log in logs))
-        if how.startswith("MNNVL") or (paths and paths <= NVLINK):
+        if how.startswith("MNNVL") or (log.paths and log.paths <= NVLINK):
             yield "nvlink"
-        elif paths:
+        elif log.paths:
             yield "pcie"
     elif transport in ("SHM", "direct shared memory"):
         yield "host_memory"
     elif how.startswith("Socket"):
-        yield from _of_sockets(interfaces)
+        yield from _of_sockets(log.interfaces)
     elif how.startswith("IB"):
-        layers = set().union(*(log.link_layers for log in logs))
         words: dict[str, Interconnect] = {"IB": "infiniband", "RoCE": "roce"}
-        yield from (word for layer, word in words.items() if layer in layers)
+        yield from (word for layer, word in words.items() if layer in log.link_layers)
 
 
 def _of_sockets(interfaces: Iterable[str]) -> tuple[Interconnect, ...]:

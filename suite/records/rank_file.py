@@ -133,6 +133,11 @@ class RankFile:
     error: Error | None = None  # the first
     corrupt: str | None = None  # the first line that is not an event, and why it is none
 
+    @property
+    def node(self) -> int | None:
+        """Its node in the launcher's numbering; None: unknown."""
+        return self.start.node if self.start else None
+
     def add(self, event: AnyEvent) -> None:
         match event:
             case Start() | Network() | Clock() | End():
@@ -171,10 +176,9 @@ def nccl_log_path(run_dir: Path, rank: int) -> Path:
 def rank_logs(file: RankFile, run_dir: Path) -> Iterator[Path]:
     """Yield what the rank's process wrote; several nodes have a folder each."""
     local_rank = file.start.local_rank if file.start else None
-    node = file.start.node if file.start else None
     for log in sorted(run_dir.glob("logs/**/std*.log")):
         of_node = next((part for part in log.relative_to(run_dir).parts if part.startswith("node-")), None)
-        if log.parent.name == str(local_rank) and of_node in (None, f"node-{node}"):
+        if log.parent.name == str(local_rank) and of_node in (None, f"node-{file.node}"):
             yield log
 
 

@@ -85,7 +85,7 @@ def _readings_of_nodes(
     for node, content in contents.items():
         if isinstance(content, str) or node in summary.missing_nodes:
             continue
-        clock = clock_of(node, record.clocks, reference=reference_node(rank_0), needed_s=NEEDED_S)
+        clock = clock_of(node, record.clocks, reference=rank_0.node or 0, needed_s=NEEDED_S)
         readings = kept_readings(content, record, rank_0, node=node, offset_s=clock.offset_s)
         kept += [] if readings is None else [readings]
     return tuple(kept)
@@ -393,7 +393,7 @@ def summarise_nodes(
     the round are then unknown. Raises ValueError if every node is missing.
     """
     window, frames = window_of(record, rank_0)
-    reference = reference_node(rank_0)
+    reference = rank_0.node or 0
     per_node = record.case.nproc_per_node if record.case.device == "cuda" else 0
     shifted: dict[int, TelemetryContent] = {}
     seen: dict[int, TelemetrySummary] = {}
@@ -415,11 +415,6 @@ def summarise_nodes(
     power = _power([shifted[node] for node in seen], window) if has_all_gpus and not missing else None
     first = seen.get(reference) or next(iter(seen.values()))
     return _together(record, seen, replace(first, power_w=power), frames, missing, notes)
-
-
-def reference_node(rank_0: RankFile) -> int:
-    """Return the node whose clock is every time's: that of rank 0."""
-    return rank_0.start.node if rank_0.start and rank_0.start.node is not None else 0
 
 
 def _together(
