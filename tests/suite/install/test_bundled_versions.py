@@ -60,16 +60,6 @@ def test_versions_are_packed_installed_and_come_before_the_workers(
     with subprocess.Popen([found, "-c", ask], env=environ, stdout=subprocess.PIPE, text=True) as asked:
         said, _ = asked.communicate()
     assert said == f"1.6.0 3.0.0 {target} {asked.pid}\n"
-
-
-def test_the_launcher_says_where_the_versions_are_and_an_older_bundle_has_none(
-    made: Path, tmp_path: Path, target: Path
-) -> None:
-    index = make(made, tmp_path / "out")
-    del index["versions"]
-    (tmp_path / "out/bundle.json").write_text(json.dumps(index))
-    assert run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target).returncode == 0
-    assert list((tmp_path / "in/versions").iterdir()) == []
     (tmp_path / "in/labscale/suite/__main__.py").write_text(f"import os; print(os.environ['{VERSIONS_VARIABLE}'])")
     started = subprocess.run([tmp_path / "in/labscale.sh", "plan"], capture_output=True, text=True, check=True)
     assert started.stdout == f"{tmp_path / 'in/versions'}\n"
