@@ -151,7 +151,12 @@ def read_videos(root: Path) -> dict[str, Video]:
 
 def intact_videos(root: Path) -> dict[str, Video]:
     """Return the videos whose files are those that were filmed. Raises StoreError as ``read_videos``."""
-    return {case_id: video for case_id, video in read_videos(root).items() if _is_intact(root, case_id, video)}
+
+    def is_intact(case_id: str, video: Video) -> bool:
+        expected = {video_path(root, case_id): video.sha256, poster_path(root, case_id): video.poster_sha256}
+        return all(path.is_file() and _sha256(read_input(path)) == sha256 for path, sha256 in expected.items())
+
+    return {case_id: video for case_id, video in read_videos(root).items() if is_intact(case_id, video)}
 
 
 def store_video(root: Path, case_id: str, facts: Facts, *, video: bytes, poster: bytes) -> None:
@@ -174,11 +179,6 @@ def files_of_videos(root: Path) -> list[Path]:
     """Return the files of the videos in ``root``, their list first. Raises StoreError as ``read_videos``."""
     named = [path for name in read_videos(root) for path in (video_path(root, name), poster_path(root, name))]
     return [path for path in (root / VIDEO_LIST, *named) if path.is_file()]
-
-
-def _is_intact(root: Path, case_id: str, video: Video) -> bool:
-    expected = {video_path(root, case_id): video.sha256, poster_path(root, case_id): video.poster_sha256}
-    return all(path.is_file() and _sha256(read_input(path)) == sha256 for path, sha256 in expected.items())
 
 
 def _sha256(content: bytes) -> str:

@@ -221,6 +221,7 @@ def _gpu(index: int, content: TelemetryContent, window: Window) -> GpuTelemetry:
     power = [(time_s, gpu.power_w) for time_s, gpu in timed if gpu.power_w is not None]
     counted_j, integrated_j = counted_energy_j(counter, window), integrated_energy_j(power, window)
     reasons = [gpu.slowdowns for gpu in inside if gpu.slowdowns is not None]
+    throttled = sum(not THROTTLING.isdisjoint(words) for words in reasons)
     return GpuTelemetry(
         index=index,
         persistence=content.persistence[index] if index < len(content.persistence) else None,
@@ -234,7 +235,7 @@ def _gpu(index: int, content: TelemetryContent, window: Window) -> GpuTelemetry:
         energy_counter_j=counted_j,
         energy_integrated_j=integrated_j,
         energy_disagreement=_disagreement(counted_j, integrated_j),
-        throttled_share=_share([not THROTTLING.isdisjoint(words) for words in reasons]),
+        throttled_share=rounded(throttled / len(reasons)) if reasons else None,
         slowdown_shares={
             word: sum(word in words for words in reasons) / len(reasons)
             for word in sorted({word for words in reasons for word in words})
@@ -362,10 +363,6 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(min=rounded(min(known)), mean=rounded(statistics.fmean(known)), max=rounded(max(known)))
 
 
-def _share(flags: Sequence[bool]) -> float | None:
-    return rounded(sum(flags) / len(flags)) if flags else None
-
-
 def _others(percents: Sequence[float | None]) -> float | None:
     """Mean over the samples; None if a rank was hidden in one, as in a container: its time would count as others'."""
     known = [percent for percent in percents if percent is not None]
@@ -404,7 +401,8 @@ def summarise_nodes(
             continue
         try:
             clock = clock_of(node, record.clocks, reference=reference, needed_s=NEEDED_S)
-            shifted[node] = _shifted(content, clock.offset_s)
+            at_rank_0 = [replace(item, monotonic_s=item.monotonic_s - clock.offset_s) for item in content.samples]
+            shifted[node] = replace(content, samples=at_rank_0)
             seen[node] = summarise(shifted[node], window, frames=frames, num_gpus=per_node)
         except ValueError as error:
             notes.append(f"node {node}: {error}")
@@ -477,12 +475,6 @@ def _others_percent(record: RunRecord, summaries: Sequence[TelemetrySummary]) ->
 def _most(values: Iterable[float | None]) -> float | None:
     """Largest known value; None if none is known."""
     return max((value for value in values if value is not None), default=None)
-
-
-def _shifted(content: TelemetryContent, offset_s: float) -> TelemetryContent:
-    """Return the readings with times on the clock of rank 0's node."""
-    samples = [replace(sample, monotonic_s=sample.monotonic_s - offset_s) for sample in content.samples]
-    return replace(content, samples=samples)
 
 
 def _power(contents: Sequence[TelemetryContent], window: Window) -> Spread | None:

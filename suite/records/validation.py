@@ -212,14 +212,10 @@ def _faults_of_completed(record: RunRecord) -> Iterator[str]:
     for rank in record.ranks:
         if rank.num_iterations != case.iterations:
             yield f"rank {rank.rank} has times of {rank.num_iterations} of {case.iterations} iterations"
-        yield from _faulty_times(rank)
+        for iteration, time_s in enumerate(rank.samples.get("iteration_time_s", ())):
+            if time_s is None or time_s < SHORTEST_S:
+                yield f"rank {rank.rank}, iteration {iteration}: iteration_time_s is {time_s}, not a time above 0"
         yield from _faulty_library_times(rank, record)
-
-
-def _faulty_times(rank: RankRecord) -> Iterator[str]:
-    for iteration, time_s in enumerate(rank.samples.get("iteration_time_s", ())):
-        if time_s is None or time_s < SHORTEST_S:
-            yield f"rank {rank.rank}, iteration {iteration}: iteration_time_s is {time_s}, not a time above 0"
 
 
 def _faulty_library_times(rank: RankRecord, record: RunRecord) -> Iterator[str]:
