@@ -32,12 +32,12 @@ def replay(results: Sequence[CaseResult]) -> list[dict[str, Any]]:
 
     Raises StoreError if the session fails, or has other numbers than the rounds.
     """
+    if not results:
+        return []
     import pytest  # noqa: PLC0415 - commands that store nothing start sooner without it
 
     from suite.replay.bench_case import Cases  # noqa: PLC0415
 
-    if not results:
-        return []
     cases = Cases({result.case.case_id: result for result in results})
     with _own_environment():
         code = pytest.main([*_ARGUMENTS], plugins=[cases])

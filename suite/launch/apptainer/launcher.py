@@ -16,9 +16,8 @@ from suite.external import parent_death
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
 from suite.files.wording import last_lines
-from suite.install.asset_root import RunPython
 from suite.install.pins import sha256
-from suite.install.worker import worker_pins
+from suite.install.worker import RunPython, worker_pins
 from suite.launch.apptainer.run import PROGRAM, ApptainerOptions, command, render, run
 from suite.launch.images import eula
 from suite.launch.images.table import SUITE_PYTHON, find_image

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from suite.files.cache import cache_root
-from suite.install.asset_root import RunPython, find_assets
-from suite.install.worker import Worker
+from suite.install.worker import RunPython, Worker, find_assets
 from suite.schema.record import Assets
 
 

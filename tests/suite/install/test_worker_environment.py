@@ -14,7 +14,7 @@ import pytest
 from suite.errors import UsageError, WorkerEnvironmentError
 from suite.external.foreign_python import ask
 from suite.files.cache import cache_root
-from suite.install import asset_root, pins
+from suite.install import pins
 from suite.install import worker as provision
 from suite.install.worker import Worker, locate_worker, provision_worker
 from suite.records.redaction import public
@@ -222,7 +222,7 @@ def test_assets_that_fail_leave_nothing_and_say_why(
         ("import os, sys; os.mkdir(sys.argv[1])", "could not build the offline assets, exit code 0"),  # no manifest
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(asset_root, "BUILD_ASSETS", ("-c", build))
+            patch.setattr(provision, "BUILD_ASSETS", ("-c", build))
             with pytest.raises(WorkerEnvironmentError, match=said):
                 provide(project)
         assert not [path for path in (tmp_path / "cache").glob("assets-*") if path.suffix != ".lock"]
