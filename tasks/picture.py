@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any, Final
 
-from suite.schema.marked_answer import answer_line
+from suite.schema.rank_protocol import answer_line
 
 COLORS: Final = 48  # of the file, which pages carry within them
 PACKAGES: Final = ("isaaclab", "newton", "warp-lang")

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from suite.schema.marked_answer import answer_line
+from suite.schema.rank_protocol import answer_line
 from suite.schema.record import RlLibrary, Stack
 from tasks.checks.agent_settings import NAMES, look_up
 from tasks.upstream.names import upstreams_name

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from suite.external.parent_death import end_with_parent
-from suite.schema.configuration_file import read_configuration, round_of
+from suite.schema.rank_protocol import read_configuration, round_of
 from suite.schema.record import Case
 from tasks.checks import agent_settings, gpu
 from tasks.rank import kernel_cache, network, profiling

@@ -10,8 +10,7 @@ from typing import Final
 import pytest
 
 from suite.files.paths import ROOT
-from suite.install.own_workers import provision_own_worker
-from suite.install.worker import Worker, provision_worker
+from suite.install.worker import Worker, provision_own_worker, provision_worker
 from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment
@@ -120,7 +119,7 @@ def worker_of(worker: Worker) -> Callable[[Case], Worker]:
     def prepared(own: OwnWorker | None) -> Worker:
         if own is None:
             return worker
-        found = provision_own_worker(own, worker, project_root=ROOT, stack="kitless", on_message=print)
+        found = provision_own_worker(own, worker, project_root=ROOT, on_message=print)
         return found if own.packages else replace(found, cache_dir=worker.cache_dir)
 
     return lambda case: prepared(own_worker_of(case))

@@ -26,8 +26,8 @@ from reports.data.samples import (
     throughput,
 )
 from suite.campaign.runs.upstream import Pair, medians_of_rank_0
+from suite.schema.observations import TelemetrySummary
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.schema.telemetry import TelemetrySummary
 from suite.statistics.core_speed import Host, core_speed
 from suite.statistics.reduce import round_time_s, window
 from suite.statistics.series_model import run_time

@@ -4,10 +4,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from suite.records.learning_check import mean_over_ranks
+from suite.records.checks import mean_over_ranks
 from suite.schema.record import RunRecord
 
-# Iterations that a reward is the median of, the current one and those before, as in suite.records.learning_check. The
+# Iterations that a reward is the median of, the current one and those before, as in suite.records.checks. The
 # libraries take the mean of a hundred episodes already, but one iteration may leap: when the first episodes of full
 # length end, all that did not fail do so together.
 SMOOTHING_WINDOW: Final = 5
@@ -17,7 +17,7 @@ type Rewards = Sequence[float | None]  # of each iteration; None before the firs
 
 
 def mean_rewards(record: RunRecord) -> list[float | None]:
-    """Per iteration, as ``suite.records.learning_check.mean_over_ranks``."""
+    """Per iteration, as ``suite.records.checks.mean_over_ranks``."""
     return mean_over_ranks(rank.samples.get("reward_mean", ()) for rank in record.ranks)
 
 

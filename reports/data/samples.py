@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Final, Literal
 
+from suite.schema.observations import Spread, TelemetrySummary
 from suite.schema.record import RankRecord, RunRecord
-from suite.schema.telemetry import Spread, TelemetrySummary
 from suite.statistics.attribution import Attribution, attribution
 from suite.statistics.reduce import counted_iterations, iteration_times_s, marked_iterations, round_time_s, window
 from suite.statistics.start_up import start_up

@@ -14,7 +14,7 @@ import polars as pl
 
 from reports.data.rewards import CONVERGED_SHARE, converged_reward, iterations_to_reward
 from reports.figures.compare import Row, Runs
-from suite.schema.case_suffixes import ALONE_SUFFIX
+from suite.schema.record import ALONE_SUFFIX
 from suite.statistics.intervals import Estimate, estimate, mean_of
 from suite.statistics.machine_model import MachineModel, MachineRuns
 from suite.statistics.speed import SCALES_EFFICIENCY

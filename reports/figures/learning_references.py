@@ -17,7 +17,7 @@ from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.matrix.catalog import load_catalog
 from suite.options.command_line import Parser, exit_code_of, results_path
-from suite.records.learning_check import REFERENCE_ASSETS, only_learned_less, reward_at
+from suite.records.checks import REFERENCE_ASSETS, only_learned_less, reward_at
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
 

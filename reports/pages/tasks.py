@@ -36,7 +36,7 @@ from reports.pages.rewards import REWARD, curve, time_to_reward
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.records.videos import Video, poster_path, video_path
+from suite.records.folders import Video, poster_path, video_path
 from suite.schema.record import Case, RunRecord
 from suite.statistics.speed import SCALES_EFFICIENCY, Side, core_sentence, side_of, twice_the_core
 

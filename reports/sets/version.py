@@ -20,9 +20,8 @@ from reports.sets.machines import Machine, Place, PlaceOfSet, machines
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
-from suite.records.folders import ALONE
+from suite.records.folders import ALONE, Video, intact_videos
 from suite.records.store import load_results
-from suite.records.videos import Video, intact_videos
 from suite.schema.record import CaseResult, Environment
 
 VERSION_VARIABLE: Final = "LABSCALE_REPORT_VERSION"  # of a file that only a build of pages writes

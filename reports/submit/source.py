@@ -11,8 +11,17 @@ from reports.sets.version import ResultSet, Version, read_version
 from suite.errors import NotFitToSubmit
 from suite.files.json_file import read_json
 from suite.files.wording import are, counted
-from suite.records.folders import ALONE, CAMPAIGN_FILE, CASES, MAX_NAMED, PLAN_FILE, RUN_LOG, TWINS, json_files
-from suite.records.videos import files_of_videos
+from suite.records.folders import (
+    ALONE,
+    CAMPAIGN_FILE,
+    CASES,
+    MAX_NAMED,
+    PLAN_FILE,
+    RUN_LOG,
+    TWINS,
+    files_of_videos,
+    json_files,
+)
 from suite.schema.record import CaseResult, RunRecord
 
 FOLDERS: Final = (CASES, TWINS, ALONE)

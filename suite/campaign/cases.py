@@ -9,7 +9,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.state import Campaign
 from suite.errors import StoreError
 from suite.files.json_file import STRICT, read_json, replace_json
-from suite.files.set_aside import set_aside
+from suite.files.paths import set_aside
 from suite.files.wording import counted
 from suite.records import store
 from suite.records.folders import PLAN_FILE

@@ -23,7 +23,7 @@ from suite.files.input_file import read_input
 from suite.files.json_file import fault_of, parsed, replace_json
 from suite.records.folders import CAMPAIGN_FILE
 from suite.records.validation import OLDER
-from suite.schema.rank_variables import recorded
+from suite.schema.rank_protocol import recorded
 from suite.schema.record import SCHEMA_VERSION
 from suite.statistics.stopping_rule import Rule
 

@@ -27,8 +27,7 @@ from suite.launch.images.worker import digest_of
 from suite.launch.manifests import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
-from suite.schema.configuration_file import CONFIGURATION_FILE
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.rank_protocol import CONFIGURATION_FILE, EndedBy, LaunchResult
 from suite.schema.record import Case, RunRecord
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code

@@ -21,7 +21,7 @@ from suite.files.json_file import read_json_lines
 from suite.records import store
 from suite.records.folders import RAW, RUN_LOG
 from suite.schema.record import RunRecord
-from suite.schema.stored_names import plain
+from suite.schema.stored import plain
 
 FIRST: Final = "0" * 64  # what the first line has in place of a hash
 _RECORD: Final = "record.json"

@@ -13,7 +13,7 @@ from typing import Final, Self
 from suite.env_check.worker import site_folders
 from suite.errors import CampaignError
 from suite.files.paths import ROOT
-from suite.install.installed_files import Stamps, stamps
+from suite.install.damage import Stamps, stamps
 from suite.install.pins import sha256
 
 OF_RANKS: Final = (

@@ -38,7 +38,7 @@ from suite.env_check.report import summarised
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.external import parent_death
 from suite.external.machine import capture, cores_in_order, why_not_submitted
-from suite.files.input_text import fault_of_path
+from suite.files.input_file import fault_of_path
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.launch import registry

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from suite.files.paths import ROOT
 from suite.install import bundle, bundle_contents
-from suite.install.bundled_versions import Versions, asked_by, install_sets
+from suite.install.bundle_contents import Versions, asked_by, install_sets
 from suite.install.worker import provision_worker
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog

@@ -22,7 +22,7 @@ from suite.options.command_line import results_path, say
 from suite.records import store
 from suite.records.folders import CAMPAIGN_FILE, json_files
 from suite.records.worked import has_speeds
-from suite.schema.configuration_file import CONFIGURATION_FILE
+from suite.schema.rank_protocol import CONFIGURATION_FILE
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.stopping_rule import CUT_OFF, Rule, decide
 from suite.statistics.twins import ratios_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Self, get_args
 
 from suite.env_check.check import Check, Feature
-from suite.install.bundled_versions import is_bundled
+from suite.install.bundle_contents import is_bundled
 from suite.options.command_line import any_path, any_text
 from suite.schema.record import Device, Stack
 

@@ -21,10 +21,10 @@ from suite.env_check.container import is_folder, is_there
 from suite.files.input_file import read_input
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.install import damaged_kernels, installed_files
-from suite.install.bundled_versions import is_bundled
+from suite.install import damage
+from suite.install.bundle_contents import is_bundled
 from suite.install.pins import PYTHON_VERSION, sha256
-from suite.install.worker_environment import COMPLETE
+from suite.install.worker_packages import COMPLETE
 
 SHOWN: Final = 5  # packages in one line; the evidence lists all
 _PINNED_LINE: Final = re.compile(r"^[a-z0-9]")
@@ -92,8 +92,8 @@ def read_worker(
         num_installed=len(installed),
         differences=_differences(wanted, installed),
         unusable=tuple(difference.name for difference in _differences(canonical, installed)),
-        changed=tuple(dict.fromkeys(name for paths in workers for name in installed_files.changes(paths))),
-        elsewhere=tuple(dict.fromkeys(name for paths in workers for name in installed_files.elsewhere(paths, before))),
+        changed=tuple(dict.fromkeys(name for paths in workers for name in damage.changes(paths))),
+        elsewhere=tuple(dict.fromkeys(name for paths in workers for name in damage.elsewhere(paths, before))),
         isaac_sim=_isaac_sim(installed, isaac_sim_version),
     )
 
@@ -344,8 +344,8 @@ class KernelFacts:
 def read_kernels(cache_dir: Path) -> KernelFacts:
     return KernelFacts(
         cache_dir=str(cache_dir),
-        num_modules=sum(1 for _ in damaged_kernels.modules(cache_dir)),
-        damaged=tuple(module.problem for module in damaged_kernels.damaged_modules(cache_dir)),
+        num_modules=sum(1 for _ in damage.modules(cache_dir)),
+        damaged=tuple(module.problem for module in damage.damaged_modules(cache_dir)),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
 from suite.files.wording import last_words
-from suite.schema.marked_answer import MARK, last_answer
+from suite.schema.rank_protocol import MARK, last_answer
 
 ASK_TIMEOUT_S: Final = 120.0
 KILL_PATIENCE_S: Final = 5.0  # a process inside a hung kernel driver cannot be killed and is left behind

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import travelling
 
 CONNECT_TIMEOUT_S: Final = 10
 ALIVE_INTERVAL_S: Final = 5  # between ssh's own questions to the host; ssh ends after three without an answer

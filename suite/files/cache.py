@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from suite.errors import WorkerEnvironmentError
-from suite.files.input_file import open_at_once
-from suite.files.input_text import fault_of_path
+from suite.files.input_file import fault_of_path, open_at_once
 
 
 def cache_root() -> Path:

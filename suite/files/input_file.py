@@ -1,10 +1,15 @@
-"""Opens and reads files that a user, a run or another machine wrote: regular ones only, of at most a stated size."""
+"""Opens and reads files that a user, a run or another machine wrote, and checks texts and paths that a user wrote.
+
+Only regular files are read, of at most a stated size. Texts and paths must fit into a line of a script, a JSON file and
+a terminal.
+"""
 
 import errno
 import os
 import stat
+import unicodedata
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 # Of a case or a log. The telemetry of eight GPUs grows by 36 MB an hour, a rank's log by 1 kB an iteration.
 LARGEST_BYTES: Final = 2 * 2**30
@@ -43,3 +48,44 @@ def read_text(path: Path) -> str:
 def open_at_once(path: str, flags: int) -> int:
     """Open a file for ``open``, without waiting for who is at the other end if it is a pipe."""
     return os.open(path, flags | os.O_NONBLOCK, 0o666)
+
+
+# ---- texts and paths ----
+
+
+_NOT_TEXT: Final = {
+    "Cc": "a control character",
+    "Zl": "a line break",
+    "Zp": "a line break",
+    "Cs": "a byte that is not UTF-8",
+}
+_MOST_LEVELS: Final = 32  # of tables and lists in each other; labscale's own files have 6
+_LONGEST_NAME: Final = 255  # bytes, of a file or folder on most file systems
+_LONGEST_PATH: Final = 3000  # bytes; Linux accepts 4095, and folders of results need some below
+
+
+def fault_of_text(text: str) -> str | None:
+    """Why ``text`` cannot be used as one line of UTF-8; None if it can."""
+    found = next((sign for sign in text if unicodedata.category(sign) in _NOT_TEXT), None)
+    return None if found is None else f"has {found!r}, {_NOT_TEXT[unicodedata.category(found)]}"
+
+
+def fault_of_path(text: str) -> str | None:
+    """Why ``text`` cannot be used as a path, whether or not it exists; None if it can."""
+    if fault := fault_of_text(text):
+        return fault
+    if len(os.fsencode(text)) > _LONGEST_PATH:
+        return f"has {len(os.fsencode(text))} bytes, more than {_LONGEST_PATH}"
+    if longest := next((part for part in Path(text).parts if len(os.fsencode(part)) > _LONGEST_NAME), None):
+        return f"has a name of {len(os.fsencode(longest))} bytes, more than {_LONGEST_NAME}"
+    return None
+
+
+def check_depth(document: Any, levels: int = _MOST_LEVELS) -> None:
+    """Raise RecursionError if tables and lists are nested more deeply than in any file of labscale."""
+    if not levels:
+        raise RecursionError
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    for value in inner:
+        if isinstance(value, dict | list):  # the samples of a run are millions of numbers
+            check_depth(value, levels - 1)

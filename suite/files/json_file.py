@@ -2,15 +2,15 @@
 
 import json
 import reprlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from suite.errors import StoreError
-from suite.files.input_file import read_input
-from suite.files.input_text import check_depth
-from suite.schema.stored_names import stored_name
+from suite.files.input_file import check_depth, read_input
+from suite.schema.stored import stored_name
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 STORED: Final = ConfigDict(**STRICT, alias_generator=stored_name)
@@ -105,13 +105,14 @@ def fault_of(document: object, shape: type) -> str | None:
     return None
 
 
-def explained(error: ValidationError, *, skip: int = 0) -> str:
+def explained(error: ValidationError, *, skip: int = 0, name: Callable[[str], str] = str) -> str:
     """Name the first wrong places, as ``ranks.0.samples.iteration_time_s.3: … (got …)``.
 
-    ``skip``: number of first steps into the document that are left out.
+    ``skip``: number of first steps into the document that are left out. ``name`` gives each step its stored name.
     """
     shown = [
-        f"{'.'.join(map(str, item['loc'][skip:])) or 'document'}: {item['msg']} (got {reprlib.repr(item['input'])})"
+        f"{'.'.join(name(str(step)) for step in item['loc'][skip:]) or 'document'}: {item['msg']}"
+        f" (got {reprlib.repr(item['input'])})"
         for item in error.errors(include_url=False)[:_SHOWN]
     ]
     more = error.error_count() - len(shown)

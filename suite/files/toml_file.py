@@ -12,8 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Strict, ValidationEr
 from pydantic_core import ErrorDetails
 
 from suite.errors import MatrixError
-from suite.files.input_file import read_input
-from suite.files.input_text import check_depth
+from suite.files.input_file import check_depth, read_input
 
 LARGEST_BYTES: Final = 2**20  # labscale's own files have 23 kB at most
 MOST_LINES: Final = 100  # of a statement; after a longer one the lines of keys are unknown

@@ -2,7 +2,7 @@
 
 A bundle is a folder with ``part-000`` …, ``bundle.json`` (its contents, and hashes of the parts) and ``install.py``.
 The parts are one xz-compressed tar archive, split: ``site/`` (distributions of the worker and of the suite),
-``versions/`` (other versions of some, see ``bundled_versions``), ``assets/`` and ``labscale/`` (the tracked files of
+``versions/`` (other versions of some, see ``bundle_contents``), ``assets/`` and ``labscale/`` (the tracked files of
 the checkout).
 """
 
@@ -28,10 +28,9 @@ from packaging.utils import canonicalize_name
 
 from suite.errors import BundleError
 from suite.external.machine import CANNOT_SUBMIT
-from suite.install import bundle_contents, bundled_versions, pins
-from suite.install.bundle_contents import Selection
-from suite.install.bundled_versions import Versions
-from suite.install.own_workers import requirements_of
+from suite.install import bundle_contents, pins
+from suite.install.bundle_contents import Selection, Versions
+from suite.install.pins import requirements_of
 from suite.matrix.own_worker import PINS_OF
 from suite.schema.record import Device, Stack
 
@@ -62,7 +61,7 @@ def make_bundle(
     """Write a bundle into ``out_dir`` and return its files: the parts, ``bundle.json`` and ``install.py``.
 
     ``target``: the target's distributions (``bundle_contents.read_freeze``); those that fit are not packed.
-    ``versions``: sets of other versions, and the Python that has each (``bundled_versions.install_sets``).
+    ``versions``: sets of other versions, and the Python that has each (``bundle_contents.install_sets``).
     Raises BundleError if something needed is missing here, or if ``out_dir`` cannot be written.
     """
     if part_size_mib < 1:
@@ -71,31 +70,33 @@ def make_bundle(
         raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s bench`).")
     worker = bundle_contents.installed(bundle_contents.search_path(worker_python))
     pool = bundle_contents.pooled(bundle_contents.installed(sys.path), worker)
-    roots = [*_roots(project_root, stack), *_own_roots(project_root, worker)]
-    selection = bundle_contents.select(roots, pool=pool, target=target)
+    selection = bundle_contents.select(_roots(project_root, stack, worker), pool=pool, target=target)
     entries = [*_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device)]
     for packages, python in versions.items():
-        entries += bundled_versions.entries(packages, python, for_device=for_device)
+        entries += bundle_contents.entries(packages, python, for_device=for_device)
     entries.sort()
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
     _clear(out_dir)
-    checkout = _checkout(project_root)
-    if checkout["suite_dirty"]:
+    is_dirty = bool(_git(project_root, "status", "--porcelain", "--untracked-files=no").strip())
+    if is_dirty:
         on_message(CANNOT_SUBMIT)
     on_message(f"Packing {len(selection.bundled)} distributions, {unpacked_bytes / 1e6:.0f} MB, into {out_dir}")
     parts = _pack(entries, out_dir=out_dir, part_bytes=part_size_mib * 2**20)
     description = {
         "format": FORMAT,
         "created_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        **checkout,
+        "suite_commit": _git(project_root, "rev-parse", "HEAD").strip(),
+        "suite_dirty": is_dirty,
         "python": pins.PYTHON_VERSION,
         "stack": stack,
         "for_device": for_device,
         "asset_sha256": pins.sha256(asset_root / "manifest.json"),
         "unpacked_bytes": unpacked_bytes,
         "parts": [asdict(part) for part in parts],
-        **_distributions(selection),
-        "versions": bundled_versions.described(versions),
+        "distributions": [{"name": item.name, "version": item.version} for item in selection.bundled],
+        "expected_on_target": [{**asdict(item), "assumed": item.version is None} for item in selection.expected],
+        "left_out": dict(sorted(selection.left_out.items())),
+        "versions": bundle_contents.described(versions),
     }
     installer, index = out_dir / "install.py", out_dir / "bundle.json"
     with _writing_to(out_dir):
@@ -172,53 +173,27 @@ def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_
             yield f"labscale/{name}", project_root / name
 
 
-def _checkout(project_root: Path) -> dict[str, Any]:
-    return {
-        "suite_commit": _git(project_root, "rev-parse", "HEAD").strip(),
-        "suite_dirty": bool(_git(project_root, "status", "--porcelain", "--untracked-files=no").strip()),
-    }
+def _roots(project_root: Path, stack: Stack, worker: Mapping[str, Distribution]) -> list[Requirement]:
+    """Return the requirements of worker, suite and reports, and packaging, by which the installer checks versions.
 
-
-def _distributions(selection: Selection) -> dict[str, Any]:
-    return {
-        "distributions": [{"name": item.name, "version": item.version} for item in selection.bundled],
-        "expected_on_target": [{**asdict(item), "assumed": item.version is None} for item in selection.expected],
-        "left_out": dict(sorted(selection.left_out.items())),
-    }
-
-
-def _roots(project_root: Path, stack: Stack) -> list[Requirement]:
-    """Return the requirements of worker, suite and reports, and packaging, by which the installer checks versions."""
+    Of RL libraries with a worker of their own, those that this worker can run are needed too.
+    """
     if stack == "isaacsim":
         raise BundleError("Isaac Sim cannot be bundled; copy an image of it. Bundles exist for kitless and ovphysx.")
-    sources = ["worker.in"] if stack == "kitless" else ["worker.in", f"{stack}.in"]
-    project = tomllib.loads((project_root / "pyproject.toml").read_text())
-    with _readable():
-        asked = [one for source in sources for one in requirements_of(project_root / pins.PINS_DIR / source)]
-        groups = project["dependency-groups"]
-        own = [one for name in GROUPS for one in groups[name] if isinstance(one, str)]  # else it includes a group
-        return [Requirement("packaging"), *asked, *map(Requirement, own)]
-
-
-def _own_roots(project_root: Path, worker: Mapping[str, Distribution]) -> list[Requirement]:
-    """Return what RL libraries with a worker of their own need, of those that this worker can run."""
-    roots: list[Requirement] = []
-    for name in sorted(set(PINS_OF.values())):
-        with _readable():
-            asked = requirements_of(project_root / pins.PINS_DIR / f"{name}.in")
-        found = [worker.get(canonicalize_name(each.name)) for each in asked]
-        if all(one and each.specifier.contains(one.version) for each, one in zip(asked, found, strict=True)):
-            roots += asked
-    return roots
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Say which files hold a requirement that cannot be read."""
+    groups = tomllib.loads((project_root / "pyproject.toml").read_text())["dependency-groups"]
+    own = [text for name in GROUPS for text in groups[name] if isinstance(text, str)]  # else it includes a group
     try:
-        yield
+        roots = [Requirement("packaging"), *map(Requirement, own)]
+        for source in ("worker",) if stack == "kitless" else ("worker", stack):
+            roots += requirements_of(project_root / pins.PINS_DIR / f"{source}.in")
+        for source in sorted(set(PINS_OF.values())):
+            asked = requirements_of(project_root / pins.PINS_DIR / f"{source}.in")
+            here = [(need, worker.get(canonicalize_name(need.name))) for need in asked]
+            if all(there and need.specifier.contains(there.version) for need, there in here):
+                roots += asked
     except InvalidRequirement as error:
         raise BundleError(f"A requirement in {pins.PINS_DIR} or pyproject.toml cannot be read: {error}") from error
+    return roots
 
 
 def _git(project_root: Path, *arguments: str) -> str:

@@ -1,22 +1,35 @@
-"""Selects the contents of a bundle: the distributions that the target lacks, and their files."""
+"""Selects the contents of a bundle: the distributions that the target lacks with their files, and other versions.
+
+Other versions of packages are for cases with ``with_packages`` on a host without a network. A set of versions is a
+folder with exactly the named distributions, which comes before the worker's packages::
+
+    versions/<digest>/complete.json    names the versions (worker_packages)
+    versions/<digest>/newton/ …        files of the distributions
+    versions/<digest>/bin/python       written by install.py: the host's Python, which finds this folder first
+"""
 
 import contextlib
 import importlib.metadata
+import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from suite.errors import BundleError
+from suite.errors import BundleError, WorkerEnvironmentError
 from suite.external.program import ask
+from suite.files.cache import path_in
 from suite.files.input_file import read_input
-from suite.schema.record import Device
+from suite.files.json_file import read_json_or_none
+from suite.install.worker_packages import COMPLETE, digest_of, install_versions
+from suite.matrix.own_worker import name_of, own_worker_of
+from suite.schema.record import Case, Device
 
 # Requirements of isaaclab or another distribution that a benchmark without a window never imports -> what they are.
 NOT_NEEDED: Final[Mapping[str, str]] = {
@@ -92,8 +105,16 @@ def read_freeze(path: Path) -> dict[str, str | None]:
 
     Raises BundleError for an unreadable file or line, and for a list without torch, which is another Python's.
     """
+    try:
+        lines = read_input(path).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BundleError(
+            f"{path} cannot be read: {reason}. Name with --target-has what `python3 -m pip freeze --all` printed on"
+            " the target."
+        ) from error
     target: dict[str, str | None] = {}
-    for number, line in enumerate(_freeze_lines(path), start=1):
+    for number, line in enumerate(lines, start=1):
         text = line.partition("#")[0].strip()
         if not text or text.startswith("-"):
             continue
@@ -121,17 +142,6 @@ def _exact_version(requirement: Requirement) -> str | None:
             with contextlib.suppress(ValueError):  # InvalidVersion, or too many digits for Python
                 return str(Version(specifier.version))
     return None
-
-
-def _freeze_lines(path: Path) -> list[str]:
-    try:
-        return read_input(path).decode("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise BundleError(
-            f"{path} cannot be read: {reason}. Name with --target-has what `python3 -m pip freeze --all` printed on"
-            " the target."
-        ) from error
 
 
 def search_path(python: Path) -> list[str]:
@@ -248,3 +258,100 @@ def _requirements(distribution: importlib.metadata.Distribution, extras: set[str
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *sorted(extras))):
             is_overruled = (canonicalize_name(distribution.name), canonicalize_name(requirement.name)) in OVERRULED
             yield Requirement(requirement.name) if is_overruled else requirement
+
+
+# ---- other versions: packed here, and found on the host ----
+
+
+VERSIONS: Final = "versions"
+VERSIONS_VARIABLE: Final = "LABSCALE_VERSIONS"  # where that folder is on the host; labscale.sh sets it
+
+type Versions = tuple[str, ...]  # ``name==version``, sorted
+
+
+def asked_by(cases: Iterable[Case]) -> list[Versions]:
+    """Return the distinct sets of versions of cases that run with the packed worker, not with pins of their own."""
+    own_workers = (own_worker_of(case) for case in cases)
+    return list(dict.fromkeys(own.packages for own in own_workers if own and own.packages and own.pins is None))
+
+
+def install_sets(
+    worker_python: Path, sets: Sequence[Versions], *, on_message: Callable[[str], None]
+) -> dict[Versions, Path]:
+    """Install each set over a copy of the worker here, and return the Python of each copy.
+
+    Raises:
+        BundleError: the worker is no virtual environment, so that it cannot be copied.
+        WorkerEnvironmentError: a set cannot be installed, or Isaac Lab does not import with it.
+    """
+    worker = worker_python.parent.parent
+    if sets and not (worker / "pyvenv.cfg").is_file():
+        raise BundleError(
+            f"The matrix asks for {', '.join(sets[0])}, which is installed over a copy of the worker, and {worker} is "
+            "no virtual environment. Name the Python of one with --worker-python, or leave the option out."
+        )
+    return {packages: install_versions(worker, packages, on_message=on_message) for packages in sets}
+
+
+def entries(packages: Versions, python: Path, *, for_device: Device) -> Iterator[tuple[str, Path]]:
+    """Yield (name in the archive, file) of a set that is installed in the environment of ``python``."""
+    there = installed(search_path(python))
+    folder = f"{VERSIONS}/{digest_of(packages)}"
+    yield f"{folder}/{COMPLETE}", python.parent.parent / COMPLETE
+    distributions = [there[name_of(package)] for package in packages]
+    for name, path in all_files(distributions, for_device=for_device):
+        yield f"{folder}/{name}", path
+
+
+def described(sets: Iterable[Versions]) -> list[dict[str, Any]]:
+    """Return the sets as ``bundle.json`` lists them."""
+    return [{"digest": digest_of(packages), "packages": list(packages)} for packages in sets]
+
+
+def bundled_python(packages: Sequence[str]) -> Path | None:
+    """Return the Python with these versions that the bundle of this host has; None if labscale is from no bundle.
+
+    Raises:
+        WorkerEnvironmentError: the bundle does not have this set.
+    """
+    folder = path_in(VERSIONS_VARIABLE)
+    if folder is None:
+        return None
+    python = folder / digest_of(packages) / "bin" / "python"
+    if not os.path.isfile(python):  # noqa: PTH113 - False for any name, even one that is too long
+        listed = "; ".join(sorted(_sets_in(folder))) or "no other versions of packages"
+        raise WorkerEnvironmentError(
+            f"A configuration needs {', '.join(packages)}, which this bundle does not have. It has {listed} ({folder})."
+            " On a machine with a network, make the bundle again with a matrix that asks for them (python3 -m nox -s "
+            "bundle -- --matrix NAME), or choose other configurations with --case."
+        )
+    return python
+
+
+def is_bundled() -> bool:
+    """Whether labscale runs from a bundle, which may have other versions of packages."""
+    return path_in(VERSIONS_VARIABLE) is not None
+
+
+def require_device(device: Device) -> None:
+    """Refuse the CPU from a bundle for GPUs, in which every run would crash once Warp compiles.
+
+    Raises:
+        WorkerEnvironmentError: the bundle lacks Warp's compiler for the CPU.
+    """
+    folder = path_in(VERSIONS_VARIABLE)
+    compilers = folder.parent / "site/warp/bin" if folder else None
+    if device == "cpu" and compilers and compilers.is_dir() and not (compilers / "warp-clang.so").exists():
+        raise WorkerEnvironmentError(
+            f"This bundle was made for GPUs and lacks Warp's compiler for the CPU ({compilers}/warp-clang.so). Run on a"
+            " machine with a GPU, or make the bundle again with --device cpu (python3 -m nox -s bundle -- --help)."
+        )
+
+
+def _sets_in(folder: Path) -> Iterator[str]:
+    """Yield the versions of each set; nothing if the folder cannot be read."""
+    with contextlib.suppress(OSError):
+        for marker in folder.glob(f"*/{COMPLETE}"):
+            found = read_json_or_none(marker, dict[str, list[str]]) or {}
+            if packages := found.get("packages"):
+                yield ", ".join(packages)

@@ -111,7 +111,6 @@ def read_bundle(folders: list[Path]) -> dict[str, Any]:
         raise InstallError(f"No bundle.json in {where}. Copy it here with the parts, or name its folder with --parts.")
     try:
         bundle: dict[str, Any] = json.loads(next(_blocks_of(found[0], 2**24), b"").decode("utf-8"))
-        bundle.setdefault("versions", [])  # older bundles have none
         version = bundle["format"]
         wrong = [] if type(version) is int and version != 1 else list(_wrong_values(bundle))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -1,7 +1,7 @@
 """Resolves the requirements of every environment into hashed requirement files under ``containers/pins``.
 
 The files contain exact versions and hashes only, no index, host or path, so that they install from any index or mirror,
-with uv or pip. They are valid for Linux x86_64 and Python 3.12.
+with uv or pip. They are valid for Linux x86_64 and Python 3.12. uv lists the releases of a package here too.
 """
 
 import hashlib
@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
 from suite.errors import WorkerEnvironmentError
+from suite.external.parent_death import end_with_parent
+from suite.files.wording import last_lines
 
 PINS_DIR: Final = Path("containers/pins")
 PYTHON_VERSION: Final = "3.12"
@@ -40,42 +45,20 @@ class Pins:
 # the largest of the suite's own environments: the others use its versions, so that all agree.
 ALL_PINS: Final = (
     Pins(name="worker", sources=("containers/pins/worker.in",), glibc="2_35"),
-    Pins(
-        name="ovphysx",
-        sources=("containers/pins/worker.in", "containers/pins/ovphysx.in"),
-        glibc="2_35",
-        seeded_by="worker",
-    ),
-    Pins(
-        name="skrl-jax",
-        sources=("containers/pins/worker.in", "containers/pins/skrl-jax.in"),
-        glibc="2_35",
-        seeded_by="worker",
-    ),
-    Pins(
-        name="watch",
-        sources=("containers/pins/worker.in", "containers/pins/watch.in"),
-        glibc="2_35",
-        seeded_by="worker",
-    ),
-    Pins(
-        name="torchrl",
-        sources=("containers/pins/worker.in", "containers/pins/torchrl.in"),
-        glibc="2_35",
-        seeded_by="worker",
-    ),
-    Pins(
-        name="lerobot",
-        sources=("containers/pins/worker.in", "containers/pins/lerobot.in"),
-        glibc="2_35",
-        seeded_by="worker",
+    *(
+        Pins(
+            name=name,
+            sources=("containers/pins/worker.in", f"containers/pins/{name}.in"),
+            glibc="2_35",
+            seeded_by="worker",
+        )
+        for name in ("ovphysx", "skrl-jax", "watch", "torchrl", "lerobot")
     ),
     Pins(name="lint", sources=("--group", "pyproject.toml:lint"), glibc="2_28"),
-    Pins(name="tests", sources=("--group", "pyproject.toml:tests"), glibc="2_28", constrained_by="lint"),
-    Pins(name="report", sources=("--group", "pyproject.toml:report"), glibc="2_28", constrained_by="lint"),
-    Pins(name="ray", sources=("--group", "pyproject.toml:ray"), glibc="2_28", constrained_by="lint"),
-    Pins(name="nox", sources=("--group", "pyproject.toml:nox"), glibc="2_28", constrained_by="lint"),
-    Pins(name="suite", sources=("--group", "pyproject.toml:suite"), glibc="2_28", constrained_by="lint"),
+    *(
+        Pins(name=name, sources=("--group", f"pyproject.toml:{name}"), glibc="2_28", constrained_by="lint")
+        for name in ("tests", "report", "ray", "nox", "suite")
+    ),
 )
 
 # These would put files or versions of this machine into the result. Index addresses stay: a mirror may be the only way.
@@ -122,6 +105,16 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def requirements_of(path: Path) -> list[Requirement]:
+    """Return what a file of requirements asks for, without its comments.
+
+    Raises:
+        InvalidRequirement: a line is not a requirement.
+    """
+    lines = [line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return [Requirement(line) for line in lines if line]
+
+
 def check_portable(text: str, *, name: str) -> None:
     """Raise WorkerEnvironmentError unless every line is a comment, an exact version or a hash."""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -163,3 +156,44 @@ def _header(pins: Pins) -> str:
         f"# Python {PYTHON_VERSION}, Linux x86_64, glibc {pins.glibc.replace('_', '.')} or newer. "
         "Install with --require-hashes.\n"
     )
+
+
+# ---- releases of a package on the index that the user has set ----
+
+
+NO_SOLUTION: Final = "No solution found"  # in what uv says if there is no such release
+_NAME_IT: Final = (
+    "Check the name and the network, or set UV_DEFAULT_INDEX to your mirror. Without an index, list the releases "
+    "yourself, such as --bisect newton==1.6.0,1.6.1."
+)
+
+
+def releases(package: str, within: SpecifierSet, python: Path) -> list[str]:
+    """Return every release ``within`` these versions that this Python can install, the oldest first.
+
+    uv has no command that lists them, so it is asked for the newest one, then for the newest before that, and so on.
+    Pre-releases, withdrawn releases and those without a wheel are left out.
+
+    Raises:
+        WorkerEnvironmentError: the index does not answer, or has no such release.
+    """
+    command = [
+        find_uv(), "pip", "compile", "--quiet", "--no-deps", "--no-build", "--no-header", "--no-annotate",
+        "--prerelease", "disallow", "--python", str(python), "-",
+    ]  # fmt: skip
+    newest_first: list[str] = []
+    while True:
+        asked = within & SpecifierSet(f"<{newest_first[-1]}") if newest_first else within
+        done = subprocess.run(
+            command, input=f"{package}{asked}", capture_output=True, text=True, check=False, preexec_fn=end_with_parent
+        )
+        if done.returncode == 0:
+            newest_first.append(done.stdout.strip().partition("==")[2])
+        elif NO_SOLUTION not in done.stderr:
+            raise WorkerEnvironmentError(
+                f"uv could not list the releases of {package}:\n{last_lines(done.stderr)}\n{_NAME_IT}"
+            )
+        elif newest_first:
+            return newest_first[::-1]
+        else:
+            raise WorkerEnvironmentError(f"The package index has no release {package}{within}. {_NAME_IT}")

@@ -20,7 +20,7 @@ from suite.files.wording import last_lines
 from suite.install.pins import sha256
 from suite.install.worker import Worker, provision_worker
 from suite.options.command_line import Parser, exit_code_of
-from suite.schema.marked_answer import last_answer
+from suite.schema.rank_protocol import last_answer
 
 FOLDER: Final = ROOT / "book" / "pictures"
 LIST: Final = "pictures.json"

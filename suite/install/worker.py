@@ -6,9 +6,13 @@ Both are cached and reused while the pins are unchanged::
     CACHE/worker-<pins>-<name>/                    of other pins: RL libraries that need them, the viewer of `watch`;
                                                    a copy of the worker, if that is there, with what differs
     CACHE/worker-…-with-<packages>/                a copy with the packages of --worker-package (worker_packages)
-    CACHE/worker-…-versions-<packages>/            a copy with other versions (other_versions), kernels likewise
+    CACHE/worker-…-versions-<packages>/            a copy with other versions (worker_packages), kernels likewise
     CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
     CACHE/kernels-<pins>/                          compiled kernels
+
+A case may need another worker than that of its campaign's stack (``suite.matrix.own_worker``). It has the assets of the
+stack's, so that the work stays the same, and a kernel cache of its own: other versions of Warp or Newton compile other
+kernels.
 """
 
 import contextlib
@@ -19,19 +23,32 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from suite.errors import WorkerEnvironmentError
+from suite.external import parent_death
 from suite.external.program import ask, does_not_run, missing
 from suite.files.cache import cache_root, locked, path_in
 from suite.files.json_file import replace_json
-from suite.install.asset_root import find_assets, offline_root
-from suite.install.installed_files import changes
-from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
-from suite.install.worker_environment import COMPLETE, copy_environment, run_uv
-from suite.install.worker_packages import add_packages, environment_of, read_package
+from suite.files.paths import import_path
+from suite.files.wording import last_lines
+from suite.install.bundle_contents import bundled_python
+from suite.install.damage import changes
+from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, requirements_of, sha256
+from suite.install.worker_packages import (
+    COMPLETE,
+    add_packages,
+    copy_environment,
+    digest_of,
+    environment_of,
+    install_versions,
+    read_package,
+    run_uv,
+    versions_folder,
+)
+from suite.matrix.own_worker import OwnWorker
 from suite.schema.record import Assets, Stack
 
 INSTALL_DISK_GB: Final = 17.0  # the environment takes 7.5 GB, what uv keeps of its downloads the rest
@@ -103,21 +120,16 @@ def provision_worker(
     asset_root, asset_sha256 = find_assets(
         assets, python=python, key=key, project_root=project_root, on_message=on_message
     )
+    kernels = cache_root() / f"kernels-{key}"
+    kernels.mkdir(exist_ok=True)
     return Worker(
         python=python,
         pins_sha256=pins_sha256,
         asset_root=asset_root,
         asset_sha256=asset_sha256,
-        cache_dir=kernels_folder(key),
+        cache_dir=kernels,
         packages=packages,
     )
-
-
-def kernels_folder(key: str) -> Path:
-    """Make and return the folder of the kernels that workers with this key compile."""
-    kernels = cache_root() / f"kernels-{key}"
-    kernels.mkdir(exist_ok=True)
-    return kernels
 
 
 def provision_python(
@@ -332,3 +344,143 @@ def locate_worker(
         asset_sha256=None,
         cache_dir=cache / f"kernels-{key}",
     )
+
+
+# ---- workers of cases ----
+
+
+def provision_own_worker(
+    own: OwnWorker,
+    base: Worker,
+    *,
+    project_root: Path,
+    worker_packages: Sequence[str] = (),
+    on_message: Callable[[str], None],
+) -> Worker:
+    """Return a worker that is ready to run; install only what is missing. ``base`` is that of the stack.
+
+    Raises:
+        WorkerEnvironmentError: something cannot be installed, does not work with Isaac Lab, or is not in the bundle
+            that labscale runs from.
+    """
+    worker = locate_own_worker(own, base, project_root=project_root, worker_packages=worker_packages)
+    if own.packages and bundled_python(own.packages):
+        worker.cache_dir.mkdir(exist_ok=True)
+        return worker
+    python, packages = base.python, base.packages
+    if own.pins is not None:
+        python, packages = provision_python(
+            project_root=project_root,
+            stack="kitless",
+            worker_python=None,
+            worker_packages=worker_packages,
+            pins=own.pins,
+            on_message=on_message,
+        )
+    if own.packages:
+        install_versions(python.parent.parent, own.packages, on_message=on_message)
+    worker.cache_dir.mkdir(exist_ok=True)
+    return replace(worker, asset_sha256=base.asset_sha256, packages=packages)
+
+
+def locate_own_worker(
+    own: OwnWorker, base: Worker, *, project_root: Path, worker_packages: Sequence[str] = ()
+) -> Worker:
+    """Return where the worker is or will be, for a plan; nothing is installed. ``base`` is where the stack's is.
+
+    Raises:
+        WorkerEnvironmentError: labscale runs from a bundle that does not have these versions.
+    """
+    python, worker = bundled_python(own.packages) if own.packages else None, base
+    if own.pins is not None and python is None:  # a bundle has what other pins have too
+        there = locate_worker(
+            project_root=project_root,
+            stack="kitless",
+            worker_python=None,
+            worker_packages=worker_packages,
+            pins=own.pins,
+        )
+        worker = replace(there, asset_root=base.asset_root)
+    if not own.packages:
+        return worker
+    kernels = worker.cache_dir.with_name(f"{worker.cache_dir.name}-versions-{digest_of(own.packages)}")
+    installed = versions_folder(worker.python.parent.parent, own.packages) / "bin" / "python"
+    return replace(worker, python=python or installed, cache_dir=kernels)
+
+
+def names_of(own: OwnWorker, *, project_root: Path) -> list[str]:
+    """Return the distributions that its pins have been made for, such as torchrl."""
+    if own.pins is None:
+        return []
+    return [requirement.name for requirement in requirements_of(project_root / PINS_DIR / f"{own.pins}.in")]
+
+
+# ---- assets: the official ones, or offline ones, which are built once ----
+
+
+BUILD_ASSETS: Final = ("-m", "tasks.assets.build", "build")
+
+# Runs a command with variables added to its environment, here or in a container.
+type RunPython = Callable[[Sequence[str], Mapping[str, str]], subprocess.CompletedProcess[str]]
+
+
+def find_assets(
+    assets: Assets,
+    *,
+    python: Path,
+    key: str,
+    project_root: Path,
+    run: RunPython = parent_death.run,
+    on_message: Callable[[str], None],
+) -> tuple[Path | None, str | None]:
+    """Return root and manifest hash of the assets; build offline ones if they do not exist.
+
+    ``run`` runs ``python`` if it is not on this machine, as in a container. The user's ISAACSIM_ASSET_ROOT is used for
+    official assets, and for offline ones if it has our manifest, as in an installed bundle.
+    """
+    own = path_in("ISAACSIM_ASSET_ROOT")
+    if assets == "official":
+        return own, None
+    if own and (manifest := own / "manifest.json") and os.path.isfile(manifest):  # noqa: PTH113 - False where no access
+        try:
+            return own, sha256(manifest)
+        except OSError as error:
+            raise WorkerEnvironmentError(
+                f"{manifest} in ISAACSIM_ASSET_ROOT cannot be read: {error.strerror}. Give access, or unset the"
+                " variable."
+            ) from error
+    root = offline_root(key, project_root)
+    manifest = root / "manifest.json"
+    if not manifest.exists():
+        with locked(root.with_suffix(".lock"), on_message):
+            if not manifest.exists():
+                on_message(f"Building the offline assets in {root}")
+                _build_assets(root, python=python, project_root=project_root, run=run)
+    return root, sha256(manifest)
+
+
+def offline_root(key: str, project_root: Path) -> Path:
+    """Return the folder of offline assets, keyed by the worker and the code that builds them: a change builds again."""
+    tasks = project_root / "tasks"
+    digest = hashlib.sha256()
+    for source in sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")}):
+        digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
+    return cache_root() / f"assets-{key}-{digest.hexdigest()[:12]}"
+
+
+def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPython) -> None:
+    for abandoned in root.parent.glob(f"{root.name}-*"):  # of a killed build; the lock excludes a running one
+        shutil.rmtree(abandoned, ignore_errors=True)
+    building = root.with_name(f"{root.name}-building")
+    try:
+        done = run([str(python), *BUILD_ASSETS, str(building)], import_path(project_root, os.environ.get("PYTHONPATH")))
+        if done.returncode != 0 or not (building / "manifest.json").exists():
+            raise WorkerEnvironmentError(
+                f"{python} {' '.join(BUILD_ASSETS)} could not build the offline assets, exit code {done.returncode}:\n"
+                f"{last_lines(done.stderr or done.stdout)}\nCheck the worker environment, or use --assets official."
+            )
+        if root.exists():  # something else made it, without a manifest
+            shutil.rmtree(root)
+        building.rename(root)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)

@@ -1,16 +1,23 @@
-"""Adds a user's packages to the worker (``--worker-package``), in a copy of the pinned environment.
+"""Changes copies of the worker environment: adds a user's packages, or installs other versions of some packages.
 
-The copy consists of hard links, so it takes a second and little disk. The pins are constraints: a package that needs
-another version of a pinned one is refused, because its results could not be compared with others'.
+A copy consists of hard links, so it takes a second and little disk.
+
+For packages of a user (``--worker-package``) the pins are constraints: one that needs another version of a pinned one
+is refused, because its results could not be compared with others'. Cases with ``with_packages`` want other versions.
+Isaac Lab's metadata asks for one exact version of Newton, Warp and torch, so that a resolver refuses any other: exactly
+the given versions are installed, without their dependencies, and Isaac Lab's own requirements of them are set aside.
+What any other package requires must still be there, and Isaac Lab must import.
 """
 
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,13 +25,76 @@ from typing import Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from suite.errors import UsageError
+from suite.errors import UsageError, WorkerEnvironmentError
+from suite.external import parent_death
+from suite.external.parent_death import end_with_parent
 from suite.external.program import ask
 from suite.files.cache import locked
 from suite.files.json_file import read_json_or_none, replace_json
 from suite.files.toml_file import TomlTable
-from suite.install.pins import sha256
-from suite.install.worker_environment import COMPLETE, copy_environment, run_uv
+from suite.files.wording import last_lines
+from suite.install.pins import find_uv, sha256
+
+COMPLETE: Final = "complete.json"  # written last: without it the environment is installed again
+FACTS: Final = "tasks"  # in an environment: facts about its tasks (suite.campaign.planning.registered_task), not copied
+
+
+def run_uv(*arguments: str, doing: str, next_step: str) -> None:
+    """Run uv with the user's own settings for index, proxy and certificates.
+
+    Raises:
+        WorkerEnvironmentError: uv failed. ``doing`` completes "uv could not", ``next_step`` ends the message.
+    """
+    # A terminal shows uv's own progress of gigabytes; a log gets uv's output only if it fails.
+    stderr = None if sys.stderr.isatty() else subprocess.PIPE
+    done = subprocess.run(
+        [find_uv(), *arguments],
+        # Files of a worker are no hard links into uv's cache, where an edit for another project would change them.
+        env={**os.environ, "UV_LINK_MODE": "copy"},
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        text=True,
+        check=False,
+        preexec_fn=end_with_parent,
+    )
+    if done.returncode != 0:
+        said = last_lines(done.stderr or "see its output above")
+        raise WorkerEnvironmentError(f"uv could not {doing}, exit code {done.returncode}:\n{said}\n{next_step}")
+
+
+def copy_environment(base: Path, environment: Path) -> None:
+    """Copy an environment by hard links, in place of an install that was interrupted.
+
+    Raises:
+        WorkerEnvironmentError: it cannot be copied.
+    """
+    if environment.exists():
+        shutil.rmtree(environment)
+    try:
+        shutil.copytree(
+            base,
+            environment,
+            symlinks=True,
+            copy_function=_link,
+            ignore=lambda folder, _: (COMPLETE, FACTS) if Path(folder) == base else (),
+        )
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"The worker environment could not be copied to {environment}: {error.strerror or error}. Free some disk, "
+            "or set LABSCALE_CACHE to a folder on a larger one."
+        ) from error
+
+
+def _link(source: str, target: str) -> None:
+    """Make a hard link, or a copy on a file system without them."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+# ---- packages of a user (--worker-package) ----
+
 
 PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 WHEEL: Final = ".whl"
@@ -36,10 +106,6 @@ NEXT_STEP: Final = (
     "version of one, allow the pinned one in it, or bring a Python with what it needs by --worker-python. Otherwise "
     "check the network, or set UV_DEFAULT_INDEX."
 )
-INSTALLED: Final = """
-import importlib.metadata
-answer = [(found.name, found.version) for found in importlib.metadata.distributions() if found.name]
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +173,6 @@ def add_packages(
     with locked(environment.with_suffix(".lock"), on_message):
         installed = read_json_or_none(marker, Installed) if python.exists() else None
         if installed is None:
-            if environment.exists():  # an install that was interrupted
-                shutil.rmtree(environment)
             listed = ", ".join(package.argument for package in packages)
             on_message(f"Adding {listed} to a copy of the worker environment, {environment}")
             copy_environment(base, environment)
@@ -160,13 +224,9 @@ def _built(folder: str, python: Path, out: Path) -> str:
 
 def _added(base: Path, python: Path) -> dict[str, str]:
     """Name -> version of what the copy has beyond ``base``: the packages and their dependencies."""
-    before = _installed(base / "bin" / "python")
-    return {name: version for name, version in _installed(python).items() if name not in before}
-
-
-def _installed(python: Path) -> dict[str, str]:
-    """Version of every distribution, sorted by name."""
-    return dict(sorted((str(canonicalize_name(name)), version) for name, version in ask(python, INSTALLED)))
+    _, before = installed_in(base / "bin" / "python")
+    _, after = installed_in(python)
+    return {name: version for name, (version, _) in sorted(after.items()) if name not in before}
 
 
 def _sha256_of_folder(folder: Path) -> str:
@@ -186,11 +246,11 @@ def _untracked(folder: Path) -> list[str]:
         if listed is not None
         else [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
     )
-    return [name for name in names if not any(_is_made(part) for part in Path(name).parts)]
 
+    def is_made(part: str) -> bool:
+        return part.startswith(".") or part in MADE_BY_BUILDS or part.endswith(".egg-info")
 
-def _is_made(part: str) -> bool:
-    return part.startswith(".") or part in MADE_BY_BUILDS or part.endswith(".egg-info")
+    return [name for name in names if not any(map(is_made, Path(name).parts))]
 
 
 def _commit(folder: Path) -> str | None:
@@ -205,3 +265,149 @@ def _git(folder: Path, *arguments: str) -> str | None:
         done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)
         return done.stdout if done.returncode == 0 else None
     return None
+
+
+# ---- other versions (with_packages) ----
+
+
+IMPORTED: Final = (
+    "isaaclab_tasks",
+    "isaaclab_newton.physics.newton_manager",
+    "isaaclab_newton.physics.mjwarp_manager",
+    "isaaclab_newton.assets.articulation.articulation",
+    "isaaclab_rl.rsl_rl.vecenv_wrapper",
+    "isaaclab_rl.rl_games.rl_games",
+    "isaaclab_rl.skrl",
+    "isaaclab_rl.sb3",
+)
+TAKE_OTHERS: Final = (
+    "Check that the index has these versions, and the network, or set UV_DEFAULT_INDEX to your mirror. Otherwise take "
+    "other versions."
+)
+DISTRIBUTIONS: Final = """
+import importlib.metadata, platform
+found = [[item.name, item.version, item.requires or []] for item in importlib.metadata.distributions() if item.name]
+answer = [platform.python_version(), found]
+"""
+
+type Distributions = Mapping[str, tuple[str, Sequence[str]]]  # name -> version and requirements
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unmet:
+    """A requirement of an installed package that is not fulfilled."""
+
+    name: str
+    version: str
+    needs: str
+    found: str | None  # the version that is there
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version} needs {self.needs} and finds {self.found or 'none'}"
+
+
+def digest_of(packages: Sequence[str]) -> str:
+    """Identify these versions, in any order, in names of folders."""
+    return hashlib.sha256(json.dumps(sorted(packages)).encode()).hexdigest()[:SHORT]
+
+
+def versions_folder(base: Path, packages: Sequence[str]) -> Path:
+    """Return the folder of the copy of ``base`` with these versions."""
+    return base.with_name(f"{base.name}-versions-{digest_of(packages)}")
+
+
+def install_versions(base: Path, packages: Sequence[str], *, on_message: Callable[[str], None]) -> Path:
+    """Return the Python of a copy of ``base`` with these versions (``name==version``), installed if it is missing.
+
+    Raises:
+        WorkerEnvironmentError: the index lacks them, something they need is not there, or Isaac Lab does not import.
+    """
+    environment = versions_folder(base, packages)
+    python, marker = environment / "bin" / "python", environment / COMPLETE
+    with locked(environment.with_suffix(".lock"), on_message):
+        if marker.exists() and python.exists():
+            return python
+        listed = ", ".join(packages)
+        python_version, installed = installed_in(base / "bin" / "python")
+        before = unmet(python_version, installed)
+        _require_wanted(packages, python_version, installed, before)
+        on_message(f"Installing {listed} over a copy of the worker environment, {environment}")
+        copy_environment(base, environment)
+        try:
+            run_uv(
+                "pip", "install", "--python", str(python), "--no-deps", *packages,
+                doing=f"install {listed} into a copy of the worker", next_step=TAKE_OTHERS,
+            )  # fmt: skip
+            after = [need for need in unmet(*installed_in(python)) if need not in before]
+            aside = [need for need in after if need.name == "isaaclab"]
+            _require_nothing([need for need in after if need not in aside], listed)
+            _require_imports(python, listed)
+        except WorkerEnvironmentError:
+            shutil.rmtree(environment)
+            raise
+        for need in aside:
+            on_message(f"Set aside: {need}")
+        replace_json({"packages": sorted(packages), "set_aside": [str(need) for need in aside]}, marker)
+    return python
+
+
+def installed_in(python: Path) -> tuple[str, Distributions]:
+    """Return the version of an environment's Python, and everything that is installed there."""
+    version, found = ask(python, DISTRIBUTIONS)
+    return version, {str(canonicalize_name(name)): (there, requires) for name, there, requires in found}
+
+
+def unmet(python_version: str, installed: Distributions) -> list[Unmet]:
+    """Every requirement that is not fulfilled, those of extras included that others ask for."""
+    python = {"python_version": ".".join(python_version.split(".")[:2]), "python_full_version": python_version}
+    extras = {name: {""} for name in installed}
+    left, found = [(name, "") for name in installed], []
+    while left:
+        name, extra = left.pop()
+        version, requires = installed[name]
+        for need in _readable(requires):
+            if need.marker and not need.marker.evaluate({**python, "extra": extra}):
+                continue
+            other = canonicalize_name(need.name)
+            there = installed[other][0] if other in installed else None
+            if there is None or not need.specifier.contains(there, prereleases=True):
+                need.marker = None
+                found.append(Unmet(name=name, version=version, needs=str(need), found=there))
+            if other in installed:
+                left += [(other, new) for new in sorted(need.extras - extras[other])]
+                extras[other] |= need.extras
+    return sorted(set(found), key=str)
+
+
+def _readable(requires: Sequence[str]) -> Iterator[Requirement]:
+    """Old packages have requirements of an earlier syntax, which are left out."""
+    for text in requires:
+        with contextlib.suppress(InvalidRequirement):
+            yield Requirement(text)
+
+
+def _require_wanted(
+    packages: Sequence[str], python_version: str, installed: Distributions, before: Sequence[Unmet]
+) -> None:
+    """Refuse versions that other packages than Isaac Lab do not take, before anything is downloaded."""
+    there = {name: (version, ()) for name, _, version in (package.partition("==") for package in packages)}
+    after = [need for need in unmet(python_version, {**installed, **there}) if need not in before]
+    _require_nothing([need for need in after if need.name != "isaaclab"], ", ".join(packages))
+
+
+def _require_nothing(left: Sequence[Unmet], listed: str) -> None:
+    if left:
+        raise WorkerEnvironmentError(
+            f"{listed} cannot be combined with the worker of Isaac Lab 3.0.0: {'; '.join(map(str, left))}. Add a "
+            "version of each that is needed in the same way (name==version), or take other versions."
+        )
+
+
+def _require_imports(python: Path, listed: str) -> None:
+    command = [str(python), "-c", "".join(f"import {module}\n" for module in IMPORTED)]
+    done = parent_death.run(command, {"CUDA_VISIBLE_DEVICES": ""})
+    if done.returncode != 0:
+        raise WorkerEnvironmentError(
+            f"Isaac Lab 3.0.0 does not import with {listed}: {last_lines(done.stderr, 1)}. Take other versions, or "
+            "leave these cases out."
+        )

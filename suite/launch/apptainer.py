@@ -20,16 +20,14 @@ from suite.external import parent_death
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
 from suite.files.wording import last_lines
-from suite.install.asset_root import RunPython
 from suite.install.pins import sha256
-from suite.install.worker import worker_pins
+from suite.install.worker import RunPython, worker_pins
 from suite.launch import native
 from suite.launch.contract import TO_ITS_END, Asked, Command, LauncherEntry, NoSettings, RunControl, Runtime
 from suite.launch.images.table import SUITE_PYTHON, find_image
 from suite.launch.images.worker import LICENCE_ACCEPTED, provision_in_image, require_licence
 from suite.options.options import Options
-from suite.schema.launch_result import LaunchResult
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import LaunchResult, travelling
 from suite.schema.record import Launch
 
 PROGRAM: Final = "apptainer"

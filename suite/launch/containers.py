@@ -36,7 +36,7 @@ from suite.launch.processes import DUMP_STACKS, STACK_DUMP_S
 from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, Watch, prepare
 from suite.options.types import above_zero
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Assets, Device, Launch
 
 GIB: Final = 2**30

@@ -28,7 +28,7 @@ from suite.install.worker import Worker
 from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.matrix.resources import Resources
 from suite.options.options import Options
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Device, Environment, Launch, Stack
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZ
 from suite.matrix.plan import THREAD_VARIABLES
 from suite.options.manifests import Manifests
 from suite.options.options import Options
-from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of, travelling
 from suite.schema.record import Launch
 
 RESULTS: Final = "/results"  # where the volume is mounted

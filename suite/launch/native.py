@@ -21,9 +21,8 @@ from suite.errors import UsageError
 from suite.external.machine import capture, cores_in_order
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.install.bundled_versions import require_device
-from suite.install.own_workers import names_of, provision_own_worker
-from suite.install.worker import check_python, provision_worker
+from suite.install.bundle_contents import require_device
+from suite.install.worker import check_python, names_of, provision_own_worker, provision_worker
 from suite.launch.contract import TO_ITS_END, Asked, LauncherEntry, NoSettings, RunControl, Runtime
 from suite.launch.images.worker import digest_of
 from suite.launch.nodes.node import LOOPBACK, free_port, node_variables
@@ -32,7 +31,7 @@ from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, NODE_LOG, PEER_PATIENCE_S, Watch, prepare
 from suite.matrix.resources import Resources
 from suite.options.types import several
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Environment, Launch
 
 
@@ -153,7 +152,6 @@ def on_this_machine(asked: Asked) -> Runtime:
             own,
             worker,
             project_root=ROOT,
-            stack=asked.stack,
             worker_packages=setup.worker_packages,
             on_message=asked.say,
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from suite.errors import UsageError
-from suite.install.bundled_versions import is_bundled
+from suite.install.bundle_contents import is_bundled
 from suite.launch.apptainer import APPTAINER
 from suite.launch.containers import CONTAINER
 from suite.launch.contract import Asked, LauncherEntry, ManifestEntry, Runtime

@@ -23,7 +23,7 @@ from suite.external.machine import HostCpu
 from suite.external.nvml.gpus import LiveGpus
 from suite.files.paths import ROOT
 from suite.launch.nodes.node import NODE_RANK
-from suite.records.telemetry.file import (
+from suite.records.telemetry_file import (
     SAMPLER_LOG,
     HostReading,
     Note,

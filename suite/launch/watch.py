@@ -13,9 +13,8 @@ from suite.files.input_file import open_input
 from suite.launch.contract import RunControl
 from suite.matrix.plan import EMPTY_CACHE
 from suite.records.rank_file import rank_path, rank_paths
-from suite.records.telemetry.file import TELEMETRY_FILE
-from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.records.telemetry_file import TELEMETRY_FILE
+from suite.schema.rank_protocol import CONFIGURATION_FILE, EndedBy, LaunchResult, text_of
 from suite.schema.record import Case, Launch
 
 POLL_S: Final = 0.2

@@ -9,8 +9,7 @@ from suite.matrix.minibatch import Minibatch, minibatch_per_rank
 from suite.matrix.own_worker import name_of, variant_of
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
-from suite.schema.case_suffixes import COLD_SUFFIX
-from suite.schema.record import Assets, Case, Device, RlLibrary, Stack, agent_library_of
+from suite.schema.record import COLD_SUFFIX, Assets, Case, Device, RlLibrary, Stack, agent_library_of
 
 
 def expand(

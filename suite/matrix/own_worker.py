@@ -11,8 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from suite.schema.case_suffixes import COLD_SUFFIX
-from suite.schema.record import Case
+from suite.schema.record import COLD_SUFFIX, Case
 
 # RL library or workload -> name of its file in containers/pins, without .txt. The file is for the stack kitless alone,
 # and it is complete: it is installed instead of the stack's.

@@ -115,7 +115,7 @@ def render_launch(
     ``asset_root`` is the folder of offline assets, unused for official ones. ``cpus`` is how many cores the node may
     use. With ``cores``, the round uses only those, and only as many GPUs as it has ranks: the first ones in
     ``visible_gpus``, the caller's CUDA_VISIBLE_DEVICES. ``python_path`` is the caller's PYTHONPATH, where an air-gapped
-    host keeps the worker's packages. ``settings`` are the user's (``suite.schema.rank_variables``); labscale's own
+    host keeps the worker's packages. ``settings`` are the user's (``suite.schema.rank_protocol``); labscale's own
     win. Raises UsageError for offline assets without a root.
     """
     kernels = cache_dir if case.kernel_cache == "kept" else run_dir / EMPTY_CACHE

@@ -9,8 +9,7 @@ from suite.matrix.cases import case_id_of, points, with_numbers_alone
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.own_worker import PINS, name_of, pinned_names
 from suite.matrix.tables import MatrixTable, Series
-from suite.schema.case_suffixes import ALONE_SUFFIX, COLD_SUFFIX, WARM_UP_SUFFIX
-from suite.schema.record import RlLibrary, agent_library_of
+from suite.schema.record import ALONE_SUFFIX, COLD_SUFFIX, WARM_UP_SUFFIX, RlLibrary, agent_library_of
 from suite.statistics import twins
 
 # Suffixes of case ids that labscale adds itself.

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 from suite.errors import Interrupted, LabscaleError, OutputError, ResourcesError, UsageError
-from suite.files.input_file import open_input
-from suite.files.input_text import fault_of_path, fault_of_text
+from suite.files.input_file import fault_of_path, fault_of_text, open_input
 from suite.files.paths import IMAGE_ROOT, ROOT
 from suite.files.toml_file import did_you_mean
 

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Final
 
-from suite.files.input_text import fault_of_text
+from suite.files.input_file import fault_of_text
 from suite.matrix.own_worker import exact_package
 from suite.matrix.tables import LARGEST_SEED, MOST_ROUNDS
 

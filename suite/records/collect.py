@@ -10,20 +10,18 @@ from typing import Final
 from suite.errors import Interrupted, StoreError
 from suite.files.input_file import read_text
 from suite.files.wording import counted, listed
+from suite.records.checks import checks_from_outside
 from suite.records.failure import find_failure
-from suite.records.network.clocks import apart, node_clocks
-from suite.records.network.transport import transport_of
-from suite.records.rank_checks import checks_from_outside
+from suite.records.network import apart, node_clocks, transport_of
 from suite.records.rank_file import End, RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.records.redaction import public
-from suite.records.telemetry.of_round import read_round
+from suite.records.telemetry import with_telemetry
 from suite.records.validation import fault_of
-from suite.schema.constraints import LARGEST
-from suite.schema.launch_result import LaunchResult
+from suite.schema.observations import Transport
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, Outcome, RankRecord, RunRecord, Scalar
-from suite.schema.transport import Transport
+from suite.schema.stored import LARGEST
 
-_REQUIRED_COLUMN: Final = "iteration_time_s"
 _SHOWN: Final = 3  # differences of two workloads
 
 
@@ -70,11 +68,10 @@ def collect(
     if record.outcome == "completed" and (fault := fault_of(record)):
         record = replace(record, outcome="invalid", reason=fault)
     record = replace(record, transport=_transport(run_dir, record, files))
-    seen = read_round(run_dir, record, files)
-    with_telemetry = replace(record, telemetry=seen.summary, telemetry_note=seen.note, readings=seen.readings)
-    if seen.summary is not None and (fault := fault_of(with_telemetry)):
-        with_telemetry = replace(record, telemetry_note=f"the samplers' figures make no sense: {fault}")
-    return _published(with_telemetry, run_dir, result.nodes)
+    observed = with_telemetry(run_dir, record, files)
+    if observed.telemetry is not None and (fault := fault_of(observed)):
+        observed = replace(record, telemetry_note=f"the samplers' figures make no sense: {fault}")
+    return _published(observed, run_dir, result.nodes)
 
 
 def _published(record: RunRecord, run_dir: Path, nodes: Sequence[str]) -> RunRecord:
@@ -107,9 +104,8 @@ def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: Launc
         return "oom", "the memory limit of the container or job was reached, and the kernel killed a process of it"
     if result.why is not None:
         return "crashed", result.why  # the launcher saw the cause; the ranks' errors follow from it
-    failure = find_failure(run_dir, files, result.exit_code, result.oom_kills)
-    if failure:
-        return failure.outcome, failure.reason
+    if failure := find_failure(run_dir, files, result.exit_code, result.oom_kills):
+        return failure
     fault = next(_faults(case, files), None)
     return ("invalid", fault) if fault else ("completed", None)
 
@@ -158,8 +154,8 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
     yield from (f"rank {rank}: {check.name}: {check.found} ({check.fault})" for rank, check in failed)
     digests = {file.rank: file.end.parameters_sha256 for file in files if file.end and file.end.parameters_sha256}
     if len(set(digests.values())) > 1 and case.trainings_per_gpu == 1:
-        each = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
-        yield f"the ranks ended with different parameters, so they did not train one policy (SHA-256 of {each})"
+        of_ranks = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
+        yield f"the ranks ended with different parameters, so they did not train one policy (SHA-256 of {of_ranks})"
 
 
 def _rank_faults(case: Case, file: RankFile) -> Iterator[str]:
@@ -170,9 +166,6 @@ def _rank_faults(case: Case, file: RankFile) -> Iterator[str]:
     for row, event in enumerate(file.iterations):
         if event.iteration != row:
             yield f"rank {file.rank} wrote iteration {event.iteration} where {row} was due"
-        duration_s = event.samples.get(_REQUIRED_COLUMN)
-        if duration_s is None or not duration_s > 0:
-            yield f"rank {file.rank}, iteration {row}: {_REQUIRED_COLUMN} is {duration_s}"
         for column, value in event.samples.items():
             if value is not None and not _is_kept(value):
                 yield f"rank {file.rank}, iteration {row}: {column} is {value}"
@@ -220,7 +213,7 @@ def _rank_record(file: RankFile, case: Case) -> RankRecord:
         warp_modules_compiled=end.warp_modules_compiled,
         warp_compile_time_s=end.warp_compile_time_s,
         error=str(file.error) if file.error else None,
-        node=file.start.node if file.start else None,
+        node=file.node,
     )
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from suite.files.input_file import read_text
-from suite.records.network.clocks import failed_at_s
-from suite.records.rank_checks import rank_logs
-from suite.records.rank_file import RankFile
+from suite.records.network import failed_at_s
+from suite.records.rank_file import RankFile, rank_logs
 
 STDERR_LINES: Final = 5
 
@@ -62,10 +61,7 @@ _KILLER: Final = {
 _RULER: Final = re.compile(r"[=\-*\s]*")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    outcome: Literal["crashed", "oom"]
-    reason: str
+type Failure = tuple[Literal["crashed", "oom"], str]  # outcome and reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +91,13 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int, oom_k
     )
     for rank, error in errors:
         if error.out_of_memory or _lacks_memory(str(error)):
-            return Failure(outcome="oom", reason=f"rank {rank}: {error}")
+            return "oom", f"rank {rank}: {error}"
     for rank, error in errors:
         logs_of_rank = (log for file in files if file.rank == rank for log in rank_logs(file, run_dir))
         if lack := _lack_in(logs_of_rank):
-            return Failure(outcome="oom", reason=f"rank {rank}: {lack}\n{error}")
+            return "oom", f"rank {rank}: {lack}\n{error}"
         if not _FOLLOW_UP.search(str(error)):
-            return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
+            return "crashed", f"rank {rank}: {error}"
     logs = sorted(run_dir.glob("logs/**/torchrun.log"))  # one per node
     silent = [
         (exit_, log.parent)
@@ -111,9 +107,9 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int, oom_k
     ]
     ended = {file.rank for file in files if file.end}
     if silent:  # first a rank that had not finished its training, then one that was killed
-        return _without_a_word(*min(silent, key=lambda found: (found[0].rank in ended, found[0].code > 0)), oom_kills)
+        return _without_a_word(*min(silent, key=lambda exit_: (exit_[0].rank in ended, exit_[0].code > 0)), oom_kills)
     for rank, error in errors:
-        return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
+        return "crashed", f"rank {rank}: {error}"
     spoken = [log for log in logs if log.stat().st_size] or logs or [run_dir / "logs" / "torchrun.log"]
     return _of_torchrun(spoken[-1], exit_code) if exit_code else None
 
@@ -153,13 +149,13 @@ def _without_a_word(exit_: RankExit, node_logs: Path, oom_kills: int | None) -> 
     if lack and lack not in last_lines:
         last_lines = f"{lack}\n{last_lines}"
     outcome: Literal["crashed", "oom"] = "oom" if by_kernel or _lacks_memory(last_lines) else "crashed"
-    return Failure(outcome=outcome, reason=f"rank {exit_.rank}: {ending}; {_quoted('stderr', last_lines)}")
+    return outcome, f"rank {exit_.rank}: {ending}; {_quoted('stderr', last_lines)}"
 
 
 def _of_torchrun(log: Path, exit_code: int) -> Failure:
     ending = f"torchrun {'was ' if exit_code < 0 else ''}{_ending(exit_code)}"
     last_lines = _telling_lines(log) if log.exists() else ""
-    return Failure(outcome="crashed", reason=f"{ending}; {_quoted('log', last_lines)}")
+    return "crashed", f"{ending}; {_quoted('log', last_lines)}"
 
 
 def _quoted(source: str, last_lines: str) -> str:

@@ -1,6 +1,7 @@
 """Reads what ranks write: ``rank-<N>.jsonl``, one JSON object per line. ARCHITECTURE.md describes the format."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -13,7 +14,7 @@ from suite.schema.record import CheckResult, Scalar
 
 _NAME: Final = re.compile(r"rank-(\d+)\.jsonl")
 _FINITE: Final = ConfigDict(allow_inf_nan=False)
-# Sums of such numbers still fit into a record (``suite.records.soundness``). Samples may have any value: they are
+# Sums of such numbers still fit into a record (``suite.records.validation``). Samples may have any value: they are
 # judged later.
 type _Measured = Annotated[float, Field(ge=-1e12, le=1e12)]
 type _Count = Annotated[int, Field(ge=0, le=10**12)]
@@ -131,6 +132,11 @@ class RankFile:
     error: Error | None = None  # the first
     corrupt: str | None = None  # the first line that is not an event, and why it is none
 
+    @property
+    def node(self) -> int | None:
+        """Its node in the launcher's numbering; None: unknown."""
+        return self.start.node if self.start else None
+
     def add(self, event: AnyEvent) -> None:
         match event:
             case Start() | Network() | Clock() | End():
@@ -164,6 +170,15 @@ def rank_paths(run_dir: Path) -> dict[int, Path]:
 def nccl_log_path(run_dir: Path, rank: int) -> Path:
     """NCCL's own log of one rank, see ``tasks.rank.network``."""
     return run_dir / "logs" / f"nccl-rank-{rank}.log"
+
+
+def rank_logs(file: RankFile, run_dir: Path) -> Iterator[Path]:
+    """Yield what the rank's process wrote; several nodes have a folder each."""
+    local_rank = file.start.local_rank if file.start else None
+    for log in sorted(run_dir.glob("logs/**/std*.log")):
+        of_node = next((part for part in log.relative_to(run_dir).parts if part.startswith("node-")), None)
+        if log.parent.name == str(local_rank) and of_node in (None, f"node-{file.node}"):
+            yield log
 
 
 def read_rank_file(rank: int, path: Path) -> RankFile:

@@ -1,8 +1,9 @@
 """Reads and writes results: a RunRecord per round while a campaign runs, a pytest-benchmark document per finished case.
 
-Every file is validated before it is written and after it is read. It appears complete or not at all, and is never
-overwritten. Samples are rounded to 9 significant digits before anything is computed from them, so that a file has the
-same numbers that pytest-benchmark saw. Numbers that are not finite never reach a file.
+Every file is validated once before it is written and once after it is read. It appears complete or not at all, and is
+never overwritten. Samples are rounded to 9 significant digits when the record of their round is written, before
+anything is computed from them, so that a case's file has the same numbers that pytest-benchmark saw. Numbers that are
+not finite never reach a file.
 """
 
 import json
@@ -19,9 +20,8 @@ from suite.errors import StoreError
 from suite.files.input_file import read_input
 from suite.records import validation
 from suite.records.folders import case_files
-from suite.replay.session import Draft, replay
+from suite.replay.session import replay
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.reduce import ROUND_STATISTIC, round_time_s
 
 _SIGNIFICANT_DIGITS: Final = 9
 AGAIN_ROUND: Final = (
@@ -39,10 +39,11 @@ def write_record(record: RunRecord, path: Path) -> RunRecord:
     cannot be written.
     """
     _refuse_existing(path)
-    stored = validation.stored_record(_rounded(record))
-    checked = validation.checked_record(stored, path, _UNWRITTEN)
-    _write(validation.stored_record(checked), path)
-    return checked
+    rounded = _rounded(record)
+    if fault := validation.fault_of(rounded):
+        raise StoreError(f"{path} is not valid: {fault}. {_UNWRITTEN}")
+    _write(validation.stored_record(rounded), path)
+    return rounded
 
 
 def read_record(path: Path) -> RunRecord:
@@ -69,11 +70,6 @@ def require_place(record: RunRecord, case: Case, round_index: int, path: Path) -
         )
 
 
-def write_case(result: CaseResult, path: Path) -> None:
-    """Store one case as ``write_cases`` does."""
-    write_cases({path: result})
-
-
 def write_cases(results: Mapping[Path, CaseResult]) -> None:
     """Store all rounds of each case as one pytest-benchmark document; a separate pytest session makes all of them.
 
@@ -82,16 +78,14 @@ def write_cases(results: Mapping[Path, CaseResult]) -> None:
 
     Raises StoreError if a path exists, a result is not valid, the session fails, or a file cannot be written.
     """
-    drafts: dict[Path, Draft] = {}
     for path, result in results.items():
         _refuse_existing(path)
-        rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
-        stored = validation.stored_case(rounded, path, _UNWRITTEN)
-        drafts[path] = _draft(validation.checked_case(stored, path, _UNWRITTEN), stored)
-    measured = {path: draft for path, draft in drafts.items() if draft["samples_s"]}
-    documents = dict(zip(measured, replay(list(measured.values())), strict=True))
-    for path, draft in drafts.items():
-        _write(documents.get(path) or _document_without_samples(draft), path)
+        if fault := validation.fault_of_case(result):
+            raise StoreError(f"{path} is not valid: {fault}. {_UNWRITTEN}")
+    measured = [path for path, result in results.items() if result.completed]
+    replayed = dict(zip(measured, replay([results[path] for path in measured]), strict=True))
+    for path, result in results.items():
+        _write(_document(result, replayed.get(path) or _without_samples()), path)
 
 
 def read_case(path: Path) -> CaseResult:
@@ -126,42 +120,26 @@ def load_results(folder: Path) -> list[CaseResult]:
 # ---- the document of a case ----
 
 
-def _draft(result: CaseResult, stored: dict[str, Any]) -> Draft:
-    case = result.case
-    samples_s = [round_time_s(record) for record in result.completed]
+def _document(result: CaseResult, replayed: dict[str, Any]) -> dict[str, Any]:
+    """Return pytest-benchmark's document with what ran the rounds in place of what stores them, and with the rounds."""
     source = (result.completed or result.rounds)[0]
     versions = {k: v for rank in source.ranks[:1] for k, v in rank.settings.items() if k.startswith("versions.")}
-    return {
-        "case_id": case.case_id,
-        "series": case.series,
-        "samples_s": samples_s,
-        "extra_info": {
-            "unit": "seconds per iteration",
-            "runs_are": "independent processes",
-            "statistic": ROUND_STATISTIC,
-            "runs": [record.round for record in result.completed],
-            "frames_per_iteration": case.frames_per_iteration if case.has_frames else None,
-            "total_fps": [case.frames_per_iteration / sample_s for sample_s in samples_s] if case.has_frames else None,
-        },
-        "machine_info": versions,
-        "commit_info": {
-            "project": "labscale",
-            "id": source.environment.git_commit,
-            "dirty": source.environment.git_dirty,
-        },
-        "labscale": stored,
+    environment = source.environment
+    return replayed | {
+        "machine_info": replayed["machine_info"] | versions,
+        "commit_info": {"project": "labscale", "id": environment.git_commit, "dirty": environment.git_dirty},
+        "labscale": validation.stored_case(result),
     }
 
 
-def _document_without_samples(draft: Draft) -> dict[str, Any]:
-    # pytest-benchmark writes no file for a session without a benchmark.
+def _without_samples() -> dict[str, Any]:
+    # pytest-benchmark makes no document of a session without a benchmark.
     return {
-        "machine_info": {"node": "redacted", **draft["machine_info"]},
-        "commit_info": draft["commit_info"],
+        "machine_info": {"node": "redacted"},
+        "commit_info": {},
         "benchmarks": [],
         "datetime": datetime.now(UTC).isoformat(),
         "version": version("pytest-benchmark"),
-        "labscale": draft["labscale"],
     }
 
 

@@ -1,26 +1,39 @@
-"""The stored form of records and cases, and back. A fault is said with the file, the place, and what to do next.
+"""The stored form of records and cases, and what a stored record may be.
 
-Every function raises StoreError with the path, the fault, and ``next_step``. ``suite.records.store`` calls them before
-it writes and after it reads.
+The types of ``suite.schema`` say what each field may be, and pydantic checks it: once before a file is written, and
+once after it is read. What fields have to be together is checked here too. A fault is said with its place.
 """
 
-import json
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Annotated, Any, Final, TypedDict
 
 from pydantic import TypeAdapter, ValidationError
 
 from suite.errors import StoreError
 from suite.files.json_file import STORED, explained, parsed
-from suite.records.soundness import fault_of_record
-from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, Environment, Observations, RunRecord
-from suite.schema.stored_names import plain
+from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, Environment, Observations, RankRecord, RunRecord
+from suite.schema.stored import Between, plain, stored_name
 
 OLDER: Final = "Read it with the labscale of commit a230a9f6, which knows 1 to 5."
+SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
+MOST_OF_ITERATION: Final = 2.0  # that a library's own time may be of ours: it may be of a rollout that began earlier
+SLACK_S: Final = 1.0
 
-# pydantic accepts no configuration for a plain dataclass, but passes on the one of a tuple that contains it.
-_RECORD: Final = TypeAdapter(tuple[RunRecord], config=STORED)
+type _Version = Annotated[int, Between(SCHEMA_VERSION, SCHEMA_VERSION)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StoredRecord(RunRecord):
+    """A run's file."""
+
+    __pydantic_config__ = STORED
+
+    schema_version: _Version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +46,7 @@ class _StoredCase(TypedDict):
 
     __pydantic_config__ = STORED  # type: ignore[misc]
 
-    schema_version: int
+    schema_version: _Version
     suite_version: str | None
     no_benchmarks_because: str | None
     configuration: Case
@@ -46,45 +59,26 @@ class _Document(TypedDict):
     labscale: _StoredCase
 
 
+_RECORD: Final = TypeAdapter(_StoredRecord)
 _DOCUMENT: Final = TypeAdapter(_Document)
+# Of records in memory. pydantic takes no configuration for a plain dataclass, but passes on that of a tuple around it.
+_MADE: Final = TypeAdapter(
+    tuple[RunRecord, ...], config={**STORED, "revalidate_instances": "always", "validate_by_name": True}
+)
+
+
+# ---- to a file ----
 
 
 def stored_record(record: RunRecord) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, **plain(record)}
 
 
-def record_of(content: bytes, path: Path, next_step: str) -> RunRecord:
-    """Return the record that a file contains."""
-    return checked_record(_object(content, path, next_step), path, next_step)
-
-
-def checked_record(stored: dict[str, Any], path: Path, next_step: str) -> RunRecord:
-    """Return the record that plain values make."""
-    _check_version(stored, path, next_step)
-    (record,) = _validated(
-        _RECORD, [{name: stored[name] for name in stored if name != "schema_version"}], path, next_step
-    )
-    if fault := fault_of_record(record):
-        raise StoreError(f"{path} is not valid: {fault}. {next_step}")
-    return record
-
-
-def fault_of(record: RunRecord) -> str | None:
-    """Return the first fault of a round: what a field may not be, or fields that do not fit together."""
-    try:
-        _RECORD.validate_json(json.dumps([plain(record)]))
-    except ValidationError as error:
-        return explained(error, skip=1)
-    return fault_of_record(record)
-
-
-def stored_case(result: CaseResult, path: Path, next_step: str) -> dict[str, Any]:
+def stored_case(result: CaseResult) -> dict[str, Any]:
     """Return the form of a case in its document: its configuration and its machines stand there once."""
     machines = list(dict.fromkeys(record.environment for record in result.rounds))
     runs = []
     for record in result.rounds:
-        if record.case != result.case:
-            raise StoreError(f"{path}: run {record.round} is of another case than {result.case.case_id}. {next_step}")
         run = plain(record)
         del run["configuration"]
         runs.append({**run, "machine": machines.index(record.environment)})
@@ -100,63 +94,84 @@ def stored_case(result: CaseResult, path: Path, next_step: str) -> dict[str, Any
     }
 
 
-def case_of(content: bytes, path: Path, next_step: str) -> CaseResult:
-    """Return the case that a file contains."""
+def fault_of(record: RunRecord) -> str | None:
+    """Return the first fault of a round: what a field may not be, or fields that do not fit together."""
+    return _fault_of_fields((record,), skip=1) or next(_faults(record), None)
+
+
+def fault_of_case(result: CaseResult) -> str | None:
+    """Return the first fault of a case or of its rounds."""
+    if other := [record.round for record in result.rounds if record.case != result.case]:
+        return f"run {other[0]} is of another case than {result.case.case_id}"
+    return _fault_of_fields(result.rounds, skip=0) or _fault_of_rounds(result)
+
+
+def _fault_of_fields(records: tuple[RunRecord, ...], *, skip: int) -> str | None:
     try:
-        document = _DOCUMENT.validate_json(content)
+        _MADE.validate_python(records)
     except ValidationError as error:
-        stored = _object(content, path, next_step).get("labscale")
-        if not isinstance(stored, dict):
-            raise StoreError(f"{path} is not a case stored by labscale: it has no labscale. {next_step}") from error
-        _check_version(stored, path, next_step)
-        raise StoreError(f"{path} is not valid: {explained(error, skip=1)}. {next_step}") from error
-    _check_version(document["labscale"], path, next_step)
-    return _case_of(document["labscale"], path, next_step)
+        return explained(error, skip=skip, name=stored_name)
+    return None
 
 
-def checked_case(stored: dict[str, Any], path: Path, next_step: str) -> CaseResult:
-    """Return the case that plain values make."""
-    return _case_of(_validated(_DOCUMENT, {"labscale": stored}, path, next_step)["labscale"], path, next_step)
-
-
-def _case_of(stored: _StoredCase, path: Path, next_step: str) -> CaseResult:
-    case, machines = stored["configuration"], stored["machines"]
-    if not stored["runs"]:
-        raise StoreError(f"{path}: {case.case_id} has no runs; a case that cannot run has a skipped one. {next_step}")
-    numbers = [run.round for run in stored["runs"]]
+def _fault_of_rounds(result: CaseResult) -> str | None:
+    if not result.rounds:
+        return f"{result.case.case_id} has no runs; a case that cannot run has a skipped one"
+    numbers = [record.round for record in result.rounds]
     if len(set(numbers)) != len(numbers):
-        raise StoreError(f"{path}: the runs of {case.case_id} are {numbers}; each may be there once. {next_step}")
+        return f"the runs of {result.case.case_id} are {numbers}; each may be there once"
+    faults = (f"of run {record.round}, {fault}" for record in result.rounds for fault in _faults(record))
+    return next(faults, None)
+
+
+# ---- from a file ----
+
+
+def record_of(content: bytes, path: Path, next_step: str) -> RunRecord:
+    """Return the record that a file contains. Raises StoreError with the path, the fault and ``next_step``."""
+    try:
+        stored = _RECORD.validate_json(content)
+    except ValidationError as error:
+        raise _refusal(error, _object(content, path, next_step), path, next_step) from error
+    record = RunRecord(**{item.name: getattr(stored, item.name) for item in fields(RunRecord)})
+    if fault := next(_faults(record), None):
+        raise StoreError(f"{path} is not valid: {fault}. {next_step}")
+    return record
+
+
+def case_of(content: bytes, path: Path, next_step: str) -> CaseResult:
+    """Return the case that a file contains. Raises StoreError with the path, the fault and ``next_step``."""
+    try:
+        stored = _DOCUMENT.validate_json(content)["labscale"]
+    except ValidationError as error:
+        labscale = _object(content, path, next_step).get("labscale")
+        if not isinstance(labscale, dict):
+            raise StoreError(f"{path} is not a case stored by labscale: it has no labscale. {next_step}") from error
+        raise _refusal(error, labscale, path, next_step, skip=1) from error
+    case, machines = stored["configuration"], stored["machines"]
     rounds = []
     for run in stored["runs"]:
         if not 0 <= run.machine < len(machines):
             raise StoreError(f"{path}: run {run.round} has machine {run.machine} of {len(machines)}. {next_step}")
         observed = {name: value for name, value in vars(run).items() if name != "machine"}
-        record = RunRecord(case=case, environment=machines[run.machine], **observed)
-        if fault := fault_of_record(record):
-            raise StoreError(f"{path} is not valid: of run {record.round}, {fault}. {next_step}")
-        rounds.append(record)
-    return CaseResult(case=case, rounds=tuple(rounds), ended_because=stored["ended_because"])
+        rounds.append(RunRecord(case=case, environment=machines[run.machine], **observed))
+    result = CaseResult(case=case, rounds=tuple(rounds), ended_because=stored["ended_because"])
+    if fault := _fault_of_rounds(result):
+        raise StoreError(f"{path} is not valid: {fault}. {next_step}")
+    return result
 
 
-def _check_version(stored: Any, path: Path, next_step: str) -> None:
-    got = stored.get("schema_version")
-    if got == SCHEMA_VERSION:
-        return
-    is_older = isinstance(got, int) and 0 < got < SCHEMA_VERSION
-    is_newer = isinstance(got, int) and got > SCHEMA_VERSION
+def _refusal(
+    error: ValidationError, stored: Mapping[str, Any], path: Path, next_step: str, *, skip: int = 0
+) -> StoreError:
+    """Return what is wrong: the version, which explains everything else, or the first fields."""
+    version = stored.get("schema_version")
+    if version == SCHEMA_VERSION:
+        return StoreError(f"{path} is not valid: {explained(error, skip=skip)}. {next_step}")
+    is_older = isinstance(version, int) and 0 < version < SCHEMA_VERSION
+    is_newer = isinstance(version, int) and version > SCHEMA_VERSION
     step = OLDER if is_older else "Use a newer labscale." if is_newer else next_step
-    raise StoreError(f"{path}: schema_version is {got!r}; this labscale reads {SCHEMA_VERSION}. {step}")
-
-
-def _validated[T](adapter: TypeAdapter[T], stored: Any, path: Path, next_step: str) -> T:
-    # Validate JSON text before writing too, so that a reader accepts the same. NaN passes json.dumps on purpose:
-    # pydantic then names its place.
-    try:
-        return adapter.validate_json(json.dumps(stored))
-    except ValidationError as error:
-        raise StoreError(f"{path} is not valid: {explained(error, skip=1)}. {next_step}") from error
-    except (TypeError, ValueError) as error:
-        raise StoreError(f"{path}: the result cannot be written as JSON: {error}. {next_step}") from error
+    return StoreError(f"{path}: schema_version is {version!r}; this labscale reads {SCHEMA_VERSION}. {step}")
 
 
 def _object(content: bytes, path: Path, next_step: str) -> dict[str, Any]:
@@ -167,3 +182,75 @@ def _object(content: bytes, path: Path, next_step: str) -> dict[str, Any]:
     if not isinstance(stored, dict):
         raise StoreError(f"{path} contains a {type(stored).__name__} where a JSON object was expected. {next_step}")
     return stored
+
+
+# ---- fields that have to fit together ----
+
+
+def _faults(record: RunRecord) -> Iterator[str]:
+    for name in ("minibatch_size", "optimiser_steps"):  # 0 where a batch is too small: it is skipped
+        if record.outcome != "skipped" and not getattr(record.case, name):
+            yield f"its {name} is 0, allowed is 1 or more"
+    if record.started_utc is not None and not _is_moment(record.started_utc):
+        yield f"its started_utc is {record.started_utc!r}, allowed is a date and time with its offset"
+    if record.started_utc is None and record.wall_time_s is not None:
+        yield f"its wall_time_s is {record.wall_time_s:g} without a started_utc"
+    for rank in record.ranks:
+        yield from _unequal(f"rank {rank.rank}", rank.samples, "samples")
+    for node in record.readings:
+        yield from _unequal(f"node {node.node}", node.columns, "readings")
+    if record.outcome == "completed":
+        yield from _faults_of_completed(record)
+
+
+def _faults_of_completed(record: RunRecord) -> Iterator[str]:
+    """Check that every rank has a time for every iteration: without the slowest rank a machine would look faster."""
+    case = record.case
+    ranks = [rank.rank for rank in record.ranks]
+    if len(ranks) != case.num_processes or ranks != list(range(len(ranks))):
+        yield f"its ranks are {ranks}, needed are 0 to {case.num_processes - 1}, in their order"
+    for rank in record.ranks:
+        if rank.num_iterations != case.iterations:
+            yield f"rank {rank.rank} has times of {rank.num_iterations} of {case.iterations} iterations"
+        for iteration, time_s in enumerate(rank.samples.get("iteration_time_s", ())):
+            if time_s is None or time_s < SHORTEST_S:
+                yield f"rank {rank.rank}, iteration {iteration}: iteration_time_s is {time_s}, not a time above 0"
+        yield from _faulty_library_times(rank, record)
+
+
+def _faulty_library_times(rank: RankRecord, record: RunRecord) -> Iterator[str]:
+    """A library may use the wall clock, which is set while it runs. In turns its times include those of others.
+
+    The column of turns says so: the ranks write it, and the record has its turns only after this was judged.
+    """
+    frames = record.case.frames_per_iteration / record.case.trainings_per_gpu
+    wall_s = math.inf if record.wall_time_s is None else record.wall_time_s
+    for name, column in rank.samples.items():
+        if "." not in name or not name.endswith(("_s", "_fps")):
+            continue
+        for iteration, (value, own_s) in enumerate(zip(column, rank.samples["iteration_time_s"], strict=False)):
+            if value is None or own_s is None:
+                continue
+            time_s = value if name.endswith("_s") else frames / value if value else math.inf
+            most_s = wall_s if "turn" in rank.samples else min(wall_s, MOST_OF_ITERATION * own_s + SLACK_S)
+            if not 0 <= time_s <= most_s:
+                yield (
+                    f"rank {rank.rank}, iteration {iteration}: {name} is {value:g} in an iteration of {own_s:g} s; was "
+                    "the machine's clock set while it ran?"
+                )
+                break
+
+
+def _unequal(who: str, columns: Mapping[str, Sequence[Any]], what: str) -> Iterator[str]:
+    lengths = {name: len(column) for name, column in columns.items()}
+    for (name, length), (other, other_length) in pairwise(lengths.items()):
+        if length != other_length:
+            yield f"{who} has {length} {what} of {name} and {other_length} of {other}"
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.tzinfo is not None and moment.timestamp() >= 0
+    except (ValueError, OverflowError):
+        return False

@@ -4,9 +4,8 @@ There are four parts, each made of the parts before it:
 
 - what is measured: ``Case``, ``PlannedCase``, ``Launch``;
 - where: ``Environment``, with ``Gpu`` and ``CheckResult``;
-- observations of a round: ``RankRecord`` from the ranks and ``NodeClock`` between nodes; ``TelemetrySummary`` and
-  ``NodeReadings`` from the sampler are in ``suite.schema.telemetry``, ``Transport`` between ranks in
-  ``suite.schema.transport``;
+- observations of a round: ``RankRecord`` from the ranks and ``NodeClock`` between nodes; those of samplers, of networks
+  and of turns are in ``suite.schema.observations``;
 - what is kept: ``RunRecord``, a round, and ``CaseResult``, all rounds of a case, which is one file.
 
 Both halves of labscale import this file, so it imports the standard library only and does no I/O. Names contain units:
@@ -18,12 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from suite.schema.constraints import CaseId, Count, Iterations, Name, Number, Size, Whole
-from suite.schema.telemetry import NodeReadings, TelemetrySummary
-from suite.schema.transport import Transport
-from suite.schema.turns import TurnsTaken
+from suite.schema.observations import NodeReadings, TelemetrySummary, Transport, TurnsTaken
+from suite.schema.stored import CaseId, Count, Iterations, Name, Number, Size, Whole
 
-# Of stored results, whose keys are in ``suite.schema.stored_names``. Versions 1 to 5 are read by commit a230a9f6.
+# Of stored results, whose keys are in ``suite.schema.stored``. Versions 1 to 5 are read by commit a230a9f6.
 SCHEMA_VERSION: Final = 6
 
 # skrl_jax is skrl with JAX: another program than with torch, with other packages, so a library of its own. lerobot
@@ -45,6 +42,11 @@ Division = Literal["closed", "open"]  # as upstream ships it, or tuned through s
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too
 # lost: the node failed, or the scheduler preempted or cancelled the job.
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]
+
+# Endings of case ids that labscale adds itself. The first two are of rounds that belong to no case of a matrix.
+WARM_UP_SUFFIX: Final = "-warm-up"
+ALONE_SUFFIX: Final = "-alone"  # a copy whose rounds run alone, beside its original in turns
+COLD_SUFFIX: Final = "-cold"  # its rounds begin with an empty kernel cache
 
 ROUND_VARIABLE: Final = "LABSCALE_ROUND"  # of a rank's environment; only a case with ``seed_per_round`` needs it
 

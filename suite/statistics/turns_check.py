@@ -7,8 +7,7 @@ run alone. The rounds of both alternate.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from suite.schema.case_suffixes import ALONE_SUFFIX
-from suite.schema.record import Case
+from suite.schema.record import ALONE_SUFFIX, Case
 
 
 def is_alone(case: Case) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from suite.schema.transport import UNKNOWN_INTERFACE
+from suite.schema.observations import UNKNOWN_INTERFACE
 
 # Written while communicators are made; NCCL's lines of every collective are in other subsystems.
 NCCL_SUBSYSTEMS: Final = "INIT,NET,GRAPH"

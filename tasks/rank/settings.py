@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from suite.schema.rank_variables import recorded
+from suite.schema.rank_protocol import recorded
 from tasks.rank import cuda_graph, mps, numa
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import backend_of, gpu_of

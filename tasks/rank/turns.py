@@ -8,7 +8,7 @@ import os
 import socket
 from typing import Self
 
-from suite.schema.turns import FIRST_ITERATIONS, READY, VARIABLE
+from suite.schema.rank_protocol import FIRST_ITERATIONS, READY, TURNS_VARIABLE
 
 
 class KeeperGone(Exception):
@@ -33,7 +33,7 @@ class Turns:
         Raises:
             KeeperGone: there was one, and it has ended.
         """
-        path = os.environ.get(VARIABLE)
+        path = os.environ.get(TURNS_VARIABLE)
         if not path:
             return cls()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from suite.schema.configuration_file import read_configuration, round_of
-from suite.schema.rank_variables import of_rank
+from suite.schema.rank_protocol import of_rank, read_configuration, round_of
 from suite.schema.record import Case
 
 

@@ -21,31 +21,23 @@ REPORTS_EXCEPTIONS = {
 }
 # Path prefix -> what it may import besides the standard library. The longest prefix wins.
 ALLOWED = {
-    "suite/schema/record.py": {
-        "suite.schema.constraints", "suite.schema.telemetry", "suite.schema.transport", "suite.schema.turns",
-    },
-    "suite/schema/stored_names.py": set[str](),
-    "suite/schema/configuration_file.py": {"suite.schema.record", "suite.schema.stored_names"},
-    "suite/schema/marked_answer.py": set[str](),
-    "suite/schema/rank_variables.py": set[str](),
-    "suite/schema/telemetry.py": {"suite.schema.constraints"},
-    "suite/schema/transport.py": {"suite.schema.constraints"},
-    "suite/schema/turns.py": {"suite.schema.constraints"},
-    "suite/schema/constraints.py": set[str](),
+    "suite/schema/record.py": {"suite.schema.stored", "suite.schema.observations"},
+    "suite/schema/observations.py": {"suite.schema.stored"},
+    "suite/schema/rank_protocol.py": {"suite.schema.record", "suite.schema.stored"},
+    "suite/schema/stored.py": set[str](),
     "suite/errors.py": set[str](),
     "suite/files/wording.py": set[str](),
     "suite/external/core_probe.py": set[str](),
     "suite/external/parent_death.py": set[str](),
     "suite/": {"suite", "pydantic", "pydantic_core", "rich", "psutil", "packaging", "_typeshed"},
     "suite/external/nvml/": {"suite", "pynvml"},
-    "suite/install/pins.py": {"suite", "uv"},
+    "suite/install/pins.py": {"suite", "uv", "packaging"},
     "suite/install/worker.py": {"suite", "uv"},
     "suite/replay/": {"suite", "pytest", "pytest_benchmark"},
     "suite/install/install_bundle.py": set[str](),
-    "suite/launch/nodes/node.py": {"suite.schema.rank_variables"},  # in the worker environment
+    "suite/launch/nodes/node.py": {"suite.schema.rank_protocol"},  # in the worker environment
     "tasks/": {
-        "suite.schema.configuration_file", "suite.schema.marked_answer", "suite.schema.rank_variables",
-        "suite.schema.record", "suite.schema.transport", "suite.schema.turns",
+        "suite.schema.rank_protocol", "suite.schema.record", "suite.schema.observations",
         "suite.errors", "suite.external.core_probe", "suite.external.parent_death",
         "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp",
         "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",
@@ -96,7 +88,7 @@ EXTRA = {
 }
 # Packages of suite, from the ground up: none imports from one above it.
 FLOORS = (
-    "schema", "errors", "files", "replay", "external", "statistics", "matrix", "options", "records", "install",
+    "schema", "errors", "files", "external", "statistics", "replay", "matrix", "options", "records", "install",
     "env_check", "launch", "campaign", "commands", "__main__",
 )  # fmt: skip
 # Packages of reports likewise.

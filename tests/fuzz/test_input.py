@@ -33,7 +33,7 @@ from suite.external.docker_engine import Engine
 from suite.external.nvml.gpus import read_gpus
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
-from suite.install import bundle_contents, bundled_versions
+from suite.install import bundle_contents
 from suite.install.worker import locate_worker
 from suite.launch.containers import requested_gpus
 from suite.launch.images.table import host_files, tag_of
@@ -42,7 +42,7 @@ from suite.matrix import cases, catalog, file, plan
 from suite.matrix.resources import UNBOUNDED
 from suite.options.command_line import tables_console
 from suite.records.redaction import public
-from suite.records.telemetry.file import read_telemetry
+from suite.records.telemetry_file import read_telemetry
 from tests.fixtures.results.committed_results import RESULTS
 from tests.fixtures.results.generated_results import GPU_HOST
 from tests.fixtures.runs.command_parsers import REPORTS, parsers
@@ -205,7 +205,7 @@ VARIABLES: Final[dict[str, Callable[[], object]]] = {
     "VK_DRIVER_FILES": lambda: manifests._search_vulkan(Path("/"), os.environ),
     "XDG_DATA_DIRS": lambda: system.read_host(os.environ, cache_dir=cache_root()),
     "__EGL_VENDOR_LIBRARY_DIRS": lambda: manifests._search_egl(Path("/"), os.environ),
-    bundled_versions.VARIABLE: lambda: bundled_versions.bundled_python(("newton==1.6.0",)),
+    bundle_contents.VERSIONS_VARIABLE: lambda: bundle_contents.bundled_python(("newton==1.6.0",)),
 }
 
 

@@ -7,8 +7,8 @@ import pytest
 from reports.verification.finding import Place
 from reports.verification.stored import read_case
 from suite.__main__ import main
-from suite.install.other_versions import digest_of
 from suite.install.worker import Worker
+from suite.install.worker_packages import digest_of
 from suite.records.store import load_results
 from tasks.rank.kernel_cache import compiled_kernels
 from tests.fixtures.runs.real_runs import cartpole, matrix_of

@@ -9,11 +9,11 @@ from typing import Any, Final
 import pytest
 
 from suite.external.core_probe import LONG_ENOUGH_S
-from suite.install.damaged_kernels import damaged_modules, modules
+from suite.install.damage import damaged_modules, modules
 from suite.install.worker import Worker
 from suite.records.collect import collect
 from suite.records.rank_file import rank_path
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import OVERFLOW_CHECK, SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
 from tasks.rank.cuda_graph import WARP_SETTINGS
 from tasks.rank.numa import nodes_of_cores

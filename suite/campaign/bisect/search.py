@@ -22,9 +22,9 @@ from suite.campaign.steps import check_environment, provision, run_all
 from suite.errors import RunsFailed, UsageError, WorkerEnvironmentError
 from suite.files.toml_file import did_you_mean
 from suite.files.wording import counted
-from suite.install.bundled_versions import is_bundled
-from suite.install.other_versions import installed_in
-from suite.install.releases import releases
+from suite.install.bundle_contents import is_bundled
+from suite.install.pins import releases
+from suite.install.worker_packages import installed_in
 from suite.launch.registry import one_worker
 from suite.matrix.own_worker import name_of, with_version
 from suite.options.command_line import say

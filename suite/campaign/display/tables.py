@@ -14,8 +14,8 @@ from suite.campaign.runs.upstream import Pair, bracketed_differences
 from suite.files.wording import are, counted
 from suite.matrix.blocks import Need, gpu_minutes, wall_s
 from suite.options.command_line import say
+from suite.schema.observations import TelemetrySummary
 from suite.schema.record import Case, CaseResult, Environment, PlannedCase
-from suite.schema.telemetry import TelemetrySummary
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
 from suite.statistics.intervals import mean_of
 from suite.statistics.reduce import completed_times_s, round_time_s

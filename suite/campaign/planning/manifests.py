@@ -19,7 +19,7 @@ from suite.launch.registry import MANIFESTS
 from suite.matrix.file import matrix_names
 from suite.matrix.plan import render_launch
 from suite.options.command_line import say
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import travelling
 from suite.schema.record import Case, Launch
 
 ONE_NODE = "*-1x*"  # matches the ids of cases of one node

@@ -20,8 +20,7 @@ from suite.campaign.state import Campaign, WholeMatrix
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.install.own_workers import locate_own_worker
-from suite.install.worker import Worker, locate_worker, provision_python, require_python
+from suite.install.worker import Worker, locate_own_worker, locate_worker, provision_python, require_python
 from suite.launch.registry import entry_of, is_in_image, one_worker
 from suite.matrix.cases import expand, on_nodes_of, select, with_packages
 from suite.matrix.catalog import Catalog

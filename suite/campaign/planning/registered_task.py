@@ -21,10 +21,10 @@ from suite.files.paths import import_path
 from suite.files.toml_file import TomlTable, Tuple
 from suite.files.wording import last_lines
 from suite.install.pins import sha256
-from suite.install.worker_environment import FACTS
+from suite.install.worker_packages import FACTS
 from suite.matrix.catalog import AgentEntry, Catalog, CostEntry, StackEntry, TaskEntry
 from suite.records import store
-from suite.schema.marked_answer import last_answer
+from suite.schema.rank_protocol import last_answer
 from suite.schema.record import RlLibrary, RunRecord, Stack
 from suite.statistics.reduce import round_time_s
 

@@ -1,7 +1,7 @@
 """``bench --video``: after the counted rounds, run each case once more and film the last seconds of its training.
 
 A filmed round renders within its iterations. It has a folder of its own, ``OUT/films``, and no statistic counts it. Its
-video goes to ``OUT/videos``, see ``suite.records.videos``.
+video goes to ``OUT/videos``, see ``suite.records.folders``.
 """
 
 import json
@@ -22,8 +22,8 @@ from suite.install.task_pictures import VIEWS
 from suite.launch.registry import entry_of
 from suite.options.command_line import say
 from suite.options.options import Options
-from suite.records import store, videos
-from suite.records.videos import Facts, intact_videos, store_video
+from suite.records import store
+from suite.records.folders import VIDEOS, Facts, intact_videos, store_video
 from suite.schema.record import Case, Launch, RunRecord
 
 FILMS: Final = "films"  # in the campaign's folder
@@ -49,7 +49,7 @@ def film_all(campaign: Campaign) -> Campaign:
             filmed, unfilmed = film_cases(campaign, folder)
     except LabscaleError as error:
         return replace(campaign, unfilmed=(str(error),))
-    say(campaign.console, f"{counted(len(filmed), 'video')}: {campaign.out / videos.FOLDER}")
+    say(campaign.console, f"{counted(len(filmed), 'video')}: {campaign.out / VIDEOS}")
     return replace(campaign, unfilmed=tuple(unfilmed))
 
 

@@ -10,12 +10,13 @@ from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
 from suite.campaign.runs.training import Run, collected, keep, launch_of, runtime_of, set_up
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted
-from suite.files.set_aside import set_aside
+from suite.files.paths import set_aside
 from suite.files.wording import counted
 from suite.launch.contract import RunControl
 from suite.options.command_line import say
+from suite.schema.observations import TurnsTaken
+from suite.schema.rank_protocol import TURNS_SOCKET, TURNS_VARIABLE
 from suite.schema.record import RunRecord
-from suite.schema.turns import SOCKET, VARIABLE, TurnsTaken
 
 
 def train(campaign: Campaign, runs: Sequence[Run], lines: Sequence[RunLine]) -> list[RunRecord | None]:
@@ -44,7 +45,7 @@ def _train(
 ) -> RunRecord | None:
     """Train one run; its record is written in its own last turn."""
     alone = launch_of(campaign, run)
-    launch = replace(alone, env={**alone.env, VARIABLE: SOCKET})
+    launch = replace(alone, env={**alone.env, TURNS_VARIABLE: TURNS_SOCKET})
     control = RunControl(on_progress=line.update, stop=stop, waits=seat.waits)
     try:
         result = runtime_of(campaign).launch(launch, control)

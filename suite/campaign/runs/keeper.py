@@ -1,8 +1,9 @@
 """Gives turns to the rounds of a block: all start together, then one at a time runs some iterations.
 
-A round's ranks each ask through a socket in its run directory (``suite.schema.turns``). A round is ready when all its
-ranks have asked. When no round starts or runs, the next one that is ready gets a turn. A round whose turn outlasts its
-iterations keeps it until its processes are gone, so that its end disturbs nobody. A thread answers the ranks.
+A round's ranks each ask through a socket in its run directory (``suite.schema.rank_protocol``). A round is ready when
+all its ranks have asked. When no round starts or runs, the next one that is ready gets a turn. A round whose turn
+outlasts its iterations keeps it until its processes are gone, so that its end disturbs nobody. A thread answers the
+ranks.
 """
 
 import os
@@ -17,8 +18,8 @@ from time import monotonic
 from typing import Final, Literal, Self
 
 from suite.errors import CampaignError
+from suite.schema.rank_protocol import FIRST_ITERATIONS, READY, TURNS_SOCKET
 from suite.schema.record import Case
-from suite.schema.turns import FIRST_ITERATIONS, READY, SOCKET
 
 TURN_S: Final = 2.5
 MIN_ITERATIONS: Final = 5  # of a turn; the first of them does not count
@@ -114,7 +115,7 @@ class Keeper:
         self._selector.close()
         self._wake.close()
         for seat in self._seats:
-            (seat.run_dir / SOCKET).unlink(missing_ok=True)
+            (seat.run_dir / TURNS_SOCKET).unlink(missing_ok=True)
 
     def ended(self, seat: Seat) -> None:
         """Note that no process of a round is left. Any thread may call this."""
@@ -131,7 +132,7 @@ class Keeper:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with _short(seat.run_dir) as folder:
-                listener.bind(f"{folder}/{SOCKET}")
+                listener.bind(f"{folder}/{TURNS_SOCKET}")
         except OSError as error:
             listener.close()
             raise CampaignError(

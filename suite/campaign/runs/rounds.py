@@ -14,7 +14,7 @@ from suite.campaign.runs.training import Run, collected, keep, launch_of, runtim
 from suite.campaign.schedule import blocks_to_run
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError
-from suite.files.set_aside import set_aside
+from suite.files.paths import set_aside
 from suite.launch.contract import RunControl
 from suite.options.command_line import say
 from suite.records import store

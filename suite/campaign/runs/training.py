@@ -9,21 +9,18 @@ from pathlib import Path
 from suite.campaign import run_log
 from suite.campaign.folder import drop_checkpoints
 from suite.campaign.state import Campaign
-from suite.files.paths import ROOT
-from suite.files.set_aside import set_aside
+from suite.files.paths import ROOT, set_aside
 from suite.files.wording import counted
-from suite.install import damaged_kernels
+from suite.install import damage
 from suite.install.worker import Worker
 from suite.launch.contract import Runtime
 from suite.matrix.plan import EMPTY_CACHE, render_launch
 from suite.options.command_line import say
 from suite.records import store
 from suite.records.collect import collect
-from suite.schema.launch_result import LaunchResult
-from suite.schema.rank_variables import travelling
+from suite.schema.observations import TelemetrySummary, TurnsTaken
+from suite.schema.rank_protocol import LaunchResult, travelling
 from suite.schema.record import Case, Environment, Launch, RunRecord
-from suite.schema.telemetry import TelemetrySummary
-from suite.schema.turns import TurnsTaken
 
 
 def _as_it_is(launch: Launch) -> Launch:
@@ -114,10 +111,10 @@ def keep(run: Run, record: RunRecord) -> None:
 
 def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
     """Move damaged modules out of the kernel cache, and print it."""
-    if found := damaged_kernels.set_damaged_aside(cache_dir):
+    if found := damage.set_damaged_aside(cache_dir):
         say(
             campaign.console,
-            f"Kernel cache: {counted(len(found), 'damaged module')} moved to {cache_dir / damaged_kernels.DAMAGED} "
+            f"Kernel cache: {counted(len(found), 'damaged module')} moved to {cache_dir / damage.DAMAGED} "
             f"({found[0].problem}). What this run needs is compiled again.",
         )
 

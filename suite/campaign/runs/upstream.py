@@ -18,9 +18,8 @@ from suite.files.json_file import STORED, read_json, replace_json
 from suite.files.wording import counted
 from suite.launch.contract import TO_ITS_END, Launcher
 from suite.records.store import read_record, read_record_of
-from suite.schema.constraints import LARGEST
 from suite.schema.record import Case, CaseResult, Launch, RunRecord
-from suite.schema.stored_names import plain
+from suite.schema.stored import LARGEST, plain
 from suite.statistics.reduce import counted_iterations, starts_of_turns
 
 _DIGITS: Final = 9  # significant ones, as of our own samples

@@ -21,11 +21,10 @@ from typing import Final
 
 from suite.files.json_file import replace_json
 from suite.files.wording import counted
-from suite.install import damaged_kernels
+from suite.install import damage
 from suite.matrix.own_worker import own_worker_of
-from suite.schema.case_suffixes import WARM_UP_SUFFIX
-from suite.schema.constraints import MIN_ITERATIONS
-from suite.schema.record import Case, Device, Environment, RlLibrary
+from suite.schema.record import WARM_UP_SUFFIX, Case, Device, Environment, RlLibrary
+from suite.schema.stored import MIN_ITERATIONS
 
 COMPILING: Final[frozenset[RlLibrary]] = frozenset({"rl_games"})  # on GPUs, by torch's Inductor
 
@@ -94,7 +93,7 @@ def in_words(case: Case) -> str:
 
 def is_warm(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> bool:
     """Whether a run compiled these kernels for this device, and the cache still has kernels."""
-    has_any = next(damaged_kernels.modules(cache_dir), None) is not None
+    has_any = next(damage.modules(cache_dir), None) is not None
     return has_any and _path(cache_dir, kernels, machine, device).exists()
 
 
@@ -115,4 +114,4 @@ def remember(cache_dir: Path, warm_up: Case, machine: Environment) -> None:
 def _path(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> Path:
     gpus = machine.gpus if device == "cuda" else ()
     kinds = sorted({gpu.compute_capability or gpu.name.replace(" ", "-") for gpu in gpus})
-    return cache_dir / damaged_kernels.WARM / f"{'-'.join([device, *kinds, *kernels])}.json"
+    return cache_dir / damage.WARM / f"{'-'.join([device, *kinds, *kernels])}.json"

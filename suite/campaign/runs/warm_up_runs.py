@@ -11,7 +11,7 @@ from suite.campaign.runs.rounds import run_blocks
 from suite.campaign.runs.training import Run, repair_kernels
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
-from suite.files.set_aside import set_aside
+from suite.files.paths import set_aside
 from suite.files.wording import counted
 from suite.launch.contract import Runtime
 from suite.options.command_line import say

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from suite.external.program import run_program
 from suite.files.paths import ROOT, import_path
-from suite.schema.marked_answer import answer_line, last_answer
+from suite.schema.rank_protocol import answer_line, last_answer
 
 STDERR_CHARACTERS: Final = 4000  # kept of the standard error of the probe and its drivers
 

@@ -20,7 +20,7 @@ from suite.external import docker_engine
 from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
 from suite.launch.images.table import SUITE_PYTHON, BuildPlan, pack, tag_of
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import travelling
 
 # Functions import the library when they need it: otherwise every command would wait for it.
 if TYPE_CHECKING:

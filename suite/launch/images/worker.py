@@ -7,8 +7,7 @@ from typing import Final
 
 from suite.errors import ContainerError, UsageError
 from suite.files.cache import cache_root
-from suite.install.asset_root import RunPython, find_assets
-from suite.install.worker import Worker
+from suite.install.worker import RunPython, Worker, find_assets
 from suite.schema.record import Assets
 
 LICENCE_ACCEPTED: Final[Mapping[str, str]] = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}

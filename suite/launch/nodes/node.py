@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from suite.schema.rank_variables import of_rank
+from suite.schema.rank_protocol import of_rank
 
 HEAD: Final = "LABSCALE_HEAD"  # how other nodes reach the first one
 PEER: Final = "LABSCALE_PEER"  # any other node, for the head to learn its own address towards it

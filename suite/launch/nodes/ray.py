@@ -30,7 +30,7 @@ from suite.launch.native import on_this_machine
 from suite.launch.nodes.facts import arguments_for, as_one
 from suite.launch.processes import KILL_PATIENCE_S, POLL_S
 from suite.matrix.resources import Resources
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 
 PROGRAM: Final = (sys.executable, "-m", "suite.launch.nodes.ray_driver")

@@ -20,7 +20,7 @@ from suite.files.paths import ROOT
 from suite.files.wording import last_words
 from suite.launch.contract import RunControl
 from suite.launch.nodes.supervisor import Part, supervise
-from suite.schema.rank_variables import travelling
+from suite.schema.rank_protocol import travelling
 from suite.schema.record import Launch
 
 ASK_TIMEOUT_S: Final = 300.0

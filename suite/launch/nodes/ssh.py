@@ -31,7 +31,7 @@ from suite.launch.nodes.supervisor import Part, supervise
 from suite.matrix.resources import Resources
 from suite.options.command_line import configuration_file
 from suite.options.types import hosts
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Environment, Launch
 
 TIMEOUT_S: Final = 300.0  # for what a host is asked

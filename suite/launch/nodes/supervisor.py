@@ -22,8 +22,8 @@ from suite.launch.nodes.node import address_towards, interface_of, node_variable
 from suite.launch.processes import KILL_PATIENCE_S, STACK_DUMP_S
 from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, POLL_S, Watch, prepare
-from suite.records.telemetry.file import sampler_log
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.records.telemetry_file import sampler_log
+from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Launch
 
 TOKEN: Final = "node-token"  # noqa: S105  below the run directory: every node has to see it

@@ -19,8 +19,7 @@ from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external import slurm
 from suite.files.input_file import read_input, read_text
 from suite.files.json_file import explained, replace_json
-from suite.files.paths import ROOT
-from suite.files.set_aside import set_aside
+from suite.files.paths import ROOT, set_aside
 from suite.launch.contract import TO_ITS_END, RunControl, Say
 from suite.launch.slurm.script import (
     DIFFERENCES,
@@ -34,7 +33,7 @@ from suite.launch.slurm.script import (
 )
 from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import LOG, NODE_LOG, Watch, prepare
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Launch
 
 ATTEMPTS: Final = 2

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from suite.errors import UsageError
-from suite.files.input_text import fault_of_text
+from suite.files.input_file import fault_of_text
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.launch.processes import RUN_ID_VARIABLE
 from suite.launch.watch import LOG, NODE_LOG
 from suite.matrix.plan import THREAD_VARIABLES
-from suite.records.telemetry.file import SAMPLER_LOG
+from suite.records.telemetry_file import SAMPLER_LOG
 from suite.schema.record import Launch
 
 SCRIPT: Final = "slurm/job.sbatch"  # below the run directory

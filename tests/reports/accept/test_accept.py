@@ -13,8 +13,8 @@ from reports.accept.judgement import JudgedPart
 from reports.accept.parts import PARTS, placed
 from suite.errors import StoreError, UsageError
 from suite.files.paths import ROOT
+from suite.schema.observations import TurnsTaken
 from suite.schema.record import CaseResult, RunRecord
-from suite.schema.turns import TurnsTaken
 from tests.fixtures.results.generated_machines import (
     CASES,
     MODEL,

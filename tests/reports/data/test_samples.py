@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from reports.data.samples import core_probe_us, own_wall_s, part_shares, process_skew, throughput
+from suite.schema.observations import TurnsTaken
 from suite.schema.record import RankRecord
-from suite.schema.turns import TurnsTaken
 from suite.statistics.reduce import iteration_times_s
 from tests.fixtures.results.generated_results import make_case, make_record
 

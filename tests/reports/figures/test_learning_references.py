@@ -12,8 +12,8 @@ from reports.figures.learning_references import Size, catalog_lines, least_rewar
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.matrix.catalog import AgentEntry, load_catalog
-from suite.records.learning_check import check_learning
-from suite.records.store import load_results, write_case
+from suite.records.checks import check_learning
+from suite.records.store import load_results, write_cases
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import held_to_a_reference, make_case, make_record
 
@@ -110,7 +110,7 @@ def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest
     for folder, result in zip(folders, runs(), strict=True):
         path = folder / "cases" / f"{result.case.case_id}.json"
         path.parent.mkdir(parents=True)
-        write_case(result, path)
+        write_cases({path: result})
     assert main([*map(str, folders), "--at", "20", "--source", "seeds of a test"]) == 0
     said = capsys.readouterr().out
     assert "iterations = 20, reward_at_least = 4.0000" in said

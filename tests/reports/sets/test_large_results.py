@@ -12,7 +12,7 @@ from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
-from suite.records.store import load_results, write_case
+from suite.records.store import load_results, write_cases
 from suite.schema.record import Stack
 from tests.fixtures.results.generated_results import LABEL
 from tests.fixtures.results.large_results import ROUNDS, cases_of, large_result, write_large_results, write_matrix
@@ -75,7 +75,7 @@ def test_generated_rounds_are_what_the_store_takes_and_the_same_every_time(tmp_p
     case = next(case for case in cases_of(write_matrix(tmp_path, most_gpus=16)) if case.world_size == 16)
     result = large_result(case)
     assert result == large_result(case)
-    write_case(result, tmp_path / "cases" / "one.json")
+    write_cases({tmp_path / "cases" / "one.json": result})
     (read,) = load_results(tmp_path)
     assert len(read.completed) == ROUNDS
     assert [len(record.ranks) for record in read.rounds] == [16] * ROUNDS

@@ -21,8 +21,7 @@ from reports.verification.hashes import SIGNATURE, write_hashes
 from reports.verification.stored import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
-from suite.records.folders import RUN_LOG
-from suite.records.videos import intact_videos, video_path
+from suite.records.folders import RUN_LOG, intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, machine, set_item
 from tests.fixtures.results.films import store_film
 from tests.fixtures.results.finished_campaign import CASE, SMALL, write_campaign, write_raw

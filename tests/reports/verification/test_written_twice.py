@@ -17,8 +17,8 @@ from reports.verification.samples import (
 from reports.verification.stored import RULE, benchmark_stats
 from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.files.paths import ROOT
-from suite.records.telemetry import summary as telemetry_summary
-from suite.schema import turns
+from suite.records import telemetry as telemetry_summary
+from suite.schema import rank_protocol
 from suite.statistics import reduce
 
 
@@ -38,7 +38,7 @@ def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
 def test_what_is_written_twice_is_the_same() -> None:
     """Written a second time on purpose: another rule there is another version of what is stored."""
     assert reduce.ROUND_STATISTIC == RULE
-    assert (FIRST_ITERATIONS, LEAST_OF_TURN) == (turns.FIRST_ITERATIONS, MIN_ITERATIONS)
+    assert (FIRST_ITERATIONS, LEAST_OF_TURN) == (rank_protocol.FIRST_ITERATIONS, MIN_ITERATIONS)
     assert telemetry_summary.AGREEMENT == AGREEMENT
     assert telemetry_summary.THROTTLING == HELD_BACK
     timing = (ROOT / "tasks" / "rank" / "timing.py").read_text(encoding="utf-8")  # needs torch to be imported

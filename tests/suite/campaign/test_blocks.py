@@ -10,9 +10,8 @@ from suite.campaign.folder import Folder
 from suite.campaign.state import Campaign
 from suite.matrix.blocks import HOST_GB_OF_RANK
 from suite.records import store
+from suite.schema.observations import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary, TurnsTaken
 from suite.schema.record import Case, RunRecord
-from suite.schema.telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
-from suite.schema.turns import TurnsTaken
 from suite.statistics.turns_check import with_copies
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import changed

@@ -14,11 +14,11 @@ from suite.campaign.folder import Folder, require_identity
 from suite.campaign.identity import opened
 from suite.errors import CampaignError, StoreError, WorkerEnvironmentError
 from suite.files.cache import locked
-from suite.files.set_aside import set_aside
+from suite.files.paths import set_aside
 from suite.records import store
-from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
+from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
 from suite.schema.record import CaseResult, Environment, RunRecord
-from suite.schema.stored_names import plain
+from suite.schema.stored import plain
 from suite.statistics.stopping_rule import Rule
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case, make_record
@@ -82,7 +82,7 @@ def stored(root: Path, record: RunRecord, *, how: str) -> Path:
     folder = Folder(root=root)
     if how == "case":
         path = folder.case_path(record.case)
-        store.write_case(CaseResult(case=record.case, rounds=(record,)), path)
+        store.write_cases({path: CaseResult(case=record.case, rounds=(record,))})
     else:
         path = folder.record_path(record.case, record.round)
         path.parent.mkdir(parents=True)

@@ -19,7 +19,7 @@ from suite.campaign.steps import provision
 from suite.errors import CampaignError
 from suite.matrix.file import MATRICES_PATH
 from suite.matrix.resources import UNBOUNDED
-from suite.schema.rank_variables import recorded
+from suite.schema.rank_protocol import recorded
 from suite.schema.record import Device, Environment
 from tests.fixtures.runs.asked_options import options_with
 

@@ -11,7 +11,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.state import Campaign
 from suite.commands.store import store_finished
 from suite.errors import StoreError
-from suite.files.set_aside import set_aside
+from suite.files.paths import set_aside
 from suite.schema.record import Environment, Outcome
 from suite.statistics.stopping_rule import CUT_OFF, Rule
 from tests.suite.campaign.test_schedule import ADAPTIVE, FIXED, LOUD, QUIET, campaign_of, run, stored

@@ -17,7 +17,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import rule_of as rule_of_options
 from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
-from suite.files.set_aside import set_aside
+from suite.files.paths import set_aside
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.resources import UNBOUNDED

@@ -16,9 +16,9 @@ from suite.campaign.folder import Folder
 from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
-from suite.replay.session import Draft, replay
-from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
-from suite.schema.record import Case
+from suite.replay.session import replay
+from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
+from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.stored_rounds import stored_round
 from tests.fixtures.runs.bench_runs import CASE, Bench, Stage
@@ -182,9 +182,9 @@ def test_all_cases_are_stored_by_one_session(tmp_path: Path, monkeypatch: pytest
     """A pytest session takes half a second to start, which was most of the time of many cases."""
     sessions: list[int] = []
 
-    def counted_replay(drafts: Sequence[Draft]) -> list[dict[str, Any]]:
-        sessions.append(len(drafts))
-        return replay(drafts)
+    def counted_replay(results: Sequence[CaseResult]) -> list[dict[str, Any]]:
+        sessions.append(len(results))
+        return replay(results)
 
     monkeypatch.setattr(store, "replay", counted_replay)
     for number in range(20):

@@ -13,7 +13,7 @@ import pytest
 
 from suite.errors import Interrupted
 from suite.files.paths import ROOT
-from suite.install import asset_root
+from suite.install import worker
 from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
 from tests.fixtures.runs.real_runs import wait_until
 
@@ -61,11 +61,11 @@ for nox_pid in (None, str(os.getppid()), sys.argv[1]):
 """
 BUILDS = """
 import sys, pathlib
-from suite.install import asset_root
+from suite.install import worker
 sleeps = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).mkdir(); "
 sleeps += "pathlib.Path('building').write_text(str(os.getpid())); time.sleep(600)"
-asset_root.BUILD_ASSETS = ("-c", sleeps)
-asset_root.find_assets("offline", python=pathlib.Path(sys.executable), key="k", project_root=pathlib.Path(),
+worker.BUILD_ASSETS = ("-c", sleeps)
+worker.find_assets("offline", python=pathlib.Path(sys.executable), key="k", project_root=pathlib.Path(),
     on_message=print)
 """
 RANK = """
@@ -148,8 +148,8 @@ def test_a_killed_build_of_assets_leaves_no_process_and_its_folder_is_replaced(
     wait_until(lambda: not is_running(int(pid_file.read_text())), timeout_s=60, what="the build ends")
     (abandoned,) = (path for path in cache.iterdir() if path.is_dir())
     (cache / f"{abandoned.name.removesuffix('-building')}-x1y2z3").mkdir()  # as earlier versions named it
-    monkeypatch.setattr(asset_root, "BUILD_ASSETS", ("-c", COMPLETES))
-    root, _ = asset_root.find_assets(
+    monkeypatch.setattr(worker, "BUILD_ASSETS", ("-c", COMPLETES))
+    root, _ = worker.find_assets(
         "offline", python=Path(sys.executable), key="k", project_root=tmp_path, on_message=lambda _: None
     )
     assert [path for path in cache.iterdir() if path.is_dir()] == [root]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.install import asset_root, pins
+from suite.install import pins
 from suite.install import worker as provision
 from tests.fixtures.stand_ins.synthetic_wheels import pin, write_wheel
 
@@ -38,5 +38,5 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setattr(provision, "INSTALL_DISK_GB", 0.001)
-    monkeypatch.setattr(asset_root, "BUILD_ASSETS", ("-c", BUILD.format(runs=project / "runs")))
+    monkeypatch.setattr(provision, "BUILD_ASSETS", ("-c", BUILD.format(runs=project / "runs")))
     return project

@@ -1,21 +1,24 @@
-"""A bundle is packed. What goes in: test_bundle_contents; how it is installed: test_install_bundle."""
+"""A bundle is packed, with what the target lacks. How it is installed: test_install_bundle."""
 
 import errno
-import json
+import importlib.metadata
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
+from suite.__main__ import main
 from suite.errors import BundleError
 from suite.external.machine import CANNOT_SUBMIT
-from suite.install import install_bundle
-from suite.install.bundle import make_bundle
-from suite.install.bundle_contents import read_freeze
+from suite.install import bundle_contents, install_bundle
+from suite.schema.record import Device
 from tests.fixtures.stand_ins.small_bundles import make, run_installer, worker_wheels
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
+
+DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
 
 def test_equal_contents_give_equal_parts(made: Path, tmp_path: Path) -> None:
@@ -48,7 +51,7 @@ def test_parts_are_never_larger_than_asked_for(cut: Path) -> None:
 def test_target_keeps_what_it_has_and_fits(made: Path, tmp_path: Path) -> None:
     freeze = tmp_path / "freeze.txt"
     freeze.write_text("torch==2.11.0+cu130\nnumpy==2.5.2\nmujoco\n# comment\n-e git+x\nother @ file:///x\n")
-    index = make(made, tmp_path / "out", target=read_freeze(freeze))
+    index = make(made, tmp_path / "out", target=bundle_contents.read_freeze(freeze))
     assert {item["name"] for item in index["distributions"]} == {"isaaclab", "newton", "packaging"}
     assert index["expected_on_target"] == [
         {"name": "mujoco", "version": None, "specifier": "", "assumed": True},
@@ -76,24 +79,12 @@ def test_a_worker_of_an_rl_library_brings_what_that_needs(made: Path, tmp_path: 
 def test_a_bundle_of_a_changed_checkout_says_that_its_results_cannot_be_submitted(made: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(made / "project", project, symlinks=True)
-    said: list[str] = []
-
-    def pack() -> bool:
-        said.clear()
-        make_bundle(
-            project_root=project,
-            worker_python=made / "worker/bin/python",
-            asset_root=made / "assets",
-            out_dir=tmp_path / "out",
-            on_message=said.append,
-        )
-        return bool(json.loads((tmp_path / "out" / "bundle.json").read_text())["suite_dirty"])
-
-    assert not pack()
-    assert CANNOT_SUBMIT not in said
-    (project / "suite/__init__.py").write_text("changed = True\n")
-    assert pack()
-    assert said[0] == CANNOT_SUBMIT
+    for is_changed in (False, True):
+        if is_changed:
+            (project / "suite/__init__.py").write_text("changed = True\n")
+        messages: list[str] = []
+        index = make(made, tmp_path / "out", project_root=project, on_message=messages.append)
+        assert (index["suite_dirty"], CANNOT_SUBMIT in messages) == (is_changed, is_changed)
 
 
 @pytest.mark.parametrize(
@@ -106,15 +97,7 @@ def test_a_bundle_of_a_changed_checkout_says_that_its_results_cannot_be_submitte
 )
 def test_what_cannot_be_bundled(made: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(BundleError, match=message):
-        make_bundle(
-            **{
-                "project_root": made / "project",
-                "worker_python": made / "worker/bin/python",
-                "asset_root": made / "assets",
-                "out_dir": tmp_path / "out",
-                **options,
-            }
-        )
+        make(made, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 
@@ -132,3 +115,102 @@ def test_a_place_that_cannot_be_written_is_said(made: Path, tmp_path: Path, monk
     monkeypatch.setattr(Path, "write_bytes", disk_full)
     with pytest.raises(BundleError, match="No space left on device"):
         make(made, tmp_path / "full")
+
+
+# ---- which distributions and files go in, and what the target is said to have ----
+
+
+def select(tmp_path: Path, root: str, target: dict[str, str | None]) -> bundle_contents.Selection:
+    return bundle_contents.select([Requirement(root)], pool=distributions(tmp_path), target=target)
+
+
+def distributions(tmp_path: Path) -> dict[str, importlib.metadata.Distribution]:
+    site = tmp_path / "site"
+    graph = {"a": ("1.0", ["b", "c"]), "b": ("2.0", []), "c": ("1.0", ["b>=2", "old; python_version < '3'"])}
+    for name, (version, requires) in graph.items():
+        shutil.unpack_archive(write_wheel(tmp_path / "wheels", name, version, requires=requires), site, "zip")
+    return bundle_contents.installed([str(site)])
+
+
+Side = dict[str, tuple[str, list[str]]]  # name -> version and requirements
+
+
+@pytest.mark.parametrize(
+    ("suite", "worker", "packed", "message"),
+    [
+        (  # no version of packaging satisfies both ovphysx and pytest, and the bound of ovphysx is overruled
+            {"pytest": ("9.2", ["packaging>=24"]), "packaging": ("26.3", []), "numpy": ("1.0", [])},
+            {"ovphysx": ("0.6", ["packaging>=20,<24", "numpy<3"]), "packaging": ("23.2", []), "numpy": ("2.5", [])},
+            {"numpy": "2.5", "ovphysx": "0.6", "packaging": "26.3", "pytest": "9.2"},
+            r"packaging is 23\.2 here",
+        ),
+        (  # a worker without ovphysx keeps its older version
+            {"pytest": ("9.2", ["packaging>=22"]), "packaging": ("26.3", [])},
+            {"lerobot": ("0.6", ["packaging<26"]), "packaging": ("25.0", [])},
+            {"lerobot": "0.6", "packaging": "25.0", "pytest": "9.2"},
+            None,
+        ),
+    ],
+)
+def test_of_an_overruled_bound_alone_the_newer_version_is_packed(
+    tmp_path: Path, suite: Side, worker: Side, packed: dict[str, str], message: str | None
+) -> None:
+    sides = []
+    for name, packages in (("suite", suite), ("worker", worker)):
+        for package, (version, requires) in packages.items():
+            wheel = write_wheel(tmp_path / "wheels" / name, package, version, requires=requires)
+            shutil.unpack_archive(wheel, tmp_path / name, "zip")
+        sides.append(bundle_contents.installed([str(tmp_path / name)]))
+    roots = [Requirement("pytest"), Requirement(next(iter(worker)))]
+    chosen = bundle_contents.select(roots, pool=bundle_contents.pooled(*sides), target={"packaging": "9"})
+    assert {item.name: item.version for item in chosen.bundled} == packed
+    if message is not None:
+        with pytest.raises(BundleError, match=message):
+            bundle_contents.select(roots, pool={**sides[0], **sides[1]}, target={})
+
+
+def test_what_the_target_has_is_bundled_when_a_later_dependant_does_not_accept_it(tmp_path: Path) -> None:
+    selection = select(tmp_path, "a", {"b": "1.0"})
+    assert [item.name for item in selection.bundled] == ["a", "b", "c"]
+    assert select(tmp_path, "a", {"b": "2.1"}).expected[0].specifier == ">=2"
+    assert [item.name for item in select(tmp_path, "a", {"b": None}).bundled] == ["a", "c"]
+
+
+def test_what_nobody_has_or_does_not_fit_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="missing-one"):
+        select(tmp_path, "missing-one>=1", {})
+    with pytest.raises(BundleError, match=r"a is 1\.0 here.*>=2"):
+        select(tmp_path, "a>=2", {})
+
+
+def test_which_files_of_a_distribution_are_packed(tmp_path: Path) -> None:
+    compiler = "warp/bin/warp-clang.so"
+    for name, files in (("warp", {compiler: "", "warp/bin/warp.so": ""}), ("hook", {"hook.pth": "import hook"})):
+        shutil.unpack_archive(write_wheel(tmp_path, name, "1.0", files=files), tmp_path / "site", "zip")
+    site = bundle_contents.installed([str(tmp_path / "site")])
+    packed = {
+        device: {name for name, _ in bundle_contents.all_files([site["warp"]], for_device=device)} for device in DEVICES
+    }
+    assert packed["cpu"] - packed["cuda"] == {compiler}
+    with pytest.raises(BundleError, match=r"hook\.pth"):  # a folder on PYTHONPATH does not run it
+        list(bundle_contents.all_files([site["hook"]], for_device="cpu"))
+
+
+def test_a_freeze_is_read_and_a_line_that_cannot_be_is_named(tmp_path: Path) -> None:
+    freeze = tmp_path / "freeze.txt"
+    freeze.write_text(f"torch==2.11.0\nold===2004d\nany==1.*\nlong=={'9' * 5000}\n")
+    assert bundle_contents.read_freeze(freeze) == {"torch": "2.11.0", "old": None, "any": None, "long": None}
+    freeze.write_text("torch==2.11.0\nnvidia-*\n")
+    with pytest.raises(BundleError, match=r"line 2 is 'nvidia-\*'"):
+        bundle_contents.read_freeze(freeze)
+
+
+def test_a_list_of_another_python_is_refused_before_anything_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("suite.commands.bundle.provision_worker", lambda **_: pytest.fail("installs a worker"))
+    freeze = tmp_path / "freeze.txt"
+    freeze.write_text("numpy==2.5.2\nisaaclab==3.0.0\n")
+    code = main(["bundle", "--out", str(tmp_path / "out"), "--target-has", str(freeze)])
+    assert code == BundleError.exit_code
+    assert "freeze.txt has no torch" in " ".join(capsys.readouterr().err.split())

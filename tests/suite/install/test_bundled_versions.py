@@ -13,10 +13,10 @@ from suite.__main__ import main
 from suite.commands import bundle as bundle_command
 from suite.env_check.request import add_worker_options
 from suite.errors import BundleError, UsageError, WorkerEnvironmentError
-from suite.install import other_versions
-from suite.install.bundled_versions import VARIABLE, asked_by, bundled_python, install_sets, require_device
-from suite.install.installed_files import changes
-from suite.install.other_versions import digest_of
+from suite.install import worker_packages
+from suite.install.bundle_contents import VERSIONS_VARIABLE, asked_by, bundled_python, install_sets, require_device
+from suite.install.damage import changes
+from suite.install.worker_packages import digest_of
 from suite.matrix.file import read_table
 from suite.options.command_line import Parser
 from tests.conftest import CaseMaker
@@ -33,7 +33,7 @@ def python(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "index"))
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
-    monkeypatch.setattr(other_versions, "IMPORTED", ("newton",))
+    monkeypatch.setattr(worker_packages, "IMPORTED", ("newton",))
     return install_sets(made / "worker/bin/python", [OLDER], on_message=lambda _: None)[OLDER]
 
 
@@ -51,7 +51,7 @@ def test_versions_are_packed_installed_and_come_before_the_workers(
     top = {path.name for path in folder.iterdir()}
     assert top == {"bin", "complete.json", "newton", "newton-1.6.0.dist-info"}
     assert not (folder / "newton/tests").exists()
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "in/versions"))
+    monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "in/versions"))
     found = bundled_python(OLDER)
     assert found is not None
     assert found == folder / "bin/python"
@@ -60,17 +60,7 @@ def test_versions_are_packed_installed_and_come_before_the_workers(
     with subprocess.Popen([found, "-c", ask], env=environ, stdout=subprocess.PIPE, text=True) as asked:
         said, _ = asked.communicate()
     assert said == f"1.6.0 3.0.0 {target} {asked.pid}\n"
-
-
-def test_the_launcher_says_where_the_versions_are_and_an_older_bundle_has_none(
-    made: Path, tmp_path: Path, target: Path
-) -> None:
-    index = make(made, tmp_path / "out")
-    del index["versions"]
-    (tmp_path / "out/bundle.json").write_text(json.dumps(index))
-    assert run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target).returncode == 0
-    assert list((tmp_path / "in/versions").iterdir()) == []
-    (tmp_path / "in/labscale/suite/__main__.py").write_text(f"import os; print(os.environ['{VARIABLE}'])")
+    (tmp_path / "in/labscale/suite/__main__.py").write_text(f"import os; print(os.environ['{VERSIONS_VARIABLE}'])")
     started = subprocess.run([tmp_path / "in/labscale.sh", "plan"], capture_output=True, text=True, check=True)
     assert started.stdout == f"{tmp_path / 'in/versions'}\n"
 
@@ -96,7 +86,7 @@ def test_a_set_that_the_bundle_lacks_is_said_with_those_that_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bundled_python(OLDER) is None
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path))
     with pytest.raises(WorkerEnvironmentError, match=r"newton==1\.6\.0"):
         bundled_python(OLDER)
     (tmp_path / "1").mkdir()
@@ -129,7 +119,7 @@ def test_the_python_of_a_bundle_is_the_worker_and_another_is_refused(
     add_worker_options(parser)
     assert parser.read([]).worker_python is None
     assert parser.read(["--worker-python", "/other/python"]).worker_python == Path("/other/python")
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path))
     parser = Parser(prog="nox -s bench --")
     add_worker_options(parser)
     assert parser.read([]).worker_python == Path(sys.executable)
@@ -146,13 +136,13 @@ def test_what_a_bundle_leaves_out_is_no_change(tmp_path: Path, monkeypatch: pyte
     left_out, lost = (["../../../bin/warp", "warp/tests/a.py", "warp/bin/warp-clang.so"], "warp/gone.py")
     record.write_text("".join(f"{name},sha256=x,1\n" for name in [*left_out, lost]))
     assert changes([site]) == ("warp-lang: ../../../bin/warp is missing and 3 more",)
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "versions"))
     assert changes([site]) == ("warp-lang: warp/gone.py is missing",)
 
 
 def test_a_bundle_for_gpus_refuses_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_device("cpu")  # from no bundle
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "versions"))
     require_device("cpu")  # the host has its own Warp
     compilers = tmp_path / "site/warp/bin"
     compilers.mkdir(parents=True)

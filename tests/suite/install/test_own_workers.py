@@ -6,11 +6,18 @@ from pathlib import Path
 import pytest
 
 from suite.errors import WorkerEnvironmentError
-from suite.install import other_versions, pins
-from suite.install.bundled_versions import VARIABLE
-from suite.install.other_versions import digest_of
-from suite.install.own_workers import locate_own_worker, names_of, provision_own_worker
-from suite.install.worker import Worker, check_python, locate_worker, provision_worker
+from suite.install import pins, worker_packages
+from suite.install.bundle_contents import VERSIONS_VARIABLE
+from suite.install.worker import (
+    Worker,
+    check_python,
+    locate_own_worker,
+    locate_worker,
+    names_of,
+    provision_own_worker,
+    provision_worker,
+)
+from suite.install.worker_packages import digest_of
 from suite.matrix.own_worker import OwnWorker
 from tests.fixtures.stand_ins.synthetic_wheels import pin, write_wheel
 from tests.suite.install.conftest import NEEDED, wheels
@@ -26,7 +33,7 @@ def base(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work
     other = wheels(tmp_path / "wheels", {**NEEDED, "rl-games": "7.0"})
     (project / pins.PINS_DIR / "games.txt").write_text("".join(map(pin, other)))
     write_wheel(tmp_path / "wheels", "skrl", "2.0")
-    monkeypatch.setattr(other_versions, "IMPORTED", ("skrl",))
+    monkeypatch.setattr(worker_packages, "IMPORTED", ("skrl",))
     return provision_worker(
         project_root=project, stack="kitless", worker_python=None, assets="offline", on_message=lambda _: None
     )
@@ -38,8 +45,10 @@ def base(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work
 def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
     base: Worker, project: Path, own: OwnWorker, games: str, skrl: str
 ) -> None:
-    worker = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=lambda _: None)
-    installed = {name: other_versions.installed_in(worker.python)[1][name][0] for name in ("rl-games", "skrl", "torch")}
+    worker = provision_own_worker(own, base, project_root=project, on_message=lambda _: None)
+    installed = {
+        name: worker_packages.installed_in(worker.python)[1][name][0] for name in ("rl-games", "skrl", "torch")
+    }
     assert installed == {"rl-games": games, "skrl": skrl, "torch": "1.0"}
     name = "games" if own.pins else "worker"
     assert worker.pins_sha256 == pins.sha256(project / pins.PINS_DIR / f"{name}.txt")
@@ -50,7 +59,7 @@ def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
     there = locate_worker(project_root=project, stack="kitless", worker_python=None)
     located = locate_own_worker(own, there, project_root=project)
     assert replace(located, asset_sha256=worker.asset_sha256) == worker
-    again = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=pytest.fail)
+    again = provision_own_worker(own, base, project_root=project, on_message=pytest.fail)
     assert again == worker
 
 
@@ -62,7 +71,7 @@ def test_it_shares_files_with_a_worker_of_the_stack_that_nobody_edited(
     released = shared.read_text()
     if is_edited:
         shared.write_text(f"{released}# changed")
-    worker = provision_own_worker(GAMES, base, project_root=project, stack="kitless", on_message=lambda _: None)
+    worker = provision_own_worker(GAMES, base, project_root=project, on_message=lambda _: None)
     (own,) = worker.python.parent.parent.rglob("torch/__init__.py")
     assert own.samefile(shared) is not is_edited
     assert own.read_text() == released
@@ -80,7 +89,7 @@ def test_what_pins_were_made_for_is_asked_of_a_python_that_the_user_brings(base:
 def test_a_bundle_brings_versions_and_nothing_is_installed(
     base: Worker, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnWorker
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "versions"))
     with pytest.raises(WorkerEnvironmentError, match=r"skrl==2\.0"):
         locate_own_worker(own, base, project_root=project)
     python = tmp_path / "versions" / digest_of(own.packages) / "bin/python"
@@ -88,7 +97,7 @@ def test_a_bundle_brings_versions_and_nothing_is_installed(
     python.touch()
     located = locate_own_worker(own, base, project_root=project)
     assert not located.cache_dir.exists()
-    worker = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=pytest.fail)
+    worker = provision_own_worker(own, base, project_root=project, on_message=pytest.fail)
     assert located == worker == replace(base, python=python, cache_dir=worker.cache_dir)
     assert worker.cache_dir.is_dir()
     assert worker.cache_dir != base.cache_dir
@@ -101,12 +110,10 @@ def test_packages_of_the_user_are_there_too(base: Worker, project: Path, tmp_pat
         on_message=lambda _: None,
     )  # fmt: skip
     workers = [
-        provision_own_worker(
-            own, with_mine, project_root=project, stack="kitless", worker_packages=["mine"], on_message=lambda _: None
-        )
+        provision_own_worker(own, with_mine, project_root=project, worker_packages=["mine"], on_message=lambda _: None)
         for own in (GAMES, SKRL)
     ]
     for worker in workers:
         assert worker.packages == ("mine 1.0",)
-        assert "mine" in other_versions.installed_in(worker.python)[1]
+        assert "mine" in worker_packages.installed_in(worker.python)[1]
     assert base.python not in {with_mine.python, *(worker.python for worker in workers)}

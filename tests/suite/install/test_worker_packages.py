@@ -1,4 +1,4 @@
-"""Packages added to a copy of the pinned environment, with uv for real and wheels of a few bytes."""
+"""Packages added to copies of the worker, and other versions in them, with uv for real and wheels of a few bytes."""
 
 import subprocess
 from dataclasses import replace
@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from suite.errors import UsageError, WorkerEnvironmentError
-from suite.install.worker_packages import WorkerPackage, add_packages, environment_of, read_package
+from suite.install import worker_packages
+from suite.install.worker_packages import (
+    WorkerPackage,
+    add_packages,
+    environment_of,
+    install_versions,
+    read_package,
+    unmet,
+    versions_folder,
+)
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, pin, write_wheel
 
 
@@ -45,15 +54,11 @@ def test_a_requirement_is_added_to_a_copy_once(base: Path) -> None:
     assert named == ("my-meshes 0.7", "my-robots 1.2")
     assert has(python, "my_robots, my_meshes, torch")
     assert not has(base / "bin" / "python", "my_robots")
+    (module,) = base.glob("lib/*/site-packages/torch/__init__.py")
+    assert (python.parent.parent / module.relative_to(base)).samefile(module)
     assert len(messages) == 1
     assert add(base, "my-robots>=1", messages=messages) == (python, named)
     assert len(messages) == 1
-
-
-def test_the_copy_shares_its_files_with_the_environment(base: Path) -> None:
-    python, _ = add(base, "my-robots")
-    (module,) = base.glob("lib/*/site-packages/torch/__init__.py")
-    assert (python.parent.parent / module.relative_to(base)).samefile(module)
 
 
 @pytest.mark.parametrize("marker", [None, "", '{"worker_packages": ["my-robots 1.2"]}'])
@@ -169,3 +174,83 @@ def test_a_commit_is_named_while_the_folder_is_at_it(folder: Path) -> None:
 def test_what_is_no_package_is_refused_with_what_is_allowed(folder: Path, text: str, what: str) -> None:
     with pytest.raises(UsageError, match=rf"(?s){what}.*my-robots @ git\+https"):
         read_package(text.format(folder=folder))
+
+
+# ---- other versions ----
+
+
+ISAACLAB = {"isaaclab_physics/__init__.py": "import newton\nassert newton.VERSION != '3.0', 'newton is too new'\n"}
+
+
+@pytest.fixture
+def newton_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A worker whose isaaclab asks for newton 1.0 with the extra that asks for solver 1.0; an index with newer ones."""
+    wheels = tmp_path / "wheels"
+
+    def newton(version: str, solver: str) -> Path:
+        return write_wheel(wheels, "newton", version, requires=[f"solver~={solver} ; extra == 'sim'"])
+
+    isaaclab = write_wheel(wheels, "isaaclab", "3.0.0", requires=["newton[sim]==1.0"], files=ISAACLAB)
+    pinned = [isaaclab, newton("1.0", "1.0"), write_wheel(wheels, "solver", "1.0")]
+    python = make_environment(tmp_path / "worker-1", pinned)
+    newton("2.0", "2.0")
+    newton("3.0", "1.0")
+    write_wheel(wheels, "solver", "2.0")
+    (python.parent.parent / "complete.json").write_text("{}")
+    monkeypatch.setenv("UV_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    monkeypatch.setattr(worker_packages, "IMPORTED", ("isaaclab_physics",))
+    return python.parent.parent
+
+
+def version_of(python: Path, module: str) -> str:
+    command = [str(python), "-c", f"import {module}; print({module}.VERSION)"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_version_that_isaac_lab_does_not_ask_for_is_installed_over_a_copy_once(newton_worker: Path) -> None:
+    said: list[str] = []
+    packages = ["newton==2.0", "solver==2.0"]
+    python = install_versions(newton_worker, packages, on_message=said.append)
+    assert python == versions_folder(newton_worker, packages) / "bin" / "python"
+    assert (version_of(python, "newton"), version_of(python, "solver")) == ("2.0", "2.0")
+    assert version_of(newton_worker / "bin" / "python", "newton") == "1.0"
+    installing, aside = said
+    assert "newton==2.0, solver==2.0" in installing
+    assert "isaaclab 3.0.0 needs newton[sim]==1.0" in aside
+    assert install_versions(newton_worker, packages[::-1], on_message=pytest.fail) == python
+    (python.parent.parent / "complete.json").unlink()  # an interrupted copy is made again
+    (python.parent.parent / "left-over").touch()
+    assert install_versions(newton_worker, packages, on_message=lambda _: None) == python
+    assert not (python.parent.parent / "left-over").exists()
+
+
+@pytest.mark.parametrize(
+    ("package", "said"),
+    [
+        ("newton==2.0", r"newton 2\.0 needs solver~=2\.0"),
+        ("solver==2.0", r"newton 1\.0 needs solver~=1\.0"),
+        ("newton==3.0", "AssertionError: newton is too new"),
+        ("newton==9.0", r"(?s)uv .*newton==9\.0"),
+        ("solver==99.0", r"newton 1\.0 needs solver~=1\.0 and finds 99\.0"),  # no index has it, and uv is not asked
+    ],
+)
+def test_what_cannot_be_combined_is_said_and_leaves_nothing(newton_worker: Path, package: str, said: str) -> None:
+    for _ in range(2):
+        with pytest.raises(WorkerEnvironmentError, match=said):
+            install_versions(newton_worker, [package], on_message=lambda _: None)
+    assert not versions_folder(newton_worker, [package]).exists()
+
+
+def test_requirements_count_by_their_markers_and_those_of_extras_only_where_asked_for() -> None:
+    installed = {
+        "app": ("1", ["part[fast] >=2", "old ; python_version < '3'", "odd (>=1,<2"]),
+        "part": ("1", ["wheel ; extra == 'fast'", "absent ; extra == 'docs'"]),
+        "wheel": ("3", ["app >1"]),
+    }
+    assert list(map(str, unmet("3.12.1", installed))) == [
+        "app 1 needs part[fast]>=2 and finds 1",
+        "wheel 3 needs app>1 and finds 1",
+    ]
+    assert [str(one) for one in unmet("3.12.1", {"part": installed["part"]})] == []

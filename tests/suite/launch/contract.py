@@ -13,7 +13,7 @@ import pytest
 
 from suite.errors import StoreError
 from suite.launch.contract import TO_ITS_END, Launcher, RunControl
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 from tests.conftest import CaseMaker
 from tests.fixtures.runs.real_runs import MARK, marked_processes, wait_until

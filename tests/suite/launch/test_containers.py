@@ -30,7 +30,7 @@ from suite.launch.containers import (
 )
 from suite.launch.contract import TO_ITS_END, RunControl
 from suite.launch.images.table import pack
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Environment, Launch
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
 from tests.fixtures.machines.container_runs import MakeScript, RunBusybox, log_of

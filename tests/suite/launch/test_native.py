@@ -24,7 +24,7 @@ from suite.launch.registry import resources
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources
 from suite.records.collect import collect
-from suite.schema.configuration_file import read_configuration
+from suite.schema.rank_protocol import read_configuration
 from suite.schema.record import Case, Environment, Launch, Stack
 from tests.fixtures.runs.asked_options import changed, options_with
 from tests.fixtures.runs.real_runs import MARK, NUM_CPUS, cartpole, cases_of, launch_of, marked_processes, matrix_of

@@ -24,7 +24,7 @@ from suite.launch import manifests
 from suite.launch.images import worker as image_worker
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
 from suite.records.store import read_case, read_record
-from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
+from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
 from suite.schema.record import Case, Launch
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.free_ports import rendezvous_port

@@ -23,8 +23,7 @@ from suite.launch.slurm.script import render as render_script
 from suite.launch.watch import prepare
 from suite.options.command_line import forget_inner_variables
 from suite.records.collect import collect
-from suite.schema.launch_result import LaunchResult
-from suite.schema.rank_variables import of_rank, recorded, travelling
+from suite.schema.rank_protocol import LaunchResult, of_rank, recorded, travelling
 from suite.schema.record import Environment, Launch
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of
 from tests.suite.campaign.test_identity import SMOKE, planned

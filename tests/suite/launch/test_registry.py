@@ -12,9 +12,9 @@ from suite.campaign import steps
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
-from suite.install.bundled_versions import VARIABLE
-from suite.install.other_versions import digest_of
+from suite.install.bundle_contents import VERSIONS_VARIABLE
 from suite.install.worker import Worker
+from suite.install.worker_packages import digest_of
 from suite.launch import registry
 from suite.launch.contract import Asked
 from suite.launch.images import worker as image_worker
@@ -143,7 +143,7 @@ def test_from_a_bundle_cases_have_its_versions_beside_the_hosts_python(
     monkeypatch.setattr(sys, "executable", str(base.python))  # as labscale.sh starts labscale
     monkeypatch.setattr("suite.launch.native.provision_worker", lambda **_: base)
     monkeypatch.setattr("suite.launch.native.check_python", lambda *_, **__: {})
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "versions"))
+    monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "versions"))
     python = tmp_path / "versions" / digest_of(PACKAGES) / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()

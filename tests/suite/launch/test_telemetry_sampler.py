@@ -23,8 +23,8 @@ from suite.launch.nodes.node import NODE_RANK
 from suite.launch.telemetry_sampler import RankProcesses, Sampler, sample_until, sampling
 from suite.launch.watch import prepare
 from suite.records.collect import collect
-from suite.records.telemetry.file import SAMPLER_LOG, TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
-from suite.schema.launch_result import LaunchResult
+from suite.records.telemetry_file import SAMPLER_LOG, TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Environment, Launch, RunRecord
 from tests.conftest import CaseMaker
 

@@ -12,7 +12,7 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.matrix.plan import render_launch, shell_command
 from suite.matrix.resources import Cores, cores_of_gpus
-from suite.schema.configuration_file import round_of
+from suite.schema.rank_protocol import round_of
 from suite.schema.record import ROUND_VARIABLE, Case, Launch
 from tests.suite.matrix.test_plan import ANT, planned
 

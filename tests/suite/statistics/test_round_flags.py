@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from suite.schema.observations import Spread, TelemetrySummary
 from suite.schema.record import CheckResult, CheckVerdict, RunRecord
-from suite.schema.telemetry import Spread, TelemetrySummary
 from suite.statistics.round_flags import bimodal, drifting, flags, trend_p_value
 from tests.fixtures.results.generated_results import make_case, make_record
 

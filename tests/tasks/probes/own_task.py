@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from suite.schema.configuration_file import read_configuration
+from suite.schema.rank_protocol import read_configuration
 from suite.schema.record import Assets, Stack
 from tasks.assets.missing_asset import missing_asset_named
 from tasks.registered import agents, answers

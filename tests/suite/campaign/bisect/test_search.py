@@ -17,9 +17,9 @@ from suite.campaign.runs import rounds
 from suite.campaign.runs.training import Run
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError, RunsFailed, StoreError, UsageError
-from suite.install import other_versions
-from suite.install.other_versions import install_versions
+from suite.install import worker_packages
 from suite.install.worker import Worker
+from suite.install.worker_packages import install_versions
 from suite.launch.contract import Asked, Runtime
 from suite.launch.native import run
 from suite.matrix.resources import Resources
@@ -68,7 +68,7 @@ def small_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
     monkeypatch.setenv("UV_FIND_LINKS", str(wheels))
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
-    monkeypatch.setattr(other_versions, "IMPORTED", ("isaaclab",))
+    monkeypatch.setattr(worker_packages, "IMPORTED", ("isaaclab",))
     (tmp_path / "kernels").mkdir()
     return Worker(
         python=python, pins_sha256="a" * 64, asset_root=tmp_path, asset_sha256="b" * 64, cache_dir=tmp_path / "kernels"

@@ -4,8 +4,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from suite.campaign.display.tables import print_summary
+from suite.schema.observations import GpuTelemetry, Spread, TelemetrySummary
 from suite.schema.record import CaseResult, RunRecord
-from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.conftest import CaseMaker
 from tests.fixtures.results.stored_rounds import plain_rank, plain_round
 

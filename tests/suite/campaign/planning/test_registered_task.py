@@ -20,7 +20,7 @@ from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
 from suite.records import store
-from suite.schema.marked_answer import answer_line
+from suite.schema.rank_protocol import answer_line
 from suite.schema.record import Case, PlannedCase
 from tests.fixtures.results.stored_rounds import make_rank, stored_round
 from tests.fixtures.runs.real_runs import cartpole, matrix_of

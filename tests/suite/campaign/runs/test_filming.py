@@ -13,8 +13,8 @@ from suite.campaign.folder import Folder
 from suite.campaign.runs.filming import film_cases, require_camera
 from suite.errors import UsageError
 from suite.install.worker import Worker
+from suite.records.folders import VIDEO_LIST, intact_videos, poster_path, read_videos, video_path
 from suite.records.store import load_results
-from suite.records.videos import LIST, intact_videos, poster_path, read_videos, video_path
 from suite.schema.record import Launch
 from tests.fixtures.results.films import FILM, facts_of_film, store_film
 from tests.fixtures.runs.asked_options import changed, options_with
@@ -103,7 +103,7 @@ def test_a_real_film_of_cartpole(worker: Worker, tmp_path: Path, capsys: pytest.
     assert int(run_in_worker(worker, "-c", SHOWN, str(poster_path(out, case_id)))) > 500  # colours
     assert "1 video: " in capsys.readouterr().out
     before = (out / "cases" / f"{case_id}.json").read_bytes()
-    (out / LIST).write_text("{", encoding="utf-8")
+    (out / VIDEO_LIST).write_text("{", encoding="utf-8")
     assert main(argv) == 0, "results do not need a video"
     assert "No video: " in capsys.readouterr().out
     assert (out / "cases" / f"{case_id}.json").read_bytes() == before

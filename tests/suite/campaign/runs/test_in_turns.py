@@ -12,8 +12,8 @@ import pytest
 
 from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.records.rank_file import rank_path, read_rank_file
+from suite.schema.rank_protocol import FIRST_ITERATIONS, TURNS_SOCKET
 from suite.schema.record import Environment, RunRecord
-from suite.schema.turns import FIRST_ITERATIONS, SOCKET
 from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
 from tests.fixtures.runs.simulated_campaign import records, run_all, said
@@ -54,7 +54,7 @@ def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often
         assert numbers[:FIRST_ITERATIONS] == (None,) * FIRST_ITERATIONS
         assert {number for number in numbers if number is not None} == set(range(1, record.turns.turns + 1))
         assert len(starts_of_turns(record)) == record.turns.turns
-    assert not list(block.root.rglob(SOCKET))
+    assert not list(block.root.rglob(TURNS_SOCKET))
 
 
 def test_iterations_of_different_rounds_never_overlap(block: Block) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from suite.campaign.runs.keeper import Keeper, Seat
+from suite.schema.rank_protocol import FIRST_ITERATIONS, TURNS_SOCKET
 from suite.schema.record import Case
-from suite.schema.turns import FIRST_ITERATIONS, SOCKET
 from tasks.rank.turns import KeeperGone, Turns
 from tests.fixtures.runs.real_runs import wait_until
 
@@ -32,7 +32,7 @@ class Rank:
 
     def run(self) -> None:
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(str(self.seat.run_dir / SOCKET))
+        connection.connect(str(self.seat.run_dir / TURNS_SOCKET))
         turns = Turns(connection)
         case = self.seat.case
         try:
@@ -103,7 +103,7 @@ def test_cases_take_turns_in_alternating_order_and_never_run_together(seats: lis
         assert [iteration for iteration, _ in own] == list(range(seat.case.iterations))
         assert [turn for _, turn in own[:FIRST_ITERATIONS]] == [None] * FIRST_ITERATIONS
         assert {turn for _, turn in own[FIRST_ITERATIONS:]} == set(range(1, seat.turns + 1))
-    assert not any((seat.run_dir / SOCKET).exists() for seat in seats)
+    assert not any((seat.run_dir / TURNS_SOCKET).exists() for seat in seats)
 
 
 def test_all_ranks_of_a_round_get_the_same_turns(seats: list[Seat]) -> None:
@@ -134,7 +134,7 @@ def test_a_round_that_ends_while_it_waits_delays_nobody(seats: list[Seat]) -> No
     waiting, other = seats[:2]
     with Keeper([waiting, other], turn_s=TURN_S) as keeper:
         lost = socket.socket(socket.AF_UNIX)
-        lost.connect(str(waiting.run_dir / SOCKET))
+        lost.connect(str(waiting.run_dir / TURNS_SOCKET))
         lost.sendall(b"ready\n")
         wait_until(waiting.waits, timeout_s=5, what="it waits")
         lost.close()
@@ -149,7 +149,7 @@ def test_a_rank_that_is_heard_after_its_end_gets_no_turn(seats: list[Seat]) -> N
     with Keeper([gone, other], turn_s=TURN_S) as keeper:
         keeper.ended(gone)
         late = socket.socket(socket.AF_UNIX)
-        late.connect(str(gone.run_dir / SOCKET))
+        late.connect(str(gone.run_dir / TURNS_SOCKET))
         late.sendall(b"ready\n")
         time.sleep(0.5)
         play(keeper, [Rank(seat=other, ran=ran)])
@@ -188,4 +188,4 @@ def test_without_a_keeper_a_rank_that_waits_ends_with_a_reason(seats: list[Seat]
 def test_a_folder_with_a_long_name_has_turns_too(tmp_path: Path, seats: list[Seat]) -> None:
     deep = replace(seats[0], run_dir=tmp_path / ("x" * 120) / "r0")
     with Keeper([deep]):
-        assert (deep.run_dir / SOCKET).is_socket()
+        assert (deep.run_dir / TURNS_SOCKET).is_socket()

@@ -11,7 +11,7 @@ from suite.campaign.runs import upstream
 from suite.campaign.steps import summarise
 from suite.errors import StoreError
 from suite.records import store
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import CaseResult, Environment, Launch
 from tasks.upstream.benchmark import arguments, iteration_times_s
 from tests.conftest import CaseMaker
@@ -133,7 +133,7 @@ def folder(tmp_path: Path, plain_case_files: dict[Path, CaseResult]) -> Folder:
     """Two cases, stored, with upstream's runs beside their rounds."""
     folder = Folder(root=tmp_path)
     for result in (ONE, OTHER):
-        store.write_case(result, folder.case_path(result.case))
+        store.write_cases({folder.case_path(result.case): result})
         for record in result.rounds:
             store.write_record(record, folder.record_path(record.case, record.round))
             theirs = upstream.folder_of(folder.run_dir(record.case, record.round)) / "upstream.json"
@@ -163,6 +163,6 @@ def test_pairs_that_are_none_any_more_do_not_stay(folder: Folder, plain_case_fil
 @pytest.mark.usefixtures("plain_case_files")
 def test_a_campaign_without_pairs_has_no_such_file(tmp_path: Path) -> None:
     folder = Folder(root=tmp_path)
-    store.write_case(OTHER, folder.case_path(OTHER.case))
+    store.write_cases({folder.case_path(OTHER.case): OTHER})
     assert upstream.write_all(folder) == []
     assert [path.name for path in tmp_path.iterdir()] == ["cases"]

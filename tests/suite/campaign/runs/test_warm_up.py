@@ -13,7 +13,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.runs import warm_up, warm_up_runs
 from suite.campaign.runs.warm_up import warm_ups
 from suite.campaign.state import Campaign
-from suite.install import damaged_kernels
+from suite.install import damage
 from suite.records import store
 from suite.schema.record import Case, Launch, PlannedCase
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
@@ -182,9 +182,9 @@ def test_kernels_of_one_kind_of_gpu_are_not_those_of_another(tmp_path: Path) -> 
     assert not warm_up.is_missing(tmp_path, case, GPU_HOST, needed)
     assert warm_up.is_missing(tmp_path, case, newer, needed)
     assert not warm_up.is_missing(tmp_path, case, newer, []), "nothing waits for them"
-    kept = sorted(path.name for path in (tmp_path / damaged_kernels.WARM).iterdir())
+    kept = sorted(path.name for path in (tmp_path / damage.WARM).iterdir())
     assert kept == ["cuda-9.0-kitless-Isaac-Ant-n128-rl_games-1x1.json", "cuda-9.0-kitless-Isaac-Ant-n128.json"]
-    assert json.loads((tmp_path / damaged_kernels.WARM / kept[1]).read_text())["case"] == case.case_id
+    assert json.loads((tmp_path / damage.WARM / kept[1]).read_text())["case"] == case.case_id
 
 
 def test_other_versions_compile_kernels_of_their_own() -> None:

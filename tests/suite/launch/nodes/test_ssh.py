@@ -17,9 +17,9 @@ from suite.launch.nodes.ssh import SshSettings, run
 from suite.launch.nodes.supervisor import addresses
 from suite.launch.watch import PEER_PATIENCE_S
 from suite.records.collect import collect
-from suite.records.network.clocks import NEEDED_S
+from suite.records.network import NEEDED_S
 from suite.records.store import read_case, read_record
-from suite.records.telemetry.file import read_telemetry, telemetry_path
+from suite.records.telemetry_file import read_telemetry, telemetry_path
 from suite.schema.record import Environment, RunRecord
 from tests.fixtures.machines.ssh_hosts import HOSTS, SshHosts
 from tests.fixtures.runs.real_runs import launch_of, wait_until

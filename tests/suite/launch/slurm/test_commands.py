@@ -14,7 +14,7 @@ from suite.launch.slurm import job as launcher
 from suite.launch.slurm import launcher as slurm_place
 from suite.launch.slurm.job import judged
 from suite.launch.slurm.script import END, JOB, SlurmOptions
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Launch
 from tests.conftest import CaseMaker
 

@@ -14,7 +14,7 @@ from suite.launch.contract import RunControl
 from suite.launch.slurm import job
 from suite.launch.slurm.job import SlurmPlace
 from suite.launch.slurm.script import END, JOB, NodeCheck, SlurmOptions
-from suite.schema.launch_result import LaunchResult
+from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 from tests.fixtures.machines.slurm_cluster import SlurmCluster
 from tests.fixtures.runs.real_runs import marked_processes, wait_until

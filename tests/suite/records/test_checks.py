@@ -1,0 +1,104 @@
+"""One-sided: a reward below the reference is a fault, whatever is above or beyond it is none."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from suite.matrix.catalog import LearningReference
+from suite.records.checks import check_learning, only_learned_less
+from suite.schema.record import CheckResult
+from tests.conftest import CaseMaker
+from tests.fixtures.results.generated_results import held_to_a_reference, make_result
+from tests.fixtures.results.generated_results import make_case as generated_case
+
+REFERENCE = LearningReference(
+    stack="kitless", frames_per_iteration=1024, optimiser_steps=20, iterations=10, reward_at_least=4.0, source="a test"
+)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "verdict", "fault"),
+    [
+        ([4.0] * 10, "ok", None),
+        ([400.0] * 10, "ok", None),  # better than known is no fault
+        ([3.9] * 10, "failure", "learns_worse"),
+        ([9.0] * 5 + [3.0] * 5, "failure", "learns_worse"),  # unlearned
+        ([0.0] * 5 + [3.0, 3.0, 5.0, 5.0, 5.0], "ok", None),  # one low iteration is noise
+        ([5.0] * 10 + [0.0] * 20, "ok", None),  # the reference says nothing of later ones
+        ([None] * 10, "failure", "learns_worse"),
+        ([None] * 9 + [4.5], "ok", None),
+        ([1.0] * 9, "not_checked", None),
+    ],
+)
+def test_rewards_are_held_to_the_reference(
+    rewards: list[float | None], verdict: str, fault: str | None, make_case: CaseMaker
+) -> None:
+    result = check_learning(make_case(), rewards, [REFERENCE])
+    assert (result.verdict, result.fault) == (verdict, fault)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "verdict"),
+    [([4.0] * 10, "ok"), ([4.0] * 19, "ok"), ([4.0] * 20, "failure"), ([4.0] * 10 + [8.0] * 10, "ok")],
+)
+def test_the_latest_iteration_that_was_reached_counts(
+    rewards: list[float | None], verdict: str, make_case: CaseMaker
+) -> None:
+    later = REFERENCE.model_copy(update={"iterations": 20, "reward_at_least": 8.0})
+    assert check_learning(make_case(), rewards, [later, REFERENCE]).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("changed", "references", "why"),
+    [
+        (
+            {"num_envs_global": 128},
+            [REFERENCE],
+            "the catalog has no reference for 2048 frames and 20 optimiser steps in an iteration",
+        ),
+        (
+            {"optimiser_steps": 40},
+            [REFERENCE],
+            "the catalog has no reference for 1024 frames and 40 optimiser steps in an iteration",
+        ),
+        # PhysX was held to what runs on Newton had learned, and controls were invalid: they count no episode.
+        (
+            {"stack": "ovphysx", "device": "cuda"},
+            [REFERENCE],
+            "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl on the stack ovphysx",
+        ),
+        ({"workload": "environment_step"}, [REFERENCE], "nothing learns in a control"),
+        ({"assets": "official"}, [REFERENCE], "references are of offline assets, and these are official"),
+        ({}, [], "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl on the stack kitless"),
+    ],
+)
+def test_a_case_unlike_every_reference_is_not_checked(
+    changed: dict[str, Any], references: list[LearningReference], why: str, make_case: CaseMaker
+) -> None:
+    result = check_learning(make_case(**changed), [0.0] * 10, references)
+    assert (result.verdict, result.found) == ("not_checked", why)
+
+
+def test_where_ranks_learn_something_alone_other_ranks_are_not_held_to_it(make_case: CaseMaker) -> None:
+    case = make_case()
+    own, other = (REFERENCE.model_copy(update={"world_size": case.world_size + more}) for more in (0, 1))
+    assert check_learning(case, [0.0] * 10, [own]).verdict == "failure"
+    assert check_learning(case, [0.0] * 10, [REFERENCE]).verdict == "failure"  # whose ranks learn together
+    result = check_learning(case, [0.0] * 10, [other])
+    size = f"{case.frames_per_iteration} frames and {case.optimiser_steps} optimiser steps in an iteration"
+    missing = f"the catalog has no reference for {size} on {case.world_size} ranks"
+    assert (result.verdict, result.found) == ("not_checked", missing)
+
+
+def test_only_a_round_that_did_nothing_else_wrong_only_learned_less() -> None:
+    """One that was profiled is no measurement, however it learned."""
+    (record,) = held_to_a_reference(make_result(generated_case(), 0.5)).rounds
+    assert only_learned_less(record)
+    (rank,) = record.ranks
+    passed = CheckResult(name="finite_state", feature="physics", verdict="ok", found="all finite", fault=None)
+    assert only_learned_less(replace(record, ranks=(replace(rank, validity=(*rank.validity, passed)),)))
+    assert not only_learned_less(replace(record, outcome="completed"))
+    assert not only_learned_less(replace(record, reason="rank 0: frames: all black (constant)"))
+    assert not only_learned_less(replace(record, reason=None))
+    assert not only_learned_less(replace(record, profiled_ranks=(0,)))
