@@ -16,6 +16,7 @@ from suite.campaign.display.ending import print_what_worked
 from suite.campaign.display.tables import print_rounds, print_summary
 from suite.campaign.folder import Folder, locked
 from suite.campaign.runs import upstream
+from suite.commands import Command
 from suite.errors import CampaignError, StoreError
 from suite.files.wording import counted
 from suite.options.command_line import results_path, say
@@ -30,14 +31,13 @@ from suite.statistics.twins import ratios_of
 RECORD: Final = "record.json"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", type=results_path, metavar="DIR", help="the --out of `bench`, e.g. runs/full, with its raw/"
     )
 
 
-def command(arguments: argparse.Namespace, console: Console) -> None:
-    """Carry out ``store`` as ``add_arguments`` describes it."""
+def _store(arguments: argparse.Namespace, console: Console) -> None:
     results = store_finished(arguments.folder)
     if not has_speeds(results):
         folder = Folder(root=arguments.folder)
@@ -144,3 +144,15 @@ def _unfinished(root: Path) -> list[Path]:
     """Folders of rounds that began and have no record."""
     begun = [path.parent for path in _named(CONFIGURATION_FILE, root)]
     return [path for path in begun if not _is_aside(path) and not (path / RECORD).exists()]
+
+
+STORE_COMMAND: Final = Command(
+    summary="store the rounds that a campaign finished before its machine was gone",
+    description="""The `store` command: make results of the rounds that a campaign finished before its machine was gone.
+
+`bench` stores a case with its last round, and goes on only where the campaign began. This stores what is there, on
+any machine. Where the campaign can still go on, the same `bench` adds the missing rounds to what was stored.
+""",
+    add_arguments=_add_options,
+    run=_store,
+)

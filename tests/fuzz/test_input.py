@@ -23,7 +23,7 @@ from suite import __main__ as suite_command
 from suite.campaign import record_round, steps
 from suite.campaign.bisect.answer import read_skipped
 from suite.campaign.capacity import search as capacity_search
-from suite.commands import campaign_options, env_check, store
+from suite.commands import campaigns, env_check, store
 from suite.env_check.graphics import icd_manifests, icd_search
 from suite.env_check.host import assets, container, system
 from suite.env_check.nodes.run import slurm_nodes
@@ -185,7 +185,7 @@ def test_command_line(arguments: list[str]) -> None:
             raise SystemExit(REPORTS[arguments[0]](arguments[1:]))
         asked = suite_command.parse(arguments)
         if asked.command in ("plan", "bench"):
-            found = campaign_options.options_of(asked)
+            found = campaigns.options_of(asked)
             _, *planning = steps.MANIFESTS if found.manifests.render else steps.PLAN  # the first asks a worker
             steps.execute((steps.BENCH[0], *planning), found, tables_console())
         elif asked.command == "env_check":

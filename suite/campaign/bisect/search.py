@@ -28,8 +28,7 @@ from suite.install.releases import releases
 from suite.launch.registry import one_worker
 from suite.matrix.own_worker import name_of, with_version
 from suite.options.command_line import say
-from suite.options.options import Options
-from suite.options.search import Releases
+from suite.options.options import Options, Releases, refuse_unused
 from suite.schema.record import CaseResult, PlannedCase
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
 from suite.statistics.reduce import completed_times_s
@@ -47,21 +46,9 @@ def of_bisect(options: Options) -> Options:
         UsageError: an option is given that the search does not use, or that leaves it nothing to measure.
     """
     wanted, asked = _wanted(options), options.rounds
-    useless = {
-        "--capacity": options.search.capacity,
-        "--most-envs": options.search.most_envs,
-        "--a-a": asked.a_a,
-        "--no-a-a": asked.a_a is False,
-        "--upstream": asked.upstream,
-        "--profile": asked.profile,
-        "--video": asked.video,
-        "--render-only": options.place.render_only,
-    }
-    if given := [name for name, value in useless.items() if value]:
-        raise UsageError(
-            f"--bisect {wanted.package} does not use {', '.join(given)}; leave {'it' if len(given) == 1 else 'them'} "
-            "out."
-        )
+    refuse_unused(options, "--bisect", wanted.package)
+    if options.place.render_only:
+        raise UsageError(f"--bisect {wanted.package} does not use --render-only; leave it out.")
     if asked.repeats is not None and asked.repeats < MIN_ROUNDS_FOR_INTERVAL:
         raise UsageError(
             f"--repeats is {asked.repeats}, allowed with --bisect is {MIN_ROUNDS_FOR_INTERVAL} or more: fewer runs "

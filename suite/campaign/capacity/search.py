@@ -25,7 +25,7 @@ from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
-from suite.options.options import Options
+from suite.options.options import Options, refuse_unused
 from suite.schema.record import Case, CaseResult, PlannedCase
 from suite.statistics.reduce import completed_times_s
 
@@ -59,21 +59,7 @@ def of_capacity(options: Options) -> Options:
         UsageError: an option is given that the search does not use.
     """
     asked, selection, series = options.rounds, options.selection, options.search.capacity or ""
-    useless = {
-        "--series": selection.series,
-        "--gpus": selection.gpus,
-        "--target-precision": asked.target_precision,
-        "--max-rounds": asked.max_rounds,
-        "--budget-minutes": asked.budget_minutes,
-        "--a-a": asked.a_a,
-        "--upstream": asked.upstream,
-        "--profile": asked.profile,
-        "--video": asked.video,
-    }
-    if given := [name for name, value in useless.items() if value]:
-        raise UsageError(
-            f"--capacity {series} does not use {', '.join(given)}; leave {'it' if len(given) == 1 else 'them'} out."
-        )
+    refuse_unused(options, "--capacity", series)
     if options.place.render_only:  # "leave it out" would be bad advice: its user does not want jobs
         raise UsageError(
             f"--render-only cannot write the scripts of --capacity {series}: how many environments a round "

@@ -18,8 +18,7 @@ from suite.launch.manifests import image_digest
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.launch.runtime import ManifestEntry
 from suite.matrix.plan import THREAD_VARIABLES
-from suite.options.manifests import Manifests
-from suite.options.options import Options
+from suite.options.options import Manifests, Options
 from suite.schema.configuration_file import CONFIGURATION_FILE, text_of
 from suite.schema.rank_variables import travelling
 from suite.schema.record import Launch

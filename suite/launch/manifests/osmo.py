@@ -12,8 +12,7 @@ from suite.launch.images import eula
 from suite.launch.images.table import SUITE_PYTHON
 from suite.launch.manifests import image_digest
 from suite.launch.runtime import ManifestEntry
-from suite.options.manifests import Manifests
-from suite.options.options import Options
+from suite.options.options import Manifests, Options
 from suite.schema.rank_variables import travelling
 
 OUTPUT: Final = "{{output}}"  # OSMO's word for the folder that it uploads

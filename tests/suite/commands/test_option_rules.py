@@ -3,7 +3,7 @@
 import pytest
 
 from suite.__main__ import main, parse
-from suite.commands.campaign_options import options_of
+from suite.commands.campaigns import options_of
 from suite.errors import UsageError
 from suite.options.types import slurm_time
 

@@ -24,7 +24,7 @@ from suite.launch.native.run import run
 from suite.launch.runtime import Runtime
 from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import Resources
-from suite.options.search import Releases
+from suite.options.options import Releases
 from suite.records.store import load_results, write_record
 from suite.schema.record import Environment, RunRecord
 from tests.fixtures.results.generated_results import make_record
@@ -213,7 +213,7 @@ def test_a_package_that_the_worker_lacks_is_refused(
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"upstream": True, "a_a": False}, "--no-a-a, --upstream"),
+        ({"upstream": True, "a_a": True}, "--a-a, --upstream"),
         ({"repeats": 2}, "--repeats is 2"),
         ({"with_packages": ("newton==1.6.0",)}, "--with names newton"),
         ({"launcher": "ssh"}, "--launcher ssh"),

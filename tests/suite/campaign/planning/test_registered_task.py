@@ -11,7 +11,7 @@ import pytest
 
 from suite.__main__ import parse
 from suite.campaign.planning.registered_task import Answer, ask, measured_costs, with_answers
-from suite.commands.campaign_options import options_of
+from suite.commands.campaigns import options_of
 from suite.errors import MatrixError, WorkerEnvironmentError
 from suite.files.paths import ROOT
 from suite.launch.watch import prepare

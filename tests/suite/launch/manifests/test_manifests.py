@@ -18,8 +18,8 @@ from suite.files.paths import ROOT
 from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.manifests.kubernetes import KubernetesOptions
 from suite.launch.manifests.osmo import OsmoOptions, workflow
-from suite.options.manifests import Manifests
-from suite.options.options import read
+from suite.options.declaration import read
+from suite.options.options import Manifests
 from tests.suite.matrix.test_plan import ANT
 from tests.suite.matrix.test_rendered_launch import launch_of
 

@@ -1,15 +1,23 @@
-"""Pack labscale for a machine without internet: worker, assets and suite."""
+"""The commands ``build`` and ``bundle``: labscale as a container image, or for a machine without internet."""
 
 import argparse
+import os
 from functools import partial
-from typing import get_args
+from pathlib import Path
+from typing import Final, get_args
 
 from rich.console import Console
 
+from suite import __version__
+from suite.commands import Command
+from suite.external.docker_engine import Engine
+from suite.external.machine import git_state
 from suite.files.paths import ROOT
 from suite.install import bundle, bundle_contents
 from suite.install.bundled_versions import Versions, asked_by, install_sets
 from suite.install.worker import provision_worker
+from suite.launch.images.build import build_image
+from suite.launch.images.table import IMAGES, plan_build
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
@@ -17,8 +25,45 @@ from suite.options.command_line import any_path, any_text, say
 from suite.options.types import positive
 from suite.schema.record import Device, Stack
 
+BUILT: Final = Path("containers/built")
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+
+def _add_build_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name", type=any_text, nargs="?", default="kitless", help=f"an image of {IMAGES} (default: kitless)"
+    )
+    parser.add_argument(
+        "--out", type=any_path, metavar="DIR", help=f"folder for the two files of the image (default: {BUILT})"
+    )
+    parser.add_argument(
+        "--network", choices=["host", "none"], help="network of the build's steps (default: the engine's own bridge)"
+    )
+    parser.add_argument(
+        "--gpus", action="store_true", help="let env_check inside the image see the GPUs of the engine's host"
+    )
+
+
+def build(arguments: argparse.Namespace, console: Console) -> None:
+    git_commit, git_dirty = git_state(ROOT)
+    plan = plan_build(
+        arguments.name,
+        project_root=ROOT,
+        version=__version__,
+        git_commit=git_commit,
+        git_dirty=git_dirty,
+        environ=os.environ,
+    )
+    build_image(
+        Engine.connect(),
+        plan,
+        out_dir=arguments.out or ROOT / BUILT,
+        network=arguments.network,
+        gpus="all" if arguments.gpus or "cuda" in plan.image.requires else None,
+        on_line=partial(say, console),
+    )
+
+
+def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=any_path, required=True, metavar="DIR", help="folder for the parts; new or empty")
     parser.add_argument(
         "--part-size-mib",
@@ -45,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="pack the packages of this Python")
 
 
-def command(arguments: argparse.Namespace, console: Console) -> None:
+def make_bundle(arguments: argparse.Namespace, console: Console) -> None:
     """Provision the worker here, then pack what the target lacks."""
     on_message = partial(say, console)
     # Read first: what is refused should not cost an installation.
@@ -79,3 +124,21 @@ def versions_of(name_or_path: str, device: Device) -> list[Versions]:
     catalog = load_catalog()
     matrix = on_nodes_of(load_matrix(name_or_path, catalog), ranks_per_node=1)  # versions do not depend on it
     return asked_by(expand(matrix, catalog, device=device, assets="offline"))
+
+
+BUILD_COMMAND: Final = Command(
+    summary="build a container image",
+    description="""Build an image, run env_check inside it, and name it only if it passes.
+
+Two files describe the image: `<name>.json` (id, digest, labels and the report of env_check) and `<name>.cdx.json`
+(every package in it, CycloneDX).
+""",
+    add_arguments=_add_build_options,
+    run=build,
+)
+BUNDLE_COMMAND: Final = Command(
+    summary="pack labscale for a machine without internet",
+    description="Pack labscale for a machine without internet: worker, assets and suite.",
+    add_arguments=_add_bundle_options,
+    run=make_bundle,
+)
