@@ -13,24 +13,23 @@ from typing import Final
 from rich.console import Console
 
 from suite.campaign import cases
-from suite.campaign.capacity.search import print_found, search, write_found
-from suite.campaign.display import ending
+from suite.campaign.capacity import find_capacity
 from suite.campaign.display.progress import Reporter
-from suite.campaign.display.tables import (
-    print_agreement,
+from suite.campaign.display.results import (
+    print_answers,
     print_rounds,
-    print_rule,
     print_slowed_cores,
     print_summary,
     print_timing_cost,
+    print_what_worked,
+    print_where_and_next,
 )
 from suite.campaign.folder import Folder
 from suite.campaign.identity import identity, opened, refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
-from suite.campaign.planning.plan import learn_tasks, make_plan, show_plan
-from suite.campaign.runs import filming, profiling, upstream, warm_up_runs
-from suite.campaign.runs.rounds import disk_errors, run_planned
-from suite.campaign.runs.training import machine_with, render
+from suite.campaign.planning.plan import learn_tasks, make_plan, print_rule, show_plan
+from suite.campaign.runs import uncounted, upstream, warm_up
+from suite.campaign.runs.rounds import disk_errors, machine_with, render, run_planned
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults
@@ -114,9 +113,7 @@ def check_environment(campaign: Campaign) -> Campaign:
     Raises:
         EnvironmentNotFit: the stack cannot run here, and ``--ignore-env-check`` is not given.
     """
-    if campaign.runtime is None:
-        raise AssertionError("provision comes before check_environment")
-    report = campaign.runtime.check()
+    report = campaign.provided.check()
     print_faults(campaign.console, report)
     if report.failures and not campaign.options.place.ignore_env_check:
         faults = ", ".join(f"{check.name}: {check.fault}" for check in report.failures)
@@ -137,7 +134,7 @@ def run_all(campaign: Campaign) -> Campaign:
         with disk_errors(folder.root):
             cases.note_plan(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
-        warm_up_runs.run(campaign, folder)
+        warm_up.run_warm_ups(campaign, folder)
         waiting = [item.case for item, _ in known_rounds(campaign, folder)]
         run_planned(campaign, folder, Reporter(campaign.console, list(campaign.planned), waiting))
         with disk_errors(folder.root):
@@ -147,21 +144,22 @@ def run_all(campaign: Campaign) -> Campaign:
 
 def write_scripts(campaign: Campaign) -> Campaign:
     """Write the script of every round without a record, and print how to submit each."""
-    if campaign.runtime is None or campaign.runtime.write_script is None:
-        raise AssertionError("provision comes before write_scripts, and checks the launcher")
+    runtime = campaign.provided
+    if runtime.write_script is None:
+        raise AssertionError("provision checks the launcher")
     with opened(campaign.out, identity(campaign)) as folder:
         cases.require_raw(campaign, folder)
         for item, round_index in known_rounds(campaign, folder):
             launch = render(
                 campaign,
-                campaign.runtime.worker_of(item.case),
+                runtime.worker_of(item.case),
                 folder.run_dir(item.case, round_index),
                 item.case,
                 round_index,
-                python_path=campaign.runtime.python_path,
+                python_path=runtime.python_path,
             )
-            if not campaign.runtime.is_submitted(Path(launch.run_dir)):
-                script = campaign.runtime.write_script(launch)
+            if not runtime.is_submitted(Path(launch.run_dir)):
+                script = runtime.write_script(launch)
                 say(campaign.console, f"sbatch {shlex.quote(str(script))}")
     return campaign
 
@@ -181,10 +179,10 @@ def summarise(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     if not has_speeds(campaign.results):
         pairs = upstream.write_all(Folder(root=campaign.out))
-        logs = partial(warm_up_runs.log_folder, campaign)
-        ending.print_what_worked(campaign.console, campaign.results, logs=logs)
+        logs = partial(warm_up.log_folder, campaign)
+        print_what_worked(campaign.console, campaign.results, logs=logs)
         if campaign.options.rounds.upstream:
-            print_agreement(campaign.console, pairs)
+            upstream.print_agreement(campaign.console, pairs)
         return campaign
     print_summary(campaign.console, campaign.results)
     print_rounds(campaign.console, campaign.results)
@@ -192,8 +190,8 @@ def summarise(campaign: Campaign) -> Campaign:
     print_timing_cost(campaign.console, campaign.results)
     print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.rounds.upstream:
-        print_agreement(campaign.console, pairs)
-    ending.print_answers(campaign)
+        upstream.print_agreement(campaign.console, pairs)
+    print_answers(campaign)
     return campaign
 
 
@@ -223,7 +221,7 @@ def build_report(campaign: Campaign) -> Campaign:
 
 
 def _ended(campaign: Campaign, page: Path | None = None) -> Campaign:
-    ending.print_where_and_next(campaign, page)
+    print_where_and_next(campaign, page)
     return campaign
 
 
@@ -253,41 +251,22 @@ def judge(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def find_capacity(campaign: Campaign) -> Campaign:
-    """Search along every feasible case of the plan, and store trials and answers.
-
-    Raises:
-        UsageError: none of the cases can run here.
-    """
-    feasible = tuple(item for item in campaign.planned if not item.infeasible)
-    if not feasible:
-        reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
-        raise UsageError(f"No case of series {campaign.options.search.capacity} can run here: {reasons}.")
-    campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
-    with opened(campaign.out, identity(campaign)) as folder:
-        found, results = search(campaign, folder)
-        write_found(found, campaign.out / "capacity.json")
-    print_found(campaign.console, found)
-    return replace(campaign, results=tuple(results))
-
-
 Step = Callable[[Campaign], Campaign]
 PLAN: Final[tuple[Step, ...]] = (learn_tasks, make_plan, show_plan)
 MANIFESTS: Final[tuple[Step, ...]] = (learn_tasks, make_plan, write_manifests)
 RENDER: Final[tuple[Step, ...]] = (learn_tasks, make_plan, provision, write_scripts)
 BENCH: Final[tuple[Step, ...]] = (
-    profiling.check_profiler,
-    filming.check_camera,
+    uncounted.check_tools,
     learn_tasks,
     make_plan,
     provision,
     check_environment,
     run_all,
-    profiling.profile_all,
-    filming.film_all,
+    uncounted.profile_all,
+    uncounted.film_all,
     summarise,
     build_report,
-    filming.tell_unfilmed,
+    uncounted.tell_unfilmed,
     judge,
 )
 CAPACITY: Final[tuple[Step, ...]] = (

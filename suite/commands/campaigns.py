@@ -7,10 +7,10 @@ from typing import Final
 
 from rich.console import Console
 
-from suite.campaign.bisect.search import BISECT, of_bisect
-from suite.campaign.capacity.search import of_capacity
+from suite.campaign.bisect import BISECT, of_bisect
+from suite.campaign.capacity import of_capacity
 from suite.campaign.planning.plan import learn_tasks, make_plan
-from suite.campaign.runs import watching
+from suite.campaign.runs.uncounted import watch
 from suite.campaign.steps import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.commands import Command
 from suite.env_check.request import add_worker_options
@@ -103,7 +103,7 @@ def watch_options(arguments: argparse.Namespace) -> Options:
 
 
 def _watch(arguments: argparse.Namespace, console: Console) -> None:
-    execute((learn_tasks, make_plan, watching.watch), watch_options(arguments), console)
+    execute((learn_tasks, make_plan, watch), watch_options(arguments), console)
 
 
 def _add_accept_options(parser: argparse.ArgumentParser) -> None:

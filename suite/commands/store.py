@@ -12,8 +12,7 @@ from typing import Final
 from rich.console import Console
 
 from suite.campaign import cases, identity, run_log
-from suite.campaign.display.ending import print_what_worked
-from suite.campaign.display.tables import print_rounds, print_summary
+from suite.campaign.display.results import print_rounds, print_summary, print_what_worked
 from suite.campaign.folder import Folder, locked
 from suite.campaign.runs import upstream
 from suite.commands import Command

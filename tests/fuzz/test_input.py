@@ -20,9 +20,8 @@ from packaging.requirements import Requirement
 from reports.sets import version as result_sets
 from reports.site import build, cells, contents, publish
 from suite import __main__ as suite_command
-from suite.campaign import record_round, steps
-from suite.campaign.bisect.answer import read_skipped
-from suite.campaign.capacity import search as capacity_search
+from suite.campaign import capacity, record_round, steps
+from suite.campaign.bisect import read_skipped
 from suite.commands import campaigns, env_check, store
 from suite.env_check.graphics import icd_manifests, icd_search
 from suite.env_check.host import assets, container, system
@@ -135,9 +134,7 @@ TARGETS: Final[dict[str, Target]] = {
         lambda: st.just({"manifest.json": b'{"format": 1, "files": {"ant.usd": {"sha256": "00", "stand_in": null}}}'}),
         lambda folder, _: assets.read(folder, is_own=True),
     ),
-    "capacity": alone(
-        b'{"found": [{"first_case_id": "a/b", "trials": [{}]}]}', partial(capacity_search.write_found, [])
-    ),
+    "capacity": alone(b'{"found": [{"first_case_id": "a/b", "trials": [{}]}]}', partial(capacity.write_answers, [])),
     "bisect": alone(b'{"case_id": "a/b", "skipped": {"1": "crashed"}}', partial(read_skipped, case_id="a/b")),
     "telemetry": alone(b'{"event": "start", "rate_hz": 1.0}\n' + SAMPLE + SAMPLE, read_telemetry),
     "results": (lambda: st.just(SET | files_in(RESULTS / "h100-x2-first", "set/")), look_at),
@@ -178,6 +175,7 @@ def test_command_line(arguments: list[str]) -> None:
     """Of labscale's own part, a plan is made: the rest of ``bench`` installs and starts."""
     with (
         taken_or_refused() as folder, contextlib.chdir(folder), mock.patch("suite.campaign.state.ROOT", folder),
+        mock.patch("suite.campaign.state.code_of", return_value={}),
         mock.patch.object(steps, "capture", return_value=GPU_HOST), mock.patch.object(publish, "build_sites"),
         mock.patch("suite.launch.registry.resources", return_value=UNBOUNDED), mock.patch.object(build, "build_site"),
     ):  # fmt: skip

@@ -1,28 +1,27 @@
 """Plan a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
-from suite.campaign.blocks import blocks_of, need_of, takes_turns
-from suite.campaign.display.tables import (
-    print_blocks,
-    print_plan,
-    print_rule,
-    print_warm_ups,
-)
+from rich.console import Console
+
+from suite.campaign.display.progress import clock
 from suite.campaign.folder import Folder
 from suite.campaign.planning.registered_task import ask, unknown_tasks, with_answers
 from suite.campaign.runs import warm_up
-from suite.campaign.runs.training import render
+from suite.campaign.runs.rounds import render
+from suite.campaign.schedule import blocks_of, need_of, takes_turns
 from suite.campaign.state import Campaign, WholeMatrix
 from suite.errors import UsageError
 from suite.files.paths import ROOT
-from suite.files.wording import counted
+from suite.files.wording import are, counted
 from suite.install.own_workers import locate_own_worker
 from suite.install.worker import Worker, locate_worker, provision_python, require_python
 from suite.launch.registry import entry_of, is_in_image, one_worker
+from suite.matrix.blocks import Need, gpu_minutes, wall_s
 from suite.matrix.cases import expand, on_nodes_of, select, with_packages
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
@@ -31,7 +30,7 @@ from suite.matrix.plan import plan, shell_command
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options
-from suite.schema.record import Case, Device, Stack
+from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.turns_check import with_copies
 from suite.statistics.twins import with_twins
@@ -199,3 +198,120 @@ def _print_blocks(campaign: Campaign) -> None:
     blocks = blocks_of(campaign, [item for item in campaign.planned if not item.infeasible])
     needs = {item.case.case_id: need_of(campaign, item.case, None) for block in blocks for item in block}
     print_blocks(campaign.console, blocks, needs)
+
+
+def print_plan(
+    console: Console, planned: Sequence[PlannedCase], commands: Sequence[str | None], machine: Environment
+) -> None:
+    """Print each case with its size, its cost, and the command that would run it, or why it cannot run here."""
+    gpus = ", ".join(sorted({f"{gpu.name}" for gpu in machine.gpus}))
+    here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
+    say(console, f"{counted(len(planned), 'case')} on this machine ({here})\n")
+    for item, command in zip(planned, commands, strict=True):
+        case = item.case
+        say(console, case.case_id, style="bold")
+        say(
+            console,
+            f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
+            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {_rounds(item)}",
+        )
+        say(console, f"  {_learning(case)}")
+        if item.infeasible:
+            console.print("  [yellow]not here:[/] ", end="")
+            say(console, item.infeasible)
+        say(console, f"  {_cost(item)}")
+        if command is not None:
+            say(console, f"  {command}", style="dim")
+    _print_total(console, planned)
+
+
+def _learning(case: Case) -> str:
+    if not (case.learns or case.is_pipeline):
+        return f"nothing is trained: {case.workload}"
+    return (
+        f"minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
+        f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
+    )
+
+
+def _rounds(item: PlannedCase) -> str:
+    seeds = ", each with seeds of its own" if item.case.seed_per_round and item.rounds > 1 else ""
+    return counted(item.rounds, "round") + seeds
+
+
+def print_blocks(console: Console, blocks: Sequence[Sequence[PlannedCase]], needs: Mapping[str, Need | None]) -> None:
+    """Print the blocks of a round with their memory, and what measuring in turns saves; nothing without a block."""
+    together = [block for block in blocks if len(block) > 1]
+    if not together:
+        return
+    say(console, f"\nRounds of {counted(len(together), 'block')} start together and are measured in turns:")
+    for block in together:
+        known = [need for item in block if (need := needs[item.case.case_id]) is not None]
+        gpus_gb = [need.gpu_gb for need in known if need.gpu_gb is not None]
+        of_gpu = f"{sum(gpus_gb):.0f} GB of a GPU, " if gpus_gb else ""
+        memory = f"{of_gpu}{sum(need.host_gb for need in known):.0f} GB of the host"
+        say(console, f"  {', '.join(item.case.case_id for item in block)}")
+        say(console, f"    at most {memory}{_saved(block)}", style="dim")
+    if unknown := [item.case.case_id for item in chain(*blocks) if needs[item.case.case_id] is None]:
+        say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
+
+
+def _saved(block: Sequence[PlannedCase]) -> str:
+    block_s = wall_s(block)
+    if block_s is None:
+        return ""
+    alone_s = sum(item.estimated_wall_s or 0.0 for item in block)
+    minutes, alone = gpu_minutes(block), sum((item.estimated_gpu_minutes or 0.0) / item.rounds for item in block)
+    gpu = f", {minutes:.1f} GPU-minutes, {alone:.1f} one after another" if minutes else ""
+    return f"; about {clock(block_s)} a round, {clock(alone_s)} one after another{gpu}"
+
+
+def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:
+    """Print which warm-ups run before the cases to compile kernels, and their cost without compilation."""
+    for item in warm_ups:
+        say(
+            console,
+            f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, "
+            f"{'' if item.estimated_wall_s is None else f'about {clock(item.estimated_wall_s)} and '}the time that its "
+            "kernels take to compile.",
+        )
+
+
+def _cost(item: PlannedCase) -> str:
+    if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
+        return "cost unknown"
+    gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
+    cold = ", and the time that its kernels take to compile in every round" if item.case.kernel_cache == "empty" else ""
+    return f"about {clock(item.estimated_wall_s)} a round{gpu}{cold}"
+
+
+def _print_total(console: Console, planned: Sequence[PlannedCase]) -> None:
+    feasible = [item for item in planned if not item.infeasible]
+    say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
+    if len(feasible) < len(planned):
+        say(console, f"All {len(planned)}: {_total(planned)}.")
+
+
+def _total(items: Sequence[PlannedCase]) -> str:
+    wall_s = sum((item.estimated_wall_s or 0.0) * item.rounds for item in items)
+    gpu_minutes = sum(item.estimated_gpu_minutes or 0.0 for item in items)
+    unknown = sum(1 for item in items if item.estimated_wall_s is None)
+    parts = [f"about {clock(wall_s)} one after another"] if wall_s else []
+    parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
+    parts += [f"{unknown} of unknown cost"] if unknown else []
+    return ", ".join(parts) or "nothing to do"
+
+
+def print_rule(console: Console, rule: Rule) -> None:
+    """Print when a case has enough rounds, unless that is a fixed number."""
+    if rule.precision is None:
+        return
+    budget = (
+        "" if rule.budget_s is None else f", or {counted(rule.budget_s / 60, 'minute')} {are(rule.budget_s / 60)} over"
+    )
+    say(
+        console,
+        f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its ratio"
+        " to the baseline of its series"
+        f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
+    )

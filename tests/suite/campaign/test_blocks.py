@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign.blocks import blocks_of, need_of, takes_turns
 from suite.campaign.folder import Folder
+from suite.campaign.schedule import blocks_of, need_of, takes_turns
 from suite.campaign.state import Campaign
 from suite.matrix.blocks import HOST_GB_OF_RANK
 from suite.records import store

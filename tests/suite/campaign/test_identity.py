@@ -13,8 +13,7 @@ from rich.console import Console
 
 from suite.campaign.identity import FORMAT, identity, opened
 from suite.campaign.planning.plan import make_plan
-from suite.campaign.sources import Sources
-from suite.campaign.state import Campaign
+from suite.campaign.state import Campaign, Sources
 from suite.campaign.steps import provision
 from suite.errors import CampaignError
 from suite.matrix.file import MATRICES_PATH

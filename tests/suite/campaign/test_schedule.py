@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from suite.campaign import cases as cases_module
-from suite.campaign.cases import decision, ended_records, note_plan, set_failures_aside, store_if_complete
+from suite.campaign.cases import note_plan, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import rule_of as rule_of_options
-from suite.campaign.schedule import blocks_to_run, known_rounds
+from suite.campaign.schedule import blocks_to_run, decision, ended_records, known_rounds
 from suite.campaign.state import Campaign
 from suite.files.set_aside import set_aside
 from suite.matrix.catalog import load_catalog

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from suite.__main__ import main
-from suite.campaign.cases import ended_records
 from suite.campaign.folder import Folder
+from suite.campaign.schedule import ended_records
 from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store

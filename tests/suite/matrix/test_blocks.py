@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from suite.campaign.blocks import LEARNED, need_seen
+from suite.campaign.schedule import LEARNED, need_seen
 from suite.matrix.blocks import USABLE, Need, Room, blocks, gpu_minutes, wall_s
 from suite.matrix.catalog import load_catalog
 from suite.schema.record import Case, Environment, Gpu, PlannedCase

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from suite.campaign.bisect.rule import Answer, Change, Step, next_step
+from suite.campaign.bisect import Answer, Change, Step, next_releases
 from suite.statistics.intervals import Estimate
 from suite.statistics.series_model import RunTime, SeriesModel
 
@@ -41,7 +41,7 @@ class Processes:
 
     def answer(self) -> Answer:
         steps: list[Step] = []
-        while not isinstance(found := next_step(list(self._true_s), steps), Answer):
+        while not isinstance(found := next_releases(list(self._true_s), steps), Answer):
             steps.append(self.measure(found))
         return found
 
@@ -64,7 +64,7 @@ def searched(times_s: Mapping[str, float], broken: Collection[str] = ()) -> tupl
     """The answer for releases with these true times, and what was measured."""
     steps: list[Step] = []
     skipped: set[str] = set()
-    while not isinstance(found := next_step(list(times_s), steps, skipped), Answer):
+    while not isinstance(found := next_releases(list(times_s), steps, skipped), Answer):
         if failing := {*found} & {*broken}:
             skipped |= failing
         else:

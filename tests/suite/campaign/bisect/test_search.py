@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from suite.__main__ import main
-from suite.campaign.bisect.search import find_change, of_bisect, require_one_case
+from suite.campaign.bisect import find_change, of_bisect, require_one_case
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.runs import rounds
-from suite.campaign.runs.training import Run
+from suite.campaign.runs.rounds import Run
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError, RunsFailed, StoreError, UsageError
 from suite.install import other_versions

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from suite.campaign.capacity.rule import RESOLUTION, Capacity, Trial, next_step
+from suite.campaign.capacity import RESOLUTION, Capacity, Trial, next_size
 
 Gpu = Callable[[int], Trial]
 
@@ -25,7 +25,7 @@ def gpu(fps: Callable[[int], float], *, memory: int | None = None) -> Gpu:
 
 def search(run: Gpu, *, start: int, granularity: int = 1, most: int | None = None) -> tuple[Capacity, list[int]]:
     trials: list[Trial] = []
-    while not isinstance(step := next_step(trials, start=start, granularity=granularity, most=most), Capacity):
+    while not isinstance(step := next_size(trials, start=start, granularity=granularity, most=most), Capacity):
         assert step not in {trial.num_envs for trial in trials}, "tried twice"
         assert len(trials) < 40
         trials.append(run(step))

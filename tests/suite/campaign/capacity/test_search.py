@@ -11,10 +11,10 @@ from rich.console import Console
 
 from suite.__main__ import main
 from suite.campaign import steps
-from suite.campaign.capacity.search import of_capacity
+from suite.campaign.capacity import find_capacity, of_capacity
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.runs import rounds
-from suite.campaign.runs.training import Run
+from suite.campaign.runs.rounds import Run
 from suite.campaign.state import Campaign
 from suite.errors import RunsFailed, StoreError, UsageError
 from suite.install.worker import Worker
@@ -87,7 +87,7 @@ def test_running_out_of_memory_is_a_point_and_no_failure(
 ) -> None:
     ran: list[str] = []
     monkeypatch.setattr(rounds, "_train", made_up_gpu(3000, ran))
-    campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=("rl_games",)))
+    campaign = find_capacity(planned(matrix, environment, rl_libraries=("rl_games",)))
     steps.judge(campaign)
     (found,) = json.loads((campaign.out / "capacity.json").read_text())["found"]
     answer = found["capacity"]
@@ -107,7 +107,7 @@ def test_running_out_of_memory_is_a_point_and_no_failure(
     assert "capacity: 2,560 environments on one rank, bound by memory" in output.getvalue()
     # The same command again runs nothing and comes to the same.
     count = len(ran)
-    again = steps.find_capacity(planned(matrix, environment, rl_libraries=("rl_games",)))
+    again = find_capacity(planned(matrix, environment, rl_libraries=("rl_games",)))
     assert len(ran) == count
     assert [result.case.case_id for result in again.results] == [result.case.case_id for result in campaign.results]
 
@@ -117,7 +117,7 @@ def test_each_library_has_an_answer_and_each_point_its_rounds(
 ) -> None:
     ran: list[str] = []
     monkeypatch.setattr(rounds, "_train", made_up_gpu(600, ran))
-    campaign = steps.find_capacity(planned(matrix, environment, repeats=2))
+    campaign = find_capacity(planned(matrix, environment, repeats=2))
     found = json.loads((campaign.out / "capacity.json").read_text())["found"]
     assert [item["first_case_id"] for item in found] == [
         "tiny/rsl_rl-kitless-n512-1x1",
@@ -137,7 +137,7 @@ def test_an_answer_stays_when_another_library_is_searched_alone(
 ) -> None:
     monkeypatch.setattr(rounds, "_train", made_up_gpu(600, []))
     for library in ("rsl_rl", "rl_games", "rsl_rl"):
-        campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=(library,)))
+        campaign = find_capacity(planned(matrix, environment, rl_libraries=(library,)))
     path = campaign.out / "capacity.json"
     found = json.loads(path.read_text())["found"]
     assert {item["first_case_id"]: item["capacity"]["num_envs"] for item in found} == {
@@ -146,7 +146,7 @@ def test_an_answer_stays_when_another_library_is_searched_alone(
     }
     path.write_text("[]")
     with pytest.raises(StoreError, match=r"capacity\.json is not readable: document: Input should be .*Move it away"):
-        steps.find_capacity(planned(matrix, environment, rl_libraries=("rsl_rl",)))
+        find_capacity(planned(matrix, environment, rl_libraries=("rsl_rl",)))
 
 
 def test_a_limit_below_the_first_number_is_refused_before_anything_runs(
@@ -155,7 +155,7 @@ def test_a_limit_below_the_first_number_is_refused_before_anything_runs(
     ran: list[str] = []
     monkeypatch.setattr(rounds, "_train", made_up_gpu(600, ran))
     with pytest.raises(UsageError, match="--most-envs is 511, allowed is 512 or more"):
-        steps.find_capacity(planned(matrix, environment, most_envs=511))
+        find_capacity(planned(matrix, environment, most_envs=511))
     assert ran == []
 
 
@@ -163,7 +163,7 @@ def test_a_crash_ends_the_search_and_the_command_with_an_error(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rounds, "_train", made_up_gpu(600, [], else_="crashed"))
-    campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=("rsl_rl",)))
+    campaign = find_capacity(planned(matrix, environment, rl_libraries=("rsl_rl",)))
     (found,) = json.loads((campaign.out / "capacity.json").read_text())["found"]
     assert (found["capacity"]["bound"], found["capacity"]["num_envs"]) == ("failure", 512)
     with pytest.raises(RunsFailed, match="crashed: made up"):
@@ -176,7 +176,7 @@ def test_options_of_other_campaigns_are_refused(matrix: Path, environment: Envir
     campaign = planned(matrix, replace(environment, gpus=()))
     refused = tuple(replace(item, infeasible="needs 1 GPU, available: 0") for item in campaign.planned)
     with pytest.raises(UsageError, match="can run here: needs 1 GPU, available: 0"):
-        steps.find_capacity(replace(campaign, planned=refused))
+        find_capacity(replace(campaign, planned=refused))
 
 
 @pytest.mark.slow

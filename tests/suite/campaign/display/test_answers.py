@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from suite.campaign.display.answers import answers
+from suite.campaign.display.results import answers
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_machines import changed
 from tests.fixtures.results.generated_results import make_case, make_result

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from suite.campaign.display.tables import print_summary
+from suite.campaign.display.results import print_summary
 from suite.schema.record import CaseResult, RunRecord
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.conftest import CaseMaker

@@ -10,7 +10,7 @@ import pytest
 
 from suite.__main__ import main
 from suite.campaign.folder import Folder
-from suite.campaign.runs.filming import film_cases, require_camera
+from suite.campaign.runs.uncounted import film_cases, require_camera
 from suite.errors import UsageError
 from suite.install.worker import Worker
 from suite.records.store import load_results

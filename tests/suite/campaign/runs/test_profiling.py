@@ -11,7 +11,7 @@ import pytest
 
 from suite.__main__ import main
 from suite.campaign.folder import Folder
-from suite.campaign.runs.profiling import find_nsys, profile_cases
+from suite.campaign.runs.uncounted import find_nsys, profile_cases
 from suite.errors import UsageError
 from suite.install.worker import Worker
 from suite.records.store import load_results, read_record

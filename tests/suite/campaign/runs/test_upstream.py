@@ -121,7 +121,7 @@ def test_what_upstream_trained_is_not_kept(run_dir: Path, make_case: CaseMaker) 
         return LaunchResult(exit_code=0, ended_by=None, started_utc="2026-11-21T00:00:00+00:00", wall_time_s=1.0)
 
     ours = Launch(case=make_case(), round=0, argv=("python3",), env={}, run_dir=str(run_dir))
-    assert upstream.run(ours, trains) == upstream.read_pair(make_case(), 0, run_dir)
+    assert upstream.run_pair(ours, trains) == upstream.read_pair(make_case(), 0, run_dir)
     assert [path.name for path in (run_dir / "upstream" / "logs" / "rsl_rl").iterdir()] == ["events.out.tfevents"]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from suite.campaign.cases import set_failures_aside
 from suite.campaign.folder import Folder
-from suite.campaign.runs import warm_up, warm_up_runs
+from suite.campaign.runs import warm_up
 from suite.campaign.runs.warm_up import warm_ups
 from suite.campaign.state import Campaign
 from suite.install import damaged_kernels
@@ -78,7 +78,7 @@ class Warming:
         if retry_failed:
             set_failures_aside(campaign, folder)
         self.started.clear()
-        warm_up_runs.run(campaign, folder)
+        warm_up.run_warm_ups(campaign, folder)
         run_all(campaign, self.out)
         return campaign
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from suite.campaign.runs.watching import HOST, PORT, free_port, watch
+from suite.campaign.runs.uncounted import HOST, PORT, free_port, watch
 from suite.errors import Interrupted, UsageError
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
