@@ -7,7 +7,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.runs import upstream
 from suite.campaign.state import Campaign
 from suite.launch.registry import entry_of
-from suite.matrix.blocks import Need, Room, blocks
+from suite.matrix.resources import Need, Room, blocks
 from suite.records import store
 from suite.schema.record import Case, PlannedCase, RunRecord
 from suite.statistics.stopping_rule import Decision, decide, rotated

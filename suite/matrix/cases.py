@@ -1,16 +1,24 @@
 """Make the cases of a matrix from its tables, and select among them."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from suite.errors import MatrixError, UsageError
-from suite.matrix.catalog import Catalog, TaskEntry
-from suite.matrix.minibatch import Minibatch, minibatch_per_rank
+from suite.matrix.catalog import AgentEntry, Catalog, TaskEntry
 from suite.matrix.own_worker import name_of, variant_of
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
 from suite.schema.case_suffixes import COLD_SUFFIX
-from suite.schema.record import Assets, Case, Device, RlLibrary, Stack, agent_library_of
+from suite.schema.record import Assets, Case, Device, MinibatchRule, RlLibrary, Stack, agent_library_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minibatch:
+    """The minibatch of one rank. It may not divide the batch, or be 0; the plan refuses such a case."""
+
+    size: int  # samples
+    count: int  # per learning epoch
 
 
 def expand(
@@ -265,3 +273,31 @@ def _agent_overrides(
         "num_minibatches": minibatch.count,
     }
     return tuple(template.format_map(values) for template in templates)
+
+
+def minibatch_per_rank(
+    agent: AgentEntry,
+    *,
+    rule: MinibatchRule,
+    single_rank_batch: int,
+    batch: int,
+    ranks_sharing: int,
+    minibatch_size: int | None,
+) -> Minibatch:
+    """Return the minibatch of one rank that collects ``batch`` samples per iteration.
+
+    Both rules start from a single rank, which would collect ``single_rank_batch`` samples. Its minibatch size is
+    ``minibatch_size``, else the agent's, else (for a library that counts minibatches) its batch divided by the agent's
+    count. ``fixed_minibatch`` keeps that size on every rank: the same minibatch, fewer optimiser steps.
+    ``fixed_updates`` divides it by the ranks that share the work: the same steps, smaller minibatches. In a weak
+    series ranks share nothing, ``ranks_sharing`` is 1, and both rules give the same.
+    """
+    fixed_updates = rule == "fixed_updates"
+    reference_size = minibatch_size or agent.minibatch_size
+    if reference_size is None:
+        count = agent.num_minibatches or 1
+        if fixed_updates or ranks_sharing == 1:
+            return Minibatch(size=batch // count, count=count)
+        reference_size = single_rank_batch // count
+    size = reference_size // ranks_sharing if fixed_updates else reference_size
+    return Minibatch(size=size, count=batch // size if size else 0)

@@ -5,6 +5,7 @@ Pure: nothing here looks at the machine or starts anything.
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import isqrt
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,6 @@ from suite.errors import UsageError
 from suite.files.paths import import_path
 from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, CostEntry, LibraryEntry, TaskEntry
-from suite.matrix.minibatch import nearest_divisors
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import Cores
 from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, RlLibrary, Stack, Workload
@@ -32,6 +32,7 @@ CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {
     "dataset_recording": "lerobot",
 }
 LOOK: Final[tuple[Workload, ...]] = ("rendering", "policy_rollout", "dataset_recording")  # at pictures
+MOST_TRIED: Final = 10**6  # divisors of a batch
 PIPELINE: Final = 2  # processes; with one GPU they share it
 EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an empty kernel cache
 
@@ -245,6 +246,18 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
             f"{counted(case.num_steps_per_env, 'step')}) into minibatches of {case.minibatch_size}; "
             f"needs minibatches of {allowed}"
         )
+
+
+def nearest_divisors(batch: int, size: int) -> list[int]:
+    """Return the divisors of ``batch`` next below and next above ``size``, if there are any.
+
+    If ``batch`` exceeds ``MOST_TRIED`` squared, only divisors up to ``MOST_TRIED`` and their cofactors are found.
+    """
+    small = [divisor for divisor in range(1, min(isqrt(batch), MOST_TRIED) + 1) if batch % divisor == 0]
+    divisors = {*small, *(batch // divisor for divisor in small)}
+    below = [max(smaller)] if (smaller := [d for d in divisors if d < size]) else []
+    above = [min(larger)] if (larger := [d for d in divisors if d > size]) else []
+    return below + above
 
 
 def _cost(case: Case, task: TaskEntry) -> CostEntry | None:

@@ -21,12 +21,12 @@ from suite.files.wording import are, counted
 from suite.install.own_workers import locate_own_worker
 from suite.install.worker import Worker, locate_worker, provision_python, require_python
 from suite.launch.registry import entry_of, is_in_image, one_worker
-from suite.matrix.blocks import Need, gpu_minutes, wall_s
 from suite.matrix.cases import expand, on_nodes_of, select, with_packages
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
+from suite.matrix.resources import Need, gpu_minutes, wall_s
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options

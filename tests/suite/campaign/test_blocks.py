@@ -8,7 +8,7 @@ import pytest
 from suite.campaign.folder import Folder
 from suite.campaign.schedule import blocks_of, need_of, takes_turns
 from suite.campaign.state import Campaign
-from suite.matrix.blocks import HOST_GB_OF_RANK
+from suite.matrix.resources import HOST_GB_OF_RANK
 from suite.records import store
 from suite.schema.record import Case, RunRecord
 from suite.schema.telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from suite.campaign.schedule import LEARNED, need_seen
-from suite.matrix.blocks import USABLE, Need, Room, blocks, gpu_minutes, wall_s
 from suite.matrix.catalog import load_catalog
+from suite.matrix.resources import USABLE, Need, Room, blocks, gpu_minutes, wall_s
 from suite.schema.record import Case, Environment, Gpu, PlannedCase
 from tests.fixtures.results.committed_results import committed_version
 

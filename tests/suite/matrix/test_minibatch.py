@@ -2,8 +2,8 @@
 
 import pytest
 
+from suite.matrix.cases import Minibatch, minibatch_per_rank
 from suite.matrix.catalog import AgentEntry
-from suite.matrix.minibatch import Minibatch, minibatch_per_rank
 from suite.schema.record import MinibatchRule
 
 BY_SIZE = AgentEntry(num_steps_per_env=10, minibatch_size=400, learning_epochs=2)
