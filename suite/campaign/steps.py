@@ -177,21 +177,19 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
 
 def summarise(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
-    if not has_speeds(campaign.results):
-        pairs = upstream.write_all(Folder(root=campaign.out))
-        logs = partial(warm_up.log_folder, campaign)
-        print_what_worked(campaign.console, campaign.results, logs=logs)
-        if campaign.options.rounds.upstream:
-            upstream.print_agreement(campaign.console, pairs)
-        return campaign
-    print_summary(campaign.console, campaign.results)
-    print_rounds(campaign.console, campaign.results)
+    console, results, has_speed = campaign.console, campaign.results, has_speeds(campaign.results)
+    if has_speed:
+        print_summary(console, results)
+        print_rounds(console, results)
+        print_timing_cost(console, results)
+        print_slowed_cores(console, results)
+    else:
+        print_what_worked(console, results, logs=partial(warm_up.log_folder, campaign))
     pairs = upstream.write_all(Folder(root=campaign.out))
-    print_timing_cost(campaign.console, campaign.results)
-    print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.rounds.upstream:
-        upstream.print_agreement(campaign.console, pairs)
-    print_answers(campaign)
+        upstream.print_agreement(console, pairs)
+    if has_speed:
+        print_answers(campaign)
     return campaign
 
 
