@@ -42,6 +42,7 @@ from suite.statistics.intervals import Estimate
 from suite.statistics.series_model import RunTime, SeriesModel
 from tests.fixtures.results.generated_results import make_record
 from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.runs.real_runs import cartpole, matrix_of
 from tests.fixtures.runs.simulated_campaign import no_replay, said
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
 
@@ -154,21 +155,7 @@ def test_a_large_difference_is_found_and_rarely_at_another_pair() -> None:
     assert sum(pair != ("1.5.0", "1.6.0") for pair in named) <= 0.05 * SEARCHES
 
 
-MATRIX = """
-description = "tiny"
-rounds = 1
-seed = 42
-
-[[series]]
-name = "tiny"
-title = "tiny"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 16
-topologies = ["1x1"]
-iterations = 8
-"""
+MATRIX = matrix_of(cartpole("rsl_rl", name="tiny", num_envs=16, iterations=8))
 CASE = "tiny/rsl_rl-kitless-cpu-n16-1x1"
 CRASHING = "1.3.0"
 TIMES_S = {"1.0.0": 0.50, "1.1.0": 0.50, "1.4.0": 0.60, "1.5.0": 0.60}

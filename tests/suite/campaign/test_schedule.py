@@ -15,14 +15,11 @@ from rich.console import Console
 from suite.campaign import cases as cases_module
 from suite.campaign.cases import note_plan, require_raw, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder
-from suite.campaign.planning.plan import rule_of as rule_of_options
 from suite.campaign.schedule import blocks_to_run, decision, ended_records, known_rounds
 from suite.campaign.state import Campaign
 from suite.commands.store import store_finished
 from suite.errors import StoreError
 from suite.files.set_aside import set_aside
-from suite.matrix.catalog import load_catalog
-from suite.matrix.file import load_matrix
 from suite.matrix.resources import UNBOUNDED
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment, Outcome, PlannedCase
@@ -223,22 +220,6 @@ def dies_after(renames: int) -> Callable[[Path, str], object]:
         return set_aside(path, why)
 
     return until_then
-
-
-def rule_of(matrix: str, **options: object) -> Rule:
-    return rule_of_options(
-        options_with(matrix=matrix, **options),
-        load_matrix(matrix, load_catalog()),
-    )
-
-
-def test_the_rule_is_what_options_and_matrix_say() -> None:
-    assert rule_of("smoke") == Rule(rounds=1)
-    assert rule_of("full") == Rule(rounds=4, precision=0.04, max_rounds=12)
-    assert rule_of("full", repeats=5) == Rule(rounds=5)
-    assert rule_of("full", target_precision=0.02, max_rounds=20).max_rounds == 20
-    assert rule_of("smoke", repeats=2, target_precision=0.02) == Rule(rounds=2, precision=0.02)
-    assert rule_of("full", budget_minutes=2.0).budget_s == 120.0
 
 
 def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path, environment: Environment) -> None:

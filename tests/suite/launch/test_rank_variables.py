@@ -28,7 +28,7 @@ from suite.schema.launch_result import LaunchResult
 from suite.schema.rank_variables import of_rank, recorded, travelling
 from suite.schema.record import Environment, Launch
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of
-from tests.suite.campaign.test_identity import SMOKE, planned
+from tests.suite.campaign.test_folder import SMOKE, planned
 
 TRAVELS = (
     "NCCL_IB_DISABLE", "NCCL_ALGO", "NCCL_SHM_DISABLE", "NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SOCKET_IFNAME",
