@@ -40,7 +40,7 @@ SMOKE = MATRICES_PATH / "smoke.toml"
 IDENTITY = {"matrix": "smoke", "gpus": ["H200"], "rounds": 3, "precision": None, "max_rounds": None}
 
 
-def planned(environment: Environment, matrix: str | Path = SMOKE, **options: object) -> Campaign:
+def planned(environment: Environment, matrix: str | Path = SMOKE, **options: Any) -> Campaign:
     asked = options_with(matrix=str(matrix), **options)
     machine = replace(environment, host_label=asked.results.host_label)
     console = Console(file=io.StringIO())
@@ -132,7 +132,7 @@ def test_runs_in_other_shells_are_not_mixed(
     ids=["seed", "label", "with"],
 )
 def test_other_options_are_refused_before_anything_is_installed(
-    tmp_path: Path, environment: Environment, options: dict[str, object], line: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environment: Environment, options: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(tmp_path, planned(environment, repeats=3))
     monkeypatch.setattr("suite.launch.registry.provision", lambda *_, **__: pytest.fail("it installs"))
