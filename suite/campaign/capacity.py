@@ -190,8 +190,7 @@ def _planned(campaign: Campaign, matrix: Matrix, first: Case, num_envs: int) -> 
     case = next(case for case in cases if case.case_id == _resized_id(first, num_envs))
     (item,) = plan(
         [case],
-        gpus_available=len(campaign.machine.gpus),
-        cpus_available=campaign.machine.num_cpus or 1,
+        resources=campaign.resources,
         device=campaign.device,
         available_stacks=[case.stack],  # the plan found it available for the first point
         rounds=campaign.rule.rounds,

@@ -14,7 +14,7 @@ from suite.files.paths import import_path
 from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, CostEntry, LibraryEntry, TaskEntry
 from suite.matrix.own_worker import own_worker_of
-from suite.matrix.resources import Cores
+from suite.matrix.resources import Cores, Resources
 from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, RlLibrary, Stack, Workload
 
 THREAD_VARIABLES: Final = (
@@ -40,12 +40,9 @@ EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an emp
 def plan(
     cases: Sequence[Case],
     *,
-    gpus_available: int,
-    cpus_available: int,
+    resources: Resources,
     device: Device,
     available_stacks: Collection[Stack],
-    nnodes_available: int = 1,
-    on_one_host: bool = False,
     takes_turns: bool = True,
     one_worker: str | None = None,
     brings_python: bool = False,
@@ -54,7 +51,6 @@ def plan(
 ) -> list[PlannedCase]:
     """Return for each case, in order, whether it can run here and what it costs.
 
-    ``gpus_available`` and ``cpus_available`` are per node, or for all nodes together if they are ``on_one_host``.
     ``one_worker`` says why all cases have the same worker; with None, a case may have its own. If the user
     ``brings_python``, that may have what other pins have. The field ``infeasible`` has every reason why a case cannot
     run. Plans are made on login nodes, so a case that this machine is too small for still has an estimate; one whose
@@ -63,16 +59,7 @@ def plan(
     planned = []
     for case in cases:
         task = catalog.resolve(case.task)
-        machine = [
-            *_machine_reasons(
-                case,
-                gpus=gpus_available,
-                cpus=cpus_available,
-                device=device,
-                nnodes=nnodes_available,
-                on_one_host=on_one_host,
-            )
-        ]
+        machine = list(_machine_reasons(case, resources, device))
         stack = list(_stack_reasons(case, task, catalog, available_stacks))
         workload = list(_workload_reasons(case, task, catalog.libraries[case.rl_library]))
         if case.trainings_per_gpu > 1 and not takes_turns:
@@ -161,16 +148,15 @@ def shell_command(launch: Launch) -> str:
     return " ".join([*settings, shlex.join((*cores, *launch.argv))])
 
 
-def _machine_reasons(
-    case: Case, *, gpus: int, cpus: int, device: Device, nnodes: int, on_one_host: bool
-) -> Iterator[str]:
-    ranks = case.world_size if on_one_host else case.nproc_per_node
+def _machine_reasons(case: Case, resources: Resources, device: Device) -> Iterator[str]:
+    gpus, cpus, nnodes = resources.gpus_per_node, resources.cpus_per_node, resources.nnodes
+    ranks = case.world_size if resources.is_one_host else case.nproc_per_node
     if case.device != device:
         yield f"is a case for {case.device}, and this plan is for {device}"
     if case.nnodes > nnodes:
         yield f"needs a multi-node launcher and {case.nnodes} nodes, available: {nnodes}"
     if case.device == "cuda" and ranks > gpus:
-        per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
+        per_node = " per node" if case.nnodes > 1 and not resources.is_one_host else ""
         yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
     if case.device == "cpu" and (processes := ranks * case.processes_per_gpu) > cpus:
         # Ranks that share a core would measure the scheduler.

@@ -6,7 +6,7 @@
 import argparse
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Final, Self, get_args
+from typing import Any, Final, Self, get_args
 
 from packaging.version import Version
 
@@ -270,18 +270,40 @@ class Options:
         )
 
 
-GROUPS: Final = (Selection, Setup, Search, Rounds, Place, Manifests, Results)
+# In the order in which a refusal names them; every name is that of one field.
+DECLARED: Final = {
+    name: (flag, declared)
+    for group in (Selection, Setup, Search, Rounds, Place, Manifests, Results)
+    for name, flag, declared in declared_in(group)
+}
 
 
 def flag_of(name: str) -> str:
     """An option as it is typed."""
-    flags = {own: flag for group in GROUPS for own, flag, _ in declared_in(group)}
-    return {**flags, "worker_packages": "--worker-package"}.get(name, f"--{name.replace('_', '-')}")
+    if name in DECLARED:
+        return DECLARED[name][0]
+    return {"worker_packages": "--worker-package"}.get(name, f"--{name.replace('_', '-')}")
+
+
+def as_typed(options: Options, *names: str) -> list[str]:
+    """The words that give these options their values on a command line; none for one without a value."""
+    values, words = _values(options), list[str]()
+    for name in names:
+        value, (flag, declared) = values[name], DECLARED[name]
+        if isinstance(value, bool):
+            words.append(flag if value else flag.replace("--", "--no-", 1))
+        elif declared.settings.get("action") == "append":
+            words += [word for item in value for word in (flag, item)]
+        elif isinstance(value, tuple):
+            words += [flag, ",".join(map(str, value))] if value else []
+        elif value is not None:
+            words += [flag, str(value)]
+    return words
 
 
 def unused_with(mode: Mode) -> list[str]:
     """Names of the options that have no effect with ``mode``."""
-    return [name for group in GROUPS for name, _, declared in declared_in(group) if mode in declared.unused]
+    return [name for name, (_, declared) in DECLARED.items() if mode in declared.unused]
 
 
 def refuse_unused(options: Options, mode: Mode, value: str) -> None:
@@ -290,12 +312,13 @@ def refuse_unused(options: Options, mode: Mode, value: str) -> None:
     Raises:
         UsageError: such an option was given.
     """
-    names = unused_with(mode)
-    groups = (getattr(options, group.name) for group in fields(options))
-    given_names = {
-        own.name for group in groups for own in fields(group) if own.name in names and getattr(group, own.name)
-    }
-    if flags := [flag_of(name) for name in names if name in given_names]:
+    values = _values(options)
+    if flags := [flag_of(name) for name in unused_with(mode) if values[name]]:
         raise UsageError(
             f"{mode} {value} does not use {', '.join(flags)}; leave {'it' if len(flags) == 1 else 'them'} out."
         )
+
+
+def _values(options: Options) -> dict[str, Any]:
+    groups = (getattr(options, group.name) for group in fields(options))
+    return {own.name: getattr(group, own.name) for group in groups for own in fields(group)}

@@ -36,7 +36,7 @@ from suite.launch.containers.run import requested_gpus
 from suite.launch.images.table import host_files, tag_of
 from suite.launch.manifests.image_digest import digest_of
 from suite.matrix import cases, catalog, file, plan
-from suite.matrix.resources import UNBOUNDED
+from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options.command_line import tables_console
 from suite.records.redaction import public
 from suite.records.telemetry.file import read_telemetry
@@ -63,9 +63,13 @@ def plan_all(matrix: str | Path, catalog_path: Path = catalog.CATALOG_PATH) -> N
     known = catalog.load_catalog(catalog_path)
     whole = cases.on_nodes_of(file.load_matrix(matrix, known), 8)
     plan.plan(
-        cases.expand(whole, known, device="cuda", assets="offline"), gpus_available=8, cpus_available=64,
-        device="cuda", available_stacks=("kitless", "ovphysx"), rounds=3, catalog=known,
-    )  # fmt: skip
+        cases.expand(whole, known, device="cuda", assets="offline"),
+        resources=Resources(nnodes=1, gpus_per_node=8, cpus_per_node=64),
+        device="cuda",
+        available_stacks=("kitless", "ovphysx"),
+        rounds=3,
+        catalog=known,
+    )
 
 
 @cache

@@ -16,6 +16,7 @@ from suite.campaign.display.progress import clock
 from suite.campaign.state import Campaign
 from suite.files.wording import counted
 from suite.options.command_line import say
+from suite.options.options import as_typed
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, has_speeds, what_worked
 from suite.schema.record import Case, CaseResult
 from suite.schema.telemetry import TelemetrySummary
@@ -303,15 +304,8 @@ def _next_on_gpus() -> list[tuple[str, str]]:
 
 def _command(campaign: Campaign) -> str:
     """The command that measures the same cases again."""
-    options = campaign.options
-    chosen = ["--matrix", options.selection.matrix]
-    chosen += [part for name in options.selection.series for part in ("--series", name)]
-    chosen += [part for glob in options.selection.case_globs for part in ("--case", glob)]
-    chosen += [part for name in options.selection.rl_libraries for part in ("--rl-library", name)]
-    chosen += ["--gpus", ",".join(map(str, options.selection.gpus))] if options.selection.gpus else []
-    chosen += [part for package in options.setup.with_packages for part in ("--with", package)]
-    chosen += ["--out", str(options.results.out)] if options.results.out else []
-    return _program("bench", *chosen)
+    chosen = ("matrix", "series", "case_globs", "rl_libraries", "gpus", "with_packages", "out")
+    return _program("bench", *as_typed(campaign.options, *chosen))
 
 
 def _program(name: str, *arguments: str) -> str:

@@ -65,10 +65,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     cases = select(copied(cases), case_glob=options.selection.case_globs)  # twins and copies have ids of their own
     judged = partial(
         plan,
-        gpus_available=campaign.resources.gpus_per_node,
-        cpus_available=campaign.resources.cpus_per_node,
-        nnodes_available=campaign.resources.nnodes,
-        on_one_host=campaign.resources.is_one_host,
+        resources=campaign.resources,
         takes_turns=takes_turns(campaign),
         one_worker=one_worker(options),
         brings_python=options.setup.worker_python is not None,

@@ -10,6 +10,7 @@ from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import PINS_OF, OwnWorker, own_worker_of, with_version
 from suite.matrix.plan import plan
+from suite.matrix.resources import Resources
 from suite.schema.record import Case
 from tests.conftest import CaseMaker
 
@@ -25,9 +26,15 @@ def fake_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refused(case: Case, *, one_worker: str | None = None, brings_python: bool = False) -> str:
     (item,) = plan(
-        [case], gpus_available=2, cpus_available=16, device=case.device, available_stacks=["kitless", "ovphysx"],
-        one_worker=one_worker, brings_python=brings_python, rounds=1, catalog=CATALOG,
-    )  # fmt: skip
+        [case],
+        resources=Resources(nnodes=1, gpus_per_node=2, cpus_per_node=16),
+        device=case.device,
+        available_stacks=["kitless", "ovphysx"],
+        one_worker=one_worker,
+        brings_python=brings_python,
+        rounds=1,
+        catalog=CATALOG,
+    )
     return item.infeasible or ""
 
 

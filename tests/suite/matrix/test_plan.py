@@ -8,6 +8,7 @@ import pytest
 
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.plan import plan
+from suite.matrix.resources import Resources
 from suite.schema.record import Case, Device, PlannedCase, Stack
 
 CATALOG = load_catalog()
@@ -53,11 +54,9 @@ def planned(
 ) -> PlannedCase:
     [result] = plan(
         [case],
-        gpus_available=gpus,
-        cpus_available=cpus,
+        resources=Resources(nnodes=nnodes, gpus_per_node=gpus, cpus_per_node=cpus),
         device=device or case.device,
         available_stacks=stacks,
-        nnodes_available=nnodes,
         rounds=3,
         catalog=catalog,
     )

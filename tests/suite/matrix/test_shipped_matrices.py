@@ -11,6 +11,7 @@ from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
+from suite.matrix.resources import Resources
 from suite.schema.record import Case, Device, RlLibrary
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.series_model import MIN_FREEDOM
@@ -90,9 +91,13 @@ def test_first_and_accept_take_minutes(name: str, gpus: int, cold_s: float, seco
     matrix = load_matrix(name, CATALOG)
     cases = expand(on_nodes_of(matrix, gpus), CATALOG, device="cuda", assets="offline")
     planned = plan(
-        cases, gpus_available=gpus, cpus_available=16, device="cuda", available_stacks=["kitless"],
-        rounds=matrix.rounds, catalog=CATALOG,
-    )  # fmt: skip
+        cases,
+        resources=Resources(nnodes=1, gpus_per_node=gpus, cpus_per_node=16),
+        device="cuda",
+        available_stacks=["kitless"],
+        rounds=matrix.rounds,
+        catalog=CATALOG,
+    )
     here = [item for item in planned if not item.infeasible]
     warm_s = sum((item.estimated_wall_s or 1e9) * item.rounds for item in here)
     sizes = {(item.case.task, item.case.num_envs) for item in here}
@@ -129,11 +134,9 @@ def test_they_are_feasible_on_the_machines_they_are_for(
 ) -> None:
     results = plan(
         cases_of(name, device),
-        gpus_available=gpus,
-        cpus_available=cpus,
+        resources=Resources(nnodes=nnodes, gpus_per_node=gpus, cpus_per_node=cpus),
         device=device,
         available_stacks=["kitless"],
-        nnodes_available=nnodes,
         rounds=1,
         catalog=CATALOG,
     )
@@ -157,8 +160,12 @@ def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_c
 def test_matrices_with_cartpole_and_a_camera_are_feasible_on_two_gpus(name: str) -> None:
     cases = expand(load_matrix(name, WITH_CAMERA), WITH_CAMERA, device="cuda", assets="offline")
     planned = plan(
-        cases, gpus_available=2, cpus_available=16, device="cuda", available_stacks=["kitless"], rounds=1,
+        cases,
+        resources=Resources(nnodes=1, gpus_per_node=2, cpus_per_node=16),
+        device="cuda",
+        available_stacks=["kitless"],
+        rounds=1,
         catalog=WITH_CAMERA,
-    )  # fmt: skip
+    )
     assert CAMERA_CARTPOLE in {case.task for case in cases}
     assert [result.infeasible for result in planned] == [None] * len(cases)

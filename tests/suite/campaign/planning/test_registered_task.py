@@ -19,6 +19,7 @@ from suite.matrix.cases import expand
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
+from suite.matrix.resources import Resources
 from suite.records import store
 from suite.schema.marked_answer import answer_line
 from suite.schema.record import Case, PlannedCase
@@ -46,9 +47,13 @@ def cases_of(tmp_path: Path, catalog: Catalog, library: str = "rsl_rl") -> list[
 
 def planned(cases: list[Case], catalog: Catalog) -> list[PlannedCase]:
     return plan(
-        cases, gpus_available=0, cpus_available=2, device="cpu", available_stacks=list(CATALOG.stacks), rounds=3,
+        cases,
+        resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
+        device="cpu",
+        available_stacks=list(CATALOG.stacks),
+        rounds=3,
         catalog=catalog,
-    )  # fmt: skip
+    )
 
 
 # ---- the catalog with what the worker says ----
