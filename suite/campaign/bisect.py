@@ -356,7 +356,7 @@ def print_progress(console: Console, progress: Progress) -> None:
     within = progress.answer.skipped if progress.answer else ()
     if outside := [release for release in progress.skipped if release not in within]:
         say(console, f"Not measured, because they cannot be run (see above): {', '.join(outside)}", style="yellow")
-    say(console, in_words(progress), style="bold")
+    say(console, _in_words(progress), style="bold")
 
 
 def _table(progress: Progress) -> Table:
@@ -381,7 +381,7 @@ def _range(change: Change) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
-def in_words(progress: Progress) -> str:
+def _in_words(progress: Progress) -> str:
     """The answer as one sentence, or two."""
     answer = progress.answer
     if answer is None or answer.change is None:

@@ -119,7 +119,7 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
     path = folder.root / PLAN_FILE
     earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
-    before = earlier["configurations"] if earlier else {one.case.case_id: 0 for one in folder.stored()}
+    before = earlier["configurations"] if earlier else {result.case.case_id: 0 for result in folder.stored()}
     known = {**before, **planned}
     if earlier is None or known != earlier["configurations"]:
         replace_json({"configurations": dict(sorted(known.items()))}, path)

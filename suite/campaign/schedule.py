@@ -60,7 +60,7 @@ def _is_done(campaign: Campaign, folder: Folder, case: Case, index: int) -> bool
     """Whether a round is complete: it has its record and, with ``--upstream``, upstream's run."""
     if not folder.is_finished(case, index):
         return False
-    return not campaign.options.rounds.upstream or not upstream.is_missing(case, folder.run_dir(case, index))
+    return not campaign.options.rounds.upstream or not upstream.needs_upstream(case, folder.run_dir(case, index))
 
 
 def _goes_on(campaign: Campaign, folder: Folder, case: Case, index: int) -> bool:

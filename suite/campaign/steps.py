@@ -185,7 +185,7 @@ def summarise(campaign: Campaign) -> Campaign:
         print_slowed_cores(console, results)
     else:
         print_what_worked(console, results, logs=partial(warm_up.log_folder, campaign))
-    pairs = upstream.write_all(Folder(root=campaign.out))
+    pairs = upstream.write_pairs(Folder(root=campaign.out))
     if campaign.options.rounds.upstream:
         upstream.print_agreement(console, pairs)
     if has_speed:

@@ -49,7 +49,7 @@ def _store(arguments: argparse.Namespace, console: Console) -> None:
         say(console, f"Left out, as they have not ended: {names}.")
     say(
         console,
-        f"Stored: {counted(len(results), 'case')}, {counted(sum(len(one.rounds) for one in results), 'round')}. "
+        f"Stored: {counted(len(results), 'case')}, {counted(sum(len(result.rounds) for result in results), 'round')}. "
         f"Their page: nox -s report -- {arguments.folder}",
     )
 
@@ -70,17 +70,17 @@ def store_finished(root: Path) -> list[CaseResult]:
         raise StoreError(f"{root} has no folder raw, where `bench` keeps rounds. Name the --out of a campaign.")
     with locked(root) as folder:
         rule, unknown = _rule(root)
-        found = _finished(folder)
-        if not found:
+        finished = _finished(folder)
+        if not finished:
             raise StoreError(f"No round below {root / 'raw'} has ended, so there is nothing to store.")
-        records_of = {case.case_id: records for case, records in found}
+        records_of = {case.case_id: records for case, records in finished}
         results = [
             CaseResult(case=case, rounds=tuple(records), ended_because=_why(case, records_of, rule, unknown))
-            for case, records in found
+            for case, records in finished
         ]
         results = cases.write_all(folder, results)
         run_log.resume(root)
-        upstream.write_all(folder)
+        upstream.write_pairs(folder)
     return results
 
 
@@ -100,7 +100,7 @@ def _finished(folder: Folder) -> list[tuple[Case, list[RunRecord]]]:
         if records:
             store.require_place(record, records[0].case, record.round, path)
         records.append(record)
-    return [(records[0].case, sorted(records, key=lambda one: one.round)) for records in by_case.values()]
+    return [(records[0].case, sorted(records, key=lambda record: record.round)) for records in by_case.values()]
 
 
 def _named(name: str, root: Path) -> list[Path]:
@@ -119,10 +119,10 @@ def _rule(root: Path) -> tuple[Rule | None, str]:
     if not path.exists():  # rounds that suite.campaign.record_round wrote alone
         return None, ""
     try:
-        whose = identity.read(path)
+        whose = identity.read_identity(path)
     except CampaignError:  # then the campaign cannot go on, and what has ended is all there will be
         return None, f": {path.name}, which had the rule, cannot be read"
-    return identity.rule_of(whose), ""
+    return identity.stored_rule(whose), ""
 
 
 def _why(case: Case, records_of: Mapping[str, Sequence[RunRecord]], rule: Rule | None, unknown: str) -> str:

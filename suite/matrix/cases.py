@@ -57,7 +57,9 @@ def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -
     number = str(max(1, ranks_per_node))
     tables = tuple(
         series.model_copy(
-            update={"topologies": tuple(dict.fromkeys(one.replace("all", number) for one in series.topologies))}
+            update={
+                "topologies": tuple(dict.fromkeys(topology.replace("all", number) for topology in series.topologies))
+            }
         )
         for series in matrix.series
     )
@@ -92,7 +94,7 @@ def with_packages(matrix: Matrix, packages: Sequence[str]) -> Matrix:
 
 def with_numbers_alone(series: Series) -> Series:
     """The table without topologies that ask for all GPUs of a node."""
-    numbers = tuple(one for one in series.topologies if not _is_of_all(one))
+    numbers = tuple(topology for topology in series.topologies if not _is_of_all(topology))
     return series.model_copy(update={"topologies": numbers})
 
 

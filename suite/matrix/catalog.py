@@ -207,8 +207,8 @@ class Catalog(TomlTable):
     def gpu_memory_gb(self, case: Case) -> float | None:
         """Memory of each GPU that a case takes [GB]; None if nobody measured its task and stack."""
         entries = self.tasks[case.task].gpu_memory if case.task in self.tasks else ()
-        found = next((entry for entry in entries if entry.stack == case.stack), None)
-        return None if found is None else found.start_gb + found.per_1000_envs_gb * case.num_envs / 1000
+        entry = next((entry for entry in entries if entry.stack == case.stack), None)
+        return None if entry is None else entry.start_gb + entry.per_1000_envs_gb * case.num_envs / 1000
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task with this id or this alias from Isaac Lab 2.x. Raises MatrixError if there is none."""

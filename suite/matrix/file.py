@@ -70,7 +70,7 @@ def _problems(table: MatrixTable, catalog: Catalog) -> list[Problem]:
         *_rounds_problems(table),
         *_variant_problems(table),
         *_division_problems(table),
-        *_contradictions(table),
+        *_series_contradictions(table),
     ]
     return [Problem(location=place, message=message) for place, message in problems]
 
@@ -173,7 +173,7 @@ def _variant_problems(table: MatrixTable) -> Iterator[Fault]:
                 yield place, f"got {variant!r}, the end of case ids that labscale adds itself; take another word."
 
 
-def _contradictions(table: MatrixTable) -> Iterator[Fault]:
+def _series_contradictions(table: MatrixTable) -> Iterator[Fault]:
     """Yield tables of one series that contradict each other, and points that occur twice."""
     first: dict[str, Series] = {}
     seen: set[str] = set()

@@ -173,8 +173,8 @@ def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Col
     if task.obstacles is not None:
         if why := task.obstacles.get(case.stack):
             others = ", ".join(stack for stack in catalog.stacks if stack not in task.obstacles)
-            found = f"stacks that do: {others}" if others else "no other stack does either"
-            yield f"stack {case.stack} does not run {case.task} ({why}); {found}"
+            which = f"stacks that do: {others}" if others else "no other stack does either"
+            yield f"stack {case.stack} does not run {case.task} ({why}); {which}"
     elif entry.tasks is not None and case.task not in entry.tasks:
         yield f"stack {case.stack} does not run {case.task}; it runs {', '.join(entry.tasks)}"
     if case.stack not in available:

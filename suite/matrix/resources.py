@@ -79,17 +79,17 @@ class Need:
 
 def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], room: Room) -> list[list[Item]]:
     """Cut ``items``, in their order, into blocks that fit. An item of unknown need is a block of its own."""
-    found: list[list[Item]] = []
+    cut: list[list[Item]] = []
     rest: Room | None = None  # of the last block; None: nothing is added to it
     for item in items:
         need = need_of(item)
         left = None if rest is None or need is None else _left(rest, need)
         if left is None:
-            found.append([])
+            cut.append([])
             left = None if need is None else _left(room, need)
-        found[-1].append(item)
+        cut[-1].append(item)
         rest = left
-    return found
+    return cut
 
 
 def _left(room: Room, need: Need) -> Room | None:
@@ -100,7 +100,7 @@ def _left(room: Room, need: Need) -> Room | None:
     return left if has_room else None
 
 
-def wall_s(block: Sequence[PlannedCase]) -> float | None:
+def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
     """Estimate the time of a block [s]: the longest start, then all iterations; None if a case's cost is unknown."""
     starts_s = [item.estimated_start_s for item in block]
     rounds_s = [item.estimated_wall_s for item in block]
@@ -116,6 +116,6 @@ def wall_s(block: Sequence[PlannedCase]) -> float | None:
 
 def gpu_minutes(block: Sequence[PlannedCase]) -> float | None:
     """GPU-minutes of a block: the GPUs of its largest case for its whole time; None if a cost is unknown."""
-    block_s = wall_s(block)
+    block_s = time_of_block_s(block)
     gpus = max((item.case.world_size for item in block if item.case.device == "cuda"), default=0)
     return None if block_s is None else gpus * block_s / 60

@@ -26,7 +26,7 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
-from suite.matrix.resources import Need, gpu_minutes, wall_s
+from suite.matrix.resources import Need, gpu_minutes, time_of_block_s
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options
@@ -216,7 +216,7 @@ def print_plan(
         if item.infeasible:
             console.print("  [yellow]not here:[/] ", end="")
             say(console, item.infeasible)
-        say(console, f"  {_cost(item)}")
+        say(console, f"  {_cost_in_words(item)}")
         if command is not None:
             say(console, f"  {command}", style="dim")
     _print_total(console, planned)
@@ -254,7 +254,7 @@ def print_blocks(console: Console, blocks: Sequence[Sequence[PlannedCase]], need
 
 
 def _saved(block: Sequence[PlannedCase]) -> str:
-    block_s = wall_s(block)
+    block_s = time_of_block_s(block)
     if block_s is None:
         return ""
     alone_s = sum(item.estimated_wall_s or 0.0 for item in block)
@@ -274,7 +274,7 @@ def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:
         )
 
 
-def _cost(item: PlannedCase) -> str:
+def _cost_in_words(item: PlannedCase) -> str:
     if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
         return "cost unknown"
     gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""

@@ -70,9 +70,9 @@ def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> C
                 f"({answer.cannot_load}). Run it with the Python of an Isaac Sim installation (--worker-python), or "
                 "make the extension import Isaac Sim only where it uses it."
             )
-    found = {answer.task: _entry(answer, out) for answer in answers if not answer.registered}
+    tasks = {answer.task: _entry(answer, out) for answer in answers if not answer.registered}
     others = tuple(sorted({name for answer in answers for name in answer.registered}))
-    return catalog.model_copy(update={"tasks": {**catalog.tasks, **found}, "others": others})
+    return catalog.model_copy(update={"tasks": {**catalog.tasks, **tasks}, "others": others})
 
 
 def _entry(answer: Answer, out: Path) -> TaskEntry:
@@ -121,9 +121,9 @@ def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
     try:
         return Answers.model_validate_json(json.dumps(last_answer(done.stdout))).answers
     except ValidationError as error:
-        said = last_lines(done.stderr) if done.returncode else explained(error)
+        why = last_lines(done.stderr) if done.returncode else explained(error)
         raise WorkerEnvironmentError(
-            f"The worker could not list its registered tasks, exit code {done.returncode}:\n{said}\n"
+            f"The worker could not list its registered tasks, exit code {done.returncode}:\n{why}\n"
             f"The command was PYTHONPATH={project_root} {shlex.join(argv)}"
         ) from None
 

@@ -149,10 +149,10 @@ class Keeper:
 
     def _hear(self, seat: Seat, rank: socket.socket) -> None:
         try:
-            said = rank.recv(len(READY))
+            message = rank.recv(len(READY))
         except OSError:
-            said = b""
-        if said == READY:
+            message = b""
+        if message == READY:
             seat.asked(rank)
         else:  # it has ended; its launcher notices
             self._selector.unregister(rank)

@@ -79,7 +79,7 @@ def folder_of(run_dir: Path) -> Path:
     return run_dir / "upstream"
 
 
-def is_missing(case: Case, run_dir: Path) -> bool:
+def needs_upstream(case: Case, run_dir: Path) -> bool:
     """Whether a finished round still needs upstream's run."""
     if not can_run(case) or (folder_of(run_dir) / "upstream.json").exists():
         return False
@@ -176,11 +176,11 @@ def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
 
 
 def read_pairs(path: Path) -> tuple[Pair, ...]:
-    """Read the pairs that ``write_all`` wrote; () without a file. Raises StoreError if it cannot be read."""
+    """Read the pairs that ``write_pairs`` wrote; () without a file. Raises StoreError if it cannot be read."""
     return read_json(path, tuple[Pair, ...], next_step="Copy it again from the campaign that wrote it.") or ()
 
 
-def write_all(folder: Folder) -> list[Pair]:
+def write_pairs(folder: Folder) -> list[Pair]:
     """Write ``OUT/upstream.json`` if there are pairs or it exists already; return the pairs of every stored case.
 
     Raises:

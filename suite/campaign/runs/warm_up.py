@@ -129,7 +129,7 @@ def _marker(cache_dir: Path, kernels: Kernels, machine: Environment, device: Dev
 def run_warm_ups(campaign: Campaign, folder: Folder) -> None:
     """Run the warm-ups that rounds need and this machine lacks. If a warm-up fails, its rounds fail."""
     own = Folder(root=folder.root / FOLDER)
-    wanted = _wanted(campaign, folder)
+    wanted = _missing_warm_ups(campaign, folder)
     if wanted:
         programs = "; ".join(in_words(item.case) for item in wanted)
         come = "comes" if len(wanted) == 1 else "come"
@@ -158,7 +158,7 @@ def run_warm_ups(campaign: Campaign, folder: Folder) -> None:
             _fail_rounds(campaign, folder, record)
 
 
-def _wanted(campaign: Campaign, folder: Folder) -> list[PlannedCase]:
+def _missing_warm_ups(campaign: Campaign, folder: Folder) -> list[PlannedCase]:
     """The warm-ups that would compile what a round still needs."""
     caches = {item.case: campaign.provided.worker_of(item.case).cache_dir for item in campaign.warm_ups}
     for cache_dir in dict.fromkeys(caches.values()):

@@ -7,7 +7,7 @@ import pytest
 
 from suite.campaign.schedule import LEARNED, need_seen
 from suite.matrix.catalog import load_catalog
-from suite.matrix.resources import USABLE, Need, Room, blocks, gpu_minutes, wall_s
+from suite.matrix.resources import USABLE, Need, Room, blocks, gpu_minutes, time_of_block_s
 from suite.schema.record import Case, Environment, Gpu, PlannedCase
 from tests.fixtures.results.committed_results import committed_version
 
@@ -60,9 +60,9 @@ def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[
         )
 
     block = [planned(20.0, 30.0, 1), planned(30.0, 45.0, 4)]
-    assert wall_s(block) == 30.0 + 10.0 + 15.0
+    assert time_of_block_s(block) == 30.0 + 10.0 + 15.0
     assert gpu_minutes(block) == 4 * 55.0 / 60
-    assert wall_s([*block, planned(None, None, 1)]) is None
+    assert time_of_block_s([*block, planned(None, None, 1)]) is None
     assert gpu_minutes([*block, planned(None, None, 1)]) is None
 
 
