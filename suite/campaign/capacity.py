@@ -122,7 +122,12 @@ def find_capacity(campaign: Campaign) -> Campaign:
     answers, results = [], []
     with opened(campaign.out, identity(campaign)) as folder:
         firsts = first_points([item.case for item in campaign.planned])
-        _refuse_limit(firsts, campaign.options.search.most_envs)
+        fewest, most = max(first.num_envs for first in firsts), campaign.options.search.most_envs
+        if most is not None and most < fewest:
+            raise UsageError(
+                f"--most-envs is {most}, allowed is {fewest} or more: the search begins with that many environments, "
+                "the smallest number of the series. Give a larger limit, or change num_envs of the series."
+            )
         for first in firsts:
             measured: list[CaseResult] = []
             while isinstance(step := _next_point(campaign, measured, first), int):
@@ -132,15 +137,6 @@ def find_capacity(campaign: Campaign) -> Campaign:
         write_answers(answers, campaign.out / "capacity.json")
     print_capacity(campaign.console, answers)
     return replace(campaign, results=tuple(results))
-
-
-def _refuse_limit(firsts: Sequence[Case], most: int | None) -> None:
-    fewest = max(first.num_envs for first in firsts)
-    if most is not None and most < fewest:
-        raise UsageError(
-            f"--most-envs is {most}, allowed is {fewest} or more: the search begins with that many environments, the "
-            "smallest number of the series. Give a larger limit, or change num_envs of the series."
-        )
 
 
 def first_points(cases: Sequence[Case]) -> list[Case]:

@@ -1,10 +1,9 @@
 """Plan a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 
 from rich.console import Console
 
@@ -26,7 +25,7 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
-from suite.matrix.resources import Need, gpu_minutes, time_of_block_s
+from suite.matrix.resources import gpu_minutes, time_of_block_s
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options
@@ -176,68 +175,61 @@ def show_plan(campaign: Campaign) -> Campaign:
     )
     commands = [shell_command(launch) if launch.case.nnodes == 1 else None for launch in launches]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
-    _print_blocks(campaign)
+    if takes_turns(campaign):
+        _print_blocks(campaign)
     needed = {warm_up.kernels_of(item.case) for item in campaign.planned if warm_up.is_warmed(item.case)}
-    missing = (
-        item
-        for item in campaign.warm_ups
-        if warm_up.is_missing(worker_of(item.case).cache_dir, item.case, campaign.machine, needed)
-    )
-    print_warm_ups(campaign.console, list(missing))
+    for item in campaign.warm_ups:
+        if warm_up.is_missing(worker_of(item.case).cache_dir, item.case, campaign.machine, needed):
+            cost = "" if item.estimated_wall_s is None else f"about {clock(item.estimated_wall_s)} and "
+            say(
+                campaign.console,
+                f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, {cost}the time that its kernels "
+                "take to compile.",
+            )
     print_rule(campaign.console, campaign.rule)
     return campaign
-
-
-def _print_blocks(campaign: Campaign) -> None:
-    """Print which rounds start together, with the memory that each takes by the catalog."""
-    if not takes_turns(campaign):
-        return
-    blocks = blocks_of(campaign, [item for item in campaign.planned if not item.infeasible])
-    needs = {item.case.case_id: need_of(campaign, item.case, None) for block in blocks for item in block}
-    print_blocks(campaign.console, blocks, needs)
 
 
 def print_plan(
     console: Console, planned: Sequence[PlannedCase], commands: Sequence[str | None], machine: Environment
 ) -> None:
     """Print each case with its size, its cost, and the command that would run it, or why it cannot run here."""
-    gpus = ", ".join(sorted({f"{gpu.name}" for gpu in machine.gpus}))
+    gpus = ", ".join(sorted({gpu.name for gpu in machine.gpus}))
     here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
     say(console, f"{counted(len(planned), 'case')} on this machine ({here})\n")
     for item, command in zip(planned, commands, strict=True):
         case = item.case
+        seeds = ", each with seeds of its own" if case.seed_per_round and item.rounds > 1 else ""
+        learning = f"nothing is trained: {case.workload}"
+        if case.learns or case.is_pipeline:
+            learning = (
+                f"minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
+                f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
+            )
         say(console, case.case_id, style="bold")
         say(
             console,
             f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
-            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {_rounds(item)}",
+            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'round')}{seeds}\n"
+            f"  {learning}",
         )
-        say(console, f"  {_learning(case)}")
         if item.infeasible:
             console.print("  [yellow]not here:[/] ", end="")
             say(console, item.infeasible)
         say(console, f"  {_cost_in_words(item)}")
         if command is not None:
             say(console, f"  {command}", style="dim")
-    _print_total(console, planned)
+    feasible = [item for item in planned if not item.infeasible]
+    say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
+    if len(feasible) < len(planned):
+        say(console, f"All {len(planned)}: {_total(planned)}.")
 
 
-def _learning(case: Case) -> str:
-    if not (case.learns or case.is_pipeline):
-        return f"nothing is trained: {case.workload}"
-    return (
-        f"minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
-        f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
-    )
-
-
-def _rounds(item: PlannedCase) -> str:
-    seeds = ", each with seeds of its own" if item.case.seed_per_round and item.rounds > 1 else ""
-    return counted(item.rounds, "round") + seeds
-
-
-def print_blocks(console: Console, blocks: Sequence[Sequence[PlannedCase]], needs: Mapping[str, Need | None]) -> None:
-    """Print the blocks of a round with their memory, and what measuring in turns saves; nothing without a block."""
+def _print_blocks(campaign: Campaign) -> None:
+    """Print which rounds start together, with their memory by the catalog, and what measuring in turns saves."""
+    console = campaign.console
+    blocks = blocks_of(campaign, [item for item in campaign.planned if not item.infeasible])
+    needs = {item.case.case_id: need_of(campaign, item.case, None) for block in blocks for item in block}
     together = [block for block in blocks if len(block) > 1]
     if not together:
         return
@@ -249,7 +241,7 @@ def print_blocks(console: Console, blocks: Sequence[Sequence[PlannedCase]], need
         memory = f"{of_gpu}{sum(need.host_gb for need in known):.0f} GB of the host"
         say(console, f"  {', '.join(item.case.case_id for item in block)}")
         say(console, f"    at most {memory}{_saved(block)}", style="dim")
-    if unknown := [item.case.case_id for item in chain(*blocks) if needs[item.case.case_id] is None]:
+    if unknown := [case_id for case_id, need in needs.items() if need is None]:
         say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
 
 
@@ -263,30 +255,12 @@ def _saved(block: Sequence[PlannedCase]) -> str:
     return f"; about {clock(block_s)} a round, {clock(alone_s)} one after another{gpu}"
 
 
-def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:
-    """Print which warm-ups run before the cases to compile kernels, and their cost without compilation."""
-    for item in warm_ups:
-        say(
-            console,
-            f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, "
-            f"{'' if item.estimated_wall_s is None else f'about {clock(item.estimated_wall_s)} and '}the time that its "
-            "kernels take to compile.",
-        )
-
-
 def _cost_in_words(item: PlannedCase) -> str:
     if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
         return "cost unknown"
     gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
     cold = ", and the time that its kernels take to compile in every round" if item.case.kernel_cache == "empty" else ""
     return f"about {clock(item.estimated_wall_s)} a round{gpu}{cold}"
-
-
-def _print_total(console: Console, planned: Sequence[PlannedCase]) -> None:
-    feasible = [item for item in planned if not item.infeasible]
-    say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
-    if len(feasible) < len(planned):
-        say(console, f"All {len(planned)}: {_total(planned)}.")
 
 
 def _total(items: Sequence[PlannedCase]) -> str:

@@ -110,7 +110,8 @@ class Keeper:
 
     def _close(self) -> None:
         for key in list(self._selector.get_map().values()):
-            _close(key.fileobj)
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
         self._selector.close()
         self._wake.close()
         for seat in self._seats:
@@ -189,8 +190,3 @@ def _short(folder: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{handle}"
     finally:
         os.close(handle)
-
-
-def _close(what: object) -> None:
-    if isinstance(what, socket.socket):
-        what.close()

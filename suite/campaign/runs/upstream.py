@@ -5,7 +5,7 @@ arguments on the same machine, so that the two alternate. Upstream reports only 
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, NotRequired, TypedDict
@@ -23,7 +23,7 @@ from suite.launch import Launcher
 from suite.options.command_line import say
 from suite.records.store import read_record, read_record_of
 from suite.schema.constraints import LARGEST
-from suite.schema.record import Case, CaseResult, Launch, RunRecord
+from suite.schema.record import Case, Launch, RunRecord
 from suite.schema.stored_names import plain
 from suite.statistics.reduce import counted_iterations, starts_of_turns
 
@@ -138,16 +138,6 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     )
 
 
-def pairs_of(results: Iterable[CaseResult], folder: Folder) -> list[Pair]:
-    """The pairs of all completed rounds that upstream ran after."""
-    return [
-        pair
-        for result in results
-        for record in result.completed
-        if (pair := read_pair(record.case, record.round, folder.run_dir(record.case, record.round)))
-    ]
-
-
 def medians_of_rank_0(record: RunRecord) -> tuple[float, float | None]:
     """Median iteration time of rank 0 by our clock and by the library's [s]; None if the library has no clock."""
     compared = _compared(record)
@@ -186,7 +176,9 @@ def write_pairs(folder: Folder) -> list[Pair]:
     Raises:
         StoreError: a stored case cannot be read, or the file cannot be written.
     """
-    pairs, path = pairs_of(folder.stored(), folder), folder.root / "upstream.json"
+    completed = [record for result in folder.stored() for record in result.completed]
+    read = (read_pair(record.case, record.round, folder.run_dir(record.case, record.round)) for record in completed)
+    pairs, path = [pair for pair in read if pair is not None], folder.root / "upstream.json"
     if pairs or path.exists():
         replace_json(plain(pairs), path)
     return pairs
