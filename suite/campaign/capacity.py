@@ -27,7 +27,7 @@ from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.json_file import read_json, replace_json
-from suite.matrix.cases import with_num_envs, with_packages
+from suite.matrix.cases import expand, with_num_envs, with_packages
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
@@ -173,11 +173,9 @@ def _next_point(campaign: Campaign, measured: Sequence[CaseResult], first: Case)
 
 
 def _planned(campaign: Campaign, matrix: Matrix, first: Case, num_envs: int) -> PlannedCase:
-    cases = with_num_envs(
-        matrix,
+    cases = expand(
+        with_num_envs(matrix, first.series, num_envs),
         campaign.catalog,
-        num_envs,
-        series=first.series,
         device=first.device,
         stack=campaign.options.setup.stack,
         assets=first.assets,

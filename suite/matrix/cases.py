@@ -1,6 +1,6 @@
 """Make the cases of a matrix from its tables, and select among them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -55,14 +55,16 @@ def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -
             "when files are only written. Name a matrix with numbers of GPUs, such as --matrix short."
         )
     number = str(max(1, ranks_per_node))
-    tables = tuple(
-        series.model_copy(
-            update={
-                "topologies": tuple(dict.fromkeys(topology.replace("all", number) for topology in series.topologies))
-            }
-        )
-        for series in matrix.series
-    )
+
+    def numbered(series: Series) -> dict[str, object]:
+        return {"topologies": tuple(dict.fromkeys(topology.replace("all", number) for topology in series.topologies))}
+
+    return _with_changes(matrix, numbered)
+
+
+def _with_changes(matrix: Matrix, changes: Callable[[Series], dict[str, object]]) -> Matrix:
+    """Return the matrix with these changes of each table."""
+    tables = tuple(series.model_copy(update=changes(series)) for series in matrix.series)
     return matrix.model_copy(update={"series": tables})
 
 
@@ -79,17 +81,15 @@ def with_packages(matrix: Matrix, packages: Sequence[str]) -> Matrix:
     names = [name_of(package) for package in packages]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"--with names {', '.join(twice)} twice; a package has one version. Leave one of them out.")
-    tables = tuple(
-        series.model_copy(
-            update={
-                "division": "open",
-                "variant": "-".join(part for part in (series.variant, variant_of(packages)) if part),
-                "with_packages": (*packages, *(own for own in series.with_packages if name_of(own) not in names)),
-            }
-        )
-        for series in matrix.series
-    )
-    return matrix.model_copy(update={"series": tables})
+
+    def versioned(series: Series) -> dict[str, object]:
+        return {
+            "division": "open",
+            "variant": "-".join(part for part in (series.variant, variant_of(packages)) if part),
+            "with_packages": (*packages, *(own for own in series.with_packages if name_of(own) not in names)),
+        }
+
+    return _with_changes(matrix, versioned)
 
 
 def with_numbers_alone(series: Series) -> Series:
@@ -102,26 +102,14 @@ def _is_of_all(topology: Topology) -> bool:
     return topology.endswith("all")
 
 
-def with_num_envs(
-    matrix: Matrix,
-    catalog: Catalog,
-    num_envs: int,
-    *,
-    series: str,
-    device: Device,
-    stack: Stack | None = None,
-    assets: Assets,
-    seed: int | None = None,
-) -> list[Case]:
-    """Return the cases of a series with another number of environments, each once."""
+def with_num_envs(matrix: Matrix, series: str, num_envs: int) -> Matrix:
+    """Return the matrix of one series alone, with another number of environments."""
     tables = tuple(
         table.model_copy(update={"num_envs": num_envs, "num_envs_more": ()})
         for table in matrix.series
         if table.name == series
     )
-    changed = matrix.model_copy(update={"series": tables})
-    cases = expand(changed, catalog, device=device, stack=stack, assets=assets, seed=seed)
-    return list({case.case_id: case for case in cases}.values())
+    return matrix.model_copy(update={"series": tables})
 
 
 def select(
