@@ -80,6 +80,8 @@ def _unreadable(path: Path, why: str) -> CampaignError:
 def identity(campaign: Campaign) -> dict[str, object]:
     """Every value that must be equal for results to share a folder, and the rule; no options that select cases."""
     machine, whole, bisected = campaign.machine, campaign.whole, campaign.options.search.bisect
+    own_workers = campaign.runtime.own_workers if campaign.runtime else {}
+    own_pins = {worker.pins_sha256 for own, worker in own_workers.items() if own.pins}
     if whole is None:
         raise AssertionError("make_plan comes before identity")
     return {
@@ -100,7 +102,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "with_packages": sorted(campaign.options.setup.with_packages) or None,
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
-        "own_pins_sha256": _own_pins(campaign),
+        "own_pins_sha256": sorted(own_pins, key=str) or None,
         "worker_packages": list(machine.worker_packages) or None,
         "code_sha256": campaign.sources.sha256,
         # Results of a CPU are not submitted, so a commit in between that changes no code of a rank does no harm.
@@ -114,13 +116,6 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "environment": recorded(os.environ) or None,
         "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
-
-
-def _own_pins(campaign: Campaign) -> list[str | None] | None:
-    """Hashes of the pins of workers that cases have for themselves; None without any."""
-    own = campaign.runtime.own_workers if campaign.runtime else {}
-    pins = {worker.pins_sha256 for key, worker in own.items() if key.pins}
-    return sorted(pins, key=str) or None
 
 
 @contextmanager

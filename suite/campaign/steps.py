@@ -194,33 +194,31 @@ def summarise(campaign: Campaign) -> Campaign:
 
 
 def build_report(campaign: Campaign) -> Campaign:
-    """Build the HTML page in a process of its own, if the report's packages are installed."""
-    if not campaign.options.results.with_report:
-        return _ended(campaign)
-    page = campaign.out / "report"
-    command = [sys.executable, "-m", "reports.site.build", str(campaign.out / "cases"), "--out", str(page)]
-    again = f"nox -s report -- {shlex.quote(str(campaign.out))}"
+    """Build the HTML page, if that is asked for, and print where everything is."""
+    page, fault = _built_page(campaign) if campaign.options.results.with_report else (None, None)
+    print_where_and_next(campaign, page)
+    return replace(campaign, report_fault=fault)
+
+
+def _built_page(campaign: Campaign) -> tuple[Path | None, str | None]:
+    """Build the page in a process of its own; return its path, or why it could not be built."""
+    folder, again = campaign.out / "report", f"nox -s report -- {shlex.quote(str(campaign.out))}"
     if importlib.util.find_spec("altair") is None:
         say(
             campaign.console,
             f"No report: its packages are not installed here. Copy {campaign.out} to a machine with them and run\n"
             f"  {again}",
         )
-        return _ended(campaign)
+        return None, None
+    command = [sys.executable, "-m", "reports.site.build", str(campaign.out / "cases"), "--out", str(folder)]
     done = parent_death.run(command, cwd=ROOT)
     if done.returncode == 0:
-        return _ended(campaign, page / "index.html")
-    elsewhere = " --out OTHER, a folder that does not exist yet" if page.exists() else ""
-    fault = (
+        return folder / "index.html", None
+    elsewhere = " --out OTHER, a folder that does not exist yet" if folder.exists() else ""
+    return None, (
         f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
         f"Try again with: {again}{elsewhere}"
     )
-    return replace(_ended(campaign), report_fault=fault)
-
-
-def _ended(campaign: Campaign, page: Path | None = None) -> Campaign:
-    print_where_and_next(campaign, page)
-    return campaign
 
 
 def judge(campaign: Campaign) -> Campaign:

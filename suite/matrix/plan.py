@@ -12,7 +12,7 @@ from typing import Final
 from suite.errors import UsageError
 from suite.files.paths import import_path
 from suite.files.wording import counted
-from suite.matrix.catalog import Catalog, CostEntry, LibraryEntry, TaskEntry
+from suite.matrix.catalog import Catalog, LibraryEntry, TaskEntry
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import Cores, Resources
 from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, RlLibrary, Stack, Workload
@@ -67,8 +67,16 @@ def plan(
             machine.append("needs turns, in which its trainings run together; this campaign takes none")
         machine += _worker_reasons(case, one_worker, brings_python=brings_python)
         reasons = [*machine, *stack, *workload]
-        cost = None if stack or workload else _cost(case, task)
-        wall_s = None if cost is None else _wall_s(case, cost)
+        cost = None if stack or workload else task.cost_of(case)
+        wall_s = None
+        if cost is not None:
+            wall_s = cost.wall_s(
+                num_envs=case.num_envs,
+                num_steps_per_env=case.num_steps_per_env,
+                # Trainings at the same time are taken to be as slow as one after another.
+                iterations=case.iterations * case.trainings_per_gpu,
+                optimiser_steps=case.optimiser_steps if case.learns else 0,
+            )
         gpus = case.world_size if case.device == "cuda" else 0
         planned.append(
             PlannedCase(
@@ -244,26 +252,6 @@ def nearest_divisors(batch: int, size: int) -> list[int]:
     below = [max(smaller)] if (smaller := [d for d in divisors if d < size]) else []
     above = [min(larger)] if (larger := [d for d in divisors if d > size]) else []
     return below + above
-
-
-def _cost(case: Case, task: TaskEntry) -> CostEntry | None:
-    return task.cost(
-        rl_library=case.rl_library,
-        device=case.device,
-        stack=case.stack,
-        num_envs=case.num_envs,
-        world_size=case.world_size,
-    )
-
-
-def _wall_s(case: Case, cost: CostEntry) -> float:
-    """Estimate a round [s]; trainings at the same time are taken to be as slow as one after another."""
-    return cost.wall_s(
-        num_envs=case.num_envs,
-        num_steps_per_env=case.num_steps_per_env,
-        iterations=case.iterations * case.trainings_per_gpu,
-        optimiser_steps=case.optimiser_steps if case.learns else 0,
-    )
 
 
 def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:

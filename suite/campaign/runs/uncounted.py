@@ -10,7 +10,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -128,7 +128,7 @@ def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunReco
                 run_dir=folder.root / "profiles" / case.case_id,
                 uncounted="profiled, not counted",
                 profiled_ranks=ranks,
-                adapt=partial(profiled_launch, ranks=ranks, nsys=nsys),
+                adapt=partial(_with_variables, {RANKS_VARIABLE: ",".join(map(str, ranks)), NSYS_VARIABLE: nsys}),
             )
             runs.append(run)
     for run, record in _run_each(campaign, folder, [run for run in runs if not _is_profiled(campaign, run)]):
@@ -142,11 +142,6 @@ def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunReco
     return [store.read_record(run.record_path) for run in runs]
 
 
-def profiled_launch(launch: Launch, *, ranks: Collection[int], nsys: str) -> Launch:
-    """Return the launch with these ranks under nsys, which writes its report for minutes at the end."""
-    return _with_variables(launch, {RANKS_VARIABLE: ",".join(map(str, sorted(ranks))), NSYS_VARIABLE: nsys})
-
-
 def _is_profiled(campaign: Campaign, run: Run) -> bool:
     """Whether an earlier command profiled these ranks."""
     if not run.record_path.exists():
@@ -156,7 +151,7 @@ def _is_profiled(campaign: Campaign, run: Run) -> bool:
     return record.profiled_ranks == run.profiled_ranks and not is_tried_again
 
 
-def _with_variables(launch: Launch, variables: dict[str, str]) -> Launch:
+def _with_variables(variables: Mapping[str, str], launch: Launch) -> Launch:
     """Return the launch of a round that writes nothing for long at its end, which is no hang."""
     patient = replace(launch.case, hang_timeout_s=launch.case.timeout_s)
     return replace(launch, case=patient, env={**launch.env, **variables})
@@ -244,7 +239,7 @@ def filmed_launch(launch: Launch) -> Launch:
     """Return the launch with its training filmed; the film is encoded at the end."""
     views = (view for view in VIEWS.values() if view.task == launch.case.task)
     view = next(({"eye": view.eye, "target": view.target} for view in views), {})
-    return _with_variables(launch, {FILM_VARIABLE: json.dumps(view)})
+    return _with_variables({FILM_VARIABLE: json.dumps(view)}, launch)
 
 
 def _why_unfilmed(run: Run, record: RunRecord) -> str:
@@ -292,7 +287,8 @@ def watch(campaign: Campaign) -> Campaign:
         with tempfile.TemporaryDirectory(prefix="labscale-watch-") as folder:
             run_dir = Path(folder) / "run"
             plain = render(campaign, worker, run_dir, case, 0, python_path=os.environ.get("PYTHONPATH"))
-            launch = watched_launch(plain, port=port)
+            patient = replace(case, iterations=ITERATIONS, timeout_s=LONGEST_S, hang_timeout_s=LONGEST_S)
+            launch = replace(plain, case=patient, env={**plain.env, WATCH_VARIABLE: str(port)})
             result = run_here(launch, on_progress=say_address)
             record = collect(run_dir, launch.case, 0, result, campaign.machine, argv=())
     except KeyboardInterrupt:
@@ -301,12 +297,6 @@ def watch(campaign: Campaign) -> Campaign:
         raise RunsFailed(f"{case.case_id} {record.outcome} while it was watched: {record.reason}")
     say(campaign.console, f"{case.case_id} has trained {ITERATIONS:,} iterations, the most that is watched.")
     return campaign
-
-
-def watched_launch(launch: Launch, *, port: int) -> Launch:
-    """Return the launch of a training that goes on and is served at this port."""
-    case = replace(launch.case, iterations=ITERATIONS, timeout_s=LONGEST_S, hang_timeout_s=LONGEST_S)
-    return replace(launch, case=case, env={**launch.env, WATCH_VARIABLE: str(port)})
 
 
 def free_port() -> int:
@@ -332,16 +322,15 @@ def _worker_with_viewer(campaign: Campaign) -> Worker:
     return replace(worker, python=python, pins_sha256=sha256(worker_pins(ROOT, "kitless", PINS)))
 
 
-def _why_not_watched(case: Case) -> str | None:
-    own = own_worker_of(case)
-    return why_not_filmed(case) or (f"the viewer's environment has not what it needs ({own})" if own else None)
-
-
 def _watched_case(campaign: Campaign) -> Case:
-    reasons = {item.case.case_id: item.infeasible or _why_not_watched(item.case) for item in campaign.planned}
+    reasons = {}
     for item in campaign.planned:
-        if reasons[item.case.case_id] is None:
+        own = own_worker_of(item.case)
+        of_worker = f"the viewer's environment has not what it needs ({own})" if own else None
+        why = item.infeasible or why_not_filmed(item.case) or of_worker
+        if why is None:
             return item.case
+        reasons[item.case.case_id] = why
     listed = "\n".join(f"  {case_id}: {reason}" for case_id, reason in reasons.items())
     raise UsageError(
         f"None of these cases can be watched here:\n{listed}\nName another; nox -s plan -- --matrix"

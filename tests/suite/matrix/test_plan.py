@@ -244,9 +244,7 @@ MEASURED = (
 
 def planned_s(case: Case, *, iterations: int) -> tuple[float, float]:
     """Seconds of the start-up, and of all with it."""
-    cost = load_catalog().resolve(case.task).cost(
-        rl_library=case.rl_library, device=case.device, stack=case.stack, num_envs=case.num_envs
-    )  # fmt: skip
+    cost = CATALOG.resolve(case.task).cost_of(case)
     assert cost is not None
     return cost.start_up_s, cost.wall_s(
         num_envs=case.num_envs,
