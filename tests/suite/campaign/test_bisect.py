@@ -4,7 +4,7 @@ import io
 import json
 import math
 import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -49,58 +49,53 @@ from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wh
 ROUNDS = 6
 SPREAD = 0.03  # standard deviation of a process's logarithm
 SEARCHES = 200
-
-
-class Processes:
-    """Times of processes, drawn around the true ones."""
-
-    def __init__(self, times_s: Mapping[str, float], seed: int) -> None:
-        self._true_s = times_s
-        self._random = random.Random(seed)  # noqa: S311
-
-    def _drawn_s(self, release: str) -> tuple[float, ...]:
-        return tuple(self._true_s[release] * math.exp(self._random.gauss(0, SPREAD)) for _ in range(ROUNDS))
-
-    def measure(self, releases: Sequence[str]) -> Step:
-        times_s = {release: self._drawn_s(release) for release in releases}
-        runs = [
-            RunTime(configuration=release, block=block, log_time=math.log(time_s), log_probe=None)
-            for release, of_release in times_s.items()
-            for block, time_s in enumerate(of_release)
-        ]
-        return Step.of(times_s, SeriesModel(runs).ratio)
-
-    def answer(self) -> Answer:
-        steps: list[Step] = []
-        while not isinstance(found := next_releases(list(self._true_s), steps), Answer):
-            steps.append(self.measure(found))
-        return found
-
-
 RELEASES = tuple(f"1.{minor}.0" for minor in range(9))
 
-
-def change(older: str, newer: str, value: float, half_width: float = 0.01) -> Change:
-    ratio = Estimate(value=value, interval=(value - half_width, value + half_width))
-    return Change(older=older, newer=newer, ratio=ratio)
+type Measure = Callable[[Mapping[str, float], Sequence[str]], Step]
 
 
 def exact(times_s: Mapping[str, float], releases: Sequence[str]) -> Step:
-    """A step whose ratios are those of the true times."""
-    changes = tuple(change(old, new, times_s[old] / times_s[new]) for old, new in pairwise(releases))
-    return Step(releases=tuple(releases), changes=changes)
+    """A step whose ratios are those of the true times, known to 1 %."""
+
+    def change(older: str, newer: str) -> Change:
+        ratio = times_s[older] / times_s[newer]
+        interval = ratio - 0.01, ratio + 0.01
+        return Change(older=older, newer=newer, ratio=Estimate(value=ratio, interval=interval))
+
+    return Step(releases=tuple(releases), changes=tuple(change(*pair) for pair in pairwise(releases)))
 
 
-def searched(times_s: Mapping[str, float], broken: Collection[str] = ()) -> tuple[Answer, list[tuple[str, ...]]]:
+def drawn(seed: int) -> Measure:
+    """Steps of processes whose times are drawn around the true ones."""
+    noise = random.Random(seed)  # noqa: S311
+
+    def measure(times_s: Mapping[str, float], releases: Sequence[str]) -> Step:
+        drawn_s = {
+            release: [times_s[release] * math.exp(noise.gauss(0, SPREAD)) for _ in range(ROUNDS)]
+            for release in releases
+        }
+        runs = [
+            RunTime(configuration=release, block=block, log_time=math.log(time_s), log_probe=None)
+            for release, of_release in drawn_s.items()
+            for block, time_s in enumerate(of_release)
+        ]
+        return Step.of(drawn_s, SeriesModel(runs).ratio)
+
+    return measure
+
+
+def searched(
+    times_s: Mapping[str, float], broken: Collection[str] = (), measure: Measure = exact
+) -> tuple[Answer, list[tuple[str, ...]]]:
     """The answer for releases with these true times, and what was measured."""
     steps: list[Step] = []
     skipped: set[str] = set()
-    while not isinstance(found := next_releases(list(times_s), steps, skipped), Answer):
-        if failing := {*found} & {*broken}:
+    while not isinstance(releases := next_releases(list(times_s), steps, skipped), Answer):
+        if failing := {*releases} & {*broken}:
             skipped |= failing
         else:
-            steps.append(exact(times_s, found))
-    return found, [step.releases for step in steps]
+            steps.append(measure(times_s, releases))
+    return releases, [step.releases for step in steps]
 
 
 @pytest.mark.parametrize("at", range(1, len(RELEASES)))
@@ -149,7 +144,7 @@ def test_a_change_in_two_small_parts_ends_with_the_range_that_is_sure() -> None:
 
 def test_a_large_difference_is_found_and_rarely_at_another_pair() -> None:
     times_s = {one: 1.0 if place < 6 else 1.25 for place, one in enumerate(RELEASES)}
-    answers = [Processes(times_s, seed).answer() for seed in range(SEARCHES)]
+    answers = [searched(times_s, measure=drawn(seed))[0] for seed in range(SEARCHES)]
     named = [(one.change.older, one.change.newer) for one in answers if one.verdict == "found" and one.change]
     assert len(named) >= 0.95 * SEARCHES
     assert sum(pair != ("1.5.0", "1.6.0") for pair in named) <= 0.05 * SEARCHES
