@@ -3,13 +3,13 @@
 import statistics
 from collections.abc import Collection
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from suite.errors import UsageError
 from suite.matrix.cases import expand, with_packages
-from suite.matrix.catalog import Catalog, load_catalog
+from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import PINS_OF, OwnWorker, own_worker_of, with_version
 from suite.matrix.plan import plan
@@ -59,7 +59,7 @@ def planned(
     nnodes: int = 1,
     device: Device | None = None,
     stacks: Collection[Stack] = get_args(Stack),
-    catalog: Catalog = CATALOG,
+    **worker: Any,
 ) -> PlannedCase:
     [result] = plan(
         [case],
@@ -67,7 +67,8 @@ def planned(
         device=device or case.device,
         available_stacks=stacks,
         rounds=3,
-        catalog=catalog,
+        catalog=CATALOG,
+        **worker,
     )
     return result
 
@@ -142,18 +143,8 @@ def fake_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PINS_OF, "rl_games", "games")
 
 
-def refused(case: Case, *, one_worker: str | None = None, brings_python: bool = False) -> str:
-    (item,) = plan(
-        [case],
-        resources=Resources(nnodes=1, gpus_per_node=2, cpus_per_node=16),
-        device=case.device,
-        available_stacks=["kitless", "ovphysx"],
-        one_worker=one_worker,
-        brings_python=brings_python,
-        rounds=1,
-        catalog=CATALOG,
-    )
-    return item.infeasible or ""
+def refused(case: Case, **worker: Any) -> str:
+    return planned(case, gpus=2, stacks=["kitless", "ovphysx"], **worker).infeasible or ""
 
 
 @pytest.mark.usefixtures("fake_library")
