@@ -16,6 +16,7 @@ from suite.campaign import cases
 from suite.campaign.capacity import find_capacity
 from suite.campaign.display.progress import Reporter
 from suite.campaign.display.results import (
+    print_agreement,
     print_answers,
     print_rounds,
     print_slowed_cores,
@@ -187,7 +188,7 @@ def summarise(campaign: Campaign) -> Campaign:
         print_what_worked(console, results, logs=partial(warm_up.log_folder, campaign))
     pairs = upstream.write_pairs(Folder(root=campaign.out))
     if campaign.options.rounds.upstream:
-        upstream.print_agreement(console, pairs)
+        print_agreement(console, pairs)
     if has_speed:
         print_answers(campaign)
     return campaign

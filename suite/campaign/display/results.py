@@ -13,6 +13,7 @@ from rich.table import Table
 
 from suite.campaign import run_log
 from suite.campaign.display.progress import clock
+from suite.campaign.runs.upstream import Pair, bracketed_differences
 from suite.campaign.state import Campaign
 from suite.files.wording import counted
 from suite.options.command_line import say
@@ -181,6 +182,41 @@ def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
         f"{cost.iterations} iterations had it). "
         "The times above are of the other iterations.",
     )
+
+
+def print_pair(console: Console, case: Case, pair: Pair | None) -> None:
+    """Print one comparison with upstream."""
+    if pair is None:
+        say(console, f"    upstream failed on {case.case_id}; its logs are in the run's folder", style="yellow")
+        return
+    say(
+        console,
+        f"    upstream: {pair.theirs_s:.4g} s/iteration, ours {pair.ours_s:.4g} ({pair.difference:+.2%})",
+        style="dim",
+    )
+
+
+def print_agreement(console: Console, pairs: Sequence[Pair]) -> None:
+    """Print for each case how our clock compares with upstream's, between processes and within our own process."""
+    table = Table(title="Rank 0 against Isaac Lab's own benchmark", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("case", overflow="fold")
+    for name in ("pairs", "direct, median", "bracketed, median", "smallest", "largest", "same process"):
+        table.add_column(name, justify="right")
+    for case_id in dict.fromkeys(pair.case_id for pair in pairs):
+        group = [pair for pair in pairs if pair.case_id == case_id]
+        direct = [pair.difference for pair in group]
+        bracketed = bracketed_differences(group)
+        clocks = [value for pair in group if (value := pair.clock_difference) is not None]
+        table.add_row(
+            case_id,
+            str(len(group)),
+            f"{statistics.median(direct):+.2%}",
+            f"{statistics.median(bracketed):+.2%}" if bracketed else "-",
+            f"{min(bracketed or direct):+.2%}",
+            f"{max(bracketed or direct):+.2%}",
+            f"{statistics.median(clocks):+.3%}" if clocks else "-",
+        )
+    console.print(table)
 
 
 def print_answers(campaign: Campaign) -> None:

@@ -15,6 +15,7 @@ from threading import Event
 
 from suite.campaign import cases, run_log
 from suite.campaign.display.progress import Reporter, RunLine
+from suite.campaign.display.results import print_pair
 from suite.campaign.folder import Folder, drop_checkpoints
 from suite.campaign.runs import upstream
 from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
@@ -103,7 +104,7 @@ def _run_block(campaign: Campaign, block: Sequence[Run], lines: Sequence[RunLine
         if is_paired and record is not None and record.outcome == "completed":
             set_aside(upstream.folder_of(run.run_dir), "interrupted")
             pair = upstream.run_pair(launch_of(campaign, run), campaign.provided.launch)
-            upstream.print_pair(campaign.console, run.case, pair)
+            print_pair(campaign.console, run.case, pair)
     return records
 
 
