@@ -6,46 +6,35 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from rich.console import Console
 
-from suite.commands import accept, bench, build, bundle, env_check, plan, store, watch
+from suite.commands import Command, campaigns, env_check, packing, store
 from suite.external.parent_death import end_with_nox
 from suite.options.command_line import Parser, exit_code_of, say, tables_console
 
 ONE_STOP_S: Final = 1.0
 
 
-class Command(Protocol):
-    """A module with the options of a command and the function that carries it out; None means exit code 0."""
-
-    __doc__: str | None
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-    def command(self, arguments: argparse.Namespace, console: Console) -> int | None: ...
-
-
-COMMANDS: Final[dict[str, tuple[Command, str]]] = {
-    "plan": (plan, "print every case of a matrix and start nothing"),
-    "bench": (bench, "run a matrix, store its results and build their page"),
-    "watch": (watch, "train one case and show it in the browser of this machine"),
-    "bundle": (bundle, "pack labscale for a machine without internet"),
-    "store": (store, "store the rounds that a campaign finished before its machine was gone"),
-    "build": (build, "build a container image"),
-    "accept": (accept, "say whether this machine is as fast as published ones with the same GPUs"),
-    "env_check": (env_check, "check whether this machine, an image or several nodes can run the benchmark"),
+COMMANDS: Final[dict[str, Command]] = {
+    "plan": campaigns.PLAN_COMMAND,
+    "bench": campaigns.BENCH_COMMAND,
+    "watch": campaigns.WATCH_COMMAND,
+    "bundle": packing.BUNDLE_COMMAND,
+    "store": store.STORE_COMMAND,
+    "build": packing.BUILD_COMMAND,
+    "accept": campaigns.ACCEPT_COMMAND,
+    "env_check": env_check.ENV_CHECK_COMMAND,
 }
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = Parser(prog="suite", description="Plan and run scaling benchmarks of NVIDIA Isaac Lab.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
-    for name, (module, what) in COMMANDS.items():
-        command = commands.add_parser(
-            name, help=what, description=(module.__doc__ or "").replace("``", "`"), prog=f"nox -s {name} --"
-        )
-        module.add_arguments(command)
+    for name, command in COMMANDS.items():
+        own = commands.add_parser(name, help=command.summary, description=command.description, prog=f"nox -s {name} --")
+        command.add_arguments(own)
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:  # argparse alone would not name the command
         commands.choices[arguments.command].refuse(unknown)
@@ -74,8 +63,7 @@ def main(argv: list[str]) -> int:
     def run() -> int | None:
         end_with_nox()
         arguments = parse(argv)
-        module, _ = COMMANDS[arguments.command]
-        return module.command(arguments, tables_console())
+        return COMMANDS[arguments.command].run(arguments, tables_console())
 
     signal.signal(signal.SIGTERM, _interrupting())  # a scheduler's stop ends runs as Ctrl-C does
     return exit_code_of(

@@ -1,4 +1,4 @@
-"""Decide whether a case gets another round, and write stored cases. A stored case follows from ``raw/`` alone."""
+"""Write stored cases and the plan. A stored case follows from ``raw/`` alone."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -6,6 +6,7 @@ from typing import TypedDict
 from pydantic import with_config
 
 from suite.campaign.folder import Folder
+from suite.campaign.schedule import decision, ended_records
 from suite.campaign.state import Campaign
 from suite.errors import StoreError
 from suite.files.json_file import STRICT, read_json, replace_json
@@ -14,8 +15,7 @@ from suite.files.wording import counted
 from suite.records import store
 from suite.records.folders import PLAN_FILE
 from suite.schema.record import Case, CaseResult, PlannedCase, RunRecord
-from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
-from suite.statistics.twins import ratios_of
+from suite.statistics.stopping_rule import CUT_OFF
 
 
 @with_config(STRICT)
@@ -23,26 +23,6 @@ class StoredPlan(TypedDict):
     """The content of ``plan.json``."""
 
     configurations: dict[str, int]
-
-
-def ended_records(folder: Folder, case: Case) -> tuple[RunRecord, ...]:
-    """The records of every finished round of a case, in order. Raises StoreError as ``store.read_record_of`` does."""
-    return tuple(store.read_record_of(case, index, folder.record_path(case, index)) for index in folder.finished(case))
-
-
-def decision(campaign: Campaign, folder: Folder, case: Case) -> Decision:
-    """Whether the case gets another round, and why."""
-    ended = ended_records(folder, case)
-    failed = next((record for record in ended if not record.counts), None)
-    if campaign.options.search.capacity and failed:  # what does not fit in memory does not fit in the next round either
-        return Decision(go_on=False, reason=f"round {failed.round} did not complete, so no further one is tried")
-    if ended and ended[-1].round >= len(ended):
-        return Decision(go_on=True, reason="an earlier round has been set aside and is to be run again")
-    alike = [item.case for item in campaign.planned if item.case.series == case.series]
-    needs_model = campaign.rule.precision is not None and len(ended) >= campaign.rule.rounds
-    of_set = [record for other in alike for record in ended_records(folder, other)] if needs_model else []
-    ratios = ratios_of(case, alike)
-    return decide(ended, campaign.rule, ratios=ratios, of_set=of_set, elapsed_s=campaign.elapsed_s)
 
 
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
@@ -139,7 +119,7 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
     path = folder.root / PLAN_FILE
     earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
-    before = earlier["configurations"] if earlier else {one.case.case_id: 0 for one in folder.stored()}
+    before = earlier["configurations"] if earlier else {result.case.case_id: 0 for result in folder.stored()}
     known = {**before, **planned}
     if earlier is None or known != earlier["configurations"]:
         replace_json({"configurations": dict(sorted(known.items()))}, path)

@@ -51,23 +51,23 @@ class _Rule(TypedDict, total=False):
     max_rounds: Annotated[int, Field(ge=1)] | None
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_identity(path: Path) -> dict[str, Any]:
     """Read a ``campaign.json``.
 
     Raises:
         CampaignError: it cannot be read.
     """
     try:
-        found = parsed(read_input(path))
+        stored = parsed(read_input(path))
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
     except ValueError as error:
         raise _unreadable(path, str(error)) from error
-    if not isinstance(found, dict):
-        raise _unreadable(path, f"it contains a {type(found).__name__}, expected a JSON object")
-    if fault := fault_of({name: found[name] for name in RULE if name in found}, _Rule):
+    if not isinstance(stored, dict):
+        raise _unreadable(path, f"it contains a {type(stored).__name__}, expected a JSON object")
+    if fault := fault_of({name: stored[name] for name in RULE if name in stored}, _Rule):
         raise _unreadable(path, fault)
-    return found
+    return stored
 
 
 def _unreadable(path: Path, why: str) -> CampaignError:
@@ -80,6 +80,8 @@ def _unreadable(path: Path, why: str) -> CampaignError:
 def identity(campaign: Campaign) -> dict[str, object]:
     """Every value that must be equal for results to share a folder, and the rule; no options that select cases."""
     machine, whole, bisected = campaign.machine, campaign.whole, campaign.options.search.bisect
+    own_workers = campaign.runtime.own_workers if campaign.runtime else {}
+    own_pins = {worker.pins_sha256 for own, worker in own_workers.items() if own.pins}
     if whole is None:
         raise AssertionError("make_plan comes before identity")
     return {
@@ -100,7 +102,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "with_packages": sorted(campaign.options.setup.with_packages) or None,
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
-        "own_pins_sha256": _own_pins(campaign),
+        "own_pins_sha256": sorted(own_pins, key=str) or None,
         "worker_packages": list(machine.worker_packages) or None,
         "code_sha256": campaign.sources.sha256,
         # Results of a CPU are not submitted, so a commit in between that changes no code of a rank does no harm.
@@ -116,13 +118,6 @@ def identity(campaign: Campaign) -> dict[str, object]:
     }
 
 
-def _own_pins(campaign: Campaign) -> list[str | None] | None:
-    """Hashes of the pins of workers that cases have for themselves; None without any."""
-    own = campaign.runtime.own_workers if campaign.runtime else {}
-    found = {worker.pins_sha256 for key, worker in own.items() if key.pins}
-    return sorted(found, key=str) or None
-
-
 @contextmanager
 def opened(root: Path, whose: Mapping[str, object]) -> Iterator[Folder]:
     """Lock ``root`` for a campaign with this identity, store its rule in ``campaign.json``, and mend the run log.
@@ -134,10 +129,10 @@ def opened(root: Path, whose: Mapping[str, object]) -> Iterator[Folder]:
     """
     with locked(root) as folder:
         path = root / CAMPAIGN_FILE
-        found = read(path) if path.exists() else whose
-        _refuse_others(root, found, whose)
-        now = {**found, **{name: whose.get(name) for name in RULE}}
-        if now != found or not path.exists():
+        stored = read_identity(path) if path.exists() else whose
+        _refuse_others(root, stored, whose)
+        now = {**stored, **{name: whose.get(name) for name in RULE}}
+        if now != stored or not path.exists():
             replace_json(now, path, sort_keys=True)
         run_log.resume(root)
         yield folder
@@ -152,50 +147,47 @@ def refuse_other_options(campaign: Campaign) -> None:
     require_identity(campaign.out)
     path = campaign.out / CAMPAIGN_FILE
     if path.exists():
-        found, wanted = (
+        stored, wanted = (
             {name: value for name, value in whose.items() if name in OF_OPTIONS}
-            for whose in (read(path), identity(campaign))
+            for whose in (read_identity(path), identity(campaign))
         )
-        _refuse_others(campaign.out, found, wanted)
+        _refuse_others(campaign.out, stored, wanted)
 
 
-def _refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def _refuse_others(root: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Raise an error that names every value that differs.
 
     Raises:
         CampaignError: a value differs.
     """
     wanted = json.loads(json.dumps(wanted))
-    if names := _differing(found, wanted):
+    names = [name for name in sorted({*stored, *wanted} - {*RULE, SPELLED}) if stored.get(name) != wanted.get(name)]
+    if FORMAT in names:
+        names = [FORMAT]
+    elif set(names) & set(IN_CASES):  # the hash changes with any of these, so it adds nothing to them
+        names = [name for name in names if name != CASES]
+    if names:
         raise CampaignError(
             f"{root} has the results of another campaign, which must not be mixed with these:\n  "
-            + "\n  ".join(_said(name, found, wanted) for name in names)
+            + "\n  ".join(_difference(name, stored, wanted) for name in names)
             + "\nChoose another folder with --out, or give the options of that campaign to continue it."
         )
 
 
-def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    if found.get(FORMAT) != wanted.get(FORMAT):
-        return [FORMAT]
-    names = sorted({*found, *wanted} - {*RULE, SPELLED})
-    names = [name for name in names if found.get(name) != wanted.get(name)]
-    # The hash changes with any of these, so it adds nothing to them.
-    return [name for name in names if name != CASES or not set(names) & set(IN_CASES)]
-
-
-def _said(name: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def _difference(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    there, now = _SHOWN.repr(stored.get(name)), _SHOWN.repr(wanted.get(name))
     if name == FORMAT:
-        return f"{name}: there {_SHOWN.repr(found.get(name))}, this labscale reads {wanted.get(name)}. {OLDER}"
+        return f"{name}: there {there}, this labscale reads {wanted.get(name)}. {OLDER}"
     if name != CASES:
         why = ", since labscale's own code changed; go back to that state to continue it" if name in OF_CODE else ""
-        return f"{name}: there {_SHOWN.repr(found.get(name))}, now {_SHOWN.repr(wanted.get(name))}{why}"
+        return f"{name}: there {there}, now {now}{why}"
     return (
-        f"cases: there from the matrix {found.get(SPELLED)!r}, now from {wanted.get(SPELLED)!r}, and they differ: the "
+        f"cases: there from the matrix {stored.get(SPELLED)!r}, now from {wanted.get(SPELLED)!r}, and they differ: the "
         "matrix is another or was edited, --stack differs, or labscale has another version"
     )
 
 
-def rule_of(identity: Mapping[str, Any]) -> Rule:
+def stored_rule(identity: Mapping[str, Any]) -> Rule:
     """The rule in a ``campaign.json``. Without ``rounds`` it counts as 0."""
     rounds, precision = identity.get("rounds") or 0, identity.get("precision")
     return Rule(rounds=rounds, precision=precision, max_rounds=identity.get("max_rounds") or rounds)

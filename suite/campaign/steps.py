@@ -13,24 +13,24 @@ from typing import Final
 from rich.console import Console
 
 from suite.campaign import cases
-from suite.campaign.capacity.search import print_found, search, write_found
-from suite.campaign.display import ending
+from suite.campaign.capacity import find_capacity
 from suite.campaign.display.progress import Reporter
-from suite.campaign.display.tables import (
+from suite.campaign.display.results import (
     print_agreement,
+    print_answers,
     print_rounds,
-    print_rule,
     print_slowed_cores,
     print_summary,
     print_timing_cost,
+    print_what_worked,
+    print_where_and_next,
 )
 from suite.campaign.folder import Folder
 from suite.campaign.identity import identity, opened, refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
-from suite.campaign.planning.plan import learn_tasks, make_plan, show_plan
-from suite.campaign.runs import filming, profiling, upstream, warm_up_runs
-from suite.campaign.runs.rounds import disk_errors, run_planned
-from suite.campaign.runs.training import machine_with, render
+from suite.campaign.planning.plan import learn_tasks, make_plan, print_rule, show_plan
+from suite.campaign.runs import uncounted, upstream, warm_up
+from suite.campaign.runs.rounds import disk_errors, machine_with, render, run_planned
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults
@@ -117,9 +117,7 @@ def check_environment(campaign: Campaign) -> Campaign:
     Raises:
         EnvironmentNotFit: the stack cannot run here, and ``--ignore-env-check`` is not given.
     """
-    if campaign.runtime is None:
-        raise AssertionError("provision comes before check_environment")
-    report = campaign.runtime.check()
+    report = campaign.provided.check()
     print_faults(campaign.console, report)
     if report.failures and not campaign.options.place.ignore_env_check:
         faults = ", ".join(f"{check.name}: {check.fault}" for check in report.failures)
@@ -140,7 +138,7 @@ def run_all(campaign: Campaign) -> Campaign:
         with disk_errors(folder.root):
             cases.note_plan(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
-        warm_up_runs.run(campaign, folder)
+        warm_up.run_warm_ups(campaign, folder)
         waiting = [item.case for item, _ in known_rounds(campaign, folder)]
         run_planned(campaign, folder, Reporter(campaign.console, list(campaign.planned), waiting))
         with disk_errors(folder.root):
@@ -150,21 +148,22 @@ def run_all(campaign: Campaign) -> Campaign:
 
 def write_scripts(campaign: Campaign) -> Campaign:
     """Write the script of every round without a record, and print how to submit each."""
-    if campaign.runtime is None or campaign.runtime.write_script is None:
-        raise AssertionError("provision comes before write_scripts, and checks the launcher")
+    runtime = campaign.provided
+    if runtime.write_script is None:
+        raise AssertionError("provision checks the launcher")
     with opened(campaign.out, identity(campaign)) as folder:
         cases.require_raw(campaign, folder)
         for item, round_index in known_rounds(campaign, folder):
             launch = render(
                 campaign,
-                campaign.runtime.worker_of(item.case),
+                runtime.worker_of(item.case),
                 folder.run_dir(item.case, round_index),
                 item.case,
                 round_index,
-                python_path=campaign.runtime.python_path,
+                python_path=runtime.python_path,
             )
-            if not campaign.runtime.is_submitted(Path(launch.run_dir)):
-                script = campaign.runtime.write_script(launch)
+            if not runtime.is_submitted(Path(launch.run_dir)):
+                script = runtime.write_script(launch)
                 say(campaign.console, f"sbatch {shlex.quote(str(script))}")
     return campaign
 
@@ -182,52 +181,48 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
 
 def summarise(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
-    if not has_speeds(campaign.results):
-        pairs = upstream.write_all(Folder(root=campaign.out))
-        logs = partial(warm_up_runs.log_folder, campaign)
-        ending.print_what_worked(campaign.console, campaign.results, logs=logs)
-        if campaign.options.rounds.upstream:
-            print_agreement(campaign.console, pairs)
-        return campaign
-    print_summary(campaign.console, campaign.results)
-    print_rounds(campaign.console, campaign.results)
-    pairs = upstream.write_all(Folder(root=campaign.out))
-    print_timing_cost(campaign.console, campaign.results)
-    print_slowed_cores(campaign.console, campaign.results)
+    console, results, has_speed = campaign.console, campaign.results, has_speeds(campaign.results)
+    if has_speed:
+        print_summary(console, results)
+        print_rounds(console, results)
+        print_timing_cost(console, results)
+        print_slowed_cores(console, results)
+    else:
+        print_what_worked(console, results, logs=partial(warm_up.log_folder, campaign))
+    pairs = upstream.write_pairs(Folder(root=campaign.out))
     if campaign.options.rounds.upstream:
-        print_agreement(campaign.console, pairs)
-    ending.print_answers(campaign)
+        print_agreement(console, pairs)
+    if has_speed:
+        print_answers(campaign)
     return campaign
 
 
 def build_report(campaign: Campaign) -> Campaign:
-    """Build the HTML page in a process of its own, if the report's packages are installed."""
-    if not campaign.options.results.with_report:
-        return _ended(campaign)
-    page = campaign.out / "report"
-    command = [sys.executable, "-m", "reports.site.build", str(campaign.out / "cases"), "--out", str(page)]
-    again = f"nox -s report -- {shlex.quote(str(campaign.out))}"
+    """Build the HTML page, if that is asked for, and print where everything is."""
+    page, fault = _built_page(campaign) if campaign.options.results.with_report else (None, None)
+    print_where_and_next(campaign, page)
+    return replace(campaign, report_fault=fault)
+
+
+def _built_page(campaign: Campaign) -> tuple[Path | None, str | None]:
+    """Build the page in a process of its own; return its path, or why it could not be built."""
+    folder, again = campaign.out / "report", f"nox -s report -- {shlex.quote(str(campaign.out))}"
     if importlib.util.find_spec("altair") is None:
         say(
             campaign.console,
             f"No report: its packages are not installed here. Copy {campaign.out} to a machine with them and run\n"
             f"  {again}",
         )
-        return _ended(campaign)
+        return None, None
+    command = [sys.executable, "-m", "reports.site.build", str(campaign.out / "cases"), "--out", str(folder)]
     done = parent_death.run(command, cwd=ROOT)
     if done.returncode == 0:
-        return _ended(campaign, page / "index.html")
-    elsewhere = " --out OTHER, a folder that does not exist yet" if page.exists() else ""
-    fault = (
+        return folder / "index.html", None
+    elsewhere = " --out OTHER, a folder that does not exist yet" if folder.exists() else ""
+    return None, (
         f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
         f"Try again with: {again}{elsewhere}"
     )
-    return replace(_ended(campaign), report_fault=fault)
-
-
-def _ended(campaign: Campaign, page: Path | None = None) -> Campaign:
-    ending.print_where_and_next(campaign, page)
-    return campaign
 
 
 def judge(campaign: Campaign) -> Campaign:
@@ -256,41 +251,22 @@ def judge(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def find_capacity(campaign: Campaign) -> Campaign:
-    """Search along every feasible case of the plan, and store trials and answers.
-
-    Raises:
-        UsageError: none of the cases can run here.
-    """
-    feasible = tuple(item for item in campaign.planned if not item.infeasible)
-    if not feasible:
-        reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
-        raise UsageError(f"No case of series {campaign.options.search.capacity} can run here: {reasons}.")
-    campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
-    with opened(campaign.out, identity(campaign)) as folder:
-        found, results = search(campaign, folder)
-        write_found(found, campaign.out / "capacity.json")
-    print_found(campaign.console, found)
-    return replace(campaign, results=tuple(results))
-
-
 Step = Callable[[Campaign], Campaign]
 PLAN: Final[tuple[Step, ...]] = (learn_tasks, make_plan, show_plan)
 MANIFESTS: Final[tuple[Step, ...]] = (learn_tasks, make_plan, write_manifests)
 RENDER: Final[tuple[Step, ...]] = (learn_tasks, make_plan, provision, write_scripts)
 BENCH: Final[tuple[Step, ...]] = (
-    profiling.check_profiler,
-    filming.check_camera,
+    uncounted.check_tools,
     learn_tasks,
     make_plan,
     provision,
     check_environment,
     run_all,
-    profiling.profile_all,
-    filming.film_all,
+    uncounted.profile_all,
+    uncounted.film_all,
     summarise,
     build_report,
-    filming.tell_unfilmed,
+    uncounted.tell_unfilmed,
     judge,
 )
 CAPACITY: Final[tuple[Step, ...]] = (

@@ -15,6 +15,7 @@ from typing import Final, get_args
 
 from rich.console import Console
 
+from suite.commands import Command
 from suite.env_check.check import Feature
 from suite.env_check.display import print_nodes, print_report
 from suite.env_check.nodes import Collected, Difference, collect_slurm, collect_ssh, differences, slurm_nodes
@@ -40,7 +41,7 @@ def features(text: str) -> tuple[Feature, ...]:
     return tuple(feature for feature in REQUIRABLE if feature in asked)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stack",
         choices=get_args(Stack),
@@ -83,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def command(arguments: argparse.Namespace, console: Console) -> int:
+def run_env_check(arguments: argparse.Namespace, console: Console) -> int:
     """Run what was asked for; 0: the stack can run, 1: with warnings, 2: it cannot.
 
     Raises:
@@ -145,3 +146,14 @@ def _nodes_as_json(collected: Collected, differing: Sequence[Difference]) -> str
         "differences": [asdict(difference) for difference in differing],
     }
     return json.dumps(document, indent=1, allow_nan=False)
+
+
+ENV_CHECK_COMMAND: Final = Command(
+    summary="check whether this machine, an image or several nodes can run the benchmark",
+    description="""Check whether this machine, an image or every node can run a stack.
+
+Exit code 0: it can; 1: it can, with warnings; 2: it cannot.
+""",
+    add_arguments=_add_options,
+    run=run_env_check,
+)

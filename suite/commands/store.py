@@ -12,10 +12,10 @@ from typing import Final
 from rich.console import Console
 
 from suite.campaign import cases, identity, run_log
-from suite.campaign.display.ending import print_what_worked
-from suite.campaign.display.tables import print_rounds, print_summary
+from suite.campaign.display.results import print_rounds, print_summary, print_what_worked
 from suite.campaign.folder import Folder, locked
 from suite.campaign.runs import upstream
+from suite.commands import Command
 from suite.errors import CampaignError, StoreError
 from suite.files.wording import counted
 from suite.options.command_line import results_path, say
@@ -30,14 +30,13 @@ from suite.statistics.twins import ratios_of
 RECORD: Final = "record.json"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", type=results_path, metavar="DIR", help="the --out of `bench`, e.g. runs/full, with its raw/"
     )
 
 
-def command(arguments: argparse.Namespace, console: Console) -> None:
-    """Carry out ``store`` as ``add_arguments`` describes it."""
+def _store(arguments: argparse.Namespace, console: Console) -> None:
     results = store_finished(arguments.folder)
     if not has_speeds(results):
         folder = Folder(root=arguments.folder)
@@ -50,7 +49,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
         say(console, f"Left out, as they have not ended: {names}.")
     say(
         console,
-        f"Stored: {counted(len(results), 'case')}, {counted(sum(len(one.rounds) for one in results), 'round')}. "
+        f"Stored: {counted(len(results), 'case')}, {counted(sum(len(result.rounds) for result in results), 'round')}. "
         f"Their page: nox -s report -- {arguments.folder}",
     )
 
@@ -71,17 +70,17 @@ def store_finished(root: Path) -> list[CaseResult]:
         raise StoreError(f"{root} has no folder raw, where `bench` keeps rounds. Name the --out of a campaign.")
     with locked(root) as folder:
         rule, unknown = _rule(root)
-        found = _finished(folder)
-        if not found:
+        finished = _finished(folder)
+        if not finished:
             raise StoreError(f"No round below {root / 'raw'} has ended, so there is nothing to store.")
-        records_of = {case.case_id: records for case, records in found}
+        records_of = {case.case_id: records for case, records in finished}
         results = [
             CaseResult(case=case, rounds=tuple(records), ended_because=_why(case, records_of, rule, unknown))
-            for case, records in found
+            for case, records in finished
         ]
         results = cases.write_all(folder, results)
         run_log.resume(root)
-        upstream.write_all(folder)
+        upstream.write_pairs(folder)
     return results
 
 
@@ -101,7 +100,7 @@ def _finished(folder: Folder) -> list[tuple[Case, list[RunRecord]]]:
         if records:
             store.require_place(record, records[0].case, record.round, path)
         records.append(record)
-    return [(records[0].case, sorted(records, key=lambda one: one.round)) for records in by_case.values()]
+    return [(records[0].case, sorted(records, key=lambda record: record.round)) for records in by_case.values()]
 
 
 def _named(name: str, root: Path) -> list[Path]:
@@ -120,10 +119,10 @@ def _rule(root: Path) -> tuple[Rule | None, str]:
     if not path.exists():  # rounds that suite.campaign.record_round wrote alone
         return None, ""
     try:
-        whose = identity.read(path)
+        whose = identity.read_identity(path)
     except CampaignError:  # then the campaign cannot go on, and what has ended is all there will be
         return None, f": {path.name}, which had the rule, cannot be read"
-    return identity.rule_of(whose), ""
+    return identity.stored_rule(whose), ""
 
 
 def _why(case: Case, records_of: Mapping[str, Sequence[RunRecord]], rule: Rule | None, unknown: str) -> str:
@@ -144,3 +143,15 @@ def _unfinished(root: Path) -> list[Path]:
     """Folders of rounds that began and have no record."""
     begun = [path.parent for path in _named(CONFIGURATION_FILE, root)]
     return [path for path in begun if not _is_aside(path) and not (path / RECORD).exists()]
+
+
+STORE_COMMAND: Final = Command(
+    summary="store the rounds that a campaign finished before its machine was gone",
+    description="""The `store` command: make results of the rounds that a campaign finished before its machine was gone.
+
+`bench` stores a case with its last round, and goes on only where the campaign began. This stores what is there, on
+any machine. Where the campaign can still go on, the same `bench` adds the missing rounds to what was stored.
+""",
+    add_arguments=_add_options,
+    run=_store,
+)

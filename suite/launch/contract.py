@@ -141,4 +141,4 @@ class ManifestEntry:
     results: Callable[[str], str]  # where a pod writes the results of a matrix
     campaign: Callable[[Sequence[str], Options, str, int], dict[str, Any]]  # arguments of bench, …, name, GPUs
     round_of_nodes: Callable[[Launch, Options, int], dict[str, Any]] | None = None  # …, rounds of the case
-    takes: tuple[str, ...] = ()  # options of ``suite.options.manifests`` that have an effect
+    takes: tuple[str, ...] = ()  # options of ``Manifests`` that have an effect

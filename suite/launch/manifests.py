@@ -20,8 +20,7 @@ from suite.launch.images.table import SUITE_PYTHON
 from suite.launch.images.worker import LICENCE_ACCEPTED, digest_variables
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.matrix.plan import THREAD_VARIABLES
-from suite.options.manifests import Manifests
-from suite.options.options import Options
+from suite.options.options import Manifests, Options
 from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of, travelling
 from suite.schema.record import Launch
 

@@ -19,13 +19,9 @@ from suite.launch.nodes.ray import RAY
 from suite.launch.nodes.ssh import SSH
 from suite.launch.slurm.launcher import SLURM
 from suite.matrix.resources import UNBOUNDED, Resources
-from suite.options import manifests
 from suite.options.command_line import any_text
-from suite.options.manifests import Manifests
-from suite.options.options import Options, given, read
-from suite.options.place import Place
-from suite.options.rounds import Rounds
-from suite.options.setup import Setup
+from suite.options.declaration import add_options, given, read
+from suite.options.options import Manifests, Options, Place, Rounds, Setup, flag_of, unused_with
 from suite.schema.record import Environment
 
 LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
@@ -33,14 +29,6 @@ LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
 }
 DEFAULT: Final = NATIVE.name
 MANIFESTS: Final[dict[str, ManifestEntry]] = {entry.name: entry for entry in (KUBERNETES, OSMO)}
-
-OF_ROUNDS: Final = ("upstream", "profile", "video", "retry_failed")  # for rounds that run
-FLAGS: Final = {  # where the option is written otherwise
-    "worker_packages": "--worker-package",
-    "tolerations": "--toleration",
-    "node_selectors": "--node-selector",
-    "pull_secrets": "--pull-secret",
-}
 
 
 def entry_of(options: Options) -> LauncherEntry[Any]:
@@ -124,7 +112,7 @@ def add_manifest_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the files for this kind of cluster into --out and start nothing",
     )
     parser.add_argument("--image", type=any_text, metavar="NAME", help="with --render: the image's name in a registry")
-    manifests.add_arguments(parser)
+    add_options(parser, Manifests)
 
 
 def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
@@ -174,7 +162,7 @@ def _uses(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[
         taken = "takes a Python as it is (install the package there)"
         yield f"--worker-python {arguments.worker_python}", taken, ("worker_packages",)
     if getattr(arguments, "render_only", False):
-        yield "--render-only", "writes scripts and runs nothing", OF_ROUNDS
+        yield "--render-only", "writes scripts and runs nothing", unused_with("--render-only")
 
 
 def _needs(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[tuple[str, bool, str, str]]:
@@ -202,16 +190,13 @@ def _either(names: Iterable[str]) -> str:
 
 
 def _useless(what: str, why: str, given: Sequence[str]) -> UsageError:
-    return UsageError(f"{what} {why}, so it has no use for {_flags(given)}. Leave either out.")
+    return UsageError(f"{what} {why}, so it has no use for {', '.join(map(flag_of, given))}. Leave either out.")
 
 
 def _missing(given: Sequence[str], needed: str, got: str) -> UsageError:
-    return UsageError(f"{_flags(given)}: only with {needed}, got {got}. Add what is missing, or leave it out.")
-
-
-def _flags(names: Sequence[str]) -> str:
-    """Options as they are written on the command line."""
-    return ", ".join(FLAGS.get(name, f"--{name.replace('_', '-')}") for name in names)
+    return UsageError(
+        f"{', '.join(map(flag_of, given))}: only with {needed}, got {got}. Add what is missing, or leave it out."
+    )
 
 
 def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:

@@ -1,15 +1,23 @@
 """Make the cases of a matrix from its tables, and select among them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from suite.errors import MatrixError, UsageError
-from suite.matrix.catalog import Catalog, TaskEntry
-from suite.matrix.minibatch import Minibatch, minibatch_per_rank
+from suite.matrix.catalog import AgentEntry, Catalog, TaskEntry
 from suite.matrix.own_worker import name_of, variant_of
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
-from suite.schema.record import COLD_SUFFIX, Assets, Case, Device, RlLibrary, Stack, agent_library_of
+from suite.schema.record import COLD_SUFFIX, Assets, Case, Device, MinibatchRule, RlLibrary, Stack, agent_library_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minibatch:
+    """The minibatch of one rank. It may not divide the batch, or be 0; the plan refuses such a case."""
+
+    size: int  # samples
+    count: int  # per learning epoch
 
 
 def expand(
@@ -46,12 +54,16 @@ def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -
             "when files are only written. Name a matrix with numbers of GPUs, such as --matrix short."
         )
     number = str(max(1, ranks_per_node))
-    tables = tuple(
-        series.model_copy(
-            update={"topologies": tuple(dict.fromkeys(one.replace("all", number) for one in series.topologies))}
-        )
-        for series in matrix.series
-    )
+
+    def numbered(series: Series) -> dict[str, object]:
+        return {"topologies": tuple(dict.fromkeys(topology.replace("all", number) for topology in series.topologies))}
+
+    return _with_changes(matrix, numbered)
+
+
+def _with_changes(matrix: Matrix, changes: Callable[[Series], dict[str, object]]) -> Matrix:
+    """Return the matrix with these changes of each table."""
+    tables = tuple(series.model_copy(update=changes(series)) for series in matrix.series)
     return matrix.model_copy(update={"series": tables})
 
 
@@ -68,22 +80,20 @@ def with_packages(matrix: Matrix, packages: Sequence[str]) -> Matrix:
     names = [name_of(package) for package in packages]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"--with names {', '.join(twice)} twice; a package has one version. Leave one of them out.")
-    tables = tuple(
-        series.model_copy(
-            update={
-                "division": "open",
-                "variant": "-".join(part for part in (series.variant, variant_of(packages)) if part),
-                "with_packages": (*packages, *(own for own in series.with_packages if name_of(own) not in names)),
-            }
-        )
-        for series in matrix.series
-    )
-    return matrix.model_copy(update={"series": tables})
+
+    def versioned(series: Series) -> dict[str, object]:
+        return {
+            "division": "open",
+            "variant": "-".join(part for part in (series.variant, variant_of(packages)) if part),
+            "with_packages": (*packages, *(own for own in series.with_packages if name_of(own) not in names)),
+        }
+
+    return _with_changes(matrix, versioned)
 
 
 def with_numbers_alone(series: Series) -> Series:
     """The table without topologies that ask for all GPUs of a node."""
-    numbers = tuple(one for one in series.topologies if not _is_of_all(one))
+    numbers = tuple(topology for topology in series.topologies if not _is_of_all(topology))
     return series.model_copy(update={"topologies": numbers})
 
 
@@ -91,26 +101,14 @@ def _is_of_all(topology: Topology) -> bool:
     return topology.endswith("all")
 
 
-def with_num_envs(
-    matrix: Matrix,
-    catalog: Catalog,
-    num_envs: int,
-    *,
-    series: str,
-    device: Device,
-    stack: Stack | None = None,
-    assets: Assets,
-    seed: int | None = None,
-) -> list[Case]:
-    """Return the cases of a series with another number of environments, each once."""
+def with_num_envs(matrix: Matrix, series: str, num_envs: int) -> Matrix:
+    """Return the matrix of one series alone, with another number of environments."""
     tables = tuple(
         table.model_copy(update={"num_envs": num_envs, "num_envs_more": ()})
         for table in matrix.series
         if table.name == series
     )
-    changed = matrix.model_copy(update={"series": tables})
-    cases = expand(changed, catalog, device=device, stack=stack, assets=assets, seed=seed)
-    return list({case.case_id: case for case in cases}.values())
+    return matrix.model_copy(update={"series": tables})
 
 
 def select(
@@ -264,3 +262,31 @@ def _agent_overrides(
         "num_minibatches": minibatch.count,
     }
     return tuple(template.format_map(values) for template in templates)
+
+
+def minibatch_per_rank(
+    agent: AgentEntry,
+    *,
+    rule: MinibatchRule,
+    single_rank_batch: int,
+    batch: int,
+    ranks_sharing: int,
+    minibatch_size: int | None,
+) -> Minibatch:
+    """Return the minibatch of one rank that collects ``batch`` samples per iteration.
+
+    Both rules start from a single rank, which would collect ``single_rank_batch`` samples. Its minibatch size is
+    ``minibatch_size``, else the agent's, else (for a library that counts minibatches) its batch divided by the agent's
+    count. ``fixed_minibatch`` keeps that size on every rank: the same minibatch, fewer optimiser steps.
+    ``fixed_updates`` divides it by the ranks that share the work: the same steps, smaller minibatches. In a weak
+    series ranks share nothing, ``ranks_sharing`` is 1, and both rules give the same.
+    """
+    fixed_updates = rule == "fixed_updates"
+    reference_size = minibatch_size or agent.minibatch_size
+    if reference_size is None:
+        count = agent.num_minibatches or 1
+        if fixed_updates or ranks_sharing == 1:
+            return Minibatch(size=batch // count, count=count)
+        reference_size = single_rank_batch // count
+    size = reference_size // ranks_sharing if fixed_updates else reference_size
+    return Minibatch(size=size, count=batch // size if size else 0)

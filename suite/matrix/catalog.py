@@ -154,9 +154,7 @@ class TaskEntry(TaskTable):
     differences: Tuple[str]
     obstacles: dict[Stack, str] | None = None  # why a stack does not run it; None: the stacks' tables say which do
 
-    def cost(
-        self, *, rl_library: RlLibrary, device: Device, stack: Stack, num_envs: int, world_size: int | None = None
-    ) -> CostEntry | None:
+    def cost_of(self, case: Case) -> CostEntry | None:
         """Return the measurement nearest to a case; None if its device has none.
 
         The device is always the same; stack, library and number of ranks are the same if such a measurement exists. A
@@ -164,14 +162,14 @@ class TaskEntry(TaskTable):
         Among the rest, the measurement with the most environments up to those of the case wins, else the one with the
         fewest.
         """
-        on_device = [entry for entry in self.costs if entry.device == device]
-        costs = [entry for entry in on_device if entry.stack == stack]
+        on_device = [entry for entry in self.costs if entry.device == case.device]
+        costs = [entry for entry in on_device if entry.stack == case.stack]
         costs = costs or [entry for entry in on_device if entry.stack == "kitless"]
-        costs = [entry for entry in costs if entry.rl_library == rl_library] or [
+        costs = [entry for entry in costs if entry.rl_library == case.rl_library] or [
             entry for entry in costs if entry.rl_library == costs[0].rl_library
         ]
-        costs = [entry for entry in costs if entry.world_size in (None, world_size)] or costs
-        fitting = [entry for entry in costs if entry.num_envs <= num_envs]
+        costs = [entry for entry in costs if entry.world_size in (None, case.world_size)] or costs
+        fitting = [entry for entry in costs if entry.num_envs <= case.num_envs]
         if fitting:
             return max(fitting, key=lambda entry: entry.num_envs)
         return min(costs, key=lambda entry: entry.num_envs, default=None)
@@ -207,8 +205,8 @@ class Catalog(TomlTable):
     def gpu_memory_gb(self, case: Case) -> float | None:
         """Memory of each GPU that a case takes [GB]; None if nobody measured its task and stack."""
         entries = self.tasks[case.task].gpu_memory if case.task in self.tasks else ()
-        found = next((entry for entry in entries if entry.stack == case.stack), None)
-        return None if found is None else found.start_gb + found.per_1000_envs_gb * case.num_envs / 1000
+        entry = next((entry for entry in entries if entry.stack == case.stack), None)
+        return None if entry is None else entry.start_gb + entry.per_1000_envs_gb * case.num_envs / 1000
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task with this id or this alias from Isaac Lab 2.x. Raises MatrixError if there is none."""
@@ -229,21 +227,12 @@ class Catalog(TomlTable):
         raise MatrixError(f"unknown task {task_id!r}; known are {known}.{did_you_mean(task_id, names)}")
 
 
-def load_catalog(path: Path | None = None) -> Catalog:
-    """Read a catalog, by default the suite's own, which a process reads only once.
+@cache
+def load_catalog(path: Path = CATALOG_PATH) -> Catalog:
+    """Read a catalog once, by default labscale's own: pages ask for it thousands of times.
 
     Raises MatrixError with every problem of the file.
     """
-    return _own_catalog() if path is None else _read_catalog(path)
-
-
-@cache
-def _own_catalog() -> Catalog:
-    """Read the suite's catalog once: pages ask for it thousands of times."""
-    return _read_catalog(CATALOG_PATH)
-
-
-def _read_catalog(path: Path) -> Catalog:
     file = read_toml(path)
     table = file.validate(CatalogTable)
     if problems := _contradictions(table):

@@ -1,16 +1,26 @@
-"""Read a matrix file, which defines what a campaign measures."""
+"""Read a matrix file, which defines what a campaign measures, and check its tables against the catalog."""
 
 import os
 import reprlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from suite.errors import MatrixError
-from suite.files.toml_file import did_you_mean, read_toml
-from suite.matrix.catalog import Catalog
-from suite.matrix.rules import problems_of
-from suite.matrix.tables import Matrix, MatrixTable
+from suite.files.toml_file import Problem, did_you_mean, read_toml
+from suite.matrix.cases import case_id_of, points, with_numbers_alone
+from suite.matrix.catalog import Catalog, TaskEntry
+from suite.matrix.own_worker import PINS, name_of, pinned_names
+from suite.matrix.tables import Matrix, MatrixTable, Series
+from suite.schema.record import ALONE_SUFFIX, COLD_SUFFIX, WARM_UP_SUFFIX, RlLibrary, agent_library_of
+from suite.statistics import twins
 
 MATRICES_PATH = Path(__file__).parents[2] / "tasks" / "matrices"
+OPEN_KEYS: Final = ("variant", "cpu_threads", "pin_cpus", "deterministic", "trainings_per_gpu", "with_packages")
+# Suffixes of case ids that labscale adds itself.
+OWN_SUFFIXES: Final = (twins.SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX, COLD_SUFFIX)
+
+type Fault = tuple[tuple[int | str, ...], str]  # the place of a problem, and the problem
 
 
 def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
@@ -20,7 +30,7 @@ def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
     """
     file = read_toml(_matrix_path(name_or_path))
     table = file.validate(MatrixTable)
-    if problems := problems_of(table, catalog):
+    if problems := _problems(table, catalog):
         raise file.error(problems)
     return Matrix(name=file.path.stem, **dict(table))
 
@@ -46,3 +56,136 @@ def _matrix_path(name_or_path: str | Path) -> Path:
             f" TOML file.{hint}"
         )
     return path
+
+
+def _problems(table: MatrixTable, catalog: Catalog) -> list[Problem]:
+    """Return every problem with its place in the file. Tables are compared only once each is valid by itself."""
+    alone = [
+        (("series", index, *place), message)
+        for index, series in enumerate(table.series)
+        for place, message in (*_series_problems(series, catalog), *_cold_start_problems(series))
+    ]
+    problems = alone or [
+        *_rounds_problems(table),
+        *_variant_problems(table),
+        *_division_problems(table),
+        *_series_contradictions(table),
+    ]
+    return [Problem(location=place, message=message) for place, message in problems]
+
+
+def _series_problems(series: Series, catalog: Catalog) -> Iterator[Fault]:
+    """Yield what the catalog lacks for a series, and overrides of keys that labscale sets."""
+    try:
+        task = catalog.resolve(series.task)
+    except MatrixError as error:
+        yield ("task",), str(error)
+        return
+    needed = dict.fromkeys(agent_library_of(series.workload, library) for library in series.rl_libraries)
+    if missing := [library for library in needed if library not in task.agents]:
+        agents = ", ".join(task.agents) or "none of the RL libraries that labscale runs"
+        yield ("rl_libraries",), f"got {', '.join(missing)}; {task.task} has agents for {agents}."
+    if unknown := [stack for stack in series.stacks if stack not in catalog.stacks]:
+        yield ("stacks",), f"got {', '.join(unknown)}; should be among {', '.join(catalog.stacks)}."
+    is_one = (series.scaling, *series.topologies, series.workload) == ("weak", "1x1", "train")
+    if series.trainings_per_gpu > 1 and not is_one:
+        needs = "weak scaling, the topology 1x1 and the workload train"
+        yield ("trainings_per_gpu",), f"got {series.trainings_per_gpu}; needs {needs}."
+    reserved = {key for library in needed for key in _reserved_keys(catalog, task, library)}
+    for override in series.overrides:
+        if override.split("=")[0] in reserved:
+            yield ("overrides",), f"got {override!r}; labscale sets it from the case; use the keys of the matrix."
+    versions = [(("versions", variant), packages) for variant, packages in series.versions.items()]
+    for place, packages in ((("with_packages",), series.with_packages), *versions):
+        names = [name_of(package) for package in packages]
+        if others := [name for name in names if name not in pinned_names()]:
+            allowed = f"only versions of packages in {PINS}/*.txt differ"
+            yield place, f"got {', '.join(others)}, which no worker has; {allowed}."
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            yield place, f"got {', '.join(twice)} twice; a package has one version."
+
+
+def _cold_start_problems(series: Series) -> Iterator[Fault]:
+    """Yield what cold starts are not measured for."""
+    if series.kernel_cache == "kept":
+        return
+    if several := [topology for topology in series.topologies if not topology.startswith("1x")]:
+        why = "with an empty kernel_cache, which nodes may share or not; take one node, 1x…"
+        yield ("topologies",), f"got {', '.join(several)} {why}."
+    if series.workload != "train":
+        why = "with an empty kernel_cache; cold starts are measured of training only"
+        yield ("workload",), f"got {series.workload!r} {why}."
+
+
+def _reserved_keys(catalog: Catalog, task: TaskEntry, library: RlLibrary) -> set[str]:
+    """Hydra keys that labscale sets from the fields of a case."""
+    entry = catalog.libraries[library]
+    extra = task.agents[library].minibatch_overrides if library in task.agents else ()
+    tokens = (entry.num_steps_override, *entry.minibatch_overrides, *extra)
+    return {token.split("=")[0] for token in tokens} | {*entry.reserved_keys, "env.scene.num_envs", "env.seed"}
+
+
+def _rounds_problems(table: MatrixTable) -> Iterator[Fault]:
+    if table.max_rounds is not None and table.precision is None:
+        needs = "without a precision to stop at before; add one, or leave it out"
+        yield ("max_rounds",), f"got {table.max_rounds} {needs}."
+    elif table.max_rounds is not None and table.max_rounds < table.rounds:
+        yield ("max_rounds",), f"got {table.max_rounds}; should be at least rounds, which is {table.rounds}."
+
+
+def _division_problems(table: MatrixTable) -> Iterator[Fault]:
+    """Yield tuned tables without division or variant, and those without an untuned table to compare with."""
+    closed = {
+        (series.name, library)
+        for series in table.series
+        for library in series.rl_libraries
+        if series.division == "closed"
+    }
+    for index, series in enumerate(table.series):
+        if series.division == "closed":
+            for key in OPEN_KEYS:
+                if (value := getattr(series, key)) != Series.model_fields[key].default:
+                    why = "in the closed division, which runs as upstream ships it; is it open?"
+                    yield ("series", index, key), f"got {value!r} {why}"
+            continue
+        if series.variant is None:
+            why = "the open division needs a variant, a word for what the table changes."
+            yield ("series", index, "division"), why
+        if series.versions:
+            why = "in the open division; only a closed table is repeated"
+            yield ("series", index, "versions"), f"got {', '.join(series.versions)} {why}."
+        for library in series.rl_libraries:
+            if (series.name, library) not in closed:
+                why = f"no closed table of series {series.name} has {library} to compare the variant with; add it."
+                yield ("series", index, "rl_libraries"), why
+
+
+def _variant_problems(table: MatrixTable) -> Iterator[Fault]:
+    """Yield variants whose case ids would look like labscale's own."""
+    for index, series in enumerate(table.series):
+        places = [
+            ("series", index, "variant"),
+            *(("series", index, "versions", variant) for variant in series.versions),
+        ]
+        for place, variant in zip(places, (series.variant, *series.versions), strict=True):
+            if f"-{variant}".endswith(OWN_SUFFIXES):
+                yield place, f"got {variant!r}, the end of case ids that labscale adds itself; take another word."
+
+
+def _series_contradictions(table: MatrixTable) -> Iterator[Fault]:
+    """Yield tables of one series that contradict each other, and points that occur twice."""
+    first: dict[str, Series] = {}
+    seen: set[str] = set()
+    for index, series in enumerate(table.series):
+        other = first.setdefault(series.name, series)
+        for key in ("title", "scaling", "task", "workload"):
+            got, wanted = getattr(series, key), getattr(other, key)
+            if got != wanted:
+                why = f"series {series.name} has {wanted!r} above; repeat it or take another name"
+                yield ("series", index, key), f"got {got!r}, but {why}."
+        for point, library, stack, topology in points(with_numbers_alone(series)):
+            case_id = case_id_of(point, library, stack, topology, "cuda")
+            if case_id in seen:
+                why = "occurs twice; leave one out, or give its series another name"
+                yield ("series", index, "topologies"), f"{case_id} {why}."
+            seen.add(case_id)

@@ -45,12 +45,12 @@ def exact_package(text: str) -> str:
         ValueError: it is anything else, such as a range, an extra or an address.
     """
     try:
-        found = Requirement(text)
+        requirement = Requirement(text)
         name, _, version = text.partition("==")
         package = f"{canonicalize_name(name.strip())}=={Version(version)}"
     except ValueError:  # InvalidRequirement and InvalidVersion too
-        found, package = None, ""
-    if found is None or len(text) > LONGEST or found.extras or found.marker or found.url:
+        requirement, package = None, ""
+    if requirement is None or len(text) > LONGEST or requirement.extras or requirement.marker or requirement.url:
         raise ValueError("should be name==version, such as newton==1.8.0")
     return package
 

@@ -5,16 +5,16 @@ Pure: nothing here looks at the machine or starts anything.
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import isqrt
 from pathlib import Path
 from typing import Final
 
 from suite.errors import UsageError
 from suite.files.paths import import_path
 from suite.files.wording import counted
-from suite.matrix.catalog import Catalog, CostEntry, LibraryEntry, TaskEntry
-from suite.matrix.minibatch import nearest_divisors
+from suite.matrix.catalog import Catalog, LibraryEntry, TaskEntry
 from suite.matrix.own_worker import own_worker_of
-from suite.matrix.resources import Cores
+from suite.matrix.resources import Cores, Resources
 from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, RlLibrary, Stack, Workload
 
 THREAD_VARIABLES: Final = (
@@ -32,6 +32,7 @@ CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {
     "dataset_recording": "lerobot",
 }
 LOOK: Final[tuple[Workload, ...]] = ("rendering", "policy_rollout", "dataset_recording")  # at pictures
+MOST_TRIED: Final = 10**6  # divisors of a batch
 PIPELINE: Final = 2  # processes; with one GPU they share it
 EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an empty kernel cache
 
@@ -39,12 +40,9 @@ EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an emp
 def plan(
     cases: Sequence[Case],
     *,
-    gpus_available: int,
-    cpus_available: int,
+    resources: Resources,
     device: Device,
     available_stacks: Collection[Stack],
-    nnodes_available: int = 1,
-    on_one_host: bool = False,
     takes_turns: bool = True,
     one_worker: str | None = None,
     brings_python: bool = False,
@@ -53,7 +51,6 @@ def plan(
 ) -> list[PlannedCase]:
     """Return for each case, in order, whether it can run here and what it costs.
 
-    ``gpus_available`` and ``cpus_available`` are per node, or for all nodes together if they are ``on_one_host``.
     ``one_worker`` says why all cases have the same worker; with None, a case may have its own. If the user
     ``brings_python``, that may have what other pins have. The field ``infeasible`` has every reason why a case cannot
     run. Plans are made on login nodes, so a case that this machine is too small for still has an estimate; one whose
@@ -62,16 +59,7 @@ def plan(
     planned = []
     for case in cases:
         task = catalog.resolve(case.task)
-        machine = [
-            *_machine_reasons(
-                case,
-                gpus=gpus_available,
-                cpus=cpus_available,
-                device=device,
-                nnodes=nnodes_available,
-                on_one_host=on_one_host,
-            )
-        ]
+        machine = list(_machine_reasons(case, resources, device))
         stack = list(_stack_reasons(case, task, catalog, available_stacks))
         workload = list(_workload_reasons(case, task, catalog.libraries[case.rl_library]))
         if case.trainings_per_gpu > 1 and not takes_turns:
@@ -79,8 +67,16 @@ def plan(
             machine.append("needs turns, in which its trainings run together; this campaign takes none")
         machine += _worker_reasons(case, one_worker, brings_python=brings_python)
         reasons = [*machine, *stack, *workload]
-        cost = None if stack or workload else _cost(case, task)
-        wall_s = None if cost is None else _wall_s(case, cost)
+        cost = None if stack or workload else task.cost_of(case)
+        wall_s = None
+        if cost is not None:
+            wall_s = cost.wall_s(
+                num_envs=case.num_envs,
+                num_steps_per_env=case.num_steps_per_env,
+                # Trainings at the same time are taken to be as slow as one after another.
+                iterations=case.iterations * case.trainings_per_gpu,
+                optimiser_steps=case.optimiser_steps if case.learns else 0,
+            )
         gpus = case.world_size if case.device == "cuda" else 0
         planned.append(
             PlannedCase(
@@ -160,16 +156,15 @@ def shell_command(launch: Launch) -> str:
     return " ".join([*settings, shlex.join((*cores, *launch.argv))])
 
 
-def _machine_reasons(
-    case: Case, *, gpus: int, cpus: int, device: Device, nnodes: int, on_one_host: bool
-) -> Iterator[str]:
-    ranks = case.world_size if on_one_host else case.nproc_per_node
+def _machine_reasons(case: Case, resources: Resources, device: Device) -> Iterator[str]:
+    gpus, cpus, nnodes = resources.gpus_per_node, resources.cpus_per_node, resources.nnodes
+    ranks = case.world_size if resources.is_one_host else case.nproc_per_node
     if case.device != device:
         yield f"is a case for {case.device}, and this plan is for {device}"
     if case.nnodes > nnodes:
         yield f"needs a multi-node launcher and {case.nnodes} nodes, available: {nnodes}"
     if case.device == "cuda" and ranks > gpus:
-        per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
+        per_node = " per node" if case.nnodes > 1 and not resources.is_one_host else ""
         yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
     if case.device == "cpu" and (processes := ranks * case.processes_per_gpu) > cpus:
         # Ranks that share a core would measure the scheduler.
@@ -186,8 +181,8 @@ def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Col
     if task.obstacles is not None:
         if why := task.obstacles.get(case.stack):
             others = ", ".join(stack for stack in catalog.stacks if stack not in task.obstacles)
-            found = f"stacks that do: {others}" if others else "no other stack does either"
-            yield f"stack {case.stack} does not run {case.task} ({why}); {found}"
+            which = f"stacks that do: {others}" if others else "no other stack does either"
+            yield f"stack {case.stack} does not run {case.task} ({why}); {which}"
     elif entry.tasks is not None and case.task not in entry.tasks:
         yield f"stack {case.stack} does not run {case.task}; it runs {', '.join(entry.tasks)}"
     if case.stack not in available:
@@ -247,24 +242,16 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
         )
 
 
-def _cost(case: Case, task: TaskEntry) -> CostEntry | None:
-    return task.cost(
-        rl_library=case.rl_library,
-        device=case.device,
-        stack=case.stack,
-        num_envs=case.num_envs,
-        world_size=case.world_size,
-    )
+def nearest_divisors(batch: int, size: int) -> list[int]:
+    """Return the divisors of ``batch`` next below and next above ``size``, if there are any.
 
-
-def _wall_s(case: Case, cost: CostEntry) -> float:
-    """Estimate a round [s]; trainings at the same time are taken to be as slow as one after another."""
-    return cost.wall_s(
-        num_envs=case.num_envs,
-        num_steps_per_env=case.num_steps_per_env,
-        iterations=case.iterations * case.trainings_per_gpu,
-        optimiser_steps=case.optimiser_steps if case.learns else 0,
-    )
+    If ``batch`` exceeds ``MOST_TRIED`` squared, only divisors up to ``MOST_TRIED`` and their cofactors are found.
+    """
+    small = [divisor for divisor in range(1, min(isqrt(batch), MOST_TRIED) + 1) if batch % divisor == 0]
+    divisors = {*small, *(batch // divisor for divisor in small)}
+    below = [max(smaller)] if (smaller := [d for d in divisors if d < size]) else []
+    above = [min(larger)] if (larger := [d for d in divisors if d > size]) else []
+    return below + above
 
 
 def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:

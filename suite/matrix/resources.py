@@ -1,10 +1,16 @@
-"""The resources that a case can have. The plan checks each case against them."""
+"""What a machine has, and which rounds fit it together: a block starts together and is measured in turns. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from suite.matrix.catalog import Catalog
+from suite.schema.record import Case, Environment, PlannedCase
+
 type Cores = tuple[int, ...]
+
+USABLE: Final = 0.85  # of the memory: estimates err, and the driver and the system have their part
+HOST_GB_OF_RANK: Final = 6.5  # resident; the most that any stored rank of up to 131,072 environments took is 6.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,3 +35,87 @@ def cores_of_gpus(*, num_gpus: int, cores: Sequence[int], num_cpus: int) -> tupl
     """
     share = min(num_cpus, len(cores)) // num_gpus if num_gpus > 1 else 0
     return tuple(tuple(cores[gpu * share : (gpu + 1) * share]) for gpu in range(num_gpus)) if share else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """What the rounds of a block may take together."""
+
+    gpu_gb: float | None  # of each GPU; None without GPUs
+    host_gb: float
+    ranks: int
+
+    @classmethod
+    def of(cls, machine: Environment) -> "Room | None":
+        """The room of a machine; None if its memory is not known."""
+        gpus_gb = [gpu.memory_gb for gpu in machine.gpus]
+        known_gb = [gpu_gb for gpu_gb in gpus_gb if gpu_gb is not None]
+        if machine.memory_gb is None or len(known_gb) < len(gpus_gb):
+            return None
+        return cls(
+            gpu_gb=USABLE * min(known_gb) if known_gb else None,
+            host_gb=USABLE * machine.memory_gb,
+            ranks=machine.num_cpus or 1,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """What a round takes."""
+
+    gpu_gb: float | None  # of each of its GPUs; None if it uses none
+    host_gb: float
+    ranks: int
+
+    @classmethod
+    def planned(cls, case: Case, catalog: Catalog) -> "Need | None":
+        """The need of a case of one node by the catalog; None if nobody measured it."""
+        training_gb = catalog.gpu_memory_gb(case) if case.device == "cuda" else None
+        if case.device == "cuda" and training_gb is None:
+            return None
+        gpu_gb = None if training_gb is None else training_gb * case.processes_per_gpu
+        return cls(gpu_gb=gpu_gb, host_gb=HOST_GB_OF_RANK * case.num_processes, ranks=case.num_processes)
+
+
+def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], room: Room) -> list[list[Item]]:
+    """Cut ``items``, in their order, into blocks that fit. An item of unknown need is a block of its own."""
+    cut: list[list[Item]] = []
+    rest: Room | None = None  # of the last block; None: nothing is added to it
+    for item in items:
+        need = need_of(item)
+        left = None if rest is None or need is None else _left(rest, need)
+        if left is None:
+            cut.append([])
+            left = None if need is None else _left(room, need)
+        cut[-1].append(item)
+        rest = left
+    return cut
+
+
+def _left(room: Room, need: Need) -> Room | None:
+    """The room that is left after ``need``; None if that does not fit."""
+    gpu_gb = room.gpu_gb if room.gpu_gb is None or need.gpu_gb is None else room.gpu_gb - need.gpu_gb
+    left = Room(gpu_gb=gpu_gb, host_gb=room.host_gb - need.host_gb, ranks=room.ranks - need.ranks)
+    has_room = left.host_gb >= 0 and left.ranks >= 0 and (gpu_gb is None or gpu_gb >= 0)
+    return left if has_room else None
+
+
+def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
+    """Estimate the time of a block [s]: the longest start, then all iterations; None if a case's cost is unknown."""
+    starts_s = [item.estimated_start_s for item in block]
+    rounds_s = [item.estimated_wall_s for item in block]
+    known = [
+        (start_s, round_s)
+        for start_s, round_s in zip(starts_s, rounds_s, strict=True)
+        if start_s is not None and round_s is not None
+    ]
+    if len(known) < len(block):
+        return None
+    return max(start_s for start_s, _ in known) + sum(round_s - start_s for start_s, round_s in known)
+
+
+def gpu_minutes(block: Sequence[PlannedCase]) -> float | None:
+    """GPU-minutes of a block: the GPUs of its largest case for its whole time; None if a cost is unknown."""
+    block_s = time_of_block_s(block)
+    gpus = max((item.case.world_size for item in block if item.case.device == "cuda"), default=0)
+    return None if block_s is None else gpus * block_s / 60

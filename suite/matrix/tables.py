@@ -1,5 +1,6 @@
-"""The tables of a matrix file, as values. ``suite.matrix.rules`` checks them together."""
+"""The tables of a matrix file, as values. ``suite.matrix.file`` checks them together."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, Self
 
@@ -7,13 +8,49 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple
 from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
-from suite.matrix.overrides import plain_override
 from suite.matrix.own_worker import exact_package, name_of
 from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 
 MOST_ROUNDS: Final = 1000
 MOST_TRAININGS: Final = 64
 LARGEST_SEED: Final = 4_000_000_000  # numpy's limit is 2**32 - 1; rank r adds r, and rl_games adds it again
+# RL libraries evaluate some strings of an agent's settings as Python, and import others by name. A matrix is data, so a
+# string is one of these words, whatever its field: none of them runs or names any code when it is evaluated.
+WORDS: Final = frozenset(
+    {
+        "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs",  # torch.compile
+        "elu", "selu", "relu", "crelu", "lrelu", "leaky_relu", "tanh", "sigmoid", "softplus", "softsign", "gelu",
+        "swish", "mish", "identity", "lstm", "gru",  # networks
+        "adam", "adamw", "sgd", "rmsprop", "mse", "huber", "scalar", "log",  # optimisers, losses, distributions
+        "adaptive", "fixed", "linear", "constant", "auto", "KLAdaptiveLR", "RunningStandardScaler",
+        "newton", "cg", "euler", "implicitfast", "pyramidal", "elliptic", "nxn", "sap", "explicit",  # solvers
+    }
+)  # fmt: skip
+LONGEST_OVERRIDE: Final = 200  # characters
+_NUMBER: Final = r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?"
+_KEY: Final = re.compile(r"(env|agent)(\.[A-Za-z][A-Za-z0-9_]*){1,20}")  # no private names, such as __class__
+_VALUE: Final = re.compile(rf"(?i:true|false|null|none)|{_NUMBER}|\[ *{_NUMBER}( *, *{_NUMBER})* *\]")
+
+
+def plain_override(text: str) -> str:
+    """Return the override of a field by a value that no library evaluates, imports or opens.
+
+    Raises:
+        ValueError: it is not a plain field with a plain value.
+    """
+    key, _, value = text.partition("=")
+    if len(text) > LONGEST_OVERRIDE or not _KEY.fullmatch(key):
+        raise ValueError(
+            "should be env.FIELD=VALUE or agent.FIELD=VALUE, where FIELD is names with dots between them, with "
+            f"{LONGEST_OVERRIDE} characters at most"
+        )
+    if value not in WORDS and not _VALUE.fullmatch(value):
+        raise ValueError(
+            "should have a number, true, false, null or a list of numbers as its value, or one of the words "
+            f"{', '.join(sorted(WORDS))}; libraries run other texts as code, so set them in the code of your task"
+        )
+    return text
+
 
 type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]  # also a folder name
 # nnodes x nproc_per_node; "all" becomes the number of GPUs of a node, see ``suite.matrix.cases.on_nodes_of``.

@@ -20,10 +20,9 @@ from packaging.requirements import Requirement
 from reports.sets import version as result_sets
 from reports.site import build, cells, contents, publish
 from suite import __main__ as suite_command
-from suite.campaign import record_round, steps
-from suite.campaign.bisect.answer import read_skipped
-from suite.campaign.capacity import search as capacity_search
-from suite.commands import campaign_options, env_check, store
+from suite.campaign import capacity, record_round, steps
+from suite.campaign.bisect import read_skipped
+from suite.commands import campaigns, env_check, store
 from suite.env_check import container
 from suite.env_check import host as system
 from suite.env_check import worker as assets
@@ -39,7 +38,7 @@ from suite.launch.containers import requested_gpus
 from suite.launch.images.table import host_files, tag_of
 from suite.launch.images.worker import digest_of
 from suite.matrix import cases, catalog, file, plan
-from suite.matrix.resources import UNBOUNDED
+from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options.command_line import tables_console
 from suite.records.redaction import public
 from suite.records.telemetry_file import read_telemetry
@@ -66,9 +65,13 @@ def plan_all(matrix: str | Path, catalog_path: Path = catalog.CATALOG_PATH) -> N
     known = catalog.load_catalog(catalog_path)
     whole = cases.on_nodes_of(file.load_matrix(matrix, known), 8)
     plan.plan(
-        cases.expand(whole, known, device="cuda", assets="offline"), gpus_available=8, cpus_available=64,
-        device="cuda", available_stacks=("kitless", "ovphysx"), rounds=3, catalog=known,
-    )  # fmt: skip
+        cases.expand(whole, known, device="cuda", assets="offline"),
+        resources=Resources(nnodes=1, gpus_per_node=8, cpus_per_node=64),
+        device="cuda",
+        available_stacks=("kitless", "ovphysx"),
+        rounds=3,
+        catalog=known,
+    )
 
 
 @cache
@@ -137,9 +140,7 @@ TARGETS: Final[dict[str, Target]] = {
         lambda: st.just({"manifest.json": b'{"format": 1, "files": {"ant.usd": {"sha256": "00", "stand_in": null}}}'}),
         lambda folder, _: assets.read_assets(folder, is_own=True),
     ),
-    "capacity": alone(
-        b'{"found": [{"first_case_id": "a/b", "trials": [{}]}]}', partial(capacity_search.write_found, [])
-    ),
+    "capacity": alone(b'{"found": [{"first_case_id": "a/b", "trials": [{}]}]}', partial(capacity.write_answers, [])),
     "bisect": alone(b'{"case_id": "a/b", "skipped": {"1": "crashed"}}', partial(read_skipped, case_id="a/b")),
     "telemetry": alone(b'{"event": "start", "rate_hz": 1.0}\n' + SAMPLE + SAMPLE, read_telemetry),
     "results": (lambda: st.just(SET | files_in(RESULTS / "h100-x2-first", "set/")), look_at),
@@ -180,6 +181,7 @@ def test_command_line(arguments: list[str]) -> None:
     """Of labscale's own part, a plan is made: the rest of ``bench`` installs and starts."""
     with (
         taken_or_refused() as folder, contextlib.chdir(folder), mock.patch("suite.campaign.state.ROOT", folder),
+        mock.patch("suite.campaign.state.code_of", return_value={}),
         mock.patch.object(steps, "capture", return_value=GPU_HOST), mock.patch.object(publish, "build_sites"),
         mock.patch("suite.launch.registry.resources", return_value=UNBOUNDED), mock.patch.object(build, "build_site"),
     ):  # fmt: skip
@@ -187,7 +189,7 @@ def test_command_line(arguments: list[str]) -> None:
             raise SystemExit(REPORTS[arguments[0]](arguments[1:]))
         asked = suite_command.parse(arguments)
         if asked.command in ("plan", "bench"):
-            found = campaign_options.options_of(asked)
+            found = campaigns.options_of(asked)
             _, *planning = steps.MANIFESTS if found.manifests.render else steps.PLAN  # the first asks a worker
             steps.execute((steps.BENCH[0], *planning), found, tables_console())
         elif asked.command == "env_check":

@@ -152,53 +152,48 @@ class Reporter:
             say(self._console, f"    {record.reason}", style="dim")
 
 
+@dataclass(kw_only=True)
 class RunLine:
     """The state of the run in progress. A launcher calls ``update`` with the number of finished iterations."""
 
-    def __init__(
-        self,
-        *,
-        title: str,
-        iterations: int,
-        campaign_started_s: float,
-        rest_s: float | None,
-        own_s: float | None,
-    ) -> None:
-        """``rest_s`` is the campaign's time left when this run starts; ``own_s`` is this run's part of it."""
-        self._title, self._iterations = title, iterations
-        self._campaign_started_s, self._rest_s = campaign_started_s, rest_s
-        self._own_s = own_s
-        self._started_s = self._printed_s = time.monotonic()
-        self._done, self._heard_s = 0, self._started_s
+    title: str
+    iterations: int
+    campaign_started_s: float
+    rest_s: float | None  # the campaign's time left when this run starts
+    own_s: float | None  # this run's part of it
+
+    def __post_init__(self) -> None:
+        self._started_s = self._printed_s = self._heard_s = time.monotonic()
+        self._done = 0
         self._first: tuple[int, float] | None = None  # first reported iterations and their time; start-up ends before
         self._log: Console | None = None
 
     def text(self) -> str:
-        return f"{self._title} {self._state()}"
+        return f"{self.title} {self._state()}"
 
     def row_text(self) -> str:
         """The line for a terminal. The state comes first, because a narrow terminal cuts the end."""
-        return f"{self._state()}: {self._title}"
+        return f"{self._state()}: {self.title}"
 
     def _state(self) -> str:
         now_s = time.monotonic()
-        state = f"iteration {self._done}/{self._iterations}" if self._done else "starting"
+        state = f"iteration {self._done}/{self.iterations}" if self._done else "starting"
         left_s = self._left_s(now_s)
         left = "" if left_s is None else f", about {clock(left_s)} left"
         own = clock(now_s - self._started_s)
-        return f"{state}, {own} (elapsed {clock(now_s - self._campaign_started_s)}{left})"
+        return f"{state}, {own} (elapsed {clock(now_s - self.campaign_started_s)}{left})"
 
     def _left_s(self, now_s: float) -> float | None:
         """Time left of the campaign [s]: from the plan; for this run from its own pace once that is known."""
-        if self._rest_s is None:
+        if self.rest_s is None:
             return None
         elapsed_s = now_s - self._started_s
-        if self._own_s is None or self._first is None or self._heard_s - self._first[1] < PACE_S:
-            return max(0.0, self._rest_s - elapsed_s)
+        if self.own_s is None or self._first is None or self._heard_s - self._first[1] < PACE_S:
+            return max(0.0, self.rest_s - elapsed_s)
         done, first_s = self._first
         pace_s = (self._heard_s - first_s) / (self._done - done)
-        own_left_s = max(0.0, pace_s * (self._iterations - self._done) - (now_s - self._heard_s))
-        return max(0.0, self._rest_s - self._own_s) + own_left_s
+        own_left_s = max(0.0, pace_s * (self.iterations - self._done) - (now_s - self._heard_s))
+        return max(0.0, self.rest_s - self.own_s) + own_left_s
 
     def print_to(self, console: Console) -> None:
         """Print the line now and with later updates, for an output that is not a terminal."""

@@ -19,6 +19,7 @@ from suite.launch.registry import MANIFESTS
 from suite.matrix.file import matrix_names
 from suite.matrix.plan import render_launch
 from suite.options.command_line import say
+from suite.options.options import as_typed
 from suite.schema.rank_protocol import travelling
 from suite.schema.record import Case, Launch
 
@@ -109,29 +110,16 @@ def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, 
     Globs are replaced by case ids: a glob may also match cases of several nodes, which the pod would store as skipped.
     """
     options = campaign.options
-    pairs = [
-        ("--matrix", options.selection.matrix),
-        ("--out", out),
-        ("--device", campaign.device),
-        ("--assets", options.setup.assets),
-    ]
     chosen_cases = [case.case_id for case in cases] if options.selection.case_globs else [ONE_NODE]
-    pairs += [("--case", glob) for glob in chosen_cases]
-    pairs += [("--series", name) for name in options.selection.series]
-    pairs += [("--rl-library", name) for name in options.selection.rl_libraries]
-    if options.selection.gpus:
-        pairs.append(("--gpus", ",".join(map(str, options.selection.gpus))))
-    chosen = {
-        "--repeats": options.rounds.repeats,
-        "--target-precision": options.rounds.target_precision,
-        "--max-rounds": options.rounds.max_rounds,
-        "--budget-minutes": options.rounds.budget_minutes,
-        "--stack": options.setup.stack,
-        "--seed": options.setup.seed,
-        "--host-label": options.results.host_label,
-    }
-    pairs += [(name, str(value)) for name, value in chosen.items() if value is not None]
-    flags = [] if options.rounds.a_a is None else ["--a-a" if options.rounds.a_a else "--no-a-a"]
-    if campaign.stack == "isaacsim":  # labscale does not install it, so it does not know where it is
-        pairs.append(("--worker-python", image.worker_python))
-    return (*(part for pair in pairs for part in pair), *flags, "--no-report")
+    limits = ("repeats", "target_precision", "max_rounds", "budget_minutes", "stack", "seed", "host_label")
+    # labscale does not install Isaac Sim, so it does not know where it is.
+    python = ("--worker-python", image.worker_python) if campaign.stack == "isaacsim" else ()
+    return (
+        *("--matrix", options.selection.matrix, "--out", out, "--device", campaign.device),
+        *as_typed(options, "assets"),
+        *(word for case_id in chosen_cases for word in ("--case", case_id)),
+        *as_typed(options, "series", "rl_libraries", "gpus", *limits),
+        *python,
+        *as_typed(options, "a_a"),
+        "--no-report",
+    )

@@ -1,25 +1,22 @@
 """Plan a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from suite.campaign.blocks import blocks_of, need_of, takes_turns
-from suite.campaign.display.tables import (
-    print_blocks,
-    print_plan,
-    print_rule,
-    print_warm_ups,
-)
+from rich.console import Console
+
+from suite.campaign.display.progress import clock
 from suite.campaign.folder import Folder
 from suite.campaign.planning.registered_task import ask, unknown_tasks, with_answers
 from suite.campaign.runs import warm_up
-from suite.campaign.runs.training import render
+from suite.campaign.runs.rounds import render
+from suite.campaign.schedule import blocks_of, need_of, takes_turns
 from suite.campaign.state import Campaign, WholeMatrix
 from suite.errors import UsageError
 from suite.files.paths import ROOT
-from suite.files.wording import counted
+from suite.files.wording import are, counted
 from suite.install.worker import Worker, locate_own_worker, locate_worker, provision_python, require_python
 from suite.launch.registry import entry_of, is_in_image, one_worker
 from suite.matrix.cases import expand, on_nodes_of, select, with_packages
@@ -27,10 +24,11 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
+from suite.matrix.resources import gpu_minutes, time_of_block_s
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options
-from suite.schema.record import Case, Device, Stack
+from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.turns_check import with_copies
 from suite.statistics.twins import with_twins
@@ -65,10 +63,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     cases = select(copied(cases), case_glob=options.selection.case_globs)  # twins and copies have ids of their own
     judged = partial(
         plan,
-        gpus_available=campaign.resources.gpus_per_node,
-        cpus_available=campaign.resources.cpus_per_node,
-        nnodes_available=campaign.resources.nnodes,
-        on_one_host=campaign.resources.is_one_host,
+        resources=campaign.resources,
         takes_turns=takes_turns(campaign),
         one_worker=one_worker(options),
         brings_python=options.setup.worker_python is not None,
@@ -179,22 +174,114 @@ def show_plan(campaign: Campaign) -> Campaign:
     )
     commands = [shell_command(launch) if launch.case.nnodes == 1 else None for launch in launches]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
-    _print_blocks(campaign)
+    if takes_turns(campaign):
+        _print_blocks(campaign)
     needed = {warm_up.kernels_of(item.case) for item in campaign.planned if warm_up.is_warmed(item.case)}
-    missing = (
-        item
-        for item in campaign.warm_ups
-        if warm_up.is_missing(worker_of(item.case).cache_dir, item.case, campaign.machine, needed)
-    )
-    print_warm_ups(campaign.console, list(missing))
+    for item in campaign.warm_ups:
+        if warm_up.is_missing(worker_of(item.case).cache_dir, item.case, campaign.machine, needed):
+            cost = "" if item.estimated_wall_s is None else f"about {clock(item.estimated_wall_s)} and "
+            say(
+                campaign.console,
+                f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, {cost}the time that its kernels "
+                "take to compile.",
+            )
     print_rule(campaign.console, campaign.rule)
     return campaign
 
 
+def print_plan(
+    console: Console, planned: Sequence[PlannedCase], commands: Sequence[str | None], machine: Environment
+) -> None:
+    """Print each case with its size, its cost, and the command that would run it, or why it cannot run here."""
+    gpus = ", ".join(sorted({gpu.name for gpu in machine.gpus}))
+    here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
+    say(console, f"{counted(len(planned), 'case')} on this machine ({here})\n")
+    for item, command in zip(planned, commands, strict=True):
+        case = item.case
+        seeds = ", each with seeds of its own" if case.seed_per_round and item.rounds > 1 else ""
+        learning = f"nothing is trained: {case.workload}"
+        if case.learns or case.is_pipeline:
+            learning = (
+                f"minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
+                f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
+            )
+        say(console, case.case_id, style="bold")
+        say(
+            console,
+            f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
+            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'round')}{seeds}\n"
+            f"  {learning}",
+        )
+        if item.infeasible:
+            console.print("  [yellow]not here:[/] ", end="")
+            say(console, item.infeasible)
+        say(console, f"  {_cost_in_words(item)}")
+        if command is not None:
+            say(console, f"  {command}", style="dim")
+    feasible = [item for item in planned if not item.infeasible]
+    say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
+    if len(feasible) < len(planned):
+        say(console, f"All {len(planned)}: {_total(planned)}.")
+
+
 def _print_blocks(campaign: Campaign) -> None:
-    """Print which rounds start together, with the memory that each takes by the catalog."""
-    if not takes_turns(campaign):
-        return
+    """Print which rounds start together, with their memory by the catalog, and what measuring in turns saves."""
+    console = campaign.console
     blocks = blocks_of(campaign, [item for item in campaign.planned if not item.infeasible])
     needs = {item.case.case_id: need_of(campaign, item.case, None) for block in blocks for item in block}
-    print_blocks(campaign.console, blocks, needs)
+    together = [block for block in blocks if len(block) > 1]
+    if not together:
+        return
+    say(console, f"\nRounds of {counted(len(together), 'block')} start together and are measured in turns:")
+    for block in together:
+        known = [need for item in block if (need := needs[item.case.case_id]) is not None]
+        gpus_gb = [need.gpu_gb for need in known if need.gpu_gb is not None]
+        of_gpu = f"{sum(gpus_gb):.0f} GB of a GPU, " if gpus_gb else ""
+        memory = f"{of_gpu}{sum(need.host_gb for need in known):.0f} GB of the host"
+        say(console, f"  {', '.join(item.case.case_id for item in block)}")
+        say(console, f"    at most {memory}{_saved(block)}", style="dim")
+    if unknown := [case_id for case_id, need in needs.items() if need is None]:
+        say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
+
+
+def _saved(block: Sequence[PlannedCase]) -> str:
+    block_s = time_of_block_s(block)
+    if block_s is None:
+        return ""
+    alone_s = sum(item.estimated_wall_s or 0.0 for item in block)
+    minutes, alone = gpu_minutes(block), sum((item.estimated_gpu_minutes or 0.0) / item.rounds for item in block)
+    gpu = f", {minutes:.1f} GPU-minutes, {alone:.1f} one after another" if minutes else ""
+    return f"; about {clock(block_s)} a round, {clock(alone_s)} one after another{gpu}"
+
+
+def _cost_in_words(item: PlannedCase) -> str:
+    if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
+        return "cost unknown"
+    gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
+    cold = ", and the time that its kernels take to compile in every round" if item.case.kernel_cache == "empty" else ""
+    return f"about {clock(item.estimated_wall_s)} a round{gpu}{cold}"
+
+
+def _total(items: Sequence[PlannedCase]) -> str:
+    wall_s = sum((item.estimated_wall_s or 0.0) * item.rounds for item in items)
+    gpu_minutes = sum(item.estimated_gpu_minutes or 0.0 for item in items)
+    unknown = sum(1 for item in items if item.estimated_wall_s is None)
+    parts = [f"about {clock(wall_s)} one after another"] if wall_s else []
+    parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
+    parts += [f"{unknown} of unknown cost"] if unknown else []
+    return ", ".join(parts) or "nothing to do"
+
+
+def print_rule(console: Console, rule: Rule) -> None:
+    """Print when a case has enough rounds, unless that is a fixed number."""
+    if rule.precision is None:
+        return
+    budget = (
+        "" if rule.budget_s is None else f", or {counted(rule.budget_s / 60, 'minute')} {are(rule.budget_s / 60)} over"
+    )
+    say(
+        console,
+        f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its ratio"
+        " to the baseline of its series"
+        f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
+    )

@@ -22,7 +22,7 @@ from suite.files.toml_file import TomlTable, Tuple
 from suite.files.wording import last_lines
 from suite.install.pins import sha256
 from suite.install.worker_packages import FACTS
-from suite.matrix.catalog import AgentEntry, Catalog, CostEntry, StackEntry, TaskEntry
+from suite.matrix.catalog import AgentEntry, Catalog, CostEntry, TaskEntry
 from suite.records import store
 from suite.schema.rank_protocol import last_answer
 from suite.schema.record import RlLibrary, RunRecord, Stack
@@ -70,21 +70,21 @@ def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> C
                 f"({answer.cannot_load}). Run it with the Python of an Isaac Sim installation (--worker-python), or "
                 "make the extension import Isaac Sim only where it uses it."
             )
-    found = {answer.task: _entry(answer, out) for answer in answers if not answer.registered}
+    tasks = {
+        answer.task: TaskEntry(
+            task=answer.task,
+            aliases=(),
+            cameras=answer.cameras,
+            differences=(),
+            agents=answer.agents,
+            costs=tuple(measured_costs(out, answer.task)),
+            obstacles=answer.obstacles,
+        )
+        for answer in answers
+        if not answer.registered
+    }
     others = tuple(sorted({name for answer in answers for name in answer.registered}))
-    return catalog.model_copy(update={"tasks": {**catalog.tasks, **found}, "others": others})
-
-
-def _entry(answer: Answer, out: Path) -> TaskEntry:
-    return TaskEntry(
-        task=answer.task,
-        aliases=(),
-        cameras=answer.cameras,
-        differences=(),
-        agents=answer.agents,
-        costs=tuple(measured_costs(out, answer.task)),
-        obstacles=answer.obstacles,
-    )
+    return catalog.model_copy(update={"tasks": {**catalog.tasks, **tasks}, "others": others})
 
 
 def ask(tasks: Sequence[str], *, python: Path, project_root: Path, catalog: Catalog, keep: bool) -> tuple[Answer, ...]:
@@ -93,7 +93,11 @@ def ask(tasks: Sequence[str], *, python: Path, project_root: Path, catalog: Cata
     Raises:
         WorkerEnvironmentError: it gave no valid answer.
     """
-    stacks = json.dumps({name: _choices(entry) for name, entry in catalog.stacks.items()})
+    presets = {  # of a stack for tasks without cameras, and for tasks with cameras
+        name: [entry.presets, entry.presets if entry.camera_presets is None else entry.camera_presets]
+        for name, entry in catalog.stacks.items()
+    }
+    stacks = json.dumps(presets)
     sources = [sha256(project_root / source) for source in SOURCES]
     folder = python.parent.parent / FACTS
 
@@ -110,20 +114,15 @@ def ask(tasks: Sequence[str], *, python: Path, project_root: Path, catalog: Cata
     return tuple(kept[task] for task in tasks)
 
 
-def _choices(entry: StackEntry) -> list[Sequence[str]]:
-    """The presets of a stack for tasks without cameras and for tasks with cameras."""
-    return [entry.presets, entry.presets if entry.camera_presets is None else entry.camera_presets]
-
-
 def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
     variables = import_path(project_root, os.environ.get("PYTHONPATH"))
     done = parent_death.run(argv, variables | {"CUDA_VISIBLE_DEVICES": ""})
     try:
         return Answers.model_validate_json(json.dumps(last_answer(done.stdout))).answers
     except ValidationError as error:
-        said = last_lines(done.stderr) if done.returncode else explained(error)
+        why = last_lines(done.stderr) if done.returncode else explained(error)
         raise WorkerEnvironmentError(
-            f"The worker could not list its registered tasks, exit code {done.returncode}:\n{said}\n"
+            f"The worker could not list its registered tasks, exit code {done.returncode}:\n{why}\n"
             f"The command was PYTHONPATH={project_root} {shlex.join(argv)}"
         ) from None
 
@@ -154,23 +153,19 @@ def _records_of(task: str, paths: Sequence[Path]) -> dict[Path, RunRecord]:
 
 
 def _cost_in(path: Path, record: RunRecord, wall_time_s: float) -> CostEntry:
+    case = record.case
     try:
-        return _cost(record, wall_time_s)
+        iteration_s = round_time_s(record)
+        return CostEntry(
+            device=case.device,
+            rl_library=case.rl_library,
+            stack=case.stack,
+            world_size=case.world_size,
+            num_envs=case.num_envs,
+            num_steps_per_env=case.num_steps_per_env,
+            start_up_s=max(wall_time_s - case.iterations * iteration_s, iteration_s),
+            iteration_s=iteration_s,
+            source=f"round {record.round} of {case.case_id}",
+        )
     except ValidationError as error:
         raise StoreError(f"{path} cannot be true: {explained(error)}. {store.AGAIN_ROUND}") from None
-
-
-def _cost(record: RunRecord, wall_time_s: float) -> CostEntry:
-    case, iteration_s = record.case, round_time_s(record)
-    start_up_s = wall_time_s - case.iterations * iteration_s
-    return CostEntry(
-        device=case.device,
-        rl_library=case.rl_library,
-        stack=case.stack,
-        world_size=case.world_size,
-        num_envs=case.num_envs,
-        num_steps_per_env=case.num_steps_per_env,
-        start_up_s=max(start_up_s, iteration_s),
-        iteration_s=iteration_s,
-        source=f"round {record.round} of {case.case_id}",
-    )

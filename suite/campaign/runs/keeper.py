@@ -111,7 +111,8 @@ class Keeper:
 
     def _close(self) -> None:
         for key in list(self._selector.get_map().values()):
-            _close(key.fileobj)
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
         self._selector.close()
         self._wake.close()
         for seat in self._seats:
@@ -150,10 +151,10 @@ class Keeper:
 
     def _hear(self, seat: Seat, rank: socket.socket) -> None:
         try:
-            said = rank.recv(len(READY))
+            message = rank.recv(len(READY))
         except OSError:
-            said = b""
-        if said == READY:
+            message = b""
+        if message == READY:
             seat.asked(rank)
         else:  # it has ended; its launcher notices
             self._selector.unregister(rank)
@@ -190,8 +191,3 @@ def _short(folder: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{handle}"
     finally:
         os.close(handle)
-
-
-def _close(what: object) -> None:
-    if isinstance(what, socket.socket):
-        what.close()

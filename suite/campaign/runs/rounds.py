@@ -1,25 +1,56 @@
-"""Run rounds, a block at a time: counted rounds, profiled rounds and warm-ups share this loop."""
+"""Run rounds, a block at a time: counted rounds, profiled rounds and warm-ups share this loop.
+
+A block of one run is trained alone. The runs of a larger block start together and are measured in turns.
+"""
 
 import errno
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 
-from suite.campaign import cases
+from suite.campaign import cases, run_log
 from suite.campaign.display.progress import Reporter, RunLine
-from suite.campaign.display.tables import print_pair
-from suite.campaign.folder import Folder
-from suite.campaign.runs import in_turns, upstream
-from suite.campaign.runs.training import Run, collected, keep, launch_of, runtime_of, set_up
+from suite.campaign.display.results import print_pair
+from suite.campaign.folder import Folder, drop_checkpoints
+from suite.campaign.runs import upstream
+from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
 from suite.campaign.schedule import blocks_to_run
 from suite.campaign.state import Campaign
-from suite.errors import CampaignError
-from suite.files.paths import set_aside
+from suite.errors import CampaignError, Interrupted
+from suite.files.paths import ROOT, set_aside
+from suite.files.wording import counted
+from suite.install import damage
+from suite.install.worker import Worker
 from suite.launch.contract import RunControl
+from suite.matrix.plan import EMPTY_CACHE, render_launch
 from suite.options.command_line import say
 from suite.records import store
-from suite.schema.record import RunRecord
+from suite.records.collect import collect
+from suite.schema.observations import TurnsTaken
+from suite.schema.rank_protocol import TURNS_SOCKET, TURNS_VARIABLE, LaunchResult, travelling
+from suite.schema.record import Case, Environment, Launch, RunRecord
 from suite.statistics.reduce import round_time_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run to execute. Its files go to ``run_dir``."""
+
+    case: Case
+    round: int
+    run_dir: Path
+    uncounted: str | None = None  # why it is not a result; None: it is a result
+    profiled_ranks: tuple[int, ...] = ()
+    adapt: Callable[[Launch], Launch] = lambda launch: launch  # changes its launch
+
+    @property
+    def record_path(self) -> Path:
+        return self.run_dir / "record.json"
 
 
 def run_planned(campaign: Campaign, folder: Folder, reporter: Reporter) -> None:
@@ -32,15 +63,6 @@ def run_planned(campaign: Campaign, folder: Folder, reporter: Reporter) -> None:
     for record in run_blocks(campaign, folder, reporter, blocks):
         with disk_errors(folder.root):
             cases.store_if_complete(campaign, folder, items[record.case.case_id])
-
-
-def run_uncounted(campaign: Campaign, folder: Folder, runs: Sequence[Run]) -> Iterator[tuple[Run, RunRecord]]:
-    """Run rounds that are no results, one after another; what an earlier attempt left is set aside."""
-    for run in runs:
-        if run.record_path.exists():
-            set_aside(run.run_dir, "earlier")
-    reporter = Reporter(campaign.console, list(campaign.planned), [run.case for run in runs])
-    yield from zip(runs, run_blocks(campaign, folder, reporter, ([run] for run in runs)), strict=True)
 
 
 def run_blocks(
@@ -62,7 +84,7 @@ def run_blocks(
                 records = _run_block(campaign, block, lines)
             for run, record in zip(block, records, strict=True):
                 if record is not None:
-                    reporter.ended(record, f" ({run.uncounted})" if run.uncounted else figures(record))
+                    reporter.ended(record, f" ({run.uncounted})" if run.uncounted else _speed(record))
         yield from (record for record in records if record is not None)
         crowded = [[run] for run, record in zip(block, records, strict=True) if record is None]
         for (run,) in crowded:
@@ -71,16 +93,16 @@ def run_blocks(
 
 
 def _run_block(campaign: Campaign, block: Sequence[Run], lines: Sequence[RunLine]) -> Sequence[RunRecord | None]:
-    """Execute the missing parts of the runs: trainings, upstream's runs, or both. None as ``in_turns.train`` gives."""
+    """Execute the missing parts of the runs: trainings, upstream's runs, or both. None as ``_train_in_turns`` gives."""
     has_turns = len(block) > 1 or block[0].case.trainings_per_gpu > 1
     records: Sequence[RunRecord | None] = (
-        in_turns.train(campaign, block, lines) if has_turns else [_train(campaign, block[0], lines[0])]
+        _train_in_turns(campaign, block, lines) if has_turns else [_train(campaign, block[0], lines[0])]
     )
     for run, record in zip(block, records, strict=True):
         is_paired = campaign.options.rounds.upstream and not run.uncounted and upstream.can_run(run.case)
         if is_paired and record is not None and record.outcome == "completed":
             set_aside(upstream.folder_of(run.run_dir), "interrupted")
-            pair = upstream.run(launch_of(campaign, run), runtime_of(campaign).launch)
+            pair = upstream.run_pair(launch_of(campaign, run), campaign.provided.launch)
             print_pair(campaign.console, run.case, pair)
     return records
 
@@ -90,13 +112,147 @@ def _train(campaign: Campaign, run: Run, line: RunLine) -> RunRecord:
     if run.record_path.exists():
         return store.read_record_of(run.case, run.round, run.record_path)
     launch = launch_of(campaign, run)
-    set_up(campaign, run)
-    record = collected(campaign, run, launch, runtime_of(campaign).launch(launch, RunControl(on_progress=line.update)))
+    _set_up(campaign, run)
+    record = _collected(campaign, run, launch, campaign.provided.launch(launch, RunControl(on_progress=line.update)))
     keep(run, record)
     return record
 
 
-def figures(record: RunRecord) -> str:
+def _train_in_turns(campaign: Campaign, runs: Sequence[Run], lines: Sequence[RunLine]) -> list[RunRecord | None]:
+    """Train all runs and return their records, which are also kept; None for one that ran out of memory.
+
+    Alone it may fit: its attempt is set aside. If one run cannot be started or ended, the others are stopped.
+    """
+    for run in runs:
+        _set_up(campaign, run)
+    seats = [Seat(case=run.case, run_dir=run.run_dir) for run in runs]
+    stop = Event()
+    with Keeper(seats) as keeper, ThreadPoolExecutor(len(runs)) as threads:
+        futures = [
+            threads.submit(_train_at, seat, keeper, campaign, run, line, stop, [other.case.case_id for other in runs])
+            for run, line, seat in zip(runs, lines, seats, strict=True)
+        ]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:  # Ctrl-C too
+            stop.set()
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    for error in sorted(errors, key=lambda error: isinstance(error, Interrupted)):
+        raise error  # the one for which the others were stopped
+    return [future.result() for future in futures]
+
+
+def _train_at(
+    seat: Seat, keeper: Keeper, campaign: Campaign, run: Run, line: RunLine, stop: Event, block: Sequence[str]
+) -> RunRecord | None:
+    """Train one run of a block; its record is written in its own last turn."""
+    alone = launch_of(campaign, run)
+    launch = replace(alone, env={**alone.env, TURNS_VARIABLE: TURNS_SOCKET})
+    control = RunControl(on_progress=line.update, stop=stop, waits=seat.waits)
+    try:
+        result = campaign.provided.launch(launch, control)
+        beside = tuple(case_id for case_id in block if case_id != run.case.case_id)
+        turns = TurnsTaken(beside=beside, turns=seat.turns, turn_s=TURN_S)
+        record = _collected(campaign, run, launch, result, turns)
+        if record.outcome == "oom" and beside:
+            set_aside(run.run_dir, "crowded")
+            return None
+        keep(run, record)
+        if record.outcome != "completed":  # its own lines follow when the block has ended, which can take long
+            others = f"; {counted(len(beside), 'other round')} of its block may go on" if beside else ""
+            say(campaign.console, f"{run.case.case_id} round {run.round}: {record.outcome}{others}: {record.reason}")
+        return record
+    finally:
+        keeper.ended(seat)
+
+
+def launch_of(campaign: Campaign, run: Run) -> Launch:
+    """The command of a run, with its changes.
+
+    Raises:
+        CampaignError: what decides the run's speed has changed since the campaign began.
+    """
+    worker = campaign.provided.worker_of(run.case)
+    campaign.sources.require_same(worker.python)
+    python_path = campaign.provided.python_path
+    return run.adapt(render(campaign, worker, run.run_dir, run.case, run.round, python_path=python_path))
+
+
+def render(
+    campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
+) -> Launch:
+    """Return the launch of a round of the campaign, whose files go to ``run_dir``."""
+    shares = campaign.cores_of_gpus[: case.nproc_per_node]
+    return render_launch(
+        case,
+        round_index=round_index,
+        worker_python=worker.python,
+        project_root=ROOT,
+        run_dir=run_dir,
+        asset_root=worker.asset_root,
+        cache_dir=worker.cache_dir,
+        cpus=(campaign.machine.num_cpus or 1) // (case.nnodes if campaign.resources.is_one_host else 1),
+        cores=tuple(core for share in shares for core in share),
+        visible_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
+        python_path=python_path,
+        settings=travelling(os.environ),
+    )
+
+
+def _set_up(campaign: Campaign, run: Run) -> None:
+    """Set an interrupted attempt aside, unless its job goes on without us, and repair the cache of kernels."""
+    if not campaign.provided.is_submitted(run.run_dir):
+        set_aside(run.run_dir, "interrupted")
+    repair_kernels(campaign, campaign.provided.worker_of(run.case).cache_dir)
+
+
+def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
+    """Move damaged modules out of the kernel cache, and print it."""
+    if damaged := damage.set_damaged_aside(cache_dir):
+        say(
+            campaign.console,
+            f"Kernel cache: {counted(len(damaged), 'damaged module')} moved to {cache_dir / damage.DAMAGED} "
+            f"({damaged[0].problem}). What this run needs is compiled again.",
+        )
+
+
+def _collected(
+    campaign: Campaign, run: Run, launch: Launch, result: LaunchResult, turns: TurnsTaken | None = None
+) -> RunRecord:
+    """The record of a run that ended. Raises as ``suite.records.collect.collect`` and ``launch_of`` do."""
+    worker = campaign.provided.worker_of(run.case)
+    campaign.sources.require_same(worker.python)
+    in_image = replace(result, image_digest=result.image_digest or campaign.provided.image_digest)
+    python, *words = launch.argv  # without paths of this machine, because records are published
+    argv = (Path(python).name, *(word.replace(launch.run_dir, "RUN_DIR") for word in words))
+    record = collect(run.run_dir, run.case, run.round, in_image, machine_with(campaign.machine, worker), argv=argv)
+    if turns is not None and record.telemetry is not None:  # the rounds that wait use memory of the GPUs too
+        gpus = tuple(replace(gpu, memory_used_gb=None) for gpu in record.telemetry.gpus)
+        record = replace(record, telemetry=replace(record.telemetry, gpus=gpus))
+    return replace(record, turns=turns, profiled_ranks=run.profiled_ranks)
+
+
+def machine_with(machine: Environment, worker: Worker) -> Environment:
+    """The machine, described with this worker."""
+    return replace(
+        machine,
+        worker_pins_sha256=worker.pins_sha256,
+        asset_sha256=worker.asset_sha256,
+        worker_packages=worker.packages,
+    )
+
+
+def keep(run: Run, record: RunRecord) -> None:
+    """Write the record of a run, and its line of the run log if it counts; delete what nobody needs after that."""
+    stored = store.write_record(record, run.record_path)
+    if not run.uncounted:
+        run_log.append(run.run_dir, stored)
+    if record.outcome == "completed":
+        drop_checkpoints(run.run_dir / "library")
+        shutil.rmtree(run.run_dir / EMPTY_CACHE, ignore_errors=True)  # its kernels serve no other run
+
+
+def _speed(record: RunRecord) -> str:
     """The speed of a finished round, for its line; empty if it has no meaningful speed."""
     if record.outcome != "completed" or record.case.device == "cpu":
         return ""

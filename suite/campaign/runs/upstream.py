@@ -5,7 +5,7 @@ arguments on the same machine, so that the two alternate. Upstream reports only 
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, NotRequired, TypedDict
@@ -18,7 +18,7 @@ from suite.files.json_file import STORED, read_json, replace_json
 from suite.files.wording import counted
 from suite.launch.contract import TO_ITS_END, Launcher
 from suite.records.store import read_record, read_record_of
-from suite.schema.record import Case, CaseResult, Launch, RunRecord
+from suite.schema.record import Case, Launch, RunRecord
 from suite.schema.stored import LARGEST, plain
 from suite.statistics.reduce import counted_iterations, starts_of_turns
 
@@ -74,14 +74,14 @@ def folder_of(run_dir: Path) -> Path:
     return run_dir / "upstream"
 
 
-def is_missing(case: Case, run_dir: Path) -> bool:
+def needs_upstream(case: Case, run_dir: Path) -> bool:
     """Whether a finished round still needs upstream's run."""
     if not can_run(case) or (folder_of(run_dir) / "upstream.json").exists():
         return False
     return read_record(run_dir / "record.json").outcome == "completed"
 
 
-def run(ours: Launch, launcher: Launcher) -> Pair | None:
+def run_pair(ours: Launch, launcher: Launcher) -> Pair | None:
     """Run upstream after a finished round of ours; None if upstream failed (its logs stay in the folder).
 
     Raises:
@@ -133,16 +133,6 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     )
 
 
-def pairs_of(results: Iterable[CaseResult], folder: Folder) -> list[Pair]:
-    """The pairs of all completed rounds that upstream ran after."""
-    return [
-        pair
-        for result in results
-        for record in result.completed
-        if (pair := read_pair(record.case, record.round, folder.run_dir(record.case, record.round)))
-    ]
-
-
 def medians_of_rank_0(record: RunRecord) -> tuple[float, float | None]:
     """Median iteration time of rank 0 by our clock and by the library's [s]; None if the library has no clock."""
     compared = _compared(record)
@@ -171,17 +161,19 @@ def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
 
 
 def read_pairs(path: Path) -> tuple[Pair, ...]:
-    """Read the pairs that ``write_all`` wrote; () without a file. Raises StoreError if it cannot be read."""
+    """Read the pairs that ``write_pairs`` wrote; () without a file. Raises StoreError if it cannot be read."""
     return read_json(path, tuple[Pair, ...], next_step="Copy it again from the campaign that wrote it.") or ()
 
 
-def write_all(folder: Folder) -> list[Pair]:
+def write_pairs(folder: Folder) -> list[Pair]:
     """Write ``OUT/upstream.json`` if there are pairs or it exists already; return the pairs of every stored case.
 
     Raises:
         StoreError: a stored case cannot be read, or the file cannot be written.
     """
-    pairs, path = pairs_of(folder.stored(), folder), folder.root / "upstream.json"
+    completed = [record for result in folder.stored() for record in result.completed]
+    read = (read_pair(record.case, record.round, folder.run_dir(record.case, record.round)) for record in completed)
+    pairs, path = [pair for pair in read if pair is not None], folder.root / "upstream.json"
     if pairs or path.exists():
         replace_json(plain(pairs), path)
     return pairs

@@ -1,4 +1,4 @@
-"""Decide which runs compile kernels before anything is timed, and remember which kernels are compiled.
+"""Compile kernels in runs of their own before anything is timed, and remember which kernels are compiled.
 
 A campaign of a matrix with ``warm_up`` begins with a run of two iterations for each task, stack and number of
 environments per rank: Newton compiles its broad phase for each number, and everything else once per task. The run has
@@ -11,6 +11,8 @@ its rounds; these serve the other libraries too. A case with an empty ``kernel_c
 Their cache records which kernels are compiled::
 
     CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games-<topology>].json
+
+The runs are kept in ``OUT/warm-up`` and are never counted.
 """
 
 import hashlib
@@ -19,13 +21,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from suite.campaign import run_log
+from suite.campaign.display.progress import Reporter
+from suite.campaign.folder import Folder
+from suite.campaign.runs.rounds import Run, repair_kernels, run_blocks
+from suite.campaign.schedule import known_rounds
+from suite.campaign.state import Campaign
 from suite.files.json_file import replace_json
+from suite.files.paths import set_aside
 from suite.files.wording import counted
 from suite.install import damage
 from suite.matrix.own_worker import own_worker_of
-from suite.schema.record import WARM_UP_SUFFIX, Case, Device, Environment, RlLibrary
+from suite.options.command_line import say
+from suite.records import store
+from suite.schema.record import WARM_UP_SUFFIX, Case, Device, Environment, PlannedCase, RlLibrary, RunRecord
 from suite.schema.stored import MIN_ITERATIONS
 
+FOLDER: Final = "warm-up"  # in the campaign's folder
 COMPILING: Final[frozenset[RlLibrary]] = frozenset({"rl_games"})  # on GPUs, by torch's Inductor
 
 type Kernels = tuple[str, ...]
@@ -57,13 +69,13 @@ def warm_ups(cases: Sequence[Case]) -> list[Case]:
     """The fewest warm-ups that compile all kernels of these cases; those that do not train or start cold have none."""
     training = [case for case in cases if case.learns and is_warmed(case)]
     training.sort(key=lambda case: (not _compiles_itself(case), case.world_size))
-    found: list[Case] = []
+    chosen: list[Case] = []
     compiled: set[Kernels] = set()
     for case in training:
         if kernels_of(case) not in compiled:
-            found.append(_warm_up(case))
+            chosen.append(_warm_up(case))
             compiled |= {kernels_of(case), shared_kernels_of(case)}
-    return found
+    return chosen
 
 
 def _warm_up(case: Case) -> Case:
@@ -91,27 +103,103 @@ def in_words(case: Case) -> str:
     return ", ".join([f"{case.task} with {case.rl_library}, {sizes}", *case.with_packages])
 
 
-def is_warm(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> bool:
-    """Whether a run compiled these kernels for this device, and the cache still has kernels."""
-    has_any = next(damage.modules(cache_dir), None) is not None
-    return has_any and _path(cache_dir, kernels, machine, device).exists()
-
-
 def is_missing(cache_dir: Path, warm_up: Case, machine: Environment, needed: Collection[Kernels]) -> bool:
-    """Whether this warm-up would compile any of the needed kernels."""
+    """Whether this warm-up would compile any of the needed kernels: no run did, or the cache has none any more."""
     compiled = {kernels_of(warm_up), shared_kernels_of(warm_up)}.intersection(needed)
-    return not all(is_warm(cache_dir, kernels, machine, warm_up.device) for kernels in compiled)
+    if next(damage.modules(cache_dir), None) is None:
+        return bool(compiled)
+    return not all(_marker(cache_dir, kernels, machine, warm_up.device).exists() for kernels in compiled)
 
 
 def remember(cache_dir: Path, warm_up: Case, machine: Environment) -> None:
     """Record that a warm-up has compiled its kernels."""
     for kernels in {kernels_of(warm_up), shared_kernels_of(warm_up)}:
-        path = _path(cache_dir, kernels, machine, warm_up.device)
+        path = _marker(cache_dir, kernels, machine, warm_up.device)
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_json({"case": warm_up.case_id, "suite_version": machine.suite_version}, path)
 
 
-def _path(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> Path:
+def _marker(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> Path:
     gpus = machine.gpus if device == "cuda" else ()
     kinds = sorted({gpu.compute_capability or gpu.name.replace(" ", "-") for gpu in gpus})
     return cache_dir / damage.WARM / f"{'-'.join([device, *kinds, *kernels])}.json"
+
+
+def run_warm_ups(campaign: Campaign, folder: Folder) -> None:
+    """Run the warm-ups that rounds need and this machine lacks. If a warm-up fails, its rounds fail."""
+    own = Folder(root=folder.root / FOLDER)
+    wanted = _missing_warm_ups(campaign, folder)
+    if wanted:
+        programs = "; ".join(in_words(item.case) for item in wanted)
+        come = "comes" if len(wanted) == 1 else "come"
+        say(
+            campaign.console,
+            f"{counted(len(wanted), 'warm-up')} {come} first, not counted, so that no kernel is compiled while "
+            f"something is timed: {programs}.",
+        )
+    known = [item.case for item, _ in known_rounds(campaign, folder)]
+    waiting = []
+    for item in wanted:
+        run = Run(case=item.case, round=0, run_dir=own.run_dir(item.case, 0), uncounted="warm-up, not counted")
+        if run.record_path.exists():
+            earlier = store.read_record(run.record_path)
+            if earlier.outcome != "completed" and not campaign.options.rounds.retry_failed:
+                _fail_rounds(campaign, folder, earlier)
+                continue
+            set_aside(run.run_dir, "earlier")
+        waiting.append(run)
+    cases = [*(run.case for run in waiting), *known]
+    reporter = Reporter(campaign.console, [*campaign.planned, *wanted], cases, total=len(waiting))
+    for record in run_blocks(campaign, folder, reporter, ([run] for run in waiting)):
+        if record.outcome == "completed":
+            remember(campaign.provided.worker_of(record.case).cache_dir, record.case, campaign.machine)
+        else:
+            _fail_rounds(campaign, folder, record)
+
+
+def _missing_warm_ups(campaign: Campaign, folder: Folder) -> list[PlannedCase]:
+    """The warm-ups that would compile what a round still needs."""
+    caches = {item.case: campaign.provided.worker_of(item.case).cache_dir for item in campaign.warm_ups}
+    for cache_dir in dict.fromkeys(caches.values()):
+        repair_kernels(campaign, cache_dir)  # modules that are moved away are compiled again
+    cases = [item.case for item, _ in known_rounds(campaign, folder)]
+    needed = {kernels_of(case) for case in cases if is_warmed(case)}
+    return [item for item in campaign.warm_ups if is_missing(caches[item.case], item.case, campaign.machine, needed)]
+
+
+def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:
+    """Record the outcome and reason of this warm-up for every round that needs it; running them would repeat it."""
+    rounds = [(item.case, index) for item, index in known_rounds(campaign, folder) if is_of(record.case, item.case)]
+    for case, index in rounds:
+        set_aside(folder.run_dir(case, index), "interrupted")
+        failed = replace(
+            record,
+            case=case,
+            round=index,
+            reason=f"its warm-up: {record.reason}",
+            wall_time_s=None,  # it never ran
+            ranks=(),
+            workload=None,
+            telemetry=None,
+            telemetry_note="the round never started",
+            clocks=None,
+            transport=None,
+        )
+        run_log.append(folder.run_dir(case, index), store.write_record(failed, folder.record_path(case, index)))
+    if rounds:
+        say(
+            campaign.console,
+            f"    {counted(len(rounds), 'run')} of {in_words(record.case)} cannot start either. Its logs: "
+            f"{Folder(root=folder.root / FOLDER).run_dir(record.case, 0) / 'logs'}",
+            style="yellow",
+        )
+
+
+def log_folder(campaign: Campaign, case: Case, index: int) -> Path:
+    """Where the logs of a round are, or those of its failed warm-up if the round never started."""
+    run_dir = Folder(root=campaign.out).run_dir(case, index)
+    if (run_dir / "logs").is_dir():
+        return run_dir / "logs"
+    own = Folder(root=campaign.out / FOLDER)
+    ended = (item.case for item in campaign.warm_ups if is_of(item.case, case) and own.is_finished(item.case, 0))
+    return next((own.run_dir(warm_up, 0) / "logs" for warm_up in ended), run_dir)

@@ -13,7 +13,7 @@ import pytest
 
 from reports.accept.command import main, parser
 from suite.__main__ import main as command_line
-from suite.commands import accept, bench
+from suite.commands import campaigns
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser
@@ -52,7 +52,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[object]]:
         done.append((arguments.matrix, arguments.device, arguments.with_report))
 
     monkeypatch.setattr(subprocess, "run", judge)
-    monkeypatch.setattr(bench, "command", measure)
+    monkeypatch.setattr(campaigns, "bench", measure)
     return done
 
 
@@ -81,5 +81,5 @@ def test_a_model_that_nobody_published_is_refused_before_anything_is_measured(
 
 def test_both_command_lines_have_the_same_options() -> None:
     own = Parser(prog="")
-    accept.add_arguments(own)
+    campaigns.ACCEPT_COMMAND.add_arguments(own)
     assert own._option_string_actions.keys() == parser()._option_string_actions.keys()

@@ -14,6 +14,7 @@ from reports.site.publish import read_versions
 from suite.env_check.gpu.gpus import judge_rt_cores, read_table
 from suite.matrix.catalog import load_catalog
 from suite.matrix.plan import plan
+from suite.matrix.resources import Resources
 from suite.records.store import load_results
 from suite.schema.record import RunRecord, Stack
 from tests.fixtures.results import version_2026_12
@@ -130,11 +131,9 @@ def test_plan_refuses_physx_on_a_cpu() -> None:
     stacks: tuple[Stack, ...] = ("kitless", "ovphysx")
     (planned,) = plan(
         [make_case("ant-weak", stack="ovphysx", device="cpu")],
-        gpus_available=0,
-        cpus_available=2,
+        resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
         device="cpu",
         available_stacks=stacks,
-        nnodes_available=1,
         rounds=1,
         catalog=CATALOG,
     )

@@ -12,6 +12,7 @@ from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
+from suite.matrix.resources import Resources
 from suite.records.store import load_results, write_cases
 from suite.schema.record import Stack
 from tests.fixtures.results.generated_results import LABEL
@@ -29,9 +30,7 @@ def planned(matrix: Path) -> list[str]:
     cases = expand(found, catalog, device="cuda", assets="offline")
     plans = plan(
         cases,
-        gpus_available=8,
-        cpus_available=128,
-        nnodes_available=128,
+        resources=Resources(nnodes=128, gpus_per_node=8, cpus_per_node=128),
         device="cuda",
         available_stacks=STACKS,
         rounds=rule.rounds,

@@ -7,7 +7,7 @@ import pytest
 
 from reports.site import guide
 from suite.__main__ import parse
-from suite.commands.campaign_options import options_of
+from suite.commands.campaigns import options_of
 from suite.files.paths import ROOT
 from tests.architecture.test_workflows import sessions
 

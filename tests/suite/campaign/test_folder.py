@@ -1,53 +1,174 @@
+"""The folder of a campaign: which commands may go on with it, and what stays as it is."""
+
 import errno
 import fcntl
+import io
 import json
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 from suite.campaign import folder as folder_module
 from suite.campaign import record_round as by_hand
 from suite.campaign import steps
 from suite.campaign.folder import Folder, require_identity
-from suite.campaign.identity import opened
+from suite.campaign.identity import FORMAT, identity, opened
+from suite.campaign.planning.plan import make_plan
+from suite.campaign.state import Campaign, Sources
 from suite.errors import CampaignError, StoreError, WorkerEnvironmentError
 from suite.files.cache import locked
 from suite.files.paths import set_aside
+from suite.matrix.file import MATRICES_PATH
+from suite.matrix.resources import UNBOUNDED
 from suite.records import store
-from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
-from suite.schema.record import CaseResult, Environment, RunRecord
+from suite.schema.rank_protocol import CONFIGURATION_FILE, recorded, text_of
+from suite.schema.record import CaseResult, Device, Environment, RunRecord
 from suite.schema.stored import plain
-from suite.statistics.stopping_rule import Rule
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case, make_record
-from tests.fixtures.runs.asked_options import changed
-from tests.suite.campaign.test_schedule import campaign_of
+from tests.fixtures.runs.asked_options import options_with
 from tests.suite.launch.test_manifests import NODES
 
+SMOKE = MATRICES_PATH / "smoke.toml"
 IDENTITY = {"matrix": "smoke", "gpus": ["H200"], "rounds": 3, "precision": None, "max_rounds": None}
 
 
+def planned(environment: Environment, matrix: str | Path = SMOKE, **options: Any) -> Campaign:
+    asked = options_with(matrix=str(matrix), **options)
+    machine = replace(environment, host_label=asked.results.host_label)
+    console = Console(file=io.StringIO())
+    return make_plan(Campaign(options=asked, console=console, machine=machine, device="cpu", resources=UNBOUNDED))
+
+
+def begin(root: Path, whose: Mapping[str, object] | Campaign) -> None:
+    """Begin a campaign in a folder, or go on with it."""
+    with opened(root, identity(whose) if isinstance(whose, Campaign) else whose):
+        pass
+
+
+def refusal(root: Path, whose: Mapping[str, object] | Campaign) -> str:
+    """The one difference that is named."""
+    with pytest.raises(CampaignError, match="results of another campaign") as refused:
+        begin(root, whose)
+    (line,) = (line.strip() for line in str(refused.value).splitlines() if line.startswith("  "))
+    return line
+
+
 def test_a_folder_belongs_to_one_campaign(tmp_path: Path) -> None:
-    with opened(tmp_path / "out", IDENTITY):
-        pass
-    with opened(tmp_path / "out", IDENTITY) as again:
-        assert json.loads((again.root / "campaign.json").read_text()) == IDENTITY
-    with (
-        pytest.raises(CampaignError, match=r"gpus: there \['H200'\], now \['L40'\]"),
-        opened(tmp_path / "out", {**IDENTITY, "gpus": ["L40"]}),
-    ):
-        pass
+    for _ in range(2):
+        begin(tmp_path / "out", IDENTITY)
+        assert json.loads((tmp_path / "out" / "campaign.json").read_text()) == IDENTITY
+    assert refusal(tmp_path / "out", {**IDENTITY, "gpus": ["L40"]}) == "gpus: there ['H200'], now ['L40']"
+
+
+@pytest.mark.parametrize("before", ["smoke", "another name"])
+def test_a_matrix_may_be_named_otherwise(tmp_path: Path, environment: Environment, before: str) -> None:
+    (tmp_path / "copy.toml").write_bytes(SMOKE.read_bytes())
+    begin(tmp_path / "out", {**identity(planned(environment, "smoke")), "matrix": before})
+    for named in ("smoke", SMOKE, os.path.relpath(SMOKE), tmp_path / "copy.toml"):
+        begin(tmp_path / "out", planned(environment, named))
+    assert json.loads((tmp_path / "out" / "campaign.json").read_text())["matrix"] == before
+
+
+def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, environment: Environment) -> None:
+    matrix, text = tmp_path / "own.toml", SMOKE.read_text(encoding="utf-8")
+    matrix.write_text(text, encoding="utf-8")
+    begin(tmp_path / "out", planned(environment, matrix))
+    matrix.write_text(re.sub(r"^iterations = \d+", "iterations = 77", text, flags=re.MULTILINE), encoding="utf-8")
+    line = refusal(tmp_path / "out", planned(environment, matrix))
+    assert line.startswith(f"cases: there from the matrix {str(matrix)!r}, now")
+    assert not re.search(r"sha256|[0-9a-f]{32}|--seed", line)
+
+
+def test_a_folder_that_an_older_labscale_began_is_refused(tmp_path: Path, environment: Environment) -> None:
+    smoke = identity(planned(environment))
+    begin(tmp_path, {name: value for name, value in smoke.items() if name != FORMAT})
+    assert refusal(tmp_path, smoke).startswith("schema_version: there None, this labscale reads 6.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_refused"),
+    [
+        ("CUDA_LAUNCH_BLOCKING", "1", True),
+        ("LD_PRELOAD", "/data/ada/libjemalloc.so", True),
+        ("PYTHONMALLOC", "debug", False),  # these do not reach a rank
+        ("OMP_NUM_THREADS", "1", False),  # labscale's own number wins
+    ],
+)
+def test_runs_in_other_shells_are_not_mixed(
+    tmp_path: Path,
+    environment: Environment,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+    *,
+    is_refused: bool,
+) -> None:
+    for variable in recorded(os.environ):
+        monkeypatch.delenv(variable)
+    begin(tmp_path, planned(environment))
+    monkeypatch.setenv(name, value)
+    if is_refused:
+        now = {name: value.rpartition("/")[2]}
+        assert refusal(tmp_path, planned(environment)) == f"environment: there None, now {now}"
+    else:
+        begin(tmp_path, planned(environment))
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"seed": 7}, "seed: there 42, now 7"),
+        ({"host_label": "desk"}, "host_label: there None, now 'desk'"),
+        ({"with_packages": ("newton==1.8.0",)}, "with_packages: there None, now ['newton==1.8.0']"),
+    ],
+    ids=["seed", "label", "with"],
+)
+def test_other_options_are_refused_before_anything_is_installed(
+    tmp_path: Path, environment: Environment, options: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(tmp_path, planned(environment, repeats=3))
+    monkeypatch.setattr("suite.launch.registry.provision", lambda *_, **__: pytest.fail("it installs"))
+    with pytest.raises(CampaignError, match=re.escape(line)):
+        steps.provision(planned(environment, repeats=3, out=tmp_path, **options))
+
+
+def changed(campaign: Campaign, **machine: Any) -> Campaign:
+    return replace(campaign, machine=replace(campaign.machine, **machine))
+
+
+@pytest.mark.parametrize(
+    ("device", "change", "refused"),
+    [
+        ("cuda", {"git_commit": "b" * 40}, "git_commit"),  # `submit` takes runs of one commit alone
+        ("cuda", {"git_dirty": True}, "git_dirty"),
+        ("cpu", {"git_commit": "b" * 40, "git_dirty": True}, None),
+        ("cpu", {"worker_packages": ("mine 1.0 (commit def)",)}, "worker_packages"),
+        ("cuda", {}, None),
+    ],
+)
+def test_what_changed_between_two_commands_is_refused(
+    tmp_path: Path, environment: Environment, device: Device, change: dict[str, Any], refused: str | None
+) -> None:
+    first = changed(replace(planned(environment), device=device), git_commit="a" * 40, git_dirty=False)
+    begin(tmp_path, first)
+    if refused:
+        assert refusal(tmp_path, changed(first, **change)).startswith(f"{refused}: there ")
+    else:
+        begin(tmp_path, changed(first, **change))
+    other_code = Sources(code={**first.sources.code, "tasks/worker.py": "0" * 64})
+    assert refusal(tmp_path, replace(first, sources=other_code)).startswith("code_sha256: there ")
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
-    with (
-        opened(tmp_path, IDENTITY),
-        pytest.raises(CampaignError, match="Another labscale process"),
-        opened(tmp_path, IDENTITY),
-    ):
-        pass
+    with opened(tmp_path, IDENTITY), pytest.raises(CampaignError, match="Another labscale process"):
+        begin(tmp_path, IDENTITY)
 
 
 def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,11 +176,8 @@ def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytes
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))  # Lustre mounted with noflock
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with (
-        pytest.raises(CampaignError, match=rf"{tmp_path} .*--out"),
-        opened(tmp_path, IDENTITY),
-    ):
-        pass
+    with pytest.raises(CampaignError, match=rf"{tmp_path} .*--out"):
+        begin(tmp_path, IDENTITY)
     with (
         pytest.raises(WorkerEnvironmentError, match=r"x\.lock .*LABSCALE_CACHE"),
         locked(tmp_path / "x.lock", print),
@@ -72,8 +190,8 @@ def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytes
 )
 def test_a_corrupt_campaign_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "campaign.json").write_text(text)
-    with pytest.raises(CampaignError, match=r"campaign\.json .*nox -s store"), opened(tmp_path, IDENTITY):
-        pass
+    with pytest.raises(CampaignError, match=r"campaign\.json .*nox -s store"):
+        begin(tmp_path, IDENTITY)
     assert (tmp_path / "campaign.json").read_text() == text
 
 
@@ -98,14 +216,13 @@ def test_results_that_say_not_whose_they_are_stay_as_they_are(
     tmp_path: Path, environment: Environment, how: str, nnodes: int
 ) -> None:
     path = stored(tmp_path, make_record(make_case(nnodes=nnodes, world_size=2)), how=how)
-    before = {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()}
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     message = str(path.relative_to(tmp_path))
-    with pytest.raises(CampaignError, match=message), opened(tmp_path, IDENTITY):
-        pass
-    campaign = campaign_of(environment, Rule(rounds=1))
+    with pytest.raises(CampaignError, match=message):
+        begin(tmp_path, IDENTITY)
     with pytest.raises(CampaignError, match=message):  # a node that Slurm gives is described in that folder
-        steps.provision(replace(campaign, options=changed(campaign.options, out=tmp_path, launcher="slurm")))
-    assert {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()} == before
+        steps.provision(planned(environment, out=tmp_path, launcher="slurm"))
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
 def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path: Path) -> None:
@@ -115,26 +232,21 @@ def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path
     run_dir.mkdir(parents=True)
     (run_dir / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
     require_identity(tmp_path)  # it is planned, and nothing has ended
-
     by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=1, started_unix_s=0.0))
     assert Folder(root=tmp_path).case_path(case).exists()
-    with opened(tmp_path, IDENTITY) as folder:
-        assert json.loads((folder.root / "campaign.json").read_text()) == IDENTITY
+    begin(tmp_path, IDENTITY)
 
 
 def test_what_is_set_aside_is_kept_and_is_no_result(tmp_path: Path, make_case: CaseMaker) -> None:
     folder, case = Folder(root=tmp_path), make_case()
     path = folder.case_path(case)
     assert set_aside(path, "superseded") is None
-    names = []
-    for content in ("first", "second"):
+    for number, content in enumerate(("first", "second"), start=1):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
         aside = set_aside(path, "superseded")
-        assert aside
-        names.append(aside.name)
+        assert aside == path.with_name(f"{path.name}.superseded-{number}")
         assert aside.read_text() == content
-    assert names == [f"{path.name}.superseded-1", f"{path.name}.superseded-2"]
     assert not list(tmp_path.rglob("*.json"))
 
 

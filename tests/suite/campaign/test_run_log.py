@@ -10,7 +10,7 @@ import pytest
 
 from suite.campaign.folder import Folder
 from suite.campaign.run_log import FIRST, head, resume
-from suite.campaign.runs.training import Run, keep
+from suite.campaign.runs.rounds import Run, keep
 from suite.errors import StoreError
 from suite.records.folders import RUN_LOG
 from tests.fixtures.results.generated_results import make_record

@@ -1,8 +1,9 @@
-"""Which rounds run and in which order, on a campaign's real folder, with the process killed at any moment."""
+"""Which rounds run and in which order, on a campaign's real folder: killed at any moment, with more rounds later."""
 
 import contextlib
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -12,18 +13,17 @@ import pytest
 from rich.console import Console
 
 from suite.campaign import cases as cases_module
-from suite.campaign.cases import decision, ended_records, note_plan, set_failures_aside, store_if_complete
+from suite.campaign.cases import note_plan, require_raw, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder
-from suite.campaign.planning.plan import rule_of as rule_of_options
-from suite.campaign.schedule import blocks_to_run, known_rounds
+from suite.campaign.schedule import blocks_to_run, decision, ended_records, known_rounds
 from suite.campaign.state import Campaign
+from suite.commands.store import store_finished
+from suite.errors import StoreError
 from suite.files.paths import set_aside
-from suite.matrix.catalog import load_catalog
-from suite.matrix.file import load_matrix
 from suite.matrix.resources import UNBOUNDED
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment, Outcome, PlannedCase
-from suite.statistics.stopping_rule import Rule
+from suite.statistics.stopping_rule import CUT_OFF, Rule
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import options_with
 
@@ -34,6 +34,7 @@ QUIET, LOUD, FIRST = (
 )
 CASES = (QUIET, LOUD, FIRST)
 FIXED, ADAPTIVE = Rule(rounds=3), Rule(rounds=2, precision=0.01, max_rounds=8)
+MORE, LONGER = Rule(rounds=5), Rule(rounds=2, precision=0.01, max_rounds=10)
 Ran = list[tuple[str, int]]
 
 
@@ -70,6 +71,7 @@ def run(
 ) -> Ran:
     """Run like ``run_all``, but write a record instead of training; ``kill_after`` stops before that record."""
     folder, ran = Folder(root=root), Ran()
+    require_raw(campaign, folder)
     for item, index in chain.from_iterable(blocks_to_run(campaign, folder)):
         if kill_after == len(ran):
             return ran
@@ -123,19 +125,35 @@ def test_each_case_goes_on_until_it_is_decided(tmp_path: Path, environment: Envi
     assert "the time is known to" in (results[QUIET.case_id].ended_because or "")
 
 
-@pytest.mark.parametrize("rule", [FIXED, ADAPTIVE])
-def test_killed_before_any_round_it_goes_on_to_the_same_end(
-    tmp_path: Path, environment: Environment, rule: Rule
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [(None, FIXED), (None, ADAPTIVE), (FIXED, MORE), (ADAPTIVE, LONGER), (FIXED, replace(LONGER, rounds=4))],
+    ids=["exact", "until precise", "more", "longer", "until precise after exact"],
+)
+def test_killed_after_every_round_it_goes_on_to_the_end_of_one_that_never_was(
+    tmp_path: Path, environment: Environment, less: Rule | None, more: Rule
 ) -> None:
-    campaign = campaign_of(environment, rule)
+    """Also where a campaign by a smaller rule was finished before: that is the end of the larger one at once."""
+    campaign = campaign_of(environment, more)
     whole = run(campaign, tmp_path / "whole")
-    for kill_after in range(len(whole)):
-        root = tmp_path / str(kill_after)
-        before = run(campaign, root, kill_after=kill_after)
-        assert before + run(campaign, root) == whole
-        assert {case_id: len(result.rounds) for case_id, result in stored(campaign, root).items()} == {
-            case_id: len(result.rounds) for case_id, result in stored(campaign, tmp_path / "whole").items()
-        }
+    root, before = tmp_path / "killed", dict[str, CaseResult]()
+    if less is not None:
+        run(campaign_of(environment, less), root)
+        before = stored(campaign, root)
+    killed = Ran()
+    while added := run(campaign, root, kill_after=1):
+        killed += added
+        if more is MORE and len(killed) == 1:
+            assert stored(campaign, root) == before  # until all its new rounds are there
+    assert set(killed) == {
+        (case_id, index) for case_id, index in whole if not before or index >= len(before[case_id].rounds)
+    }
+    assert run(campaign, root) == []
+    for case_id, result in stored(campaign, root).items():
+        at_once = stored(campaign, tmp_path / "whole")[case_id]
+        assert (result.rounds, result.ended_because) == (at_once.rounds, at_once.ended_because)
+        if before:
+            assert result.rounds[: len(before[case_id].rounds)] == before[case_id].rounds
 
 
 def test_killed_between_a_record_and_its_case_nothing_runs_again(tmp_path: Path, environment: Environment) -> None:
@@ -204,22 +222,6 @@ def dies_after(renames: int) -> Callable[[Path, str], object]:
     return until_then
 
 
-def rule_of(matrix: str, **options: object) -> Rule:
-    return rule_of_options(
-        options_with(matrix=matrix, **options),
-        load_matrix(matrix, load_catalog()),
-    )
-
-
-def test_the_rule_is_what_options_and_matrix_say() -> None:
-    assert rule_of("smoke") == Rule(rounds=1)
-    assert rule_of("full") == Rule(rounds=4, precision=0.04, max_rounds=12)
-    assert rule_of("full", repeats=5) == Rule(rounds=5)
-    assert rule_of("full", target_precision=0.02, max_rounds=20).max_rounds == 20
-    assert rule_of("smoke", repeats=2, target_precision=0.02) == Rule(rounds=2, precision=0.02)
-    assert rule_of("full", budget_minutes=2.0).budget_s == 120.0
-
-
 def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path, environment: Environment) -> None:
     def planned() -> dict[str, int]:
         found: dict[str, int] = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["configurations"]
@@ -253,3 +255,90 @@ def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(
     kept = stored(whole, tmp_path)[LOUD.case_id].rounds
     assert [record.round for record in kept] == [*range(4), *([4] if again else [])]
     assert all(record.outcome == "completed" for record in kept)
+
+
+def begun(environment: Environment, root: Path) -> Path:
+    """A finished campaign of three rounds."""
+    run(campaign_of(environment, FIXED), root)
+    return root
+
+
+def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path, environment: Environment) -> None:
+    (tmp_path / "campaign.json").write_text('{"rounds": 3}', encoding="utf-8")
+    assert len(run(campaign_of(environment, FIXED), tmp_path, kill_after=4)) == 4
+    ended = {result.case.case_id: result for result in store_finished(tmp_path)}
+    assert sorted(len(result.rounds) for result in ended.values()) == [1, 1, 2]
+    assert {result.ended_because for result in ended.values()} == {
+        f"{CUT_OFF}: 2 of 3 rounds",
+        f"{CUT_OFF}: 1 of 3 rounds",
+    }
+    campaign = campaign_of(environment, MORE)
+    assert len(run(campaign, tmp_path)) == 15 - 4
+    for case_id, result in stored(campaign, tmp_path).items():
+        before = ended[case_id].rounds
+        assert (len(result.rounds), result.rounds[: len(before)]) == (5, before)
+        assert result.ended_because == "as many rounds as were asked for"
+        path = Folder(root=tmp_path).case_path(result.case)
+        assert path.with_name(f"{path.name}.superseded-1").exists()
+
+
+def test_what_one_case_has_more_of_is_kept_by_a_smaller_rule(tmp_path: Path, environment: Environment) -> None:
+    """A command that asks for fewer rounds runs none, and takes none away."""
+    root = begun(environment, tmp_path)
+    assert run(campaign_of(environment, MORE, (LOUD,)), root) == [(LOUD.case_id, 3), (LOUD.case_id, 4)]
+    before = stored(campaign_of(environment, FIXED), root)
+    for rule in (FIXED, Rule(rounds=1)):
+        assert run(campaign_of(environment, rule), root) == []
+        assert stored(campaign_of(environment, FIXED), root) == before
+    assert len(before[LOUD.case_id].rounds) == 5
+
+
+def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: Environment) -> None:
+    root, campaign = begun(environment, tmp_path), campaign_of(environment, MORE)
+    gone = Folder(root=root).record_path(QUIET, 1)
+    gone.unlink()
+    before = stored(campaign, root)
+    message = re.escape(f"has 3 rounds, but {gone} is missing. Put OUT/raw back")
+    with pytest.raises(StoreError, match=message):
+        run(campaign, root)
+    assert stored(campaign, root) == before
+
+
+def without_room(campaign: Campaign) -> Campaign:
+    """The same where no case can run."""
+    return replace(campaign, planned=tuple(replace(item, infeasible="needs 2 nodes") for item in campaign.planned))
+
+
+@pytest.mark.parametrize("was_skipped_at_first", [False, True])
+def test_rounds_of_a_case_that_cannot_go_on_here_are_stored_and_added_to_where_it_can(
+    tmp_path: Path, environment: Environment, *, was_skipped_at_first: bool
+) -> None:
+    """A command with --nodes was killed and repeated without: its round was missing from the results."""
+    campaign = campaign_of(environment, FIXED, (QUIET,))
+    nowhere = without_room(campaign)
+    if was_skipped_at_first:
+        run(nowhere, tmp_path)
+    assert run(campaign, tmp_path, kill_after=1) == [(QUIET.case_id, 0)]
+    assert run(nowhere, tmp_path) == []
+    (result,) = stored(campaign, tmp_path).values()
+    assert [record.outcome for record in result.rounds] == ["completed"]
+    assert result.ended_because == "the campaign was cut off: 1 of 3 rounds; here it cannot go on: needs 2 nodes"
+    assert run(campaign, tmp_path) == [(QUIET.case_id, 1), (QUIET.case_id, 2)]
+    (result,) = stored(campaign, tmp_path).values()
+    assert len(result.completed) == FIXED.rounds
+
+
+@pytest.mark.parametrize("failing", [{}, {(QUIET.case_id, 1): "crashed"}])
+def test_where_a_case_cannot_run_no_measurement_makes_room_for_saying_so(
+    tmp_path: Path, environment: Environment, failing: dict[tuple[str, int], Outcome]
+) -> None:
+    campaign = campaign_of(environment, FIXED, (QUIET,))
+    run(campaign, tmp_path, failing=failing)
+    before = stored(campaign, tmp_path)
+    nowhere, folder = without_room(campaign), Folder(root=tmp_path)
+    for _ in range(2):
+        set_failures_aside(nowhere, folder)
+        store_if_complete(nowhere, folder, nowhere.planned[0])
+        assert stored(campaign, tmp_path) == before
+        set_aside(folder.case_path(QUIET), "superseded")  # as a kill before it was stored would leave it
+        store_if_complete(nowhere, folder, nowhere.planned[0])

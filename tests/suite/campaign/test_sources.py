@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign import sources
-from suite.campaign.sources import Sources, code_of
-from suite.campaign.state import Campaign
+from suite.campaign import state
+from suite.campaign.state import Campaign, Sources, code_of
 from suite.errors import CampaignError
 from suite.files.paths import ROOT
 from suite.schema.record import Launch
@@ -26,7 +25,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "checkout"
     for name in ("tasks", "suite"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(sources, "ROOT", root)
+    monkeypatch.setattr(state, "ROOT", root)
     return root
 
 

@@ -1,14 +1,25 @@
-"""Standard output that nobody takes: a full disk, a reader that has ended, one that was closed."""
+"""An output that nobody takes, and Ctrl-C: one exit code and one sentence, wherever it strikes."""
 
+import asyncio
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
 
 import pytest
 
-from suite.errors import OutputError, ResourcesError
+from reports import __main__ as sessions
+from reports.site.cells import run_together
+from suite.errors import Interrupted, OutputError, ReportError, ResourcesError
 from suite.files.paths import ROOT
+from suite.launch.images import pins_command
+from suite.options.command_line import Parser
+from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
 
 COMMANDS = ("reports verify reports/results/2026.12/h200-physx", "suite plan --help")
 
@@ -54,3 +65,89 @@ def test_too_few_open_files_are_a_sentence_with_its_own_exit_code() -> None:
     done = subprocess.run(["sh", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == ResourcesError.exit_code
     assert "ulimit -n" in done.stderr
+
+
+SENTENCE = "Interrupted. The results are as they were; run the same command again.\n"
+# Pages of two versions. A cell of one has the process which runs it interrupted, and both would go on for ever.
+CELLS = """
+import sys
+from pathlib import Path
+from reports.site.book import _notebook
+from reports.site.cells import run_cells, run_together
+from reports.sets.version import Version
+from suite.options.command_line import exit_code_of
+
+def run(cell, name):
+    folder = Path(sys.argv[1], name)
+    folder.mkdir()
+    page = _notebook("page", f"---\\ntitle: x\\ndescription: x\\n---\\n\\n```{{code-cell}}\\n{cell}\\n```\\n")
+    return run_cells({"page": page}, Version(name="", folder=folder, sets=()), folder)
+
+sleep = "import os, signal, time; time.sleep(1e6)"
+runs = [run(sleep, "a"), run(sleep.replace("time.", "os.kill(os.getppid(), signal.SIGINT); time."), "b")]
+sys.exit(exit_code_of(lambda: run_together(runs) or 0))
+"""
+
+
+def interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def main_of(session: str) -> Callable[[Sequence[str]], int]:
+    module: ModuleType = pins_command if session == "pins" else import_module(sessions.MODULES[session])
+    main: Callable[[Sequence[str]], int] = module.main
+    return main
+
+
+@pytest.mark.parametrize("session", [*sessions.MODULES, "pins"])
+def test_a_command_that_is_interrupted(
+    session: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Parser, "read", interrupt)
+    assert main_of(session)([]) == Interrupted.exit_code
+    assert capsys.readouterr().err == SENTENCE
+
+
+def test_a_cell_that_is_interrupted_is_no_dead_kernel(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CELLS, str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=listen_to_ctrl_c,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (Interrupted.exit_code, SENTENCE)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_versions_that_are_interrupted_clean_up_undisturbed() -> None:
+    """One ends at once. The other still ends its kernel, which it would leave behind if it were cancelled again."""
+    cleaned_up = []
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(1e6)
+        finally:
+            await asyncio.sleep(0.2)
+            cleaned_up.append("slow")
+
+    async def quick() -> None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(1e6)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_together([slow(), quick()])
+    assert cleaned_up == ["slow"]
+
+
+def test_a_command_that_is_interrupted_while_its_packages_are_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sessions, "import_module", interrupt)
+    assert sessions.main("report", []) == Interrupted.exit_code
+    assert capsys.readouterr().err == SENTENCE
+
+
+def test_the_first_error_of_a_version_ends_the_others() -> None:
+    async def fail() -> None:
+        raise ReportError("A cell of a page failed")
+
+    with pytest.raises(ReportError, match="A cell of a page failed"):
+        run_together([asyncio.sleep(1e6), fail()])

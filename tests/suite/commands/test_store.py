@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from suite.__main__ import main
-from suite.campaign.cases import ended_records
 from suite.campaign.folder import Folder
 from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
@@ -41,79 +40,98 @@ def write_identity(root: Path, **rule: object) -> None:
     (root / "campaign.json").write_text(json.dumps(identity), encoding="utf-8")
 
 
-def test_cases_are_stored_with_the_rounds_that_ended(tmp_path: Path) -> None:
-    for index in range(3):
+def test_cases_are_stored_with_the_rounds_that_ended_and_later_ones_are_added(tmp_path: Path) -> None:
+    for index in range(2):
         write_round(tmp_path, ANT, index)
     write_round(tmp_path, OTHER, 0)
     write_identity(tmp_path)
-    because = {one.case.case_id: (len(one.rounds), one.ended_because) for one in store_finished(tmp_path)}
-    assert because == {
-        ANT.case_id: (3, "as many rounds as were asked for"),
-        OTHER.case_id: (1, f"{CUT_OFF}: 1 of 3 rounds"),
-    }
-    assert {one.case.case_id: len(one.rounds) for one in store.load_results(tmp_path)} == {
+
+    def stored() -> dict[str, tuple[int, str | None]]:
+        return {result.case.case_id: (len(result.rounds), result.ended_because) for result in store_finished(tmp_path)}
+
+    first = {ANT.case_id: (2, f"{CUT_OFF}: 2 of 3 rounds"), OTHER.case_id: (1, f"{CUT_OFF}: 1 of 3 rounds")}
+    path = Folder(root=tmp_path).case_path(ANT)
+    assert stored() == first
+    before = path.read_bytes()
+    assert stored() == first
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob("*.superseded-*"))
+    write_round(tmp_path, ANT, 2)
+    assert stored() == {**first, ANT.case_id: (3, "as many rounds as were asked for")}
+    assert path.with_name(f"{path.name}.superseded-1").read_bytes() == before
+    assert {result.case.case_id: len(result.rounds) for result in store.load_results(tmp_path)} == {
         ANT.case_id: 3,
         OTHER.case_id: 1,
     }
 
 
-def test_what_was_stored_stays_and_later_rounds_are_added(tmp_path: Path) -> None:
-    write_round(tmp_path, ANT, 0)
-    write_identity(tmp_path)
-    store_finished(tmp_path)
-    path = Folder(root=tmp_path).case_path(ANT)
-    first = path.read_bytes()
-    store_finished(tmp_path)
-    assert path.read_bytes() == first
-    assert not list(path.parent.glob("*.superseded-*"))
-    write_round(tmp_path, ANT, 1)
-    (result,) = store_finished(tmp_path)
-    assert len(result.rounds) == 2
-    assert path.with_name(f"{path.name}.superseded-1").read_bytes() == first
+def in_the_place_of_another(root: Path) -> None:
+    path = write_round(root, ANT, 0)
+    shutil.copytree(path.parent, path.parent.with_name("r1"))
 
 
-def test_a_record_in_another_rounds_place_is_named(tmp_path: Path) -> None:
-    path = write_round(tmp_path, ANT, 0)
+def of_another_case_of_the_same_name(root: Path) -> None:
+    write_round(root, ANT, 0)
+    write_round(root, replace(ANT, seed=7, minibatch_size=64), 1)
+
+
+def taken_away(root: Path) -> None:
+    for index in range(2):
+        write_round(root, ANT, index)
+    store_finished(root)
+    shutil.rmtree(Folder(root=root).run_dir(ANT, 1))
+
+
+def damaged(root: Path) -> None:
+    for index in range(2):
+        path = write_round(root, ANT, index)
+    store_finished(root)
+    path.write_bytes(path.read_bytes()[:99])
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        (in_the_place_of_another, r"r1/record\.json is of .*, round 0, and belongs at .*r0/record\.json"),
+        (
+            of_another_case_of_the_same_name,
+            r"r1/record\.json is the record of round 1 of .* in minibatch_size, seed, where",
+        ),
+        (taken_away, r"has 2 rounds, but .*/r1/record\.json is missing\. Put OUT/raw back"),
+        (damaged, "Move the file away, and the stored case of the round below cases/"),
+        (lambda root: (root / "raw").mkdir(), r"No round below .* has ended"),
+        (lambda _: None, "has no folder raw"),
+    ],
+)
+def test_what_cannot_be_stored_is_named_and_what_is_stored_stays(
+    tmp_path: Path, prepare: Callable[[Path], object], said: str
+) -> None:
     write_identity(tmp_path)
-    other = path.parent.with_name("r1")
-    shutil.copytree(path.parent, other)
-    with pytest.raises(StoreError, match=r"r1/record\.json is of .*, round 0, and belongs at .*r0/record\.json"):
+    prepare(tmp_path)
+    before = {path: path.read_bytes() for path in (tmp_path / "cases").rglob("*") if path.is_file()}
+    with pytest.raises(StoreError, match=said):
         store_finished(tmp_path)
-    assert not (tmp_path / "cases").exists()
+    assert {path: path.read_bytes() for path in (tmp_path / "cases").rglob("*") if path.is_file()} == before
+
+
+def test_the_advice_for_a_damaged_record_works(tmp_path: Path) -> None:
+    write_identity(tmp_path)
+    damaged(tmp_path)
+    path = Folder(root=tmp_path).record_path(ANT, 1)
+    path.rename(path.with_suffix(".damaged"))
+    Folder(root=tmp_path).case_path(ANT).unlink()
+    (result,) = store_finished(tmp_path)
+    assert [record.round for record in result.rounds] == [0]
 
 
 def test_rounds_are_stored_beside_a_campaign_file_that_was_cut_short(tmp_path: Path) -> None:
-    """``bench`` refuses such a folder, and names this command."""
+    """``bench`` refuses such a folder, and names this command. One without that file is nobody's."""
     write_round(tmp_path, ANT, 0)
+    with pytest.raises(CampaignError, match=r"but no campaign\.json"):
+        store_finished(tmp_path)
     (tmp_path / "campaign.json").write_text('{"rounds": 3, "prec', encoding="utf-8")
     (result,) = store_finished(tmp_path)
     assert result.ended_because == "stored after 1 round: campaign.json, which had the rule, cannot be read"
-
-
-def test_a_record_of_another_case_of_the_same_name_is_named(tmp_path: Path) -> None:
-    """This was once reported as a fault of the program."""
-    write_identity(tmp_path)
-    write_round(tmp_path, ANT, 0)
-    other = write_round(tmp_path, replace(ANT, seed=7, minibatch_size=64), 1)
-    said = rf"^{other} is the record of round 1 of {ANT.case_id} that differs in minibatch_size, seed, where round 1 of"
-    with pytest.raises(StoreError, match=said) as caught:
-        store_finished(tmp_path)
-    assert "move it away and run again: only this round is repeated" in str(caught.value)
-    with pytest.raises(StoreError, match=said):
-        ended_records(Folder(root=tmp_path), ANT)
-
-
-def test_stored_rounds_are_never_taken_away(tmp_path: Path) -> None:
-    for index in range(2):
-        write_round(tmp_path, ANT, index)
-    write_identity(tmp_path)
-    store_finished(tmp_path)
-    path = Folder(root=tmp_path).case_path(ANT)
-    first = path.read_bytes()
-    shutil.rmtree(Folder(root=tmp_path).run_dir(ANT, 1))
-    with pytest.raises(StoreError, match=r"has 2 rounds, but .*/r1/record\.json is missing\. Put OUT/raw back"):
-        store_finished(tmp_path)
-    assert path.read_bytes() == first
 
 
 def test_rounds_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +143,6 @@ def test_rounds_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pyte
             deny(patched, folder)
             with pytest.raises(StoreError, match=re.escape(f"{folder} cannot be read: Permission denied")):
                 store_finished(tmp_path)
-    assert len(store_finished(tmp_path)) == 1
 
 
 @pytest.fixture
@@ -148,34 +165,6 @@ def test_a_killed_campaign_is_stored_elsewhere(cut_off: Bench, capsys: pytest.Ca
     assert [record.round for record in before.completed] == [0]
     assert before.ended_because is not None
     assert before.ended_because.startswith(f"{CUT_OFF}: no interval of the time from 1 round (")
-
-
-def test_the_advice_for_a_damaged_record_of_a_stored_case_works(tmp_path: Path) -> None:
-    for index in range(2):
-        path = write_round(tmp_path, ANT, index)
-    write_identity(tmp_path)
-    store_finished(tmp_path)
-    path.write_bytes(path.read_bytes()[:99])
-    with pytest.raises(StoreError, match="Move the file away, and the stored case of the round below cases/"):
-        store_finished(tmp_path)
-    path.rename(path.with_suffix(".damaged"))
-    Folder(root=tmp_path).case_path(ANT).unlink()
-    (result,) = store_finished(tmp_path)
-    assert [record.round for record in result.rounds] == [0]
-
-
-def test_nothing_to_store_is_said(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="has no folder raw"):
-        store_finished(tmp_path)
-    (tmp_path / "raw").mkdir()
-    with pytest.raises(StoreError, match=r"No round below .* has ended"):
-        store_finished(tmp_path)
-
-
-def test_a_folder_of_nobody_is_refused(tmp_path: Path) -> None:
-    write_round(tmp_path, ANT, 0)
-    with pytest.raises(CampaignError, match=r"but no campaign\.json"):
-        store_finished(tmp_path)
 
 
 def test_all_cases_are_stored_by_one_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from suite.__main__ import main
-from suite.commands import bundle as bundle_command
+from suite.commands import packing
 from suite.env_check.request import add_worker_options
 from suite.errors import BundleError, UsageError, WorkerEnvironmentError
 from suite.install import worker_packages
@@ -98,8 +98,8 @@ def test_a_set_that_the_bundle_lacks_is_said_with_those_that_it_has(
 def test_a_matrix_names_its_sets_once_and_without_cases_of_other_pins(make_case: CaseMaker) -> None:
     tables = read_table("releases").series
     wanted = dict.fromkeys(tuple(packages) for table in tables for packages in table.versions.values())
-    assert bundle_command.versions_of("releases", "cuda") == [*wanted] != []
-    assert bundle_command.versions_of("smoke", "cpu") == []
+    assert packing.versions_of("releases", "cuda") == [*wanted] != []
+    assert packing.versions_of("smoke", "cpu") == []
     cases = [make_case(rl_library=name, with_packages=OLDER) for name in ("torchrl", "rsl_rl", "rsl_rl")]
     assert asked_by(cases) == [OLDER]
     assert asked_by(cases[:1]) == []

@@ -17,8 +17,8 @@ from suite.files.paths import ROOT
 from suite.launch import manifests
 from suite.launch.images import worker as image_worker
 from suite.launch.manifests import PodOptions, workflow
-from suite.options.manifests import Manifests
-from suite.options.options import read
+from suite.options.declaration import read
+from suite.options.options import Manifests
 from tests.suite.matrix.test_plan import ANT
 from tests.suite.matrix.test_rendered_launch import launch_of
 

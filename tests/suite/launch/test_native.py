@@ -284,10 +284,8 @@ def test_gpus_are_those_that_the_caller_may_use(environ: dict[str, str], names: 
 def test_all_nodes_together_have_what_the_host_has(nodes: int, ranks: int, reason: str | None) -> None:
     world = nodes * ranks
     case = replace(ANT, nnodes=nodes, nproc_per_node=ranks, num_envs_global=1024 * world)
-    (item,) = plan(
-        [case], gpus_available=4, cpus_available=16, device="cuda", nnodes_available=2, on_one_host=True,
-        available_stacks=STACKS, rounds=1, catalog=CATALOG,
-    )  # fmt: skip
+    host = Resources(nnodes=2, gpus_per_node=4, cpus_per_node=16, is_one_host=True)
+    (item,) = plan([case], resources=host, device="cuda", available_stacks=STACKS, rounds=1, catalog=CATALOG)
     assert item.infeasible == reason
 
 

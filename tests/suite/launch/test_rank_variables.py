@@ -12,7 +12,7 @@ import pytest
 
 from reports.__main__ import main as reports_main
 from suite.__main__ import main as suite_main
-from suite.campaign.runs.training import render as render_run
+from suite.campaign.runs.rounds import render as render_run
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.install.worker import Worker
@@ -26,7 +26,7 @@ from suite.records.collect import collect
 from suite.schema.rank_protocol import LaunchResult, of_rank, recorded, travelling
 from suite.schema.record import Environment, Launch
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of
-from tests.suite.campaign.test_identity import SMOKE, planned
+from tests.suite.campaign.test_folder import SMOKE, planned
 
 TRAVELS = (
     "NCCL_IB_DISABLE", "NCCL_ALGO", "NCCL_SHM_DISABLE", "NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SOCKET_IFNAME",

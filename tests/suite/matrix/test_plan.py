@@ -1,14 +1,24 @@
-"""Which cases can run here, and what they cost."""
+"""Which cases can run here and in which worker, and what they cost."""
 
+import statistics
 from collections.abc import Collection
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
-from suite.matrix.catalog import Catalog, load_catalog
+from suite.errors import UsageError
+from suite.matrix.cases import expand, with_packages
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.own_worker import PINS_OF, OwnWorker, own_worker_of, with_version
 from suite.matrix.plan import plan
-from suite.schema.record import Case, Device, PlannedCase, Stack
+from suite.matrix.resources import Resources
+from suite.records.store import load_results
+from suite.schema.record import Case, CaseResult, Device, PlannedCase, Stack
+from suite.statistics.reduce import round_time_s
+from tests.conftest import CaseMaker
+from tests.fixtures.results.committed_results import RESULTS
 
 CATALOG = load_catalog()
 HAND = "Isaac-Reorient-Cube-Shadow-Camera-Direct"
@@ -49,17 +59,16 @@ def planned(
     nnodes: int = 1,
     device: Device | None = None,
     stacks: Collection[Stack] = get_args(Stack),
-    catalog: Catalog = CATALOG,
+    **worker: Any,
 ) -> PlannedCase:
     [result] = plan(
         [case],
-        gpus_available=gpus,
-        cpus_available=cpus,
+        resources=Resources(nnodes=nnodes, gpus_per_node=gpus, cpus_per_node=cpus),
         device=device or case.device,
         available_stacks=stacks,
-        nnodes_available=nnodes,
         rounds=3,
-        catalog=catalog,
+        catalog=CATALOG,
+        **worker,
     )
     return result
 
@@ -123,3 +132,147 @@ def test_an_estimate_is_start_up_plus_iterations_for_every_round_and_gpu() -> No
     assert result.estimated_wall_s is not None
     assert result.estimated_gpu_minutes == pytest.approx(3 * 2 * result.estimated_wall_s / 60)
     assert planned(replace(ANT, device="cpu")).estimated_gpu_minutes == 0
+
+
+NEWTON = ("newton==1.8.0",)
+
+
+@pytest.fixture
+def fake_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """rl_games as if it needed other pins than the stack."""
+    monkeypatch.setitem(PINS_OF, "rl_games", "games")
+
+
+def refused(case: Case, **worker: Any) -> str:
+    return planned(case, gpus=2, stacks=["kitless", "ovphysx"], **worker).infeasible or ""
+
+
+@pytest.mark.usefixtures("fake_library")
+def test_a_library_may_have_pins_of_its_own(make_case: CaseMaker) -> None:
+    own = own_worker_of(make_case(rl_library="rl_games", with_packages=NEWTON))
+    assert own == OwnWorker(pins="games", packages=NEWTON)
+    assert str(own) == "games.txt, newton==1.8.0"
+    assert own_worker_of(make_case(rl_library="rsl_rl")) is None
+
+
+@pytest.mark.usefixtures("fake_library")
+def test_pins_of_a_library_are_for_one_stack(make_case: CaseMaker) -> None:
+    case = make_case(
+        task="Isaac-Ant", device="cuda", rl_library="rl_games", nproc_per_node=1, num_envs=1024, num_envs_global=1024,
+        num_steps_per_env=16, minibatch_size=16384, stack="ovphysx",
+    )  # fmt: skip
+    assert "needs the worker of games.txt, which has no ovphysx; needs the stack kitless" in refused(case)
+    assert refused(replace(case, stack="kitless")) == ""
+
+
+def test_where_all_cases_have_one_worker_the_plan_says_why(make_case: CaseMaker) -> None:
+    why = "--launcher moon has one worker"
+    case = make_case(with_packages=NEWTON, division="open")
+    assert refused(case) == ""
+    assert refused(case, one_worker=why) == f"needs a worker of its own (newton==1.8.0), and {why}"
+    assert refused(replace(case, with_packages=()), one_worker=why) == ""
+
+
+def test_a_python_that_the_user_brings_may_have_other_pins_and_no_other_versions(make_case: CaseMaker) -> None:
+    why = "--worker-python takes a Python as it is; leave it out"
+    case = make_case(rl_library="skrl_jax")
+    assert refused(case, one_worker=why).startswith(f"needs a worker of its own (skrl-jax.txt), and {why}")
+    assert "worker of its own" not in refused(case, one_worker=why, brings_python=True)
+    newer = replace(case, with_packages=("newton==1.8.0",))
+    assert refused(newer, one_worker=why, brings_python=True).startswith("needs a worker of its own")
+
+
+def test_with_every_case_has_the_versions_under_a_variant_that_names_them() -> None:
+    matrix = with_packages(load_matrix("smoke", CATALOG), ["warp-lang==1.19.0", "newton==1.8.0"])
+    cases = expand(matrix, CATALOG, device="cpu", assets="offline")
+    shipped = expand(load_matrix("smoke", CATALOG), CATALOG, device="cpu", assets="offline")
+    variant = "-newton-1-8-0-warp-lang-1-19-0"
+    assert [case.case_id for case in cases] == [f"{case.case_id}{variant}" for case in shipped]
+    assert {(case.division, case.with_packages) for case in cases} == {
+        ("open", ("newton==1.8.0", "warp-lang==1.19.0")),
+    }
+    same = [replace(case, with_packages=(), division="closed", case_id="") for case in cases]
+    assert same == [replace(case, case_id="") for case in shipped]
+
+
+def test_with_names_a_package_once() -> None:
+    with pytest.raises(UsageError, match=r"--with names newton twice; a package has one version\."):
+        with_packages(load_matrix("smoke", CATALOG), ["newton==1.6.0", *NEWTON])
+
+
+def test_a_version_of_one_case_is_over_its_own_and_named_as_with_names_it() -> None:
+    matrix = load_matrix("smoke", CATALOG)
+    shipped, *_ = expand(matrix, CATALOG, device="cpu", assets="offline")
+    changed, *_ = expand(with_packages(matrix, NEWTON), CATALOG, device="cpu", assets="offline")
+    assert with_version(shipped, *NEWTON) == changed
+    again = with_version(replace(changed, with_packages=("newton==1.6.0", "skrl==2.0")), "newton==1.7.0")
+    assert again.with_packages == ("newton==1.7.0", "skrl==2.0")
+
+
+MEASURED = (
+    "h200-x4-full",
+    "h200-x4",
+    "h200-x4-short",
+    "h200-x4-rsl",
+    "h200-x4-upstream",
+    "h200-x2-envs",
+    "h200-ant-sweep",
+    "h200-ant-envs",
+    "h200-physx",
+    "h200-physx-rsl",
+    "h200-ant-open",
+    "h200-x2-shadow",
+    "h200-x2-cartpole",
+    "h200-x2-per-gpu",
+    "h200-ant-open-rsl",
+    "h200-ant-envs-rsl",
+    "h200-ant-small-rsl",
+    "h200-open-rsl",
+    "h200-ant-capacity",
+    "h200-open",
+)
+
+
+def planned_s(case: Case, *, iterations: int) -> tuple[float, float]:
+    """Seconds of the start-up, and of all with it."""
+    cost = CATALOG.resolve(case.task).cost_of(case)
+    assert cost is not None
+    return cost.start_up_s, cost.wall_s(
+        num_envs=case.num_envs,
+        num_steps_per_env=case.num_steps_per_env,
+        iterations=iterations,
+        optimiser_steps=case.optimiser_steps,
+    )
+
+
+def on_one_gpu() -> list[CaseResult]:
+    results = [result for name in MEASURED for result in load_results(RESULTS / name)]
+    return [result for result in results if result.case.world_size == 1 and result.case.device == "cuda"]
+
+
+def test_an_iteration_on_an_h200_takes_about_what_the_plan_says() -> None:
+    """Hosts of one kind differ by a third, and shared cores nearly double it. Physics without CUDA graphs is slower."""
+    results = on_one_gpu()
+    assert results
+    for result in results:
+        case = result.case
+        start_up_s, said_s = planned_s(case, iterations=1)
+        measured_s = statistics.geometric_mean(map(round_time_s, result.completed))
+        slack = 2.7 if case.case_id.endswith("no-cuda-graph") else 2.0
+        assert 1 / slack < (said_s - start_up_s) / measured_s < 2.0, case.case_id
+
+
+def learned_on_two_cores() -> list[CaseResult]:
+    found = [result for folder in sorted(RESULTS.glob("cpu-learning-*")) for result in load_results(folder)]
+    return [result for result in found if result.case.world_size == 1]
+
+
+def test_a_long_run_on_two_cores_takes_about_what_the_plan_says() -> None:
+    """One case takes 421 to 701 s by itself there. The plan said up to 14 times as long before it knew large sizes."""
+    results = learned_on_two_cores()
+    assert results
+    for result in results:
+        _, said_s = planned_s(result.case, iterations=result.case.iterations)
+        (record,) = result.completed
+        assert record.wall_time_s is not None
+        assert 1 / 2.0 < said_s / record.wall_time_s < 2.0, f"{result.case.case_id} {result.case.seed}"

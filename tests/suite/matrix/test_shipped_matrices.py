@@ -1,5 +1,6 @@
 """The matrices of ``tasks/matrices``: what is in them, and that it can run on the machines that they are for."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -11,7 +12,8 @@ from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
-from suite.schema.record import Case, Device, RlLibrary
+from suite.matrix.resources import Resources
+from suite.schema.record import Case, Device, PlannedCase, RlLibrary
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.series_model import MIN_FREEDOM
 from suite.statistics.twins import ratios_of, with_twins
@@ -22,7 +24,18 @@ WITH_CAMERA = catalog_with_camera()
 
 
 def cases_of(name: str, device: Device = "cuda") -> list[Case]:
-    return expand(load_matrix(name, CATALOG), CATALOG, device=device, assets="offline")
+    return expand(load_matrix(name, WITH_CAMERA), WITH_CAMERA, device=device, assets="offline")
+
+
+def planned(cases: Sequence[Case], gpus: int, *, nnodes: int = 1, cpus: int = 16, rounds: int = 1) -> list[PlannedCase]:
+    return plan(
+        cases,
+        resources=Resources(nnodes=nnodes, gpus_per_node=gpus, cpus_per_node=cpus),
+        device=cases[0].device,
+        available_stacks=["kitless"],
+        rounds=rounds,
+        catalog=WITH_CAMERA,
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,11 +102,7 @@ def test_first_and_accept_take_minutes(name: str, gpus: int, cold_s: float, seco
     """``cold_s`` is the most that kernels of one size add to a first process, by the catalog."""
     matrix = load_matrix(name, CATALOG)
     cases = expand(on_nodes_of(matrix, gpus), CATALOG, device="cuda", assets="offline")
-    planned = plan(
-        cases, gpus_available=gpus, cpus_available=16, device="cuda", available_stacks=["kitless"],
-        rounds=matrix.rounds, catalog=CATALOG,
-    )  # fmt: skip
-    here = [item for item in planned if not item.infeasible]
+    here = [item for item in planned(cases, gpus, rounds=matrix.rounds) if not item.infeasible]
     warm_s = sum((item.estimated_wall_s or 1e9) * item.rounds for item in here)
     sizes = {(item.case.task, item.case.num_envs) for item in here}
     assert seconds[0] <= warm_s + cold_s * len(sizes) <= seconds[1]
@@ -122,22 +131,16 @@ def test_rules_hold_over_world_sizes(name: str) -> None:
         ("start-up", "cuda", 1, 8, 1),
         ("sb3", "cuda", 1, 16, 1),
         ("skrl-jax", "cuda", 2, 16, 1),
+        ("torchrl", "cuda", 2, 16, 1),
+        ("lerobot", "cuda", 2, 16, 1),
     ],
 )
 def test_they_are_feasible_on_the_machines_they_are_for(
     name: str, device: Device, gpus: int, cpus: int, nnodes: int
 ) -> None:
-    results = plan(
-        cases_of(name, device),
-        gpus_available=gpus,
-        cpus_available=cpus,
-        device=device,
-        available_stacks=["kitless"],
-        nnodes_available=nnodes,
-        rounds=1,
-        catalog=CATALOG,
-    )
+    results = planned(cases_of(name, device), gpus, nnodes=nnodes, cpus=cpus)
     assert {result.case.case_id: result.infeasible for result in results if result.infeasible} == {}
+    assert (CAMERA_CARTPOLE in {result.case.task for result in results}) == (name in ("torchrl", "lerobot"))
 
 
 def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_changed() -> None:
@@ -151,14 +154,3 @@ def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_c
         iteration_of(replace(case, deterministic=True, division="open")) for case in cases if not case.deterministic
     }
     assert (len(asked), asked) == (2, ways[0])
-
-
-@pytest.mark.parametrize("name", ["torchrl", "lerobot"])
-def test_matrices_with_cartpole_and_a_camera_are_feasible_on_two_gpus(name: str) -> None:
-    cases = expand(load_matrix(name, WITH_CAMERA), WITH_CAMERA, device="cuda", assets="offline")
-    planned = plan(
-        cases, gpus_available=2, cpus_available=16, device="cuda", available_stacks=["kitless"], rounds=1,
-        catalog=WITH_CAMERA,
-    )  # fmt: skip
-    assert CAMERA_CARTPOLE in {case.task for case in cases}
-    assert [result.infeasible for result in planned] == [None] * len(cases)

@@ -1,6 +1,6 @@
 """A deterministic case in real runs: what each RL library leaves set after its training.
 
-On the CPU runs of one seed are equal as shipped too: ``tests/suite/campaign/runs/test_shared_gpu.py``.
+On the CPU runs of one seed are equal as shipped too: ``tests/suite/campaign/runs/test_real_turns.py``.
 """
 
 from dataclasses import replace

@@ -11,7 +11,7 @@ import pytest
 
 from suite.__main__ import parse
 from suite.campaign.planning.registered_task import Answer, ask, measured_costs, with_answers
-from suite.commands.campaign_options import options_of
+from suite.commands.campaigns import options_of
 from suite.errors import MatrixError, WorkerEnvironmentError
 from suite.files.paths import ROOT
 from suite.launch.watch import prepare
@@ -19,6 +19,7 @@ from suite.matrix.cases import expand
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
+from suite.matrix.resources import Resources
 from suite.records import store
 from suite.schema.rank_protocol import answer_line
 from suite.schema.record import Case, PlannedCase
@@ -46,9 +47,13 @@ def cases_of(tmp_path: Path, catalog: Catalog, library: str = "rsl_rl") -> list[
 
 def planned(cases: list[Case], catalog: Catalog) -> list[PlannedCase]:
     return plan(
-        cases, gpus_available=0, cpus_available=2, device="cpu", available_stacks=list(CATALOG.stacks), rounds=3,
+        cases,
+        resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
+        device="cpu",
+        available_stacks=list(CATALOG.stacks),
+        rounds=3,
         catalog=catalog,
-    )  # fmt: skip
+    )
 
 
 # ---- the catalog with what the worker says ----

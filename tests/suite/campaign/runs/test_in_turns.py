@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,10 +21,8 @@ from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, ca
 A, B, C = (case.case_id for case in CASES)
 
 
-def run(
-    environment: Environment, root: Path, faults: Mapping[tuple[str, int], str] | None = None
-) -> dict[str, RunRecord]:
-    host = TurningHost(faults=faults or {})
+def run(environment: Environment, root: Path) -> dict[str, RunRecord]:
+    host = TurningHost()
     run_all(campaign_of(host, environment), root)
     assert marked_processes(host.mark) == []
     return {record.case.case_id: record for record in records(root)}
@@ -80,27 +77,48 @@ def in_turns(path: Path, case_id: str) -> list[tuple[float, float, str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("fault", "outcome"),
-    [("killed", "crashed"), ("hung", "hung"), ("crash at start", "crashed"), ("ends early", "invalid")],
-)
-def test_a_fault_ends_its_own_case_only(environment: Environment, tmp_path: Path, fault: str, outcome: str) -> None:
-    found = run(environment, tmp_path, {(B, 0): fault})
-    assert found[B].outcome == outcome
-    assert found[B].reason is not None
-    assert {found[A].outcome, found[C].outcome} == {"completed"}
-    assert {len(found[name].ranks[0].samples["iteration_time_s"]) for name in (A, C)} == {ITERATIONS}
+FAULTS = {"killed": "crashed", "hung": "hung", "crash at start": "crashed", "ends early": "invalid", "oom": "completed"}
+FAULTY = {
+    fault: replace(CASES[0], case_id=f"ant-weak/faulty-n{number}-1x1") for number, fault in enumerate(FAULTS, start=1)
+}
 
 
-def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(environment: Environment, tmp_path: Path) -> None:
-    host = TurningHost(faults={(B, 0): "oom"})
-    campaign = campaign_of(host, environment)
-    run_all(campaign, tmp_path)
-    found = {record.case.case_id: record for record in records(tmp_path)}
-    assert {record.outcome for record in found.values()} == {"completed"}
-    assert (found[B].turns, found[A].turns is None) == (None, False)
-    assert f"{B} ran out of memory in its block, so it runs alone." in said(campaign)
-    assert list(tmp_path.glob(f"raw/{B}/r0.crowded-1/rank-0.jsonl"))
+@dataclass(frozen=True, kw_only=True)
+class FaultyBlock(Block):
+    lines: list[str]
+
+
+@pytest.fixture(scope="module")
+def faulty_block(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> FaultyBlock:
+    """A block of two sound cases, and one with each fault between them."""
+    root = tmp_path_factory.mktemp("faulty")
+    host = TurningHost(faults={(case.case_id, 0): fault for fault, case in FAULTY.items()})
+    campaign = campaign_of(host, environment, cases=[CASES[0], *FAULTY.values(), CASES[2]])
+    run_all(campaign, root)
+    assert marked_processes(host.mark) == []
+    runs = {record.case.case_id: record for record in records(root)}
+    return FaultyBlock(root=root, found=runs, lines=said(campaign).splitlines())
+
+
+def test_a_fault_ends_its_own_case_only(faulty_block: FaultyBlock) -> None:
+    runs = faulty_block.found
+    assert {fault: runs[case.case_id].outcome for fault, case in FAULTY.items()} == FAULTS
+    assert all(runs[case.case_id].reason for fault, case in FAULTY.items() if fault != "oom")
+    assert {runs[A].outcome, runs[C].outcome} == {"completed"}
+    assert {len(runs[name].ranks[0].samples["iteration_time_s"]) for name in (A, C)} == {ITERATIONS}
+
+
+def test_a_round_that_failed_is_shown_before_its_block_has_ended(faulty_block: FaultyBlock) -> None:
+    killed, lines = FAULTY["killed"].case_id, faulty_block.lines
+    first = next(number for number, line in enumerate(lines) if line.startswith(f"{killed} round 0: crashed"))
+    assert first < next(number for number, line in enumerate(lines) if f"{A} round 0: completed" in line)
+
+
+def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(faulty_block: FaultyBlock) -> None:
+    crowded, runs = FAULTY["oom"].case_id, faulty_block.found
+    assert (runs[crowded].turns, runs[A].turns is None) == (None, False)
+    assert f"    {crowded} ran out of memory in its block, so it runs alone." in faulty_block.lines
+    assert list(faulty_block.root.glob(f"raw/{crowded}/r0.crowded-1/rank-0.jsonl"))
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -154,11 +172,3 @@ def test_a_killed_suite_leaves_no_process_and_goes_on_where_it_was(environment: 
     found = run(environment, tmp_path)
     assert {(record.outcome, record.turns is None) for record in found.values()} == {("completed", False)}
     assert len(list(tmp_path.glob("raw/*/*/r0.interrupted-1"))) == len(CASES)
-
-
-def test_a_round_that_failed_is_shown_before_its_block_has_ended(environment: Environment, tmp_path: Path) -> None:
-    campaign = campaign_of(TurningHost(faults={(B, 0): "killed"}), environment)
-    run_all(campaign, tmp_path)
-    lines = said(campaign).splitlines()
-    first = next(number for number, line in enumerate(lines) if line.startswith(f"{B} round 0: crashed"))
-    assert first < next(number for number, line in enumerate(lines) if f"{A} round 0: completed" in line)

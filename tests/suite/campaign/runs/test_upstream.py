@@ -103,12 +103,12 @@ def test_a_real_difference_stays_under_drift() -> None:
 
 
 def test_upstream_is_missing_only_beside_a_completed_round_it_can_run(run_dir: Path, make_case: CaseMaker) -> None:
-    assert not upstream.is_missing(make_case(), run_dir)
+    assert not upstream.needs_upstream(make_case(), run_dir)
     (run_dir / "upstream" / "upstream.json").unlink()
-    assert upstream.is_missing(make_case(), run_dir)
-    assert not upstream.is_missing(make_case(rl_library="skrl"), run_dir)
-    assert not upstream.is_missing(make_case(rl_library="sb3"), run_dir)
-    assert not upstream.is_missing(make_case(rl_library="torchrl"), run_dir)
+    assert upstream.needs_upstream(make_case(), run_dir)
+    assert not upstream.needs_upstream(make_case(rl_library="skrl"), run_dir)
+    assert not upstream.needs_upstream(make_case(rl_library="sb3"), run_dir)
+    assert not upstream.needs_upstream(make_case(rl_library="torchrl"), run_dir)
 
 
 def test_what_upstream_trained_is_not_kept(run_dir: Path, make_case: CaseMaker) -> None:
@@ -121,7 +121,7 @@ def test_what_upstream_trained_is_not_kept(run_dir: Path, make_case: CaseMaker) 
         return LaunchResult(exit_code=0, ended_by=None, started_utc="2026-11-21T00:00:00+00:00", wall_time_s=1.0)
 
     ours = Launch(case=make_case(), round=0, argv=("python3",), env={}, run_dir=str(run_dir))
-    assert upstream.run(ours, trains) == upstream.read_pair(make_case(), 0, run_dir)
+    assert upstream.run_pair(ours, trains) == upstream.read_pair(make_case(), 0, run_dir)
     assert [path.name for path in (run_dir / "upstream" / "logs" / "rsl_rl").iterdir()] == ["events.out.tfevents"]
 
 
@@ -144,7 +144,7 @@ def folder(tmp_path: Path, plain_case_files: dict[Path, CaseResult]) -> Folder:
 
 
 def test_a_command_for_some_cases_keeps_the_pairs_of_the_others(folder: Folder, environment: Environment) -> None:
-    pairs = upstream.write_all(folder)
+    pairs = upstream.write_pairs(folder)
     assert len(pairs) == 4
     campaign = campaign_of(environment, FIXED, (OTHER.case,), upstream=True)
     summarise(replace(campaign, options=changed(campaign.options, out=folder.root), results=(OTHER,)))
@@ -152,11 +152,11 @@ def test_a_command_for_some_cases_keeps_the_pairs_of_the_others(folder: Folder, 
 
 
 def test_pairs_that_are_none_any_more_do_not_stay(folder: Folder, plain_case_files: dict[Path, CaseResult]) -> None:
-    upstream.write_all(folder)
+    upstream.write_pairs(folder)
     for result in (ONE, OTHER):
         lost = [replace(record, outcome="crashed", reason="x") for record in result.rounds]
         plain_case_files[folder.case_path(result.case)] = replace(result, rounds=tuple(lost))
-    assert upstream.write_all(folder) == []
+    assert upstream.write_pairs(folder) == []
     assert upstream.read_pairs(folder.root / "upstream.json") == ()
 
 
@@ -164,5 +164,5 @@ def test_pairs_that_are_none_any_more_do_not_stay(folder: Folder, plain_case_fil
 def test_a_campaign_without_pairs_has_no_such_file(tmp_path: Path) -> None:
     folder = Folder(root=tmp_path)
     store.write_cases({folder.case_path(OTHER.case): OTHER})
-    assert upstream.write_all(folder) == []
+    assert upstream.write_pairs(folder) == []
     assert [path.name for path in tmp_path.iterdir()] == ["cases"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite.commands import build
+from suite.commands.packing import BUILD_COMMAND
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
 from suite.env_check.request import Needs
@@ -198,9 +198,9 @@ def test_index_settings_leave_no_trace_in_the_image(
 
 def test_command_refuses_an_image_without_a_digest_before_it_looks_for_an_engine() -> None:
     parser = argparse.ArgumentParser()
-    build.add_arguments(parser)
+    BUILD_COMMAND.add_arguments(parser)
     with pytest.raises(ContainerError, match=r"has no digest .* `nox -s pins`"):
-        build.command(parser.parse_args(["isaacsim"]), Console(file=StringIO()))
+        BUILD_COMMAND.run(parser.parse_args(["isaacsim"]), Console(file=StringIO()))
 
 
 def test_an_image_of_other_pins_is_not_taken(engine: Engine) -> None:

@@ -1,0 +1,408 @@
+"""``bench --bisect NAME``: find between which two releases of a package a case became surely slower, by bisection.
+
+Both ends are measured first. Unless the newer end is surely slower, the search ends: then it names no pair. Otherwise
+the release in the middle is measured together with both ends, and the half with the larger surely slower change is
+searched further. A release that cannot be run is passed over, and the next one to it is taken. If neither half is
+surely slower, the search ends with the range that it has.
+
+Each step compares releases that were measured together, since a machine changes within minutes.
+
+Each step is a campaign of its own. The folder is the state: ``OUT/steps/OLDEST..NEWEST/`` has the runs of a step,
+``OUT/tried/`` the first start of each release, which compiles its kernels and shows whether it trains at all.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, Literal, Self, TypedDict
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+from pydantic import ConfigDict, with_config
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from suite.campaign import cases
+from suite.campaign.identity import identity, opened
+from suite.campaign.planning.plan import learn_tasks, make_plan
+from suite.campaign.runs import warm_up
+from suite.campaign.schedule import ended_records
+from suite.campaign.state import Campaign
+from suite.campaign.steps import check_environment, provision, run_all
+from suite.errors import RunsFailed, UsageError, WorkerEnvironmentError
+from suite.files.json_file import read_json, replace_json
+from suite.files.toml_file import did_you_mean
+from suite.files.wording import counted
+from suite.install.bundle_contents import is_bundled
+from suite.install.pins import releases
+from suite.install.worker_packages import installed_in
+from suite.launch.registry import one_worker
+from suite.matrix.own_worker import name_of, with_version
+from suite.options.command_line import say
+from suite.options.options import Options, Releases, refuse_unused
+from suite.schema.record import CaseResult, PlannedCase
+from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, Estimate
+from suite.statistics.reduce import completed_times_s
+from suite.statistics.series_model import SetModel
+from suite.statistics.speed import Speed, speed_of
+from suite.statistics.stopping_rule import Rule
+
+RUNS: Final = 6  # of each release in each step, by default
+STEPS, TRIED = "steps", "tried"
+ANSWER_FILE: Final = "bisect.json"
+
+type Verdict = Literal["found", "not slower", "unsure", "too few"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """The change from one release to a newer one."""
+
+    older: str
+    newer: str
+    ratio: Estimate  # throughput of the newer one over that of the older one
+
+    @property
+    def speed(self) -> Speed:
+        """Whether the newer one is surely faster or slower."""
+        return speed_of(self.ratio)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Releases that were measured together: both ends, or both ends and one between them."""
+
+    releases: tuple[str, ...]  # the oldest first
+    changes: tuple[Change, ...]  # from each to the next
+    times_s: Mapping[str, Sequence[float]] = field(default_factory=dict)  # per iteration, one of each completed run
+
+    @classmethod
+    def of(cls, times_s: Mapping[str, Sequence[float]], ratio: Callable[[str, str], Estimate]) -> Self:
+        """The step with these times per iteration [s] of each release's completed runs, the oldest release first.
+
+        ``ratio`` returns the throughput of a newer release, its second argument, over that of an older one.
+        """
+        changes = (Change(older=older, newer=newer, ratio=ratio(older, newer)) for older, newer in pairwise(times_s))
+        return cls(releases=tuple(times_s), changes=tuple(changes), times_s=times_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What the search found, and the change that shows it."""
+
+    verdict: Verdict
+    change: Change | None  # None if too few releases run
+    skipped: tuple[str, ...] = ()  # releases between both that could not be run
+    middle: str | None = None  # unsure: the release between both, with no sure change to it or from it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What the search knows so far; an answer ends it."""
+
+    package: str
+    case_id: str
+    releases: tuple[str, ...]  # the oldest first
+    steps: tuple[Step, ...] = ()
+    tried: frozenset[str] = frozenset()
+    skipped: dict[str, str] = field(default_factory=dict)  # release -> why it cannot be run
+    answer: Answer | None = None
+
+
+def of_bisect(options: Options) -> Options:
+    """The options of a search: each release has ``RUNS`` runs in a step, unless the user gives a number.
+
+    Raises:
+        UsageError: an option is given that the search does not use, or that leaves it nothing to measure.
+    """
+    wanted, asked = _wanted(options), options.rounds
+    refuse_unused(options, "--bisect", wanted.package)
+    if options.place.render_only:
+        raise UsageError(f"--bisect {wanted.package} does not use --render-only; leave it out.")
+    if asked.repeats is not None and asked.repeats < MIN_ROUNDS_FOR_INTERVAL:
+        raise UsageError(
+            f"--repeats is {asked.repeats}, allowed with --bisect is {MIN_ROUNDS_FOR_INTERVAL} or more: fewer runs "
+            "have no interval, so nothing could be decided."
+        )
+    if wanted.package in map(name_of, options.setup.with_packages):
+        raise UsageError(f"--with names {wanted.package}, whose releases --bisect changes. Leave it out of --with.")
+    if is_bundled() and not wanted.listed:
+        raise UsageError(
+            f"--bisect {wanted.package} asks the package index for releases, and labscale runs from a bundle. Name "
+            f"releases that the bundle has: --bisect {wanted.package}==VERSION,VERSION."
+        )
+    if why := one_worker(options):
+        raise UsageError(f"--bisect needs an environment for each release, and {why}.")
+    return replace(options, rounds=replace(asked, a_a=False, repeats=asked.repeats or RUNS))
+
+
+def require_one_case(campaign: Campaign) -> Campaign:
+    """Refuse a selection of several cases before anything is installed: each release would run them all.
+
+    Raises:
+        UsageError: there is more than one case, or it cannot run here.
+    """
+    if len(campaign.planned) > 1:
+        listed = "".join(f"\n  {item.case.case_id}" for item in campaign.planned)
+        raise UsageError(
+            f"--bisect measures one case, and {len(campaign.planned)} are chosen. Choose one with --case:{listed}"
+        )
+    (item,) = campaign.planned
+    if item.infeasible:
+        raise UsageError(f"{item.case.case_id} cannot run here: {item.infeasible}.")
+    return campaign
+
+
+def find_change(campaign: Campaign) -> Campaign:
+    """Search, store every step in ``bisect.json``, and print the answer. Runs of earlier commands are kept.
+
+    Raises:
+        UsageError: the worker does not have the package.
+        WorkerEnvironmentError: the index does not answer.
+        StoreError: ``bisect.json`` of an earlier command cannot be read.
+        RunsFailed: fewer than two releases run.
+    """
+    (item,) = campaign.planned
+    wanted = _wanted(campaign.options)
+    progress = Progress(package=wanted.package, case_id=item.case.case_id, releases=_releases(campaign, item, wanted))
+    with opened(campaign.out, identity(campaign)) as folder:
+        say(campaign.console, f"Releases of {progress.package}, the oldest first: {', '.join(progress.releases)}")
+        if not campaign.options.rounds.retry_failed:
+            progress = _without(campaign, progress, read_skipped(folder.root / ANSWER_FILE, progress.case_id))
+        while progress.answer is None:
+            step = next_releases(progress.releases, progress.steps, progress.skipped)
+            progress = (
+                replace(progress, answer=step)
+                if isinstance(step, Answer)
+                else _advanced(campaign, item, progress, step)
+            )
+            write_progress(progress, folder.root / ANSWER_FILE)
+    print_progress(campaign.console, progress)
+    say(campaign.console, f"Steps and times: {campaign.out / ANSWER_FILE}. Runs: {campaign.out / STEPS}")
+    if progress.answer.verdict == "too few":
+        faults = "".join(f"\n  {release}: {fault}" for release, fault in progress.skipped.items())
+        raise RunsFailed(
+            f"Fewer than two of these releases of {progress.package} run here, so nothing was compared.{faults}\n"
+            "Take other releases, add what one needs with --with, or run failed ones again with --retry-failed."
+        )
+    return campaign
+
+
+def _wanted(options: Options) -> Releases:
+    if options.search.bisect is None:
+        raise AssertionError("bench --bisect alone searches among releases")
+    return options.search.bisect
+
+
+def _releases(campaign: Campaign, item: PlannedCase, wanted: Releases) -> tuple[str, ...]:
+    python = campaign.provided.worker_of(item.case).python
+    _, installed = installed_in(python)
+    if wanted.package not in installed:
+        raise UsageError(
+            f"--bisect {wanted.package}: the worker of {item.case.case_id} does not have this package. Name one that "
+            f"it has, such as newton.{did_you_mean(wanted.package, installed)}"
+        )
+    if wanted.listed:
+        return wanted.listed
+    major = Version(installed[wanted.package][0]).major
+    oldest, newest = wanted.ends or ("", "")
+    within = SpecifierSet(f">={oldest},<={newest}" if wanted.ends else f"=={major}.*")
+    return tuple(releases(wanted.package, within, python))
+
+
+def _advanced(campaign: Campaign, item: PlannedCase, progress: Progress, step: Sequence[str]) -> Progress:
+    """Try the releases of the next step, and measure them if all of them run."""
+    variants = {
+        release: replace(item, case=with_version(item.case, f"{progress.package}=={release}")) for release in step
+    }
+    faults = {release: _fault(campaign, variants[release]) for release in step if release not in progress.tried}
+    progress = replace(progress, tried=progress.tried | {*step})
+    if skipped := {release: fault for release, fault in faults.items() if fault is not None}:
+        return _without(campaign, progress, skipped)
+    say(campaign.console, f"Measuring {progress.package} {', '.join(step)} together", style="bold")
+    measured = run_all(provision(_at(campaign, f"{STEPS}/{'..'.join(step)}", [*variants.values()])))
+    results = {result.case.case_id: result for result in measured.results}
+    of_release = {release: results[variant.case.case_id] for release, variant in variants.items()}
+    times_s = {release: completed_times_s(result.rounds) for release, result in of_release.items()}
+    if few := [release for release in step if len(times_s[release]) < MIN_ROUNDS_FOR_INTERVAL]:
+        return _without(campaign, progress, {release: _failure(of_release[release]) for release in few})
+    model = SetModel.of(measured.results)
+
+    def ratio(older: str, newer: str) -> Estimate:
+        speedup = model.speedup(variants[newer].case, variants[older].case)
+        if speedup is None:
+            raise AssertionError("both have completed runs")
+        return speedup
+
+    return replace(progress, steps=(*progress.steps, Step.of(times_s, ratio)))
+
+
+def _without(campaign: Campaign, progress: Progress, skipped: dict[str, str]) -> Progress:
+    for release, fault in skipped.items():
+        say(campaign.console, f"{progress.package} {release} is passed over: {fault}", style="yellow")
+    known = {**progress.skipped, **skipped}
+    return replace(progress, skipped={release: known[release] for release in progress.releases if release in known})
+
+
+def _at(campaign: Campaign, where: str, planned: Sequence[PlannedCase]) -> Campaign:
+    """The campaign of these cases, in a folder below that of the search."""
+    results = replace(campaign.options.results, out=campaign.out / where)
+    return replace(
+        campaign, options=replace(campaign.options, results=results), planned=tuple(planned), warm_ups=(), results=()
+    )
+
+
+def _fault(campaign: Campaign, item: PlannedCase) -> str | None:
+    """Install the release, start it once to compile its kernels, and return why it does not run; None if it does."""
+    trial = replace(_at(campaign, TRIED, [replace(item, rounds=1)]), rule=Rule(rounds=1))
+    try:
+        trial = provision(trial)
+    except WorkerEnvironmentError as error:
+        return str(error)
+    starts = warm_up.warm_ups([item.case])
+    trial = replace(trial, warm_ups=tuple(replace(item, case=start, rounds=1) for start in starts))
+    with opened(trial.out, identity(trial)) as folder:
+        if campaign.options.rounds.retry_failed:
+            cases.set_failures_aside(trial, folder)
+        warm_up.run_warm_ups(trial, folder)
+        failed = [record for record in ended_records(folder, item.case) if not record.counts]
+    return next((f"{record.outcome}: {record.reason}" for record in failed), None)
+
+
+def _failure(result: CaseResult) -> str:
+    failed = [record for record in result.rounds if not record.counts]
+    of_all = f"{counted(len(failed), 'run')} of {len(result.rounds)} did not complete"
+    return f"{of_all}, the first one {failed[0].outcome}: {failed[0].reason}"
+
+
+def next_releases(
+    releases: Sequence[str], steps: Collection[Step], skipped: Collection[str] = ()
+) -> tuple[str, ...] | Answer:
+    """Return the releases to measure together next, or the answer.
+
+    ``releases``: the oldest first. ``steps``: what was measured so far. ``skipped``: releases that could not be run.
+    """
+    measured = {step.releases: step for step in steps}
+    usable = [release for release in releases if release not in skipped]
+    if len(usable) <= 1:
+        return Answer(verdict="too few", change=None)
+    if (ends := measured.get((usable[0], usable[-1]))) is None:
+        return usable[0], usable[-1]
+    (change,) = ends.changes
+    if change.speed != "slower":
+        return Answer(verdict="not slower", change=change)
+    while between := usable[usable.index(change.older) + 1 : usable.index(change.newer)]:
+        together = (change.older, between[len(between) // 2], change.newer)
+        if (step := measured.get(together)) is None:
+            return together
+        slower = [half for half in step.changes if half.speed == "slower"]
+        if not slower:
+            return Answer(verdict="unsure", change=change, middle=together[1])
+        change = min(slower, key=lambda half: half.ratio.value)
+    within = releases[releases.index(change.older) + 1 : releases.index(change.newer)]
+    return Answer(verdict="found", change=change, skipped=tuple(within))
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Stored(TypedDict):
+    """The fields of ``bisect.json`` that are read."""
+
+    case_id: str
+    skipped: dict[str, str]
+
+
+def read_skipped(path: Path, case_id: str) -> dict[str, str]:
+    """Why releases could not be run when an earlier command tried them with this case.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    stored = read_json(path, _Stored, next_step="Move it away and run the same command again.")
+    return stored["skipped"] if stored and stored["case_id"] == case_id else {}
+
+
+def write_progress(progress: Progress, path: Path) -> None:
+    """Write every step with its times and ratios. The runs themselves are below ``steps``.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    answer = progress.answer
+    document = {
+        "package": progress.package,
+        "case_id": progress.case_id,
+        "releases": progress.releases,
+        "steps": [
+            {"times_s": dict(step.times_s), "changes": [_change_json(change) for change in step.changes]}
+            for step in progress.steps
+        ],
+        "skipped": progress.skipped,
+        "answer": answer and {**asdict(answer), "change": answer.change and _change_json(answer.change)},
+    }
+    replace_json(document, path)
+
+
+def _change_json(change: Change) -> dict[str, object]:
+    return {**asdict(change), "speed": change.speed}
+
+
+def print_progress(console: Console, progress: Progress) -> None:
+    """Print a line for each change that was measured, which releases were passed over, and the answer."""
+    console.print()
+    if progress.steps:
+        console.print(_table(progress))
+    within = progress.answer.skipped if progress.answer else ()
+    if outside := [release for release in progress.skipped if release not in within]:
+        say(console, f"Not measured, because they cannot be run (see above): {', '.join(outside)}", style="yellow")
+    say(console, _in_words(progress), style="bold")
+
+
+def _table(progress: Progress) -> Table:
+    table = Table(title=progress.case_id, box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(f"from {progress.package}")
+    table.add_column("to")
+    for name in ("runs", "times as fast", f"{CONFIDENCE:.0%} interval"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for step in progress.steps:
+        for change in step.changes:
+            runs = f"{len(step.times_s[change.older])}, {len(step.times_s[change.newer])}"
+            table.add_row(change.older, change.newer, runs, f"{change.ratio.value:.3f}", _range(change), change.speed)
+        table.add_section()
+    return table
+
+
+def _range(change: Change) -> str:
+    if change.ratio.interval is None:
+        return "interval unknown"
+    low, high = change.ratio.interval
+    return f"{low:.3f} to {high:.3f}"
+
+
+def _in_words(progress: Progress) -> str:
+    """The answer as one sentence, or two."""
+    answer = progress.answer
+    if answer is None or answer.change is None:
+        return f"Fewer than two releases of {progress.package} run here, so nothing was compared."
+    older, newer = answer.change.older, answer.change.newer
+    numbers = f"{answer.change.ratio.value:.3f} times as fast ({_range(answer.change)})"
+    if answer.verdict == "not slower":
+        return (
+            f"{progress.case_id} is not surely slower with {progress.package} {newer} than with {older}: {numbers}. "
+            "More runs, with a larger --repeats, find smaller changes."
+        )
+    slower = f"{progress.case_id} became slower between {progress.package} {older} and {newer}: {numbers}."
+    if answer.verdict == "unsure":
+        return (
+            f"{slower} {answer.middle} lies between them, and neither the change to it nor the change from it is sure. "
+            "Give more runs, with a larger --repeats, to search on."
+        )
+    if not answer.skipped:
+        return slower
+    faults = "".join(f"\n  {release}: {progress.skipped[release]}" for release in answer.skipped)
+    return f"{slower} Between them could not be run:{faults}"
+
+
+BISECT: Final = (learn_tasks, make_plan, require_one_case, provision, check_environment, find_change)

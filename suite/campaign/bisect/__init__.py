@@ -1,1 +1,0 @@
-"""The search for the release of a package with which a case became slower."""

@@ -1,1 +1,0 @@
-"""The search for the largest number of environments that fits."""

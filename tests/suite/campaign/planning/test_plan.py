@@ -1,0 +1,165 @@
+"""What a campaign plans: the default matrix, the stack of its worker, repeats of baselines, and what is said first."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from suite.campaign import steps
+from suite.campaign.folder import Folder
+from suite.campaign.planning.plan import make_plan, rule_of
+from suite.campaign.state import Campaign
+from suite.errors import MatrixError
+from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.schema.record import Device, Environment, PlannedCase
+from suite.statistics.stopping_rule import Rule
+from suite.statistics.twins import is_twin, with_twins
+from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
+from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.runs.simulated_campaign import campaign_of, said
+from tests.fixtures.runs.simulated_host import SimulatedHost
+
+CATALOG = load_catalog()
+
+
+def planned(num_gpus: int, **options: Any) -> Campaign:
+    """The plan of ``bench`` with these options on a machine with so many GPUs."""
+    machine = replace(GPU_HOST, gpus=GPU_HOST.gpus[:num_gpus]) if num_gpus else CPU_HOST
+
+    def capture(*, host_label: str | None = None, out: Path | None = None) -> Environment:  # noqa: ARG001
+        return replace(machine, host_label=host_label)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(steps, "capture", capture)
+        return make_plan(steps.start(options_with(**options), Console(file=io.StringIO(), width=200)))
+
+
+def test_without_a_gpu_everything_small_is_shown_to_work() -> None:
+    campaign = planned(0)
+    assert (campaign.options.selection.matrix, campaign.device, campaign.out.name) == ("smoke", "cpu", "smoke")
+    assert {item.case.task for item in campaign.planned} == set(CATALOG.tasks)
+    assert {item.case.task for item in campaign.warm_ups} == set(CATALOG.tasks)
+
+
+@pytest.mark.parametrize(("num_gpus", "sizes"), [(1, [1]), (2, [1, 2]), (8, [1, 8])])
+def test_on_gpus_one_and_all_of_them_are_measured(num_gpus: int, sizes: list[int]) -> None:
+    campaign = planned(num_gpus)
+    assert (campaign.options.selection.matrix, campaign.device, campaign.out.name) == ("first", "cuda", "first")
+    case_ids = [item.case.case_id for item in campaign.planned]
+    assert case_ids == [
+        *(f"ant-weak/rl_games-kitless-n{1024 * size}-1x{size}" for size in sizes),
+        "ant-envs/rl_games-kitless-n8192-1x1",
+    ]
+    assert {item.infeasible for item in campaign.planned} == {None}
+    assert {item.case.case_id for item in campaign.warm_ups} == {f"{case_id}-warm-up" for case_id in case_ids}
+
+
+def test_a_device_or_a_matrix_that_is_named_decides() -> None:
+    assert planned(2, device="cpu").options.selection.matrix == "smoke"
+    assert planned(2, matrix="short").options.selection.matrix == "short"
+
+
+def test_scripts_for_nodes_that_nobody_has_seen_need_numbers() -> None:
+    assert planned(0, launcher="slurm", render_only=True).options.selection.matrix == "smoke"
+    with pytest.raises(MatrixError, match=r"the matrix first asks for all GPUs of a node.* such as --matrix short"):
+        planned(0, launcher="slurm", render_only=True, matrix="first")
+
+
+def refused(items: Sequence[PlannedCase]) -> set[str]:
+    return {item.case.stack for item in items if item.infeasible}
+
+
+def test_one_worker_runs_both_physics_engines_in_one_campaign() -> None:
+    campaign = planned(4, matrix="physx")
+    assert campaign.stack == "ovphysx"
+    assert refused(campaign.planned) == set()
+    points = {
+        (item.case.task, item.case.rl_library, item.case.stack, item.case.world_size) for item in campaign.planned
+    }
+    assert len(points) == 2 * 2 * 2 * 3  # and a twin of each baseline
+    presets = {item.case.stack: item.case.presets for item in campaign.planned}
+    assert presets == {"kitless": (), "ovphysx": ("presets=ovphysx",)}
+    narrowed = planned(4, matrix="physx", case_globs=("*kitless*",))  # it has the same worker
+    assert (narrowed.stack, {item.case.stack for item in narrowed.planned}) == ("ovphysx", {"kitless"})
+
+
+@pytest.mark.parametrize("chosen", ["kitless", "ovphysx"])
+def test_a_chosen_stack_is_the_only_one(chosen: str) -> None:
+    campaign = planned(4, matrix="physx", stack=chosen)
+    assert campaign.stack == chosen
+    assert {item.case.stack for item in campaign.planned} == {chosen}
+    assert refused(campaign.planned) == set()
+
+
+@pytest.mark.parametrize("options", [{"device": "cpu"}, {"launcher": "container"}])  # an image holds one stack
+def test_where_physx_cannot_run_it_is_refused(options: dict[str, str]) -> None:
+    campaign = planned(0 if "device" in options else 4, matrix="physx", **options)
+    assert campaign.stack == "kitless"
+    assert "ovphysx" in refused(campaign.planned)
+
+
+@pytest.mark.parametrize(
+    ("asked", "twins"),
+    [
+        (
+            {"series": ("ant-weak",), "rl_libraries": ("rsl_rl",), "gpus": (2, 4)},
+            ["ant-weak/rsl_rl-kitless-n2048-1x2-aa"],
+        ),
+        ({"case_globs": ("ant-weak/*-n1024-1x1*",)}, ["ant-weak/rl_games-kitless-n1024-1x1-aa"]),
+        ({"series": ("ant-weak",), "a_a": False}, []),
+    ],
+)
+def test_a_part_of_a_campaign_has_a_twin_of_its_own_baseline(asked: dict[str, Any], twins: list[str]) -> None:
+    """Only patterns of case ids name the twins too."""
+    campaign = planned(4, matrix="full", **asked)
+    assert [item.case.case_id for item in campaign.planned if is_twin(item.case)] == twins
+    assert len(campaign.planned) > len(twins)
+
+
+def test_a_twin_is_no_result(tmp_path: Path) -> None:
+    case, twin = with_twins([make_case()])
+    folder = Folder(root=tmp_path)
+    assert folder.case_path(case) == tmp_path / "cases" / f"{case.case_id}.json"
+    assert folder.case_path(twin) == tmp_path / "a_a" / f"{case.case_id}-aa.json"
+    assert folder.run_dir(case, 0) != folder.run_dir(twin, 0)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "rule"),
+    [
+        ("smoke", {}, Rule(rounds=1)),
+        ("full", {}, Rule(rounds=4, precision=0.04, max_rounds=12)),
+        ("full", {"repeats": 5}, Rule(rounds=5)),
+        ("full", {"target_precision": 0.02, "max_rounds": 20}, Rule(rounds=4, precision=0.02, max_rounds=20)),
+        ("smoke", {"repeats": 2, "target_precision": 0.02}, Rule(rounds=2, precision=0.02)),
+        ("full", {"budget_minutes": 2.0}, Rule(rounds=4, precision=0.04, max_rounds=12, budget_s=120.0)),
+    ],
+)
+def test_the_rule_is_what_options_and_matrix_say(matrix: str, options: dict[str, object], rule: Rule) -> None:
+    planned_rule = rule_of(options_with(matrix=matrix, **options), load_matrix(matrix, CATALOG))
+    assert replace(planned_rule, max_rounds=rule.max_rounds) == rule
+    assert rule.precision is None or planned_rule.max_rounds == rule.max_rounds
+
+
+@pytest.mark.parametrize(
+    ("device", "commit", "is_dirty", "message"),
+    [
+        ("cuda", "a" * 40, True, CANNOT_SUBMIT),
+        ("cuda", "a" * 40, False, None),
+        ("cuda", None, None, NO_COMMIT),
+        ("cpu", None, True, None),
+    ],
+)
+def test_what_submit_will_refuse_is_said_before_hours_of_measuring(
+    tmp_path: Path, device: Device, commit: str | None, *, is_dirty: bool | None, message: str | None
+) -> None:
+    machine = replace(GPU_HOST, git_commit=commit, git_dirty=is_dirty)
+    campaign = replace(campaign_of(SimulatedHost()), device=device, machine=machine)
+    steps._say_what_is_left(campaign, Folder(root=tmp_path), 3)
+    assert {CANNOT_SUBMIT, NO_COMMIT} & set(said(campaign).splitlines()) == ({message} if message else set())
