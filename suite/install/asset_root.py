@@ -1,6 +1,5 @@
 """Finds a worker's assets: the official ones, or offline ones, which are built once."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from suite.files.wording import last_lines
 from suite.install.pins import sha256
 from suite.schema.record import Assets
 
-BUILD_ASSETS: Final = ("-m", "tasks.assets.build", "build")
+BUILD_ASSETS: Final = ("-m", "tasks.assets")
 
 # Runs a command with variables added to its environment, here or in a container.
 type RunPython = Callable[[Sequence[str], Mapping[str, str]], subprocess.CompletedProcess[str]]
@@ -63,7 +62,7 @@ def _own_sha256(manifest: Path) -> str:
 
 def offline_root(key: str, project_root: Path) -> Path:
     """Return the folder of offline assets, keyed by the worker and the code that builds them."""
-    return cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
+    return cache_root() / f"assets-{key}-{sha256(project_root / 'tasks' / 'assets.py')[:12]}"
 
 
 def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPython) -> None:
@@ -82,13 +81,3 @@ def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPytho
         building.rename(root)
     finally:
         shutil.rmtree(building, ignore_errors=True)
-
-
-def _sources_sha256(project_root: Path) -> str:
-    """Hash the code that builds the assets, so that a change of it builds them again."""
-    tasks = project_root / "tasks"
-    sources = sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")})
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
-    return digest.hexdigest()

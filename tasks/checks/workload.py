@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from suite.schema.record import Case, Scalar
-from tasks.checks.agent_settings import look_up
+from tasks.rank.configuration import look_up
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
 

@@ -15,9 +15,9 @@ from suite.launch import LaunchResult
 from suite.records.collect import collect
 from suite.records.rank_file import rank_path
 from suite.schema.record import OVERFLOW_CHECK, SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
-from tasks.rank.cuda_graph import WARP_SETTINGS
-from tasks.rank.numa import nodes_of_cores
-from tasks.upstream.names import upstreams_name
+from tasks.checks.physics import WARP_SETTINGS
+from tasks.rank.configuration import upstreams_name
+from tasks.rank.machine import nodes_of_cores
 from tests.fixtures.runs.real_runs import NUM_CPUS, events, launch_of, train
 from tests.fixtures.runs.trained_runs import RUNS, SERIES, Trained, TrainedRun
 

@@ -23,7 +23,7 @@ from suite.options.command_line import say
 from suite.records.collect import collect
 from suite.schema.record import Case, Launch
 
-# tasks/film/watching.py reads the variable and serves at this host.
+# tasks/film/filming.py reads the variable and serves at this host.
 WATCH_VARIABLE: Final = "LABSCALE_WATCH"
 HOST: Final = "127.0.0.1"
 PINS: Final = "watch"  # the worker's with a viewer, apart from the worker that measures

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from suite.records.network.clocks import clock_of
-from tasks.rank.clock import ClockOffset, measure
+from tasks.rank.machine import ClockOffset, clock_offset
 from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations
 
 
@@ -39,11 +39,11 @@ def exchanged(store: SlowStore, *, ahead_s: float, wall_ahead_s: float) -> Clock
         return time.perf_counter() + ahead_s, time.time() + wall_ahead_s
 
     def second() -> None:
-        found.append(measure(store, "start", rank=4, first_ranks=(0, 4), clocks=clocks))
+        found.append(clock_offset(store, "start", rank=4, first_ranks=(0, 4), clocks=clocks))
 
     thread = threading.Thread(target=second)
     thread.start()
-    assert measure(store, "start", rank=0, first_ranks=(0, 4)) is None
+    assert clock_offset(store, "start", rank=0, first_ranks=(0, 4)) is None
     thread.join(10)
     (offset,) = found
     assert offset is not None

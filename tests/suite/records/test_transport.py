@@ -11,7 +11,7 @@ import pytest
 from suite.records.network.nccl_log import Connection, read_log
 from suite.records.rank_file import nccl_log_path
 from suite.schema.transport import UNKNOWN_INTERFACE, Route, Transport
-from tasks.rank import network
+from tasks.rank import machine
 from tests.fixtures.results.rank_events import Events, RankFiles, end, head, iterations, whole
 
 NVLINK_LOG = """\
@@ -153,30 +153,30 @@ def test_a_log_that_grows_in_steady_iterations_is_flagged(
 def test_bound_interfaces_are_those_of_this_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert "lo" not in network.bound_interfaces(port), "a port that listens is no connection"
+        assert "lo" not in machine.bound_interfaces(port), "a port that listens is no connection"
         with socket.create_connection(("127.0.0.1", port)) as client, server.accept()[0]:
-            assert "lo" in network.bound_interfaces(1)
+            assert "lo" in machine.bound_interfaces(1)
             assert client.getsockname()[0] == "127.0.0.1"
-            assert "lo" not in network.bound_interfaces(port), "the store's connection does not count"
+            assert "lo" not in machine.bound_interfaces(port), "the store's connection does not count"
 
 
 def test_an_address_of_no_known_interface_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "_own_sockets", lambda: iter(["7"]))
+    monkeypatch.setattr(machine, "_own_sockets", lambda: iter(["7"]))
     monkeypatch.setattr(
-        network, "_connections", lambda _: [("2001:db8::5", (1, 2), "7"), ("198.51.100.9", (1, 2), "7")]
+        machine, "_connections", lambda _: [("2001:db8::5", (1, 2), "7"), ("198.51.100.9", (1, 2), "7")]
     )
-    assert network.bound_interfaces(3) == [UNKNOWN_INTERFACE]
+    assert machine.bound_interfaces(3) == [UNKNOWN_INTERFACE]
     (tmp_path / "if_inet6").write_text("20010db8000000000000000000000005 02 40 00 80     eth7\n")
-    monkeypatch.setattr(network, "_INET6", tmp_path / "if_inet6")
-    assert network.bound_interfaces(3) == ["eth7", UNKNOWN_INTERFACE]
+    monkeypatch.setattr(machine, "_INET6", tmp_path / "if_inet6")
+    assert machine.bound_interfaces(3) == ["eth7", UNKNOWN_INTERFACE]
 
 
 def test_what_the_user_asked_of_nccl_is_kept(tmp_path: Path) -> None:
-    assert network.nccl_log_variables(tmp_path, 3, {"NCCL_DEBUG": "WARN"}) == {}
+    assert machine.nccl_log_variables(tmp_path, 3, {"NCCL_DEBUG": "WARN"}) == {}
     (tmp_path / "100%").mkdir()
-    asked = network.nccl_log_variables(tmp_path / "100%", 3, {})
+    asked = machine.nccl_log_variables(tmp_path / "100%", 3, {})
     assert asked["NCCL_DEBUG_FILE"].endswith("/100%%/logs/nccl-rank-3.log")
-    assert network.nccl_log_path(tmp_path, 3) == nccl_log_path(tmp_path, 3)
+    assert machine.nccl_log_path(tmp_path, 3) == nccl_log_path(tmp_path, 3)
     assert "COLL" not in asked["NCCL_DEBUG_SUBSYS"].split(","), "a line for every collective would cost time"
 
 

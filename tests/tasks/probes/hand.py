@@ -28,13 +28,13 @@ def main(frame_path: str) -> None:
 
 
 def graph_of(env: Any) -> dict[str, Any]:
-    """What ``tasks.rank.cuda_graph`` reads of Isaac Lab's manager, and which names that it looks for are there."""
-    from tasks.rank import cuda_graph
+    """What ``tasks.checks.physics`` reads of Isaac Lab's manager, and which names that it looks for are there."""
+    from tasks.checks import physics
 
     names = ("_graph", "_graph_capture_pending", "_supports_cuda_graph_capture")
     return {
         "names": [name for name in names if hasattr(env.sim.physics_manager, name)],
-        "state": asdict(cuda_graph.read(env.sim, env.cfg.sim.physics)),
+        "state": asdict(physics.read_graph(env.sim, env.cfg.sim.physics)),
     }
 
 

@@ -6,7 +6,7 @@ import json
 def main() -> None:
     import torch
 
-    from tasks.libraries.record_lerobot import read_back
+    from tasks.libraries.controls_lerobot import read_back
 
     picture = torch.arange(24, dtype=torch.uint8).reshape(2, 4, 3)
     kept = {"observation.images.camera": picture.permute(2, 0, 1) / 255, "action": torch.tensor(0.5)}

@@ -9,7 +9,7 @@ from typing import get_args
 
 from suite.schema.configuration_file import read_configuration
 from suite.schema.record import Assets, Stack
-from tasks.assets.missing_asset import missing_asset_named
+from tasks.assets import missing_asset_named
 from tasks.registered import agents, answers
 
 

@@ -22,7 +22,7 @@ from tests.fixtures.runs.real_runs import cartpole, matrix_of
 from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of, said
 from tests.fixtures.runs.simulated_host import SimulatedHost
 from tests.fixtures.runs.worker_probes import run_in_worker
-from tests.tasks.film.test_mp4 import assert_whole
+from tests.tasks.test_filming import assert_whole
 
 ONE, OTHER = NARROW[0], replace(NARROW[1], workload="environment_step")
 SHOWN = "print(len(set(__import__('PIL.Image').Image.open(__import__('sys').argv[1]).convert('RGB').getdata())))"

@@ -17,7 +17,7 @@ from suite.campaign.runs.watching import HOST, PORT, free_port, watch
 from suite.errors import Interrupted, UsageError
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from tasks.film import watching as in_the_worker
+from tasks.film import filming as in_the_worker
 from tests.fixtures.runs.real_runs import MARK, marked_processes
 from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of
 from tests.fixtures.runs.simulated_host import SimulatedHost
@@ -25,7 +25,7 @@ from tests.fixtures.runs.worker_probes import run_in_worker
 
 PROBE = """
 from types import SimpleNamespace as Some
-from tasks.film.watching import serve_if_asked
+from tasks.film.filming import serve_if_asked
 for rank in (0, 1):
     cfg = Some(sim=Some(visualizer_cfgs=None))
     serve_if_asked(cfg, rank=rank)

@@ -13,10 +13,10 @@ from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS
 
 pytestmark = FORGOTTEN_SOCKETS
 
-# Stands for the worker's Python: called as `python -m tasks.assets.build build FOLDER`.
+# Stands for the worker's Python: called as `python -m tasks.assets FOLDER`.
 PYTHON = """#!/bin/sh
 [ -e "$PYTHONPATH/refuse" ] && { echo 'no such wheel' >&2; exit 3; }
-mkdir "$4" && echo "{\\"by\\": \\"$(id -u)\\"}" > "$4/manifest.json"
+mkdir "$3" && echo "{\\"by\\": \\"$(id -u)\\"}" > "$3/manifest.json"
 """
 DOCKERFILE = f"""
 FROM {BUSYBOX}

@@ -1,10 +1,12 @@
-"""The MP4 file around the frames of an animated AVIF. ``tests/golden/film`` has one that a worker made."""
+"""Which steps of a training are filmed, and the MP4 file, of which ``tests/golden/film`` has one from a worker."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from struct import pack, unpack_from
 
 import pytest
 
+from tasks.film.filming import schedule
 from tasks.film.mp4 import TIMESCALE, mp4_of
 from tests.fixtures.results.films import FILM, facts_of_film
 
@@ -61,3 +63,18 @@ def test_what_is_no_animated_avif_is_refused() -> None:
         mp4_of(b"not a film at all", width_px=640, height_px=360, frame_s=0.1)
     with pytest.raises(ValueError, match="no box trak"):
         mp4_of(pack(">I4s", 8, b"moov"), width_px=640, height_px=360, frame_s=0.1)
+
+
+@pytest.mark.parametrize(
+    ("steps", "step_s", "filmed"),
+    [
+        (1600, 1 / 60, range(1600 - 300 + 1, 1600, 2)),  # the last five seconds, at thirty frames a second
+        (48, 1 / 60, range(1, 48, 2)),
+        (400, 0.1, range(350, 400)),  # a step that lasts longer than a frame is one
+        (3, 20.0, [2]),
+    ],
+)
+def test_the_last_seconds_are_filmed(steps: int, step_s: float, filmed: Sequence[int]) -> None:
+    found = schedule(steps=steps, step_s=step_s)
+    assert [step for step in range(steps + 10) if found.is_filmed(step)] == list(filmed)
+    assert found.frame_s == pytest.approx(step_s * found.every)
