@@ -63,7 +63,8 @@ def schema_check(schema: str, *paths: Path) -> Result:
 
 
 def zizmor(path: Path) -> subprocess.CompletedProcess[str]:
-    return tool("zizmor", "--offline", "--persona=auditor", "--strict-collection", "--no-progress", path)
+    config = f"--config={GITHUB / 'zizmor.yml'}"
+    return tool("zizmor", "--offline", config, "--persona=auditor", "--strict-collection", "--no-progress", path)
 
 
 def actionlint(*paths: Path) -> subprocess.CompletedProcess[str]:
@@ -90,12 +91,19 @@ def test_files_follow_their_schemas(schema: str, paths: list[Path], tmp_path: Pa
     assert schema_check(schema, damaged).exit_code == 1
 
 
-def test_zizmor_finds_nothing_and_would_find_an_injection(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ('--matrix "$MATRIX"', "--matrix ${{ inputs.ref }}", "template-injection"),
+        ("actions/upload-artifact@", "evil/upload-artifact@", "forbidden-uses"),
+    ],
+)
+def test_zizmor_finds_nothing_and_would_find_a_fault(old: str, new: str, fault: str, tmp_path: Path) -> None:
     done = zizmor(GITHUB)
     assert done.returncode == 0, done.stdout + done.stderr
-    done = zizmor(damaged(BENCH, tmp_path, '--matrix "$MATRIX"', "--matrix ${{ inputs.ref }}"))
+    done = zizmor(damaged(BENCH, tmp_path, old, new))
     assert done.returncode != 0
-    assert "template-injection" in done.stdout
+    assert f"[{fault}]" in done.stdout
 
 
 def test_actionlint_finds_nothing_and_would_find_a_wrong_name(tmp_path: Path) -> None:
@@ -124,7 +132,7 @@ def test_comments_follow_the_comparison() -> None:
 
 def test_bench_uploads_what_the_hashes_of_any_set_list() -> None:
     sets = [path.parent for path in (ROOT / "reports" / "results").glob("*/*/SHA256SUMS")]
-    listed = {PurePath(name).parts[0] for one in sets for name in read_hashes(one)}
+    listed = {PurePath(name).parts[0] for folder in sets for name in read_hashes(folder)}
     assert listed >= {"cases", "a_a", "upstream.json"}
     listed |= {"plan.json"}  # newer than all sets
     steps = load(BENCH)["jobs"]["bench"]["steps"]
