@@ -146,7 +146,7 @@ def cut_out(stage: Path, prim: str, out: Path, name: str) -> None:
 
 def prototypes_below(layer: Any, path: Any) -> set[Any]:
     """Paths of all prims of the layer that ``path`` references, directly or through others."""
-    found: set[Any] = set()
+    prototypes: set[Any] = set()
     waiting = [path]
     while waiting:
         spec = layer.GetPrimAtPath(waiting.pop())
@@ -155,10 +155,10 @@ def prototypes_below(layer: Any, path: Any) -> set[Any]:
         waiting.extend(child.path for child in spec.nameChildren)
         for items in ("prependedItems", "appendedItems", "explicitItems", "addedItems"):
             for reference in getattr(spec.referenceList, items):
-                if not reference.assetPath and reference.primPath and reference.primPath not in found:
-                    found.add(reference.primPath)
+                if not reference.assetPath and reference.primPath and reference.primPath not in prototypes:
+                    prototypes.add(reference.primPath)
                     waiting.append(reference.primPath)
-    return found
+    return prototypes
 
 
 def draw_cube_texture(path: Path) -> None:

@@ -67,12 +67,12 @@ def warp_settings(device: str) -> dict[str, Any]:
 
 def read_graph(sim: Any, physics_cfg: Any) -> GraphState:
     """Read the state from Isaac Lab's simulation context and the physics part of its configuration."""
-    asked, manager = getattr(physics_cfg, "use_cuda_graph", None), sim.physics_manager
-    if asked is None or not hasattr(manager, "_graph"):
-        return GraphState(is_asked=asked, is_captured=None)
+    requested, manager = getattr(physics_cfg, "use_cuda_graph", None), sim.physics_manager
+    if requested is None or not hasattr(manager, "_graph"):
+        return GraphState(is_asked=requested, is_captured=None)
     is_supported = getattr(manager, "_supports_cuda_graph_capture", lambda: True)
     return GraphState(
-        is_asked=bool(asked),
+        is_asked=bool(requested),
         is_captured=manager._graph is not None,  # noqa: SLF001  Isaac Lab has no public name for it
         is_pending=bool(getattr(manager, "_graph_capture_pending", False)),
         is_supported=bool(is_supported()),

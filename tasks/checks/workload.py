@@ -144,12 +144,12 @@ def cameras(sensors: Mapping[str, Any]) -> dict[str, str]:
     """Resolution and data types of every camera."""
     from isaaclab.sensors import Camera
 
-    found: dict[str, str] = {}
+    described: dict[str, str] = {}
     for name, sensor in sorted(sensors.items()):
         if isinstance(sensor, Camera):
-            found[f"camera.{name}.resolution"] = f"{sensor.cfg.width}x{sensor.cfg.height}"
-            found[f"camera.{name}.data_types"] = ",".join(sensor.cfg.data_types)
-    return found
+            described[f"camera.{name}.resolution"] = f"{sensor.cfg.width}x{sensor.cfg.height}"
+            described[f"camera.{name}.data_types"] = ",".join(sensor.cfg.data_types)
+    return described
 
 
 def written_out(value: Any, name: str, places: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:

@@ -48,8 +48,8 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         from skrl.utils.runner.jax import Runner
 
         runner = Runner(env, settings)
-        asked = {"jax_platform": skrl.config.jax.device.platform, "xla_flags": os.environ.get("XLA_FLAGS")}
-        context.log.write("settings", settings=asked)
+        chosen = {"jax_platform": skrl.config.jax.device.platform, "xla_flags": os.environ.get("XLA_FLAGS")}
+        context.log.write("settings", settings=chosen)
         use_deterministic_torch(context)
         agent = runner.agent
         _wait_in_sections(agent, context.timer)

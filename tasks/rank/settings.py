@@ -82,10 +82,10 @@ def _torch_allocator(device: torch.device) -> dict[str, str | None]:
     """Return what allocates torch's GPU memory, and what its variable asks for, such as expandable segments."""
     if device.type != "cuda":
         return {"torch_allocator_backend": None, "torch_allocator_conf": None}
-    asked = (os.environ.get(name) for name in ALLOCATOR_VARIABLES)
+    confs = (os.environ.get(name) for name in ALLOCATOR_VARIABLES)
     return {
         "torch_allocator_backend": torch.cuda.get_allocator_backend(),
-        "torch_allocator_conf": next((conf for conf in asked if conf), None),
+        "torch_allocator_conf": next((conf for conf in confs if conf), None),
     }
 
 

@@ -47,8 +47,8 @@ def test_the_order_of_packages_is_that_which_is_checked() -> None:
 def test_the_page_of_commands_alone_has_every_exit_code_and_its_meaning() -> None:
     kinds = [kind for kind in errors.LabscaleError.__subclasses__() if kind.__module__ == errors.__name__]
     page = ROOT / "book" / "run" / "commands.md"
-    said = {int(code): meaning for code, meaning in EXIT_CODE.findall(page.read_text(encoding="utf-8"))}
-    assert said == {kind.exit_code: (inspect.getdoc(kind) or "").splitlines()[0] for kind in kinds}
+    listed = {int(code): meaning for code, meaning in EXIT_CODE.findall(page.read_text(encoding="utf-8"))}
+    assert listed == {kind.exit_code: (inspect.getdoc(kind) or "").splitlines()[0] for kind in kinds}
     others = {*ROOT.glob("*.md"), *(ROOT / "book").rglob("*.md")} - {page}
     assert [path.name for path in others if EXIT_CODE.search(path.read_text(encoding="utf-8"))] == []
 
@@ -57,8 +57,8 @@ def test_stored_results_name_no_gpu_by_its_own_number() -> None:
     """That no file names a user's folder is a rule of ``test_layering``."""
     files = [path for path in (ROOT / "reports" / "results").glob("*/*/**/*") if path.is_file()]
     assert files
-    found = {str(path): GPU_UUID.findall(path.read_text(encoding="utf-8")) for path in files}
-    assert {path: uuids for path, uuids in found.items() if uuids} == {}
+    named = {str(path): GPU_UUID.findall(path.read_text(encoding="utf-8")) for path in files}
+    assert {path: uuids for path, uuids in named.items() if uuids} == {}
 
 
 # ---- pages: every number on them comes from the stored results ----
@@ -83,7 +83,7 @@ def typed_numbers(text: str) -> list[str]:
     prose = _NOT_PROSE.sub(" ", _without_single_lines(text))
     for name in ALLOWED:
         prose = prose.replace(name, " ")
-    return [*re.findall(r"\d[\d.,]*", prose), *(found.group() for found in _RESULT_IN_WORDS.finditer(prose))]
+    return [*re.findall(r"\d[\d.,]*", prose), *(words.group() for words in _RESULT_IN_WORDS.finditer(prose))]
 
 
 def _without_single_lines(text: str) -> str:
@@ -91,6 +91,6 @@ def _without_single_lines(text: str) -> str:
 
 
 def test_no_number_is_typed_into_a_page() -> None:
-    found = {page.name: typed_numbers(page.read_text(encoding="utf-8")) for page in text_paths()}
-    assert found.keys() >= {"home.md", "tasks.md"}
-    assert {page: numbers for page, numbers in found.items() if numbers} == {}
+    typed = {page.name: typed_numbers(page.read_text(encoding="utf-8")) for page in text_paths()}
+    assert typed.keys() >= {"home.md", "tasks.md"}
+    assert {page: numbers for page, numbers in typed.items() if numbers} == {}

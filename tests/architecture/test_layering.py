@@ -132,12 +132,12 @@ def forbidden_imports(relative: str, imported: set[str]) -> set[str]:
 
 def test_imports_follow_the_layering() -> None:
     """Each file is named with what it may not import; ``ALLOWED`` and ``EXTRA`` say what it may."""
-    found = {
+    forbidden = {
         relative: names
         for path in FILES
         if (names := forbidden_imports(relative := path.relative_to(ROOT).as_posix(), imported_modules(path)))
     }
-    assert found == {}
+    assert forbidden == {}
 
 
 def from_above(relative: str, imported: set[str]) -> set[str]:
@@ -179,12 +179,12 @@ def launcher_names_compared(source: str) -> set[str]:
 
 def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
     """Everything else asks its entry in the registry what it can do."""
-    asked = {
+    compared = {
         path.relative_to(ROOT).as_posix(): names
         for path in FILES
         if path.parent.parent != ROOT / "suite" / "launch" and (names := launcher_names_compared(path.read_text()))
     }
-    assert asked == {"suite/env_check/nodes/run.py": {"ssh"}}  # a program's name
+    assert compared == {"suite/env_check/nodes/run.py": {"ssh"}}  # a program's name
     assert launcher_names_compared('if options.launcher in ("slurm", "x"): ...') == {"slurm"}
 
 
@@ -192,8 +192,8 @@ def test_files_of_campaigns_and_results_are_read_by_the_two_readers_of_regular_f
     """``suite.files.input_file`` and ``reports.verification.hashes``: any other read may hang at a pipe."""
     raw = re.compile(r"\.read_(?:bytes|text)\(|\.open\(\"r")
     folders = ("suite/campaign/", "suite/records/", "suite/commands/", "reports/sets/", "reports/verification/")
-    found = [path.relative_to(ROOT).as_posix() for path in FILES if raw.search(path.read_text())]
-    assert [name for name in found if name.startswith(folders)] == [
+    readers = [path.relative_to(ROOT).as_posix() for path in FILES if raw.search(path.read_text())]
+    assert [name for name in readers if name.startswith(folders)] == [
         "reports/sets/version.py",  # what the process that started this one wrote
         "reports/verification/figures.py",  # README.md
     ]

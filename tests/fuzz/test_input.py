@@ -183,13 +183,13 @@ def test_command_line(arguments: list[str]) -> None:
     ):  # fmt: skip
         if arguments[0] in REPORTS:
             raise SystemExit(REPORTS[arguments[0]](arguments[1:]))
-        asked = suite_command.parse(arguments)
-        if asked.command in ("plan", "bench"):
-            found = campaign_options.options_of(asked)
-            _, *planning = steps.MANIFESTS if found.manifests.render else steps.PLAN  # the first asks a worker
-            steps.execute((steps.BENCH[0], *planning), found, tables_console())
-        elif asked.command == "env_check":
-            env_check.request_of(asked).arguments()
+        parsed = suite_command.parse(arguments)
+        if parsed.command in ("plan", "bench"):
+            options = campaign_options.options_of(parsed)
+            _, *planning = steps.MANIFESTS if options.manifests.render else steps.PLAN  # the first asks a worker
+            steps.execute((steps.BENCH[0], *planning), options, tables_console())
+        elif parsed.command == "env_check":
+            env_check.request_of(parsed).arguments()
 
 
 VARIABLES: Final[dict[str, Callable[[], object]]] = {

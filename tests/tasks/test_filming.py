@@ -15,19 +15,19 @@ CONTAINERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"dinf"}
 
 def boxes_of(content: bytes) -> dict[bytes, tuple[int, bytes]]:
     """Name of each box -> where its content begins in the file, and the content."""
-    found: dict[bytes, tuple[int, bytes]] = {}
+    boxes: dict[bytes, tuple[int, bytes]] = {}
 
     def read(start: int, end: int) -> None:
         while start < end:
             size, name = unpack_from(">I4s", content, start)
             assert 8 <= size <= end - start, name
-            found[name] = (start + 8, content[start + 8 : start + size])
+            boxes[name] = (start + 8, content[start + 8 : start + size])
             if name in CONTAINERS:
                 read(start + 8, start + size)
             start += size
 
     read(0, len(content))
-    return found
+    return boxes
 
 
 def assert_whole(path: Path, *, frames: int, duration_s: float, size_px: tuple[int, int]) -> None:
@@ -75,6 +75,6 @@ def test_what_is_no_animated_avif_is_refused() -> None:
     ],
 )
 def test_the_last_seconds_are_filmed(steps: int, step_s: float, filmed: Sequence[int]) -> None:
-    found = schedule(steps=steps, step_s=step_s)
-    assert [step for step in range(steps + 10) if found.is_filmed(step)] == list(filmed)
-    assert found.frame_s == pytest.approx(step_s * found.every)
+    plan = schedule(steps=steps, step_s=step_s)
+    assert [step for step in range(steps + 10) if plan.is_filmed(step)] == list(filmed)
+    assert plan.frame_s == pytest.approx(step_s * plan.every)

@@ -202,10 +202,10 @@ def test_every_rank_has_looked_at_its_own_work(trained: Trained) -> None:
     for rank in trained.record.ranks:
         pictures = {check.verdict for check in rank.validity if check.feature == "cameras"}
         assert pictures == ({"ok"} if has_camera(trained.case) else set())
-        found = {check.name: check.verdict for check in rank.validity if check.feature != "cameras"}
+        others = {check.name: check.verdict for check in rank.validity if check.feature != "cameras"}
         learning = {"learning": "not_checked"} if rank.rank == 0 else {}
         states = {"physics state after training": "ok", "physics state after steps": "ok"}
-        assert found == {OVERFLOW_CHECK: "ok", **states, **learning}
+        assert others == {OVERFLOW_CHECK: "ok", **states, **learning}
 
 
 def test_start_up_is_timed_by_phases(trained: Trained) -> None:
@@ -237,15 +237,9 @@ def test_upstreams_bundle_is_written_by_rank_0(trained: Trained) -> None:
     assert bundle["runtime"]["steps_per_iteration"] == trained.case.frames_per_iteration
 
 
-def test_what_warp_compiled_is_whole_and_half_of_it_is_not(worker: Worker, tmp_path: Path) -> None:
+def test_what_warp_compiled_is_whole(worker: Worker) -> None:
+    assert list(modules(worker.cache_dir))
     assert list(damaged_modules(worker.cache_dir)) == []
-    compiled = next(modules(worker.cache_dir))
-    for suffix in (".meta", ".o"):
-        copy = tmp_path / suffix / "warp" / "1.17.0" / compiled.name
-        shutil.copytree(compiled, copy)
-        (path,) = copy.glob(f"*{suffix}")
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        assert [found.folder for found in damaged_modules(tmp_path / suffix)] == [copy]
 
 
 def test_a_rank_with_other_parameters_makes_the_round_invalid(

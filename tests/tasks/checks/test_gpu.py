@@ -109,8 +109,8 @@ def test_a_rank_on_a_gpu_writes_and_judges(
     warp = SimpleNamespace(is_mempool_supported=lambda _: 1, is_mempool_enabled=lambda _: 0)
     monkeypatch.setitem(sys.modules, "warp", warp)
     monkeypatch.setattr(gpu, "read_gpus", lambda: ON_BOTH)
-    found, settings = look(tmp_path, "cuda:0", graph)
-    assert found == {"cuda_graph": verdict, "memory_on_other_gpus": "warning"}
+    verdicts, settings = look(tmp_path, "cuda:0", graph)
+    assert verdicts == {"cuda_graph": verdict, "memory_on_other_gpus": "warning"}
     assert settings == {"cuda_graph": graph is not None}
 
 

@@ -48,9 +48,9 @@ def test_an_override_changes_it_and_nothing_else_does(run_of_campaign: TrainedRu
 
 def test_a_seed_does_not_change_it() -> None:
     folders = [ROOT / "reports" / "results" / "2026.11" / f"h200-physx-learning-{seed}" for seed in (1, 2)]
-    one, other = (read_case(folder / "cases/ant-physics/rsl_rl-kitless-n1024-1x1.json") for folder in folders)
-    assert one.case.seed != other.case.seed
-    assert one.completed[0].workload == other.completed[0].workload is not None
+    one_seed, other_seed = (read_case(folder / "cases/ant-physics/rsl_rl-kitless-n1024-1x1.json") for folder in folders)
+    assert one_seed.case.seed != other_seed.case.seed
+    assert one_seed.completed[0].workload == other_seed.completed[0].workload is not None
 
 
 def test_it_holds_what_the_task_is(first: Fingerprint) -> None:

@@ -63,12 +63,12 @@ def of(rank: int = 0, *, world_size: int = 1, on_gpu: bool = True, xla_flags: st
 
 
 def test_a_rank_on_a_second_node_has_its_own_gpu_and_the_address_of_rank_0() -> None:
-    found = of(5, world_size=8)
-    assert (found["JAX_RANK"], found["JAX_LOCAL_RANK"], found["JAX_WORLD_SIZE"]) == ("5", "1", "8")
-    assert (found["JAX_COORDINATOR_ADDR"], found["JAX_COORDINATOR_PORT"]) == ("node-0", "4321")
-    assert found["no_grpc_proxy"] == "node-0"
-    assert found["JAX_CUDA_VISIBLE_DEVICES"] == "1"
-    assert found.keys() >= JOINING
+    values = of(5, world_size=8)
+    assert (values["JAX_RANK"], values["JAX_LOCAL_RANK"], values["JAX_WORLD_SIZE"]) == ("5", "1", "8")
+    assert (values["JAX_COORDINATOR_ADDR"], values["JAX_COORDINATOR_PORT"]) == ("node-0", "4321")
+    assert values["no_grpc_proxy"] == "node-0"
+    assert values["JAX_CUDA_VISIBLE_DEVICES"] == "1"
+    assert values.keys() >= JOINING
 
 
 def test_jax_does_not_train_on_the_cpu_where_a_gpu_is_asked_for() -> None:

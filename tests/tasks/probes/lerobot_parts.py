@@ -12,13 +12,13 @@ def main() -> None:
     kept = {"observation.images.camera": picture.permute(2, 0, 1) / 255, "action": torch.tensor(0.5)}
     given = {"observation.images.camera": picture.numpy(), "action": torch.tensor([0.5]).numpy()}
     other = {**given, "observation.images.camera": (picture + 1).numpy()}
-    found = {
+    results = {
         "read_back": [
             [check.verdict, check.found, check.fault]
             for check in (read_back([kept], {0: given}), read_back([kept, kept], {0: given, 1: other}))
         ],
     }
-    print(json.dumps(found))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

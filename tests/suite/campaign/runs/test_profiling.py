@@ -109,10 +109,10 @@ def test_other_ranks_are_profiled_anew(tmp_path: Path) -> None:
 
 @pytest.mark.worker
 def test_ranges_name_the_phases_and_nest(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert probe(worker, "ranges")["said"] == []  # nothing is said unless the rank is profiled
+    assert probe(worker, "timing")["ranges"] == []  # nothing is said unless the rank is profiled
     monkeypatch.setenv("LABSCALE_BELOW_NSYS", "1")
     one = ["+collection", "+environment_step", "-", "+environment_step", "-", "-", "+learning", "+all_reduce", "-", "-"]
-    assert probe(worker, "ranges")["said"] == ["+iteration 0", *one, "-", "+iteration 1", *one, "-"]
+    assert probe(worker, "timing")["ranges"] == ["+iteration 0", *one, "-", "+iteration 1", *one, "-"]
 
 
 @pytest.mark.slow
