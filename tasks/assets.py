@@ -109,17 +109,11 @@ def ant_facts(path: Path) -> dict[str, Any]:
 
     builder = newton.ModelBuilder()
     builder.add_usd(str(path))
-    hinges = range(len(builder.joint_limit_lower) - 8, len(builder.joint_limit_lower))
+    limits = list(zip(builder.joint_limit_lower, builder.joint_limit_upper, strict=True))
     degrees = 180.0 / 3.141592653589793
     return {
         "mass_kg": round(float(sum(builder.body_mass)), 6),
-        "joint_limits_deg": [
-            [
-                round(float(builder.joint_limit_lower[i]) * degrees, 3),
-                round(float(builder.joint_limit_upper[i]) * degrees, 3),
-            ]
-            for i in hinges
-        ],
+        "joint_limits_deg": [[round(float(limit) * degrees, 3) for limit in hinge] for hinge in limits[-8:]],
     }
 
 

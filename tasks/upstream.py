@@ -147,12 +147,19 @@ def _identity(context: "RankContext", running: "Simulation", started_utc: str) -
 
 def _runtime(case: Case, samples: Samples, phases_s: Mapping[str, float]) -> object:
     from isaaclab.benchmark import builders
+    from isaaclab.benchmark.schema import StartupTime
 
     frames = case.frames_per_iteration
     iteration_times_s = _column(samples, "iteration_time_s")
     steps_times_s = _column(samples, "environment_step_time_s")
     return builders.build_runtime(
-        startup_time_s=_startup(phases_s, iteration_times_s[0]),
+        startup_time_s=StartupTime(
+            app_launch=phases_s["simulation_launch"],
+            env_creation=phases_s["environment_creation"],
+            first_step=iteration_times_s[0],
+            python_imports=phases_s["imports_torch"] + phases_s["imports"],
+            task_config=phases_s["task_config"],
+        ),
         iteration_times_s=iteration_times_s,
         collection_fps=[frames / time_s for time_s in _column(samples, "collection_time_s")],
         total_fps=[frames / time_s for time_s in iteration_times_s],
@@ -167,16 +174,9 @@ def _distributed(context: "RankContext") -> Mapping[str, object]:
     """Return upstream's fields for a run of several ranks; none for one rank."""
     from isaaclab.benchmark.distributed import DistributedContext
 
-    ranks = context.ranks
-    if not ranks.is_distributed:
+    if not context.ranks.is_distributed:
         return {}
-    distributed = DistributedContext(
-        enabled=True,
-        rank=ranks.rank,
-        local_rank=ranks.local_rank,
-        world_size=ranks.world_size,
-        local_world_size=ranks.local_world_size,
-    )
+    distributed = DistributedContext(enabled=True, **dataclasses.asdict(context.ranks))
     fields: Mapping[str, object] = distributed.bundle_metadata(
         workload_scope="global", num_envs_per_rank=context.case.num_envs
     )
@@ -185,18 +185,6 @@ def _distributed(context: "RankContext") -> Mapping[str, object]:
 
 def _column(samples: Samples, name: str) -> list[float]:
     return [value for row in samples if (value := row.get(name)) is not None]
-
-
-def _startup(phases_s: Mapping[str, float], first_iteration_s: float) -> object:
-    from isaaclab.benchmark.schema import StartupTime
-
-    return StartupTime(
-        app_launch=phases_s["simulation_launch"],
-        env_creation=phases_s["environment_creation"],
-        first_step=first_iteration_s,
-        python_imports=phases_s["imports_torch"] + phases_s["imports"],
-        task_config=phases_s["task_config"],
-    )
 
 
 def main(argv: list[str]) -> int:

@@ -76,16 +76,10 @@ def read_gpus(cuda_library: str = "libcuda.so.1", nvml_library: str = "libnvidia
     cuda, count = _load(cuda_library), ctypes.c_int()
     _call(cuda, "cuInit", 0)
     _call(cuda, "cuDeviceGetCount", ctypes.byref(count))
-    uuids = [_uuid(cuda, index) for index in range(count.value)]
-    used = _used_of(nvml_library, uuids)
+    used = _used_on(nvml_library, [_uuid(cuda, index) for index in range(count.value)])
     return tuple(
-        OnGpu(
-            index=index,
-            has_context=_has_context(cuda, index),
-            is_listed=used[index].is_listed,
-            memory_gb=used[index].memory_gb,
-        )
-        for index in range(count.value)
+        OnGpu(index=index, has_context=_has_context(cuda, index), is_listed=is_listed, memory_gb=memory_gb)
+        for index, (is_listed, memory_gb) in enumerate(used)
     )
 
 
@@ -172,14 +166,6 @@ def shares_gpu_by_mps(index: int, library: str = "libcuda.so.1") -> bool | None:
 # ---- NVML ----
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Used:
-    """NVML's answer about this process on a GPU; None if there is none."""
-
-    is_listed: bool | None = None
-    memory_gb: float | None = None
-
-
 @contextmanager
 def _nvml(library: str) -> Iterator[ctypes.CDLL]:
     nvml = _load(library)
@@ -190,23 +176,24 @@ def _nvml(library: str) -> Iterator[ctypes.CDLL]:
         _call(nvml, "nvmlShutdown")
 
 
-def _used_of(library: str, uuids: Sequence[str]) -> list[_Used]:
+def _used_on(library: str, uuids: Sequence[str]) -> list[tuple[bool | None, float | None]]:
+    """Whether NVML lists this process on each GPU, and its memory there [GB]; None where it does not answer."""
     try:
         with _nvml(library) as nvml:
-            return [_used_on(nvml, name) for name in uuids]
+            return [_used(nvml, name) for name in uuids]
     except DriverError:
-        return [_Used()] * len(uuids)
+        return [(None, None)] * len(uuids)
 
 
-def _used_on(nvml: ctypes.CDLL, name: str) -> _Used:
+def _used(nvml: ctypes.CDLL, name: str) -> tuple[bool | None, float | None]:
     handle = ctypes.c_void_p()
     try:
         _call(nvml, "nvmlDeviceGetHandleByUUID", name.encode(), ctypes.byref(handle))
         own = [process for process in _processes(nvml, handle) if process.pid == os.getpid()]
     except DriverError:
-        return _Used()
+        return None, None
     known = [process.usedGpuMemory for process in own if process.usedGpuMemory != _UNKNOWN_MEMORY]
-    return _Used(is_listed=bool(own), memory_gb=sum(known) / _GB if known else None)
+    return bool(own), sum(known) / _GB if known else None
 
 
 def _processes(nvml: ctypes.CDLL, handle: ctypes.c_void_p) -> list[_Process]:

@@ -20,7 +20,7 @@ import torch
 
 from suite.schema.record import CheckResult
 from tasks.checks import workload
-from tasks.libraries.train_torchrl import environment, replaced
+from tasks.libraries.train_torchrl import collector_options, environment, replaced
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
 
@@ -45,16 +45,7 @@ def collect(context: RankContext, simulation: Simulation, settings: dict[str, An
 
     case, timer = context.case, context.timer
     env = environment(context, simulation, clip_actions=settings["clip_actions"])
-    collector = Collector(
-        env,
-        drawn_policy(context, env),
-        trust_policy=True,
-        frames_per_batch=case.frames_per_iteration,
-        total_frames=case.frames_per_iteration * case.iterations,
-        device=context.device,
-        split_trajs=False,
-        no_cuda_sync=context.device.type == "cuda",
-    )
+    collector = Collector(env, drawn_policy(context, env), trust_policy=True, **collector_options(context))
     batches = iter(collector)
     for _ in range(case.iterations):
         timer.begin()
@@ -129,11 +120,7 @@ def _collector(context: RankContext) -> Iterator[Any]:
                     "weight_sync_schemes": {},  # nothing learns
                 },
                 trust_policy=True,
-                frames_per_batch=case.frames_per_iteration,
-                total_frames=case.frames_per_iteration * case.iterations,
-                device=context.device,
-                split_trajs=False,
-                no_cuda_sync=on_gpu,
+                **collector_options(context),
             )
         try:
             yield collector

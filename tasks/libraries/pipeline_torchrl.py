@@ -117,16 +117,8 @@ def simulate(context: RankContext, simulation: Simulation, env: Any, link: Rollo
     case, timer, device = context.case, context.timer, context.device
     ppo = importlib.import_module("isaaclab_rl.torchrl.ppo")
     actor, critic = (make(env, simulation.agent_cfg).to(device).eval() for make in (ppo.make_actor, ppo.make_critic))
-    collector = Collector(
-        env,
-        actor,
-        frames_per_batch=case.frames_per_iteration,
-        total_frames=case.frames_per_iteration * case.iterations,
-        device=device,
-        split_trajs=False,
-        auto_register_policy_transforms=True,
-        no_cuda_sync=device.type == "cuda",
-    )
+    options = train_torchrl.collector_options(context)
+    collector = Collector(env, actor, auto_register_policy_transforms=True, **options)
     collector._wrapped_policy = timer.inference.wrap(collector._wrapped_policy)  # noqa: SLF001  as train_torchrl
     version = link.receive_weights(actor)
     batches = iter(collector)

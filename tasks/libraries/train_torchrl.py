@@ -82,6 +82,18 @@ def environment(context: RankContext, simulation: Simulation, *, clip_actions: f
     return env
 
 
+def collector_options(context: RankContext) -> dict[str, Any]:
+    """Return the arguments that Isaac Lab's loop gives its collector, for those that collect without the loop."""
+    case = context.case
+    return {
+        "frames_per_batch": case.frames_per_iteration,
+        "total_frames": case.frames_per_iteration * case.iterations,
+        "device": context.device,
+        "split_trajs": False,
+        "no_cuda_sync": context.device.type == "cuda",
+    }
+
+
 class Episodes:
     """Returns and lengths of the last finished episodes. Isaac Lab's loop logs the mean reward of a step only."""
 

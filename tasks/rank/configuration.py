@@ -25,20 +25,38 @@ class Names:
     minibatch: str
     is_size: bool = False  # ``minibatch`` is a size in samples; otherwise the number of minibatches in an epoch
     not_run: tuple[str, ...] = ()  # settings that would change the environment or the number of optimiser steps
+    networks: str
+    mixed_precision: str = "mixed_precision"  # sb3 and torchrl have no such setting, nor the next
+    torch_compile: str = "torch_compile"
+    compiles_by_default: bool | None = None
 
 
-_SKRL: Final = Names(num_steps="agent.rollouts", epochs="agent.learning_epochs", minibatch="agent.mini_batches")
+_SKRL: Final = Names(
+    num_steps="agent.rollouts",
+    epochs="agent.learning_epochs",
+    minibatch="agent.mini_batches",
+    networks="models.policy.network",
+    mixed_precision="agent.mixed_precision",
+    torch_compile="models.policy.compile",
+)
 NAMES: Final[Mapping[RlLibrary, Names]] = {
     "rl_games": Names(
         num_steps="params.config.horizon_length",
         epochs="params.config.mini_epochs",
         minibatch="params.config.minibatch_size",
         is_size=True,
+        networks="params.network.mlp.units",
+        mixed_precision="params.config.mixed_precision",
+        torch_compile="params.config.torch_compile",
+        compiles_by_default=True,
     ),
     "rsl_rl": Names(
         num_steps="num_steps_per_env",
         epochs="algorithm.num_learning_epochs",
         minibatch="algorithm.num_mini_batches",
+        networks="actor.hidden_dims",
+        mixed_precision="algorithm.use_mixed_precision",
+        torch_compile="torch_compile_mode",
     ),
     "skrl": _SKRL,
     "skrl_jax": _SKRL,
@@ -48,8 +66,14 @@ NAMES: Final[Mapping[RlLibrary, Names]] = {
         minibatch="batch_size",
         is_size=True,
         not_run=("normalize_input", "normalize_value", "target_kl"),
+        networks="policy_kwargs.net_arch",
     ),
-    "torchrl": Names(num_steps="num_steps_per_env", epochs="num_learning_epochs", minibatch="num_mini_batches"),
+    "torchrl": Names(
+        num_steps="num_steps_per_env",
+        epochs="num_learning_epochs",
+        minibatch="num_mini_batches",
+        networks="actor_hidden_dims",
+    ),
 }
 
 

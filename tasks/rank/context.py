@@ -9,7 +9,7 @@ import datetime as dt
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,12 +42,7 @@ class Ranks:
     @classmethod
     def from_torchrun(cls) -> "Ranks":
         """Read torchrun's variables. Raises KeyError if torchrun did not start this process."""
-        return cls(
-            rank=int(os.environ["RANK"]),
-            local_rank=int(os.environ["LOCAL_RANK"]),
-            world_size=int(os.environ["WORLD_SIZE"]),
-            local_world_size=int(os.environ["LOCAL_WORLD_SIZE"]),
-        )
+        return cls(**{place.name: int(os.environ[place.name.upper()]) for place in fields(cls)})
 
 
 def device_of(case: Case, ranks: Ranks) -> torch.device:

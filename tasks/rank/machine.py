@@ -3,15 +3,11 @@
 Imports no torch.
 """
 
-import contextlib
-import fcntl
 import hashlib
 import ipaddress
 import json
-import socket
-import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -21,9 +17,6 @@ from suite.schema.transport import UNKNOWN_INTERFACE
 # Written while communicators are made; NCCL's lines of every collective are in other subsystems.
 NCCL_SUBSYSTEMS: Final = "INIT,NET,GRAPH"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-_INET6: Final = Path("/proc/net/if_inet6")
-_ESTABLISHED: Final = "01"  # proc(5), net/tcp
-_SIOCGIFADDR: Final = 0x8915  # ioctl(2), Linux
 EXCHANGES: Final = 24  # with each node; the first one waits until rank 0 gets to it
 SYSFS: Final = Path("/sys")
 
@@ -67,64 +60,30 @@ def nccl_log_written_s(run_dir: Path, rank: int, clock_zero_s: float) -> float |
 
 def bound_interfaces(store_port: int) -> list[str]:
     """Interfaces of this process's TCP connections, but for those to the store that joined the ranks."""
-    inodes = set(_own_sockets())
-    addresses = {
-        address
-        for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6")
-        for address, ports, inode in _connections(Path(table))
-        if inode in inodes and store_port not in ports
+    import psutil
+
+    process = psutil.Process()
+    connections = process.net_connections if hasattr(process, "net_connections") else process.connections  # psutil 5
+    names = {
+        address.address.partition("%")[0]: interface
+        for interface, addresses in psutil.net_if_addrs().items()
+        for address in addresses
     }
-    names = _interfaces()
-    return sorted({_name_of(address, names) for address in addresses})
+    return sorted(
+        {
+            _interface_of(connection.laddr.ip, names)
+            for connection in connections("tcp")
+            if connection.status == psutil.CONN_ESTABLISHED
+            and store_port not in (connection.laddr.port, connection.raddr.port)
+        }
+    )
 
 
-def _name_of(address: str, names: Mapping[str, str]) -> str:
+def _interface_of(text: str, names: Mapping[str, str]) -> str:
     """Never the address itself, which would be published: the whole of 127/8 is the loopback's."""
-    if ipaddress.ip_address(address).is_loopback:
-        return "lo"
-    return names.get(address, UNKNOWN_INTERFACE)
-
-
-def _own_sockets() -> Iterator[str]:
-    for entry in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # closed in between
-            target = str(entry.readlink())
-            if target.startswith("socket:["):
-                yield target[len("socket:[") : -1]
-
-
-def _connections(table: Path) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """Yield own address, (own port, other port) and inode of each established connection."""
-    if not table.exists():
-        return
-    for line in table.read_text(encoding="ascii").splitlines()[1:]:
-        fields = line.split()
-        (own, own_port), (_, other_port) = (field.split(":") for field in fields[1:3])
-        if fields[3] == _ESTABLISHED:
-            yield _address(own), (int(own_port, 16), int(other_port, 16)), fields[9]
-
-
-def _address(hexadecimal: str) -> str:
-    """An address of net/tcp, whose words are in the host's byte order; IPv4 within IPv6 as IPv4."""
-    words = struct.iter_unpack("=I", bytes.fromhex(hexadecimal))
-    packed = b"".join(struct.pack(">I", word) for (word,) in words)
-    if len(packed) == 16 and packed[:12] == bytes(10) + b"\xff\xff":  # noqa: PLR2004  RFC 4291
-        packed = packed[12:]
-    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)  # noqa: PLR2004
-
-
-def _interfaces() -> dict[str, str]:
-    """The first IPv4 address of each interface, and every IPv6 one."""
-    names = {}
-    if _INET6.exists():
-        for packed, *_, name in map(str.split, _INET6.read_text(encoding="ascii").splitlines()):
-            names[socket.inet_ntop(socket.AF_INET6, bytes.fromhex(packed))] = name
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for _, name in socket.if_nameindex():
-            with contextlib.suppress(OSError):  # it has no IPv4 address
-                answer = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()))
-                names[socket.inet_ntoa(answer[20:24])] = name
-    return names
+    address = ipaddress.ip_address(text)
+    address = (address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None) or address
+    return "lo" if address.is_loopback else names.get(str(address), UNKNOWN_INTERFACE)
 
 
 # ---- clocks ----

@@ -49,7 +49,7 @@ ALLOWED = {
         "suite.errors", "suite.external.core_probe", "suite.external.parent_death",
         "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp",
         "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",
-        "gymnasium", "mujoco_warp", "newton", "pxr", "PIL",
+        "gymnasium", "mujoco_warp", "newton", "pxr", "PIL", "psutil",
     },
     "reports/": {
         "suite.schema", "suite.statistics", "suite.errors", "suite.records", "suite.files", "suite.__version__",

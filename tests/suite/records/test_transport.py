@@ -4,8 +4,10 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from suite.records.network.nccl_log import Connection, read_log
@@ -160,15 +162,17 @@ def test_bound_interfaces_are_those_of_this_process() -> None:
             assert "lo" not in machine.bound_interfaces(port), "the store's connection does not count"
 
 
-def test_an_address_of_no_known_interface_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_own_sockets", lambda: iter(["7"]))
-    monkeypatch.setattr(
-        machine, "_connections", lambda _: [("2001:db8::5", (1, 2), "7"), ("198.51.100.9", (1, 2), "7")]
-    )
-    assert machine.bound_interfaces(3) == [UNKNOWN_INTERFACE]
-    (tmp_path / "if_inet6").write_text("20010db8000000000000000000000005 02 40 00 80     eth7\n")
-    monkeypatch.setattr(machine, "_INET6", tmp_path / "if_inet6")
-    assert machine.bound_interfaces(3) == ["eth7", UNKNOWN_INTERFACE]
+def test_an_address_of_no_known_interface_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections = [
+        SimpleNamespace(status="ESTABLISHED", laddr=SimpleNamespace(ip=ip, port=1), raddr=SimpleNamespace(port=2))
+        for ip in ("2001:db8::5", "198.51.100.9", "::ffff:127.0.0.1", "fe80::1")
+    ]
+    monkeypatch.setattr(psutil.Process, "net_connections", lambda *_: connections)
+    addresses = {"eth7": [SimpleNamespace(address="2001:db8::5"), SimpleNamespace(address="fe80::1%eth7")]}
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: addresses)
+    assert machine.bound_interfaces(3) == ["eth7", "lo", UNKNOWN_INTERFACE]
+    addresses.clear()
+    assert machine.bound_interfaces(3) == ["lo", UNKNOWN_INTERFACE]
 
 
 def test_what_the_user_asked_of_nccl_is_kept(tmp_path: Path) -> None:
