@@ -10,19 +10,26 @@ import pytest
 from reports.display.page import text_paths
 from suite import errors
 from tests.architecture.test_layering import FLOORS, ROOT
+from tests.architecture.test_workflows import FORMS, GITHUB, sessions
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
+DOCUMENTS = [
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")),
+    GITHUB / "pull_request_template.md", *FORMS,
+]  # fmt: skip
 TOPS = "book|containers|reports|suite|tasks|tests"
 GPU_UUID = re.compile(r"GPU-(?!0000000)[0-9a-f]{8}-[0-9a-f-]{27}")
 EXIT_CODE = re.compile(r"^\| (\d+) \| (.+) \|$", flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_every_path_that_a_document_names_exists(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    named = set(re.findall(rf"`((?:(?:{TOPS})/|\.github/)[\w./-]*)`", text)) | set(re.findall(r"\]\(([^)#:]+)\)", text))
-    assert {path for path in named if not (ROOT / path).exists()} == set()
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_path_and_session_that_a_document_names_exists(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    named = set(re.findall(rf"`((?:(?:{TOPS})/|\.github/)[\w./-]*)`", text))
+    links = set(re.findall(r"\]\(([^)#:]+)\)", text))
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+    assert {link for link in links if not (path.parent / link).exists()} == set()
+    assert set(" ".join(re.findall(r"nox -s((?: [a-z]\w*)+)", text)).split()) <= sessions()
 
 
 def folders() -> set[str]:

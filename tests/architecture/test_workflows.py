@@ -1,7 +1,6 @@
 """Workflows, issue forms and CITATION.cff: valid, guarded, and true to the noxfile. No test here needs a network."""
 
 import ast
-import re
 import subprocess
 import sysconfig
 import tomllib
@@ -168,14 +167,3 @@ def test_the_citation_says_what_the_project_says() -> None:
     assert citation.get("repository-code") == address
     to_clone = "It has no public address yet" if address is None else f"git clone {address}"
     assert to_clone in (ROOT / "reports" / "pages" / "data.md").read_text()
-
-
-TEXTS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", GITHUB / "pull_request_template.md", *FORMS]
-
-
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_texts_name_sessions_and_files_that_exist(path: Path) -> None:
-    text = path.read_text()
-    named = {word for words in re.findall(r"nox -s((?: [a-z]\w*)+)", text) for word in words.split()}
-    assert named <= sessions()
-    assert [link for link in re.findall(r"\]\(([^)#:]+)\)", text) if not (path.parent / link).exists()] == []

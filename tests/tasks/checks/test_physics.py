@@ -23,33 +23,30 @@ POOL_OFF: Mapping[str, Any] = {
 }
 
 
-def judged(*, asked: bool = True, **manager: Any) -> CheckResult:
+@pytest.mark.parametrize(
+    ("asked", "manager", "verdict", "words"),
+    [
+        (True, {"_graph": object(), "_graph_capture_pending": False}, "ok", "from a captured CUDA graph"),
+        (
+            True,
+            {"_graph": None, "_graph_capture_pending": False},
+            "failure",
+            "memory pool supported: True, enabled: False; driver of CUDA 12.2",
+        ),
+        (False, {"_graph": None}, "not_checked", "asks for no CUDA graph"),
+        (True, {"_graph": None, "_graph_capture_pending": True}, "not_checked", "no physics step"),
+        (True, {"_graph": None, "_supports_cuda_graph_capture": lambda: False}, "not_checked", "this physics solver"),
+        (True, {}, "not_checked", "does not show"),
+    ],
+)
+def test_a_graph_that_was_asked_for_and_is_not_there_for_no_reason_is_a_failure(
+    *, asked: bool, manager: dict[str, Any], verdict: str, words: str
+) -> None:
     sim = SimpleNamespace(physics_manager=SimpleNamespace(**manager))
     check = physics.check_graph(physics.read_graph(sim, SimpleNamespace(use_cuda_graph=asked)), POOL_OFF)
     assert check is not None
-    return check
-
-
-def test_a_graph_that_was_asked_for_and_is_not_there_is_a_failure_with_what_warp_says() -> None:
-    check = judged(_graph=object(), _graph_capture_pending=False)
-    assert (check.name, check.verdict, check.fault) == ("cuda_graph", "ok", None)
-    check = judged(_graph=None, _graph_capture_pending=False)
-    assert (check.verdict, check.fault) == ("failure", "cuda_graph_not_in_use")
-    assert check.found.endswith("memory pool supported: True, enabled: False; driver of CUDA 12.2")
-
-
-@pytest.mark.parametrize(
-    ("asked", "manager", "words"),
-    [
-        (False, {"_graph": None}, "asks for no CUDA graph"),
-        (True, {"_graph": None, "_graph_capture_pending": True}, "no physics step"),
-        (True, {"_graph": None, "_supports_cuda_graph_capture": lambda: False}, "this physics solver"),
-        (True, {}, "does not show"),
-    ],
-)
-def test_no_graph_for_a_reason_is_no_fault(*, asked: bool, manager: dict[str, Any], words: str) -> None:
-    check = judged(asked=asked, **manager)
-    assert (check.verdict, check.fault) == ("not_checked", None)
+    assert (check.name, check.verdict) == ("cuda_graph", verdict)
+    assert check.fault == ("cuda_graph_not_in_use" if verdict == "failure" else None)
     assert words in check.found
 
 
