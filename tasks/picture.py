@@ -49,7 +49,7 @@ def draw(view: dict[str, Any]) -> None:
 def _write_picture(view: dict[str, Any]) -> None:
     from PIL import Image
 
-    from tasks.film.newton_camera import NewtonCamera
+    from tasks.film.camera import NewtonCamera
 
     camera = NewtonCamera(worlds=1, width_px=view["width_px"], height_px=view["height_px"])
     (pixels,) = camera.picture([view["eye"]], [view["target"]])

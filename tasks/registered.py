@@ -14,8 +14,7 @@ from typing import Any, Final, get_args
 
 from suite.schema.rank_protocol import answer_line
 from suite.schema.record import RlLibrary, Stack
-from tasks.checks.agent_settings import NAMES, look_up
-from tasks.upstream.names import upstreams_name
+from tasks.rank.configuration import NAMES, look_up, upstreams_name
 
 ISAAC_SIM_MODULES: Final = ("carb", "isaacsim", "omni")
 # rl_games has a separate minibatch size for an asymmetric critic, which must divide the batch too.
@@ -82,8 +81,8 @@ def agent_settings_of(task: str, library: RlLibrary) -> Mapping[str, Any]:
     from isaaclab_tasks.utils import load_cfg_from_registry, resolve_presets
 
     settings = resolve_presets(load_cfg_from_registry(task, entry_point(library)))
-    found: Mapping[str, Any] = settings if isinstance(settings, dict) else settings.to_dict()
-    return found
+    values: Mapping[str, Any] = settings if isinstance(settings, dict) else settings.to_dict()
+    return values
 
 
 def obstacle(task: str, choices: Sequence[Sequence[str]]) -> str | None:

@@ -20,8 +20,8 @@ from types import ModuleType
 from suite.external.parent_death import end_with_parent
 from suite.schema.rank_protocol import read_configuration, round_of
 from suite.schema.record import Case
-from tasks.checks import agent_settings, gpu
-from tasks.rank import kernel_cache, network, profiling
+from tasks.checks import gpu
+from tasks.rank import configuration, kernel_cache, machine, profiling
 from tasks.rank.rank_log import RankLog
 
 
@@ -68,13 +68,12 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
     with log.phase("imports_torch"):
         import torch
 
+        from tasks import upstream
         from tasks.checks import validity, workload
         from tasks.film.filming import filmed
-        from tasks.rank import determinism, settings, simulation, timing
-        from tasks.rank.context import RankContext
-        from tasks.rank.process_group import Ranks, device_of, gpu_of, joined
+        from tasks.rank import settings, simulation, timing
+        from tasks.rank.context import RankContext, Ranks, device_of, gpu_of, joined
         from tasks.rank.turns import Turns
-        from tasks.upstream import bundle
 
     ranks = Ranks.from_torchrun()
     device = device_of(case, ranks)
@@ -95,21 +94,21 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         compilation=compilation,
         run_dir=run_dir,
     )
-    started_utc = bundle.now_utc()
+    started_utc = upstream.now_utc()
     log.write("settings", settings=settings.environment())
     if device.type == "cuda":
-        os.environ |= network.nccl_log_variables(run_dir, ranks.rank, os.environ)
+        os.environ |= machine.nccl_log_variables(run_dir, ranks.rank, os.environ)
     with joined(case, ranks, device, log):
         torch.distributed.all_reduce = timer.all_reduce.wrap(torch.distributed.all_reduce)
         with simulation.simulation(context, agent_entry_point=adapter.AGENT_ENTRY_POINT) as running:
             log.write("settings", settings=settings.capture(context, running))
             settings_of_agent = adapter.configure(context, running)
-            agent_settings.check(case, settings_of_agent)
+            configuration.check_agent(case, settings_of_agent)
             log.write("workload", workload=workload.describe(context, running, settings_of_agent))
             with filmed(context, running):
                 model = adapter.train(context, running, settings_of_agent)
-            log.write("settings", settings=determinism.in_use())
-            if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
+            log.write("settings", settings=settings.determinism())
+            if (written_s := machine.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
             checks = context.checks + gpu.look(
                 str(device), own_gpu=gpu_of(case, ranks), env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
@@ -122,8 +121,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )
-            if ranks.rank == 0 and bundle.can_describe(case):
-                bundle.write(context, running, started_utc)
+            if ranks.rank == 0 and upstream.has_bundle(case):
+                upstream.write_bundle(context, running, started_utc)
             checks += validity.check(running)
             log.write("validity", checks=[dataclasses.asdict(check) for check in checks])
 
@@ -151,7 +150,7 @@ def main(argv: list[str]) -> int:
         world_size=int(os.environ["WORLD_SIZE"]),
         pid=os.getpid(),
         node=int(os.environ.get("LABSCALE_NODE_RANK", os.environ["GROUP_RANK"])),  # torchrun's order may differ
-        machine=network.machine(),
+        machine=machine.machine_id(),
         time_unix_s=time.time(),
         monotonic_s=time.perf_counter(),
     )

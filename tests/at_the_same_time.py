@@ -32,7 +32,7 @@ SHARED: Final = {
         "suite/campaign/test_interrupted_campaign",
         "suite/commands/test_store",
     ),
-    "hand": ("tasks/assets/test_assets", "tasks/rank/test_cuda_graph", "tasks/rank/test_validity"),
+    "hand": ("tasks/test_assets", "tasks/checks/test_physics", "tasks/checks/test_validity"),
     "published_site": (
         "reports/site/test_counts", "reports/site/test_four_questions", "reports/site/test_picture",
         "reports/site/test_publish", "reports/site/test_published_pages", "reports/site/test_series_sections",
@@ -40,7 +40,7 @@ SHARED: Final = {
     ),
     # One after another: side by side, the clocks of these trainings would time each other.
     "own_tasks": (
-        "tasks/test_own_task", "tasks/test_worker", "tasks/rank/test_workload", "tasks/libraries/test_skrl_jax",
+        "tasks/test_own_task", "tasks/test_worker", "tasks/checks/test_workload", "tasks/libraries/test_skrl_jax",
         "tasks/test_cold_start",
     ),
 }  # fmt: skip
@@ -49,7 +49,7 @@ SHARED: Final = {
 LONG: Final = (
     "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_slurm_bench",
     "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/nodes/test_ssh",
-    "tasks/assets/test_assets",
+    "tasks/test_assets",
     "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
     "suite/launch/test_native", "suite/env_check/graphics/test_devices",
     "suite/launch/test_apptainer", "reports/sets/test_large_results",

@@ -243,7 +243,7 @@ class _File(BaseModel):
 
 
 class _Manifest(BaseModel):
-    """The fields of a manifest that this check uses; ``tasks.assets.build`` writes it."""
+    """The fields of a manifest that this check uses; ``tasks.assets`` writes it."""
 
     format: Literal[1]
     files: dict[str, _File]

@@ -418,7 +418,7 @@ def names_of(own: OwnWorker, *, project_root: Path) -> list[str]:
 # ---- assets: the official ones, or offline ones, which are built once ----
 
 
-BUILD_ASSETS: Final = ("-m", "tasks.assets.build", "build")
+BUILD_ASSETS: Final = ("-m", "tasks.assets")
 
 # Runs a command with variables added to its environment, here or in a container.
 type RunPython = Callable[[Sequence[str], Mapping[str, str]], subprocess.CompletedProcess[str]]

@@ -56,7 +56,7 @@ if [ -z "$threads" ]; then
     threads=$((cores / ranks)); [ "$threads" -gt 0 ] || threads=1
 fi
 export {" ".join(f"{variable}=$threads" for variable in THREAD_VARIABLES)}
-[ -z "${{ISAACSIM_ASSET_ROOT:-}}" ] || "$1" -m tasks.assets.build build "$ISAACSIM_ASSET_ROOT" || exit
+[ -z "${{ISAACSIM_ASSET_ROOT:-}}" ] || "$1" -m tasks.assets "$ISAACSIM_ASSET_ROOT" || exit
 logs=$run_dir/logs/node-${NODE_RANK} part=$run_dir/{CONFIGURATION_FILE}.${NODE_RANK}
 if [ -e "$run_dir/record.json" ]; then
     echo "$run_dir contains a finished round, which is never overwritten. Render with another --volume-claim." >&2

@@ -32,7 +32,7 @@ class Start:
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class Network:
-    """The interfaces that gloo bound, or when NCCL last wrote to its log; see ``tasks.rank.network``."""
+    """The interfaces that gloo bound, or when NCCL last wrote to its log; see ``tasks.rank.machine``."""
 
     event: Literal["network"]
     interfaces: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Network:
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class ClockOffset:
-    """Measured by the first rank of every node but rank 0's; see ``tasks.rank.clock``."""
+    """Measured by the first rank of every node but rank 0's; see ``tasks.rank.machine``."""
 
     event: Literal["clock_offset"]
     when: Literal["start", "end"]
@@ -168,7 +168,7 @@ def rank_paths(run_dir: Path) -> dict[int, Path]:
 
 
 def nccl_log_path(run_dir: Path, rank: int) -> Path:
-    """NCCL's own log of one rank, see ``tasks.rank.network``."""
+    """NCCL's own log of one rank, see ``tasks.rank.machine``."""
     return run_dir / "logs" / f"nccl-rank-{rank}.log"
 
 

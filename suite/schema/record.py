@@ -126,7 +126,7 @@ class Case:
     cpu_threads: Count | None = None  # of each thread pool of a rank; None shares the host's cores among its ranks
     pin_cpus: bool = False  # each rank uses its own cores only, as many as it has threads
     seed_per_round: bool = False  # each round has seeds of its own, to measure learning; else all rounds have the same
-    deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.determinism
+    deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.simulation
     trainings_per_gpu: Size = 1  # at the same time, independent; several only if ``world_size`` is 1
     kernel_cache: KernelCache = "kept"  # empty: to measure cold starts
     with_packages: tuple[str, ...] = ()  # ``name==version``, over the worker's pins, see suite.matrix.own_worker
@@ -272,7 +272,7 @@ class Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeClock:
-    """Offsets of a node's clocks from those of rank 0's node, measured by ``tasks.rank.clock`` at start and end."""
+    """Offsets of a node's clocks from those of rank 0's node, measured by ``tasks.rank.machine`` at start and end."""
 
     node: Count
     offset_s: Number  # its monotonic clock minus that of rank 0's node, in the middle of the round

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from suite.schema.record import Case, Scalar
-from tasks.checks.agent_settings import look_up
+from tasks.rank.configuration import NAMES, look_up
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
 
@@ -37,41 +37,6 @@ LEFT_OUT: Final = (
     # sb3
     "agent.n_timesteps",
 )  # fmt: skip
-# The most important settings of each library: name here -> its dotted name there, and its default.
-_SKRL: Final[Mapping[str, tuple[str, Any]]] = {
-    "learning_epochs": ("agent.learning_epochs", None),
-    "networks": ("models.policy.network", None),
-    "mixed_precision": ("agent.mixed_precision", False),
-    "torch_compile": ("models.policy.compile", None),
-}
-AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
-    "rl_games": {
-        "learning_epochs": ("params.config.mini_epochs", None),
-        "networks": ("params.network.mlp.units", None),
-        "mixed_precision": ("params.config.mixed_precision", False),
-        "torch_compile": ("params.config.torch_compile", True),
-    },
-    "rsl_rl": {
-        "learning_epochs": ("algorithm.num_learning_epochs", None),
-        "networks": ("actor.hidden_dims", None),
-        "mixed_precision": ("algorithm.use_mixed_precision", False),
-        "torch_compile": ("torch_compile_mode", None),
-    },
-    "skrl": _SKRL,
-    "skrl_jax": _SKRL,
-    "sb3": {
-        "learning_epochs": ("n_epochs", None),
-        "networks": ("policy_kwargs.net_arch", None),
-        "mixed_precision": ("mixed_precision", False),  # it has no such setting, nor the next
-        "torch_compile": ("torch_compile", None),
-    },
-    "torchrl": {
-        "learning_epochs": ("num_learning_epochs", None),
-        "networks": ("actor_hidden_dims", None),
-        "mixed_precision": ("mixed_precision", False),  # as for sb3
-        "torch_compile": ("torch_compile", None),
-    },
-}
 
 
 def describe(context: RankContext, running: Simulation, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]:
@@ -108,6 +73,7 @@ def describe(context: RankContext, running: Simulation, agent_settings: Mapping[
 
 def training(case: Case, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]:
     """The part about learning: rollout, minibatches, optimiser steps and networks."""
+    names = NAMES[case.agent_library]
     return {
         "rl_library": case.rl_library,
         "num_steps_per_env": case.num_steps_per_env,
@@ -115,10 +81,10 @@ def training(case: Case, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]
         "minibatch_size": case.minibatch_size,
         "global_minibatch_size": case.global_minibatch_size,
         "optimiser_steps": case.optimiser_steps,
-        **{
-            name: short(look_up(agent_settings, path, default))
-            for name, (path, default) in AGENT[case.agent_library].items()
-        },
+        "learning_epochs": short(look_up(agent_settings, names.epochs)),
+        "networks": short(look_up(agent_settings, names.networks)),
+        "mixed_precision": short(look_up(agent_settings, names.mixed_precision, default=False)),
+        "torch_compile": short(look_up(agent_settings, names.torch_compile, default=names.compiles_by_default)),
     }
 
 
@@ -144,12 +110,12 @@ def cameras(sensors: Mapping[str, Any]) -> dict[str, str]:
     """Resolution and data types of every camera."""
     from isaaclab.sensors import Camera
 
-    found: dict[str, str] = {}
+    described: dict[str, str] = {}
     for name, sensor in sorted(sensors.items()):
         if isinstance(sensor, Camera):
-            found[f"camera.{name}.resolution"] = f"{sensor.cfg.width}x{sensor.cfg.height}"
-            found[f"camera.{name}.data_types"] = ",".join(sensor.cfg.data_types)
-    return found
+            described[f"camera.{name}.resolution"] = f"{sensor.cfg.width}x{sensor.cfg.height}"
+            described[f"camera.{name}.data_types"] = ",".join(sensor.cfg.data_types)
+    return described
 
 
 def written_out(value: Any, name: str, places: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:

@@ -1,6 +1,6 @@
-"""Films the last seconds of a training, seen by rank 0, when the launch asks for it.
+"""Films the last seconds of a training, seen by rank 0, or serves it live to browsers, when the launch asks for it.
 
-Such a run renders within its iterations, so it is a run of its own that nothing counts.
+Such a run renders within its iterations, so it is a run of its own that nothing counts. Imports no torch.
 """
 
 import importlib.metadata
@@ -9,11 +9,11 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tasks.film.mp4 import mp4_of
-from tasks.film.schedule import schedule, side_of
 
 if TYPE_CHECKING:  # PIL is imported only where something is filmed: each import is part of a start that is timed
     from PIL import Image
@@ -31,6 +31,12 @@ QUALITY: Final = 60  # of Pillow's AVIF encoder, up to 100
 POSTER_QUALITY: Final = 80
 SPEED: Final = 8  # of the encoder, up to 10
 PACKAGES: Final = ("isaaclab", "newton", "warp-lang", "pillow")
+LONGEST_S: Final = 5.0  # simulated
+FRAMES_PER_S: Final = 30.0  # about: a frame is a whole number of steps
+SIDES: Final = (2, 1)  # environments in a row and in a column of the picture
+WATCH_VARIABLE: Final = "LABSCALE_WATCH"  # the port
+HOST: Final = "127.0.0.1"  # viser itself would take every interface, and it asks nobody for a password
+MOST_SHOWN: Final = 16  # environments
 
 
 @contextmanager
@@ -56,8 +62,7 @@ def filmed(context: "RankContext", simulation: "Simulation") -> Iterator[None]:
 
 class _Film:
     def __init__(self, context: "RankContext", simulation: "Simulation", view: Mapping[str, Sequence[float]]) -> None:
-        from tasks.film.follow import Follower
-        from tasks.film.newton_camera import NewtonCamera
+        from tasks.film.camera import Follower, NewtonCamera
 
         case, env = context.case, simulation.env.unwrapped
         self._schedule = schedule(steps=case.iterations * case.num_steps_per_env, step_s=float(env.step_dt))
@@ -80,11 +85,11 @@ class _Film:
         """Return ``step`` with a frame taken after it when the schedule says so."""
 
         def filmed_step(*args: Any, **kwargs: Any) -> Any:
-            found = step(*args, **kwargs)
+            result = step(*args, **kwargs)
             if self._schedule.is_filmed(self._step):
                 self._frames.append(self._frame())
             self._step += 1
-            return found
+            return result
 
         return filmed_step
 
@@ -120,3 +125,54 @@ class _Film:
             "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
         }
         (run_dir / FACTS_FILE).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+# ---- which steps are filmed: the last few seconds, as fast as they are simulated ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """``first_step`` counts from 0; a frame is taken after every ``every`` steps from there on."""
+
+    first_step: int
+    every: int
+    frames: int
+    frame_s: float
+
+    def is_filmed(self, step: int) -> bool:
+        """Whether a frame is taken after the step with this number."""
+        into = step - self.first_step + 1
+        return into > 0 and into % self.every == 0 and into // self.every <= self.frames
+
+
+def schedule(*, steps: int, step_s: float) -> Schedule:
+    """Return what is filmed of a training of ``steps`` environment steps of ``step_s`` simulated seconds.
+
+    Raises:
+        ValueError: there is no step to film.
+    """
+    if steps < 1 or step_s <= 0:
+        raise ValueError(f"{steps} steps of {step_s} s are nothing to film")
+    every = min(max(1, round(1 / (FRAMES_PER_S * step_s))), steps)
+    frames = min(steps // every, max(1, round(LONGEST_S / (every * step_s))))
+    return Schedule(first_step=steps - frames * every, every=every, frames=frames, frame_s=every * step_s)
+
+
+def side_of(num_envs: int) -> int:
+    """Return how many environments are in a row of the picture, and in a column."""
+    return next(side for side in SIDES if side * side <= num_envs)
+
+
+# ---- live, in a browser ----
+
+
+def serve_if_asked(env_cfg: Any, *, rank: int) -> None:
+    """Let the simulation of rank 0 be served if the launch asks for it. Isaac Lab starts the server."""
+    port = os.environ.get(WATCH_VARIABLE)
+    if port is None or rank != 0:
+        return
+    from isaaclab_visualizers.viser import ViserVisualizerCfg
+
+    env_cfg.sim.visualizer_cfgs = [
+        ViserVisualizerCfg(port=int(port), bind_address=HOST, display_address=HOST, max_visible_envs=MOST_SHOWN)
+    ]

@@ -1,14 +1,38 @@
-"""The control ``collection``: TorchRL's collector alone, which steps the environments and keeps what they return."""
+"""The controls ``collection`` and ``collection_ray``: TorchRL's collector alone, in this process or in one of Ray.
 
+It steps the environments and keeps what they return. Ray's process carries every rollout to this one, as in a training
+whose collectors are elsewhere; all else is as in ``collection``. This rank asks for a rollout, waits, and has it on its
+own device. Its own simulation stands still: it takes memory, and gives the fingerprint that the other process must have
+too.
+"""
+
+import importlib
 import itertools
-from collections.abc import Callable
-from typing import Any
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
 
 import torch
 
-from tasks.libraries.train_torchrl import environment
+from suite.schema.record import CheckResult
+from tasks.checks import workload
+from tasks.libraries.train_torchrl import collector_options, environment, replaced
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
+
+FOLDER: Final = "ray"  # in the folder of a run
+SESSION: Final = "session"  # in that, for the files of Ray itself; gone when Ray is
+LOOPBACK: Final = "127.0.0.1"  # Ray would take another address of this machine, and listen on all of them
+# Without it, Ray would leave a token in ~/.ray, and clusters that start later would ask for that.
+TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105  the name of a variable
+VARIABLES: Final = {  # that Ray's processes read
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_worker_niceness": "0",  # it would give way to all else at 15, and a collector in the rank does not
+}
 
 
 def collect(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:
@@ -21,16 +45,7 @@ def collect(context: RankContext, simulation: Simulation, settings: dict[str, An
 
     case, timer = context.case, context.timer
     env = environment(context, simulation, clip_actions=settings["clip_actions"])
-    collector = Collector(
-        env,
-        drawn_policy(context, env),
-        trust_policy=True,
-        frames_per_batch=case.frames_per_iteration,
-        total_frames=case.frames_per_iteration * case.iterations,
-        device=context.device,
-        split_trajs=False,
-        no_cuda_sync=context.device.type == "cuda",
-    )
+    collector = Collector(env, drawn_policy(context, env), trust_policy=True, **collector_options(context))
     batches = iter(collector)
     for _ in range(case.iterations):
         timer.begin()
@@ -49,3 +64,100 @@ def drawn_policy(context: RankContext, env: Any) -> Callable[[Any], Any]:
     drawn = torch.rand((context.case.num_steps_per_env, *env.action_spec.shape), device=context.device) * 2 - 1
     actions = itertools.cycle(drawn)
     return lambda data: data.set("action", next(actions))
+
+
+def collect_by_ray(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:
+    """Collect the case's rollouts through Ray, each from the request until it is on this rank's device.
+
+    Raises:
+        RuntimeError: the process of Ray simulates something else than this rank.
+    """
+    case, timer = context.case, context.timer
+    with _collector(context) as collector:
+        (there,) = collector.map_fn("fingerprint")
+        if differing := _differing(workload.describe(context, simulation, settings), there):
+            raise RuntimeError(f"Ray's process simulates something else than this rank: {', '.join(differing)} differ")
+        batches = iter(collector)
+        for _ in range(case.iterations):
+            timer.begin()
+            next(batches).to(context.device)
+            timer.end_collection()
+            timer.end()
+            (times,) = collector.map_fn("times")
+            timer.write(times)
+        (checks,) = collector.map_fn("end")
+    results = (CheckResult(**check) for check in checks)
+    context.checks.extend(replace(check, name=f"{check.name}, in Ray's process") for check in results)
+
+
+@contextmanager
+def _collector(context: RankContext) -> Iterator[Any]:
+    """Start Ray on this machine alone, with one process that simulates; end both."""
+    os.environ |= {**VARIABLES, TOKEN: secrets.token_hex(32)}  # Ray reads them when it is imported
+
+    from torchrl.collectors import Collector
+
+    from tasks.libraries.collector_in_ray import CollectorInRay, Rank
+
+    case, on_gpu = context.case, context.device.type == "cuda"
+    rank = Rank(
+        case=case,
+        round_index=context.round_index,
+        ranks=context.ranks,
+        device=context.device,
+        run_dir=context.run_dir,
+        num_threads=torch.get_num_threads(),
+    )
+    services = importlib.import_module("ray._private.services")
+    with _session(context) as folder:
+        with replaced(services, get_node_ip_address=lambda *_: LOOPBACK):
+            collector = Collector(
+                [rank],
+                backend="ray",
+                backend_options={
+                    **_of_ray(folder, on_gpu=on_gpu),
+                    "collector_class": CollectorInRay,
+                    "weight_sync_schemes": {},  # nothing learns
+                },
+                trust_policy=True,
+                **collector_options(context),
+            )
+        try:
+            yield collector
+        finally:
+            collector.shutdown(shutdown_ray=True)
+
+
+def _of_ray(folder: str, *, on_gpu: bool) -> dict[str, Any]:
+    """Return settings of a Ray of this run alone, and of its process, which has all of it.
+
+    TorchRL's own default is a fifth of a GPU, so others could share it.
+    """
+    share = {"num_cpus": 1, "num_gpus": int(on_gpu)}
+    init = {
+        "address": "local",
+        "include_dashboard": False,
+        "logging_level": "error",
+        "_node_ip_address": LOOPBACK,
+        "_temp_dir": folder,
+        **share,
+    }
+    return {"ray_init_config": init, "remote_configs": share}
+
+
+@contextmanager
+def _session(context: RankContext) -> Iterator[str]:
+    """Make the folder of Ray's session, and give it a short name: the path of a socket has at most 107 bytes.
+
+    The folder of the run is this process's working directory, and Ray's processes end with this one.
+    """
+    folder = context.run_dir / FOLDER / SESSION
+    folder.mkdir(parents=True)
+    try:
+        yield f"/proc/{os.getpid()}/cwd/{FOLDER}/{SESSION}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _differing(here: dict[str, Any], there: dict[str, Any]) -> list[str]:
+    return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))

@@ -12,15 +12,12 @@ from torchrl.collectors import Collector
 from suite.schema.record import Case
 from tasks.checks import gpu, validity, workload
 from tasks.libraries import train_rsl_rl
-from tasks.libraries.collect_ray import FOLDER
-from tasks.libraries.collect_torchrl import drawn_policy
+from tasks.libraries.collect_torchrl import FOLDER, drawn_policy
 from tasks.libraries.train_torchrl import environment
-from tasks.rank import determinism
-from tasks.rank.context import RankContext
+from tasks.rank.context import RankContext, Ranks, gpu_of
 from tasks.rank.kernel_cache import WarpCompilation
-from tasks.rank.process_group import Ranks, gpu_of
 from tasks.rank.rank_log import RankLog
-from tasks.rank.simulation import simulation
+from tasks.rank.simulation import simulation, use_deterministic_torch
 from tasks.rank.timing import IterationTimer
 
 HOST: Final = torch.device("cpu")
@@ -70,7 +67,7 @@ class CollectorInRay(Collector):  # type: ignore[misc]  # the base is untyped
         )
         self._settings = train_rsl_rl.configure(context, running)
         env = environment(context, running, clip_actions=self._settings["clip_actions"])
-        determinism.of_torch(context)
+        use_deterministic_torch(context)
         super().__init__(env, drawn_policy(context, env), **options)
 
     def fingerprint(self) -> dict[str, Any]:

@@ -15,10 +15,9 @@ import torch
 
 from suite.schema.record import Workload
 from tasks.checks import validity
-from tasks.libraries import act_lerobot, collect_ray, collect_torchrl, record_lerobot, train_rsl_rl
-from tasks.rank import determinism
+from tasks.libraries import collect_torchrl, controls_lerobot, train_rsl_rl
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation
+from tasks.rank.simulation import Simulation, use_deterministic_torch
 
 AGENT_ENTRY_POINT = train_rsl_rl.AGENT_ENTRY_POINT
 configure = train_rsl_rl.configure
@@ -26,15 +25,15 @@ configure = train_rsl_rl.configure
 
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
     """Run the case's iterations of its control. Nothing learns: the module is a policy that acted, or has nothing."""
-    determinism.of_torch(context)
+    use_deterministic_torch(context)
     controls: dict[Workload, Callable[[RankContext, Simulation, dict[str, Any]], torch.nn.Module | None]] = {
         "environment_step": step_environment,
         "rendering": draw_pictures,
         "all_reduce": reduce_gradients,
         "collection": collect_torchrl.collect,
-        "collection_ray": collect_ray.collect,
-        "policy_rollout": act_lerobot.act,
-        "dataset_recording": record_lerobot.record,
+        "collection_ray": collect_torchrl.collect_by_ray,
+        "policy_rollout": controls_lerobot.act,
+        "dataset_recording": controls_lerobot.record,
     }
     return controls[context.case.workload](context, simulation, settings) or torch.nn.Module()
 

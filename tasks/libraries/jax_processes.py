@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tasks.rank.context import RankContext
-    from tasks.rank.process_group import Ranks
+    from tasks.rank.context import RankContext, Ranks
 
 _FLAGS_OF_SEVERAL_GPUS: Final = (
     # XLA's own kernel for all-reduce calls ncclGetPeerDevicePointer of NCCL 2.29.2. torch 2.11.0 has NCCL 2.28.9.

@@ -5,9 +5,8 @@ from typing import Any
 
 import torch
 
-from tasks.rank import determinism
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation, success_rate
+from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "rl_games_cfg_entry_point"
@@ -51,7 +50,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         agents: list[Any] = []
         runner.algo_factory.register_builder("a2c_continuous", lambda **kw: _agent(env, context.timer, agents, **kw))
         env.seed(params["seed"])
-        determinism.of_torch(context)  # here, since seeding the environment sets cuDNN back
+        use_deterministic_torch(context)  # here, since seeding the environment sets cuDNN back
         runner.reset()
         runner.run({"train": True, "play": False, "sigma": None})
     finally:

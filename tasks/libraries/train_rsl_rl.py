@@ -6,10 +6,8 @@ from typing import Any
 
 import torch
 
-from tasks.rank import determinism
-from tasks.rank.context import RankContext
-from tasks.rank.process_group import Ranks
-from tasks.rank.simulation import Simulation, success_rate
+from tasks.rank.context import RankContext, Ranks
+from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "rsl_rl_cfg_entry_point"
@@ -33,7 +31,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     """Train the case's iterations and return the trained modules."""
     at_random_length = settings["init_at_random_ep_len"]
     runner, env = make_runner(context, simulation, settings)
-    determinism.of_torch(context)
+    use_deterministic_torch(context)
     _attach(runner, env, context.timer)
     runner.learn(num_learning_iterations=context.case.iterations, init_at_random_ep_len=at_random_length)
     return trained(runner)

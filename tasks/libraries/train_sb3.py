@@ -16,7 +16,7 @@ from tasks.rank.simulation import Simulation, success_rate
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "sb3_cfg_entry_point"
-# Not PPO's own. An agent that normalises does not get here, see tasks.checks.agent_settings.
+# Not PPO's own. An agent that normalises does not get here, see tasks.rank.configuration.
 OF_NORMALISATION = ("normalize_input", "normalize_value", "clip_obs")
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from tasks.rank import determinism
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation, success_rate
+from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "skrl_cfg_entry_point"
@@ -35,7 +34,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     skrl.config.torch.device = str(context.device)
     env = SkrlVecEnvWrapper(simulation.env, ml_framework="torch")
     runner = Runner(env, settings)
-    determinism.of_torch(context)
+    use_deterministic_torch(context)
     attach(runner.agent, env, context.case.num_steps_per_env, context.timer)
     runner.run()
     return torch.nn.ModuleList([model for model in runner.agent.models.values() if model is not None])

@@ -14,9 +14,8 @@ from typing import Any
 import torch
 
 from tasks.libraries import jax_processes, train_skrl
-from tasks.rank import determinism
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation
+from tasks.rank.simulation import Simulation, use_deterministic_torch
 from tasks.rank.timing import IterationTimer, Section
 
 AGENT_ENTRY_POINT = train_skrl.AGENT_ENTRY_POINT  # Isaac Lab has one agent for both
@@ -49,9 +48,9 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         from skrl.utils.runner.jax import Runner
 
         runner = Runner(env, settings)
-        asked = {"jax_platform": skrl.config.jax.device.platform, "xla_flags": os.environ.get("XLA_FLAGS")}
-        context.log.write("settings", settings=asked)
-        determinism.of_torch(context)
+        chosen = {"jax_platform": skrl.config.jax.device.platform, "xla_flags": os.environ.get("XLA_FLAGS")}
+        context.log.write("settings", settings=chosen)
+        use_deterministic_torch(context)
         agent = runner.agent
         _wait_in_sections(agent, context.timer)
         train_skrl.attach(

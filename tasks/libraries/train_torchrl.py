@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import torch
 
-from tasks.rank import determinism
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation, success_rate
+from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "torchrl_cfg_entry_point"
@@ -42,7 +41,7 @@ def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
     """Train the case's iterations and return the trained modules."""
     env = environment(context, simulation, clip_actions=settings["clip_actions"])
-    determinism.of_torch(context)
+    use_deterministic_torch(context)
     collector = _timed_collector(context.timer, context.case.iterations)
     return by_isaac_labs_loop(context, simulation, env, collector)
 
@@ -81,6 +80,18 @@ def environment(context: RankContext, simulation: Simulation, *, clip_actions: f
     env = OpenWrapper(simulation.env, clip_actions=clip_actions)
     env._step = context.timer.environment_step.wrap(env._step)  # noqa: SLF001  TorchRL's name for what a wrapper does
     return env
+
+
+def collector_options(context: RankContext) -> dict[str, Any]:
+    """Return the arguments that Isaac Lab's loop gives its collector, for those that collect without the loop."""
+    case = context.case
+    return {
+        "frames_per_batch": case.frames_per_iteration,
+        "total_frames": case.frames_per_iteration * case.iterations,
+        "device": context.device,
+        "split_trajs": False,
+        "no_cuda_sync": context.device.type == "cuda",
+    }
 
 
 class Episodes:

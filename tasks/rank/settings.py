@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from suite.schema.rank_protocol import recorded
-from tasks.rank import cuda_graph, mps, numa
-from tasks.rank.context import RankContext
-from tasks.rank.process_group import backend_of, gpu_of
+from tasks.checks import gpu, physics
+from tasks.rank import machine
+from tasks.rank.context import RankContext, backend_of, gpu_of
 from tasks.rank.simulation import Simulation
 
 DISTRIBUTIONS = (
@@ -34,15 +34,17 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "device": str(device),
         "gpu_name": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         "backend": backend_of(context.case) if ranks.is_distributed else None,
-        "mps": mps.is_used(gpu_of(context.case, ranks)) if device.type == "cuda" else None,
+        "mps": gpu.shares_gpu_by_mps(gpu_of(context.case, ranks)) if device.type == "cuda" else None,
         "torch_num_threads": torch.get_num_threads(),
         "cpus_allowed": len(cores),
-        "cores_numa_nodes": numa.nodes_of_cores(cores),
-        "gpu_numa_node": numa.node_of_gpu(torch.cuda.get_device_properties(device)) if device.type == "cuda" else None,
+        "cores_numa_nodes": machine.nodes_of_cores(cores),
+        "gpu_numa_node": machine.node_of_gpu(torch.cuda.get_device_properties(device))
+        if device.type == "cuda"
+        else None,
         **_torch_allocator(device),
         "cuda_matmul_allow_tf32": torch.backends.cuda.matmul.allow_tf32,
         "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
-        **cuda_graph.warp_settings(str(device)),
+        **physics.warp_settings(str(device)),
         "physics": backends.physics_backend,
         "renderer": backends.rendering_backend,
         "num_envs": int(unwrapped.num_envs),
@@ -57,20 +59,33 @@ def environment() -> dict[str, str]:
     return {f"environment.{name}": value for name, value in recorded(os.environ).items()}
 
 
+def determinism() -> dict[str, str | bool | None]:
+    """Return what torch, cuBLAS, cuDNN and Warp are set to now; a library may have changed it while it trained."""
+    import warp
+
+    return {
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
+        "cublas_workspace_config": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
+        "cudnn_deterministic": torch.backends.cudnn.deterministic,
+        "cudnn_benchmark": torch.backends.cudnn.benchmark,
+        "warp_deterministic": warp.config.deterministic.name.lower(),
+    }
+
+
 def extensions() -> list[str]:
     """Names of installed distributions that register tasks of their own."""
-    found = importlib.metadata.entry_points(group="isaaclab.tasks")
-    return sorted({entry_point.dist.name for entry_point in found if entry_point.dist})
+    entry_points = importlib.metadata.entry_points(group="isaaclab.tasks")
+    return sorted({entry_point.dist.name for entry_point in entry_points if entry_point.dist})
 
 
 def _torch_allocator(device: torch.device) -> dict[str, str | None]:
     """Return what allocates torch's GPU memory, and what its variable asks for, such as expandable segments."""
     if device.type != "cuda":
         return {"torch_allocator_backend": None, "torch_allocator_conf": None}
-    asked = (os.environ.get(name) for name in ALLOCATOR_VARIABLES)
+    confs = (os.environ.get(name) for name in ALLOCATOR_VARIABLES)
     return {
         "torch_allocator_backend": torch.cuda.get_allocator_backend(),
-        "torch_allocator_conf": next((conf for conf in asked if conf), None),
+        "torch_allocator_conf": next((conf for conf in confs if conf), None),
     }
 
 

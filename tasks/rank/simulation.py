@@ -1,4 +1,9 @@
-"""Creates the environment of a case on this rank through Isaac Lab's public API, as its own training does."""
+"""Creates the environment of a case on this rank through Isaac Lab's public API, as its own training does.
+
+A deterministic case sets all that ``isaaclab train --deterministic`` sets, in the same order: the physics and Warp
+before the environment is made, and torch with cuBLAS and cuDNN once the library's runner is made. JAX is asked for
+nothing, there as here. Upstream's own benchmark passes the same flag on, but sets nothing of torch (Isaac Lab 3.0.0).
+"""
 
 import argparse
 import os
@@ -10,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from suite.schema.record import Case
-from tasks.assets.missing_asset import missing_asset_named
-from tasks.film import watching
-from tasks.rank import determinism, overrides
-from tasks.rank.context import RankContext
-from tasks.rank.overflow import Overflow, watch
-from tasks.rank.process_group import Ranks
+from tasks.assets import missing_asset_named
+from tasks.checks.physics import Overflow, watch_overflow
+from tasks.film.filming import serve_if_asked
+from tasks.rank.configuration import apply_overrides
+from tasks.rank.context import RankContext, Ranks
 from tasks.rank.timing import IterationTimer
 
 
@@ -74,7 +78,7 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
         context.compilation.watch(warp.Module)  # before any is loaded
         import gymnasium as gym
         from isaaclab.app import launch_simulation
-        from isaaclab_rl.entrypoints.common import scoped_torch_backend_flags
+        from isaaclab_rl.entrypoints.common import request_determinism, scoped_torch_backend_flags
         from isaaclab_tasks.utils import resolve_task_config
 
         register_all()
@@ -82,12 +86,12 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     with log.phase("task_config"):
         args = _launcher_args(case, ranks)
         env_cfg, agent_cfg = resolve_task_config(case.task, agent_entry_point)
-        overrides.apply(case.overrides, env_cfg=env_cfg, agent_cfg=agent_cfg)
+        apply_overrides(case.overrides, env_cfg=env_cfg, agent_cfg=agent_cfg)
     env_cfg.scene.num_envs = case.num_envs
     env_cfg.seed = context.seed
     env_cfg.sim.device = str(context.device)
     env_cfg.log_dir = context.library_dir
-    watching.serve_if_asked(env_cfg, rank=ranks.rank)
+    serve_if_asked(env_cfg, rank=ranks.rank)
     if case.rl_library == "torchrl":
         env_cfg.compute_final_obs = True  # as Isaac Lab's backend does, which has no other observation before a reset
     # Upstream's Shadow Hand makes it where it is missing; ranks that do so at the same moment would fail.
@@ -98,14 +102,26 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     with ExitStack() as cleanup:
         with log.phase("simulation_launch"):
             cleanup.enter_context(launch_simulation(env_cfg, args))
-        determinism.of_physics(args, env_cfg)
+        request_determinism(args, env_cfg)  # does so if ``args.deterministic``
         cleanup.enter_context(flags)
         with log.phase("environment_creation"), missing_asset_named(case, os.environ.get("ISAACSIM_ASSET_ROOT")):
             env = gym.make(case.task, cfg=env_cfg)
         cleanup.callback(env.close)
         cleanup.enter_context(_timed(env.unwrapped.sim, context.timer))
-        overflow = watch(env.unwrapped.sim, context.timer)
+        overflow = watch_overflow(env.unwrapped.sim, context.timer)
         yield Simulation(env=env, env_cfg=env_cfg, agent_cfg=agent_cfg, overflow=overflow)
+
+
+def use_deterministic_torch(context: RankContext) -> None:
+    """Seed again and let torch use deterministic algorithms only, if the case asks for it.
+
+    Upstream does so after it made the library's runner, whose creation would otherwise set cuDNN back. From then on an
+    operation without a deterministic algorithm raises RuntimeError.
+    """
+    if context.case.deterministic:
+        from isaaclab.utils.seed import configure_seed
+
+        configure_seed(context.seed, torch_deterministic=True)
 
 
 @contextmanager

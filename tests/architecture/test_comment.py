@@ -82,12 +82,10 @@ def test_its_own_comment_is_changed_and_nobody_elses() -> None:
     "head",
     [{"sha": "b" * 40, "repo": {"id": 7}}, {"sha": "a" * 40, "repo": {"id": 8}}, {"sha": "a" * 40, "repo": None}],
 )
-def test_a_pull_request_that_is_not_the_one_compared_is_told_nothing(head: dict[str, Any]) -> None:
-    calls = calls_of(GOLDEN, pulls=({"number": 3, "head": head},))
-    assert calls.keys() == {"pulls", "notice"}
-
-
-def test_a_fork_that_is_gone_is_told_nothing() -> None:
+def test_a_pull_request_that_is_not_the_one_compared_or_a_fork_that_is_gone_is_told_nothing(
+    head: dict[str, Any],
+) -> None:
+    assert calls_of(GOLDEN, pulls=({"number": 3, "head": head},)).keys() == {"pulls", "notice"}
     assert calls_of(GOLDEN, run={**RUN, "head_repository": None}).keys() == {"notice"}
 
 

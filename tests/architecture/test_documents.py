@@ -1,4 +1,4 @@
-"""Documents name what is there: paths, every folder, the order of packages, every exit code; results name no GPU."""
+"""Documents name what is there: paths, every folder, the order of packages, every exit code; pages hold no results."""
 
 import inspect
 import re
@@ -7,21 +7,29 @@ from pathlib import Path
 
 import pytest
 
+from reports.display.page import text_paths
 from suite import errors
 from tests.architecture.test_layering import FLOORS, ROOT
+from tests.architecture.test_workflows import FORMS, GITHUB, sessions
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
+DOCUMENTS = [
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")),
+    GITHUB / "pull_request_template.md", *FORMS,
+]  # fmt: skip
 TOPS = "book|containers|reports|suite|tasks|tests"
 GPU_UUID = re.compile(r"GPU-(?!0000000)[0-9a-f]{8}-[0-9a-f-]{27}")
 EXIT_CODE = re.compile(r"^\| (\d+) \| (.+) \|$", flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_every_path_that_a_document_names_exists(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    named = set(re.findall(rf"`((?:(?:{TOPS})/|\.github/)[\w./-]*)`", text)) | set(re.findall(r"\]\(([^)#:]+)\)", text))
-    assert {path for path in named if not (ROOT / path).exists()} == set()
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_path_and_session_that_a_document_names_exists(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    named = set(re.findall(rf"`((?:(?:{TOPS})/|\.github/)[\w./-]*)`", text))
+    links = set(re.findall(r"\]\(([^)#:]+)\)", text))
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+    assert {link for link in links if not (path.parent / link).exists()} == set()
+    assert set(" ".join(re.findall(r"nox -s((?: [a-z]\w*)+)", text)).split()) <= sessions()
 
 
 def folders() -> set[str]:
@@ -46,8 +54,8 @@ def test_the_order_of_packages_is_that_which_is_checked() -> None:
 def test_the_page_of_commands_alone_has_every_exit_code_and_its_meaning() -> None:
     kinds = [kind for kind in errors.LabscaleError.__subclasses__() if kind.__module__ == errors.__name__]
     page = ROOT / "book" / "run" / "commands.md"
-    said = {int(code): meaning for code, meaning in EXIT_CODE.findall(page.read_text(encoding="utf-8"))}
-    assert said == {kind.exit_code: (inspect.getdoc(kind) or "").splitlines()[0] for kind in kinds}
+    listed = {int(code): meaning for code, meaning in EXIT_CODE.findall(page.read_text(encoding="utf-8"))}
+    assert listed == {kind.exit_code: (inspect.getdoc(kind) or "").splitlines()[0] for kind in kinds}
     others = {*ROOT.glob("*.md"), *(ROOT / "book").rglob("*.md")} - {page}
     assert [path.name for path in others if EXIT_CODE.search(path.read_text(encoding="utf-8"))] == []
 
@@ -56,5 +64,40 @@ def test_stored_results_name_no_gpu_by_its_own_number() -> None:
     """That no file names a user's folder is a rule of ``test_layering``."""
     files = [path for path in (ROOT / "reports" / "results").glob("*/*/**/*") if path.is_file()]
     assert files
-    found = {str(path): GPU_UUID.findall(path.read_text(encoding="utf-8")) for path in files}
-    assert {path: uuids for path, uuids in found.items() if uuids} == {}
+    named = {str(path): GPU_UUID.findall(path.read_text(encoding="utf-8")) for path in files}
+    assert {path: uuids for path, uuids in named.items() if uuids} == {}
+
+
+# ---- pages: every number on them comes from the stored results ----
+
+ALLOWED = ("Jupyter Book 2", "Isaac Lab 3.0", "Stable-Baselines3", "sb3")  # names, which are no results
+
+_NOT_PROSE = re.compile(
+    r"\A---\n.*?\n---\n"  # frontmatter
+    r"|^```.*?^```$"  # code
+    r"|`[^`\n]*`"  # inline code
+    r"|^#+ .*$"  # headings
+    r"|^\([\w-]+\)=$"  # labels
+    r"|\]\([^)\n]*\)",  # targets of links
+    re.DOTALL | re.MULTILINE,
+)
+_SPELLED = r"one|two|three|four|five|six|seven|eight|nine|ten|sixteen|dozens?|hundred|thousand|million"
+_RESULT_IN_WORDS = re.compile(rf"\b(?:{_SPELLED}|half|twice)(?:[ -]\w+)? (?:times|percent|per cent)\b", re.IGNORECASE)
+
+
+def typed_numbers(text: str) -> list[str]:
+    # `.` matches newlines only inside the code and frontmatter alternatives, which are bounded by their fences.
+    prose = _NOT_PROSE.sub(" ", _without_single_lines(text))
+    for name in ALLOWED:
+        prose = prose.replace(name, " ")
+    return [*re.findall(r"\d[\d.,]*", prose), *(words.group() for words in _RESULT_IN_WORDS.finditer(prose))]
+
+
+def _without_single_lines(text: str) -> str:
+    return re.sub(r"^(?:#+ [^\n]*|%[^\n]*)$", "", text, flags=re.MULTILINE)
+
+
+def test_no_number_is_typed_into_a_page() -> None:
+    typed = {page.name: typed_numbers(page.read_text(encoding="utf-8")) for page in text_paths()}
+    assert typed.keys() >= {"home.md", "tasks.md"}
+    assert {page: numbers for page, numbers in typed.items() if numbers} == {}

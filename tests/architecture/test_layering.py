@@ -41,7 +41,7 @@ ALLOWED = {
         "suite.errors", "suite.external.core_probe", "suite.external.parent_death",
         "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp",
         "rsl_rl", "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot",
-        "gymnasium", "mujoco_warp", "newton", "pxr", "PIL",
+        "gymnasium", "mujoco_warp", "newton", "pxr", "PIL", "psutil",
     },
     "reports/": {
         "suite.schema", "suite.statistics", "suite.errors", "suite.records", "suite.files", "suite.__version__",
@@ -64,8 +64,8 @@ EXTRA = {
     "suite/env_check/libraries.py": {"elftools"},
     "suite/env_check/probes/vulkan.py": {"wgpu"},
     "suite/env_check/probes/egl.py": {"moderngl"},
-    "tasks/film/newton_camera.py": {"isaaclab_newton"},
-    "tasks/film/watching.py": {"isaaclab_visualizers"},
+    "tasks/film/camera.py": {"isaaclab_newton"},
+    "tasks/film/filming.py": {"isaaclab_visualizers"},
     "reports/data/frames.py": {"polars"},
     "reports/figures/compare.py": {"polars"},
     "reports/figures/coverage.py": {"numpy"},
@@ -124,49 +124,37 @@ def forbidden_imports(relative: str, imported: set[str]) -> set[str]:
 
 def test_imports_follow_the_layering() -> None:
     """Each file is named with what it may not import; ``ALLOWED`` and ``EXTRA`` say what it may."""
-    found = {
+    forbidden = {
         relative: names
         for path in FILES
         if (names := forbidden_imports(relative := path.relative_to(ROOT).as_posix(), imported_modules(path)))
     }
-    assert found == {}
+    assert forbidden == {}
 
 
 def from_above(relative: str, imported: set[str]) -> set[str]:
-    """Names of suite that a file of suite imports from a package above its own."""
-    own = FLOORS.index(relative.split("/")[1].removesuffix(".py"))
-    known = {name: name.split(".")[1] for name in imported if name.startswith("suite.")}
-    return {name for name, package in known.items() if package in FLOORS and FLOORS.index(package) > own}
+    """Names that a file imports from a package of its own half, ``suite`` or ``reports``, above its own package."""
+    half, package, *_ = relative.removesuffix(".py").split("/")
+    floors = FLOORS if half == "suite" else REPORTS_FLOORS
+    known = {name: name.split(".")[1] for name in imported if name.startswith(f"{half}.")}
+    above = floors[floors.index(package) + 1 :]
+    return {name for name, package in known.items() if package in above}
 
 
 def test_no_package_imports_from_above() -> None:
+    """``reports/verification`` asks nobody below it either, see ``ALLOWED``; its command reads the files' errors."""
     names = [path.relative_to(ROOT).as_posix() for path in FILES]
-    packages = [name for name in names if name.startswith("suite/") and name != "suite/__init__.py"]
-    found = {name: above for name in packages if (above := from_above(name, imported_modules(ROOT / name)))}
-    assert found == {}
+    checked = [
+        name
+        for name in names
+        if not name.startswith(("tasks/", "reports/verification/"))
+        and name not in ("suite/__init__.py", "reports/__init__.py")
+    ]
+    assert {name: above for name in checked if (above := from_above(name, imported_modules(ROOT / name)))} == {}
     assert from_above("suite/files/cache.py", {"suite.launch.native", "suite.errors.StoreError"}) == {
         "suite.launch.native"
     }
-
-
-def reports_from_above(relative: str, imported: set[str]) -> set[str]:
-    """Names of reports that a file of reports imports from a package above its own."""
-    package = relative.removeprefix("reports/").removesuffix(".py").partition("/")[0]
-    own = REPORTS_FLOORS.index(package)
-    names = [name for name in imported if name.startswith("reports.")]
-    return {name for name in names if REPORTS_FLOORS.index(name.split(".")[1]) > own}
-
-
-def test_reports_import_downwards() -> None:
-    """``verification`` asks nobody below it either, see ``ALLOWED``; its command reads the files' errors."""
-    found: dict[str, set[str]] = {}
-    for path in FILES:
-        relative = path.relative_to(ROOT).as_posix()
-        is_checked = relative.startswith("reports/") and path.name != "__init__.py" and "verification/" not in relative
-        if is_checked and (above := reports_from_above(relative, imported_modules(path))):
-            found[relative] = above
-    assert found == {}
-    assert reports_from_above("reports/sets/version.py", {"reports.display.html"}) == {"reports.display.html"}
+    assert from_above("reports/sets/version.py", {"reports.display.html"}) == {"reports.display.html"}
 
 
 def is_chart(relative: str) -> bool:
@@ -183,12 +171,12 @@ def launcher_names_compared(source: str) -> set[str]:
 
 def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
     """Everything else asks its entry in the registry what it can do."""
-    asked = {
+    compared = {
         path.relative_to(ROOT).as_posix(): names
         for path in FILES
         if path.parent.parent != ROOT / "suite" / "launch" and (names := launcher_names_compared(path.read_text()))
     }
-    assert asked == {"suite/env_check/nodes.py": {"ssh"}}  # a program's name
+    assert compared == {"suite/env_check/nodes.py": {"ssh"}}  # a program's name
     assert launcher_names_compared('if options.launcher in ("slurm", "x"): ...') == {"slurm"}
 
 
@@ -196,8 +184,8 @@ def test_files_of_campaigns_and_results_are_read_by_the_two_readers_of_regular_f
     """``suite.files.input_file`` and ``reports.verification.hashes``: any other read may hang at a pipe."""
     raw = re.compile(r"\.read_(?:bytes|text)\(|\.open\(\"r")
     folders = ("suite/campaign/", "suite/records/", "suite/commands/", "reports/sets/", "reports/verification/")
-    found = [path.relative_to(ROOT).as_posix() for path in FILES if raw.search(path.read_text())]
-    assert [name for name in found if name.startswith(folders)] == [
+    readers = [path.relative_to(ROOT).as_posix() for path in FILES if raw.search(path.read_text())]
+    assert [name for name in readers if name.startswith(folders)] == [
         "reports/sets/version.py",  # what the process that started this one wrote
         "reports/verification/figures.py",  # README.md
     ]

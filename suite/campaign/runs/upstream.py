@@ -28,7 +28,7 @@ type _Time = Annotated[float, Field(gt=0, le=LARGEST)]
 
 @with_config(ConfigDict(allow_inf_nan=False))
 class _Written(TypedDict):
-    """The fields that are read of what ``tasks.upstream.benchmark`` wrote."""
+    """The fields that are read of what ``tasks.upstream`` wrote."""
 
     iteration_time_s: list[_Time]
     wall_time_s: NotRequired[_Time | None]
@@ -92,7 +92,7 @@ def run_pair(ours: Launch, launcher: Launcher) -> Pair | None:
         # upstream writes no samples while it runs, so silence does not mean a hang
         case=replace(ours.case, hang_timeout_s=ours.case.timeout_s),
         round=ours.round,
-        argv=(ours.argv[0], "-m", "tasks.upstream.benchmark", str(run_dir)),
+        argv=(ours.argv[0], "-m", "tasks.upstream", str(run_dir)),
         env=ours.env,
         cpus=ours.cpus,
         run_dir=str(run_dir),

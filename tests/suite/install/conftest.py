@@ -8,7 +8,7 @@ from suite.install import worker as provision
 from tests.fixtures.stand_ins.synthetic_wheels import pin, write_wheel
 
 NEEDED = provision.NEEDED["kitless"]
-# Stands in for tasks.assets.build: writes a manifest that names how often it ran.
+# Stands in for tasks.assets: writes a manifest that names how often it ran.
 BUILD = """
 import pathlib, sys
 root = pathlib.Path(sys.argv[1]); root.mkdir()

@@ -233,10 +233,10 @@ def test_licence_is_accepted_by_the_user_alone(engine: Engine, tmp_path: Path) -
 
 # The worker of an image: who it belongs to, and its assets, built inside
 
-# Stands for the worker's Python: called as `python -m tasks.assets.build build FOLDER`.
+# Stands for the worker's Python: called as `python -m tasks.assets FOLDER`.
 PYTHON = """#!/bin/sh
 [ -e "$PYTHONPATH/refuse" ] && { echo 'no such wheel' >&2; exit 3; }
-mkdir "$4" && echo "{\\"by\\": \\"$(id -u)\\"}" > "$4/manifest.json"
+mkdir "$3" && echo "{\\"by\\": \\"$(id -u)\\"}" > "$3/manifest.json"
 """
 DOCKERFILE = f"""
 FROM {BUSYBOX}

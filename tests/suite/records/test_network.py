@@ -11,15 +11,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from suite.records.network import Connection, clock_of, read_log
 from suite.records.rank_file import nccl_log_path
 from suite.schema.observations import UNKNOWN_INTERFACE, Route, Transport
-from tasks.rank import network
-from tasks.rank.clock import ClockOffset, measure
+from tasks.rank import machine
+from tasks.rank.machine import ClockOffset, clock_offset
 from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations, whole
 
 
@@ -47,11 +49,11 @@ def exchanged(store: SlowStore, *, ahead_s: float, wall_ahead_s: float) -> Clock
         return time.perf_counter() + ahead_s, time.time() + wall_ahead_s
 
     def second() -> None:
-        found.append(measure(store, "start", rank=4, first_ranks=(0, 4), clocks=clocks))
+        found.append(clock_offset(store, "start", rank=4, first_ranks=(0, 4), clocks=clocks))
 
     thread = threading.Thread(target=second)
     thread.start()
-    assert measure(store, "start", rank=0, first_ranks=(0, 4)) is None
+    assert clock_offset(store, "start", rank=0, first_ranks=(0, 4)) is None
     thread.join(10)
     (offset,) = found
     assert offset is not None
@@ -266,30 +268,32 @@ def test_a_log_that_grows_in_steady_iterations_is_flagged(
 def test_bound_interfaces_are_those_of_this_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert "lo" not in network.bound_interfaces(port), "a port that listens is no connection"
+        assert "lo" not in machine.bound_interfaces(port), "a port that listens is no connection"
         with socket.create_connection(("127.0.0.1", port)) as client, server.accept()[0]:
-            assert "lo" in network.bound_interfaces(1)
+            assert "lo" in machine.bound_interfaces(1)
             assert client.getsockname()[0] == "127.0.0.1"
-            assert "lo" not in network.bound_interfaces(port), "the store's connection does not count"
+            assert "lo" not in machine.bound_interfaces(port), "the store's connection does not count"
 
 
-def test_an_address_of_no_known_interface_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "_own_sockets", lambda: iter(["7"]))
-    monkeypatch.setattr(
-        network, "_connections", lambda _: [("2001:db8::5", (1, 2), "7"), ("198.51.100.9", (1, 2), "7")]
-    )
-    assert network.bound_interfaces(3) == [UNKNOWN_INTERFACE]
-    (tmp_path / "if_inet6").write_text("20010db8000000000000000000000005 02 40 00 80     eth7\n")
-    monkeypatch.setattr(network, "_INET6", tmp_path / "if_inet6")
-    assert network.bound_interfaces(3) == ["eth7", UNKNOWN_INTERFACE]
+def test_an_address_of_no_known_interface_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections = [
+        SimpleNamespace(status="ESTABLISHED", laddr=SimpleNamespace(ip=ip, port=1), raddr=SimpleNamespace(port=2))
+        for ip in ("2001:db8::5", "198.51.100.9", "::ffff:127.0.0.1", "fe80::1")
+    ]
+    monkeypatch.setattr(psutil.Process, "net_connections", lambda *_: connections)
+    addresses = {"eth7": [SimpleNamespace(address="2001:db8::5"), SimpleNamespace(address="fe80::1%eth7")]}
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: addresses)
+    assert machine.bound_interfaces(3) == ["eth7", "lo", UNKNOWN_INTERFACE]
+    addresses.clear()
+    assert machine.bound_interfaces(3) == ["lo", UNKNOWN_INTERFACE]
 
 
 def test_what_the_user_asked_of_nccl_is_kept(tmp_path: Path) -> None:
-    assert network.nccl_log_variables(tmp_path, 3, {"NCCL_DEBUG": "WARN"}) == {}
+    assert machine.nccl_log_variables(tmp_path, 3, {"NCCL_DEBUG": "WARN"}) == {}
     (tmp_path / "100%").mkdir()
-    asked = network.nccl_log_variables(tmp_path / "100%", 3, {})
+    asked = machine.nccl_log_variables(tmp_path / "100%", 3, {})
     assert asked["NCCL_DEBUG_FILE"].endswith("/100%%/logs/nccl-rank-3.log")
-    assert network.nccl_log_path(tmp_path, 3) == nccl_log_path(tmp_path, 3)
+    assert machine.nccl_log_path(tmp_path, 3) == nccl_log_path(tmp_path, 3)
     assert "COLL" not in asked["NCCL_DEBUG_SUBSYS"].split(","), "a line for every collective would cost time"
 
 

@@ -11,38 +11,12 @@ from suite.matrix.plan import render_launch
 from suite.schema.record import Environment
 from tasks.worker import own_cpus, threads_of
 from tests.conftest import CaseMaker
-from tests.fixtures.runs.real_runs import NUM_CPUS, cases_of, launch_of, train
+from tests.fixtures.runs.real_runs import NUM_CPUS, cartpole, cases_of, launch_of, matrix_of, train
 
-MATRIX = """
-description = "one tuned case beside the closed one"
-rounds = 1
-seed = 42
-
-[[series]]
-name = "tuned"
-title = "tuned"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 32
-topologies = ["1x1"]
-iterations = 3
-
-[[series]]
-name = "tuned"
-title = "tuned"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-division = "open"
-variant = "pinned"
-cpu_threads = 1
-pin_cpus = true
-overrides = ["agent.algorithm.max_grad_norm=0.5"]
-num_envs = 32
-topologies = ["1x1"]
-iterations = 3
-"""
+TUNED = cartpole(
+    "rsl_rl", division="open", variant="pinned", cpu_threads=1, pin_cpus=True,
+    overrides=["agent.algorithm.max_grad_norm=0.5"],
+)  # fmt: skip
 
 
 def test_pinned_ranks_have_neighbouring_cores_of_their_own(make_case: CaseMaker) -> None:
@@ -76,10 +50,10 @@ def test_a_tuned_case_runs_as_it_says_and_is_another_workload(
 ) -> None:
     closed, tuned = (
         train(launch_of(worker, case, tmp_path / str(index)), environment)
-        for index, case in enumerate(cases_of(MATRIX, tmp_path))
+        for index, case in enumerate(cases_of(matrix_of(cartpole("rsl_rl"), TUNED), tmp_path))
     )
     assert (closed.outcome, tuned.outcome) == ("completed", "completed")
     settings = [record.ranks[0].settings for record in (closed, tuned)]
-    assert [(found["torch_num_threads"], found["cpus_allowed"]) for found in settings] == [(NUM_CPUS,) * 2, (1, 1)]
+    assert [(values["torch_num_threads"], values["cpus_allowed"]) for values in settings] == [(NUM_CPUS,) * 2, (1, 1)]
     assert closed.workload != tuned.workload
     assert closed.case.case_id + "-pinned" == tuned.case.case_id

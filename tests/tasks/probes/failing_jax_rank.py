@@ -17,7 +17,7 @@ def add_up_until_rank_1_fails(case: Case, run_dir: Path, log: RankLog, training:
     import torch
 
     from tasks.libraries import jax_processes
-    from tasks.rank.process_group import Ranks, joined
+    from tasks.rank.context import Ranks, joined
 
     context: Any = SimpleNamespace(ranks=Ranks.from_torchrun(), device=torch.device("cpu"))
     with joined(case, context.ranks, context.device, log), jax_processes.joined(context):

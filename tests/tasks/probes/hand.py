@@ -1,17 +1,17 @@
 """What the Shadow Hand does, what its camera sees and what the Ant weighs, in one process.
 
 ``python -m tests.tasks.probes.hand FRAME.png``: save one frame, command the four tendons and measure J1 + J2, then
-judge
-pictures that are spoilt. Last, read the Ant's total mass and joint limits as Isaac Lab simulates it.
+judge pictures that are spoilt. Last, read the Ant's total mass and joint limits as Isaac Lab simulates it.
 """
 
+import gc
 import json
+import math
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
-
-from tests.tasks.probes import pictures
-from tests.tasks.probes.environments import environment
 
 FRACTIONS = (0.25, 0.35, 0.5, 0.6)  # of the tendon's range, one per environment
 STEPS = 120  # 2 s
@@ -22,19 +22,19 @@ def main(frame_path: str) -> None:
         channels = save_frame(env, frame_path)
         tendons = follow(env)
         graph = graph_of(env)
-        found = {"channels": channels, **tendons, "cuda_graph": graph, "pictures": pictures.judge_faults(env)}
+        results = {"channels": channels, **tendons, "cuda_graph": graph, "pictures": judge_faults(env)}
     with environment("Isaac-Ant", 1) as env:
-        print(json.dumps({**found, "ant": weigh(env)}))
+        print(json.dumps({**results, "ant": weigh(env)}))
 
 
 def graph_of(env: Any) -> dict[str, Any]:
-    """What ``tasks.rank.cuda_graph`` reads of Isaac Lab's manager, and which names that it looks for are there."""
-    from tasks.rank import cuda_graph
+    """What ``tasks.checks.physics`` reads of Isaac Lab's manager, and which names that it looks for are there."""
+    from tasks.checks import physics
 
     names = ("_graph", "_graph_capture_pending", "_supports_cuda_graph_capture")
     return {
         "names": [name for name in names if hasattr(env.sim.physics_manager, name)],
-        "state": asdict(cuda_graph.read(env.sim, env.cfg.sim.physics)),
+        "state": asdict(physics.read_graph(env.sim, env.cfg.sim.physics)),
     }
 
 
@@ -84,6 +84,99 @@ def weigh(env: Any) -> dict[str, Any]:
         "mass_kg": float(robot.data.body_mass.torch[0].sum()),
         "joint_limits_deg": {name: limits[i].tolist() for i, name in enumerate(robot.joint_names)},
     }
+
+
+@contextmanager
+def environment(task: str, num_envs: int) -> Iterator[Any]:
+    """Create the unwrapped environment on the CPU with the seed 42."""
+    import argparse
+
+    import warp
+
+    warp.config.enable_backward = False  # as a rank does, so that the two share compiled kernels
+
+    import gymnasium as gym
+    import isaaclab_tasks  # noqa: F401  (registers the tasks)
+    from isaaclab.app import add_launcher_args, launch_simulation
+    from isaaclab_tasks.utils import resolve_task_config, setup_preset_cli
+
+    parser = argparse.ArgumentParser()
+    add_launcher_args(parser)
+    args, remaining = setup_preset_cli(parser, ["--device", "cpu"])
+    sys.argv = [sys.argv[0], *remaining]
+    env_cfg, _ = resolve_task_config(task, "rsl_rl_cfg_entry_point")
+    env_cfg.scene.num_envs = num_envs
+    env_cfg.sim.device = "cpu"
+    env_cfg.seed = 42
+    with launch_simulation(env_cfg, args):
+        env = gym.make(task, cfg=env_cfg)
+        env.reset()
+        try:
+            yield env.unwrapped
+        finally:
+            env.close()
+            gc.freeze()  # as a rank does: the interpreter would spend seconds on what the exit frees anyway
+
+
+# ---- pictures, spoilt where Isaac Lab draws them, so the checks look through the same camera as the task does ----
+
+
+def judge_faults(env: Any) -> dict[str, dict[str, Any]]:
+    """Verdicts of ``tasks.checks.validity`` for each fault: name of the check -> [verdict, fault, what was found]."""
+    first: dict[str, Any] = {}
+    faults: dict[str, Callable[[str, Any], object]] = {
+        "none": lambda *_: None,
+        "blank": lambda _, picture: picture.zero_(),
+        "blank_in_one_environment": lambda _, picture: picture[-1].zero_(),
+        "nan_depth": lambda kind, picture: picture[2, 5, 5].fill_(math.nan) if kind == "depth" else None,
+        "frozen": lambda kind, picture: picture.copy_(first.setdefault(kind, picture.clone())),
+        "swapped": lambda _, picture: picture.copy_(picture.roll(1, dims=0).clone()),
+        "copies_of_the_first": lambda _, picture: picture.copy_(picture[:1].clone().expand_as(picture)),
+    }
+    verdicts = {name: judged(env, fault) for name, fault in faults.items()}
+    verdicts |= {"wrong_height": told(env, height=60), "missing_type": told(env, data_types=["rgb", "normals"])}
+    # Last, because nothing is sound after it.
+    verdicts["nan_position"] = judged(env, lambda *_: env.object.data.root_link_pose_w.torch[1, 0].fill_(math.nan))
+    return verdicts
+
+
+@contextmanager
+def put_in(env: Any, fault: Callable[[str, Any], object]) -> Iterator[None]:
+    """Let every frame be spoilt where Isaac Lab draws it."""
+    rendering = type(env.sim.render_context)
+    draw = rendering.render_into_cameras
+
+    def spoilt(self: Any, requests: Any, step: int) -> None:
+        draw(self, requests, step)
+        for _, _, data in requests:
+            for kind, output in data.output.items():
+                fault(kind, output.torch)
+
+    rendering.render_into_cameras = spoilt
+    try:
+        yield
+    finally:
+        rendering.render_into_cameras = draw
+
+
+def told(env: Any, **settings: Any) -> dict[str, Any]:
+    """Judge sound pictures by other settings than those that they were drawn by."""
+    camera = env.scene["tiled_camera"].cfg
+    before = {name: getattr(camera, name) for name in settings}
+    vars(camera).update(settings)
+    try:
+        return judged(env, lambda *_: None)
+    finally:
+        vars(camera).update(before)
+
+
+def judged(env: Any, fault: Callable[[str, Any], object]) -> dict[str, Any]:
+    from tasks.checks import validity
+    from tasks.rank.simulation import Simulation
+
+    with put_in(env, fault):
+        results = validity.check(Simulation(env=env, env_cfg=None, agent_cfg=None))
+    return {result.name: [result.verdict, result.fault, result.found] for result in results}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import get_args
 
 from suite.schema.rank_protocol import read_configuration
 from suite.schema.record import Assets, Stack
-from tasks.assets.missing_asset import missing_asset_named
+from tasks.assets import missing_asset_named
 from tasks.registered import agents, answers
 
 
@@ -32,10 +32,10 @@ def main(case_path: str, *catalog_tasks: str) -> None:
         "isaacsim": [["presets=isaacsim_physx"], ["presets=isaacsim_physx,isaacsim_rtx"]],
     }
     # Physics that only Isaac Sim has, and a config whose presets offer it beside Newton.
-    found = answers(["IsaacContrib-Deploy-Reach-UR10e", "Isaac-Cartpole", "Isaac-Cartpol"], stacks)
+    described = answers(["IsaacContrib-Deploy-Reach-UR10e", "Isaac-Cartpole", "Isaac-Cartpol"], stacks)
     missing = {assets: missing_asset(case_path, assets) for assets in get_args(Assets)}
     registered = {task: dict(agents(task)) for task in catalog_tasks}
-    print(json.dumps({"answers": found, "agents": registered, "missing": missing}))
+    print(json.dumps({"answers": described, "agents": registered, "missing": missing}))
 
 
 if __name__ == "__main__":

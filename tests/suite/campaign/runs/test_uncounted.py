@@ -40,7 +40,7 @@ from suite.records.store import load_results, read_record
 from suite.schema.record import CaseResult, Launch, RunRecord
 from suite.statistics.reduce import completed_times_s
 from suite.statistics.round_flags import flags
-from tasks.film import watching as in_the_worker
+from tasks.film import filming as in_the_worker
 from tests.fixtures.results.films import FILM, facts_of_film, store_film
 from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.results.generated_results import make_record
@@ -49,7 +49,7 @@ from tests.fixtures.runs.real_runs import MARK, cartpole, marked_processes, matr
 from tests.fixtures.runs.simulated_campaign import NARROW, PAIR, campaign_of, said
 from tests.fixtures.runs.simulated_host import SimulatedHost
 from tests.fixtures.runs.worker_probes import probe, run_in_worker
-from tests.tasks.film.test_mp4 import assert_whole
+from tests.tasks.test_filming import assert_whole
 
 FAKE_NSYS = f"""#!{sys.executable}
 import pathlib, subprocess, sys
@@ -122,10 +122,10 @@ def test_other_ranks_are_profiled_anew(tmp_path: Path) -> None:
 
 @pytest.mark.worker
 def test_ranges_name_the_phases_and_nest(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert probe(worker, "ranges")["said"] == []  # nothing is said unless the rank is profiled
+    assert probe(worker, "timing")["ranges"] == []  # nothing is said unless the rank is profiled
     monkeypatch.setenv("LABSCALE_BELOW_NSYS", "1")
     one = ["+collection", "+environment_step", "-", "+environment_step", "-", "-", "+learning", "+all_reduce", "-", "-"]
-    assert probe(worker, "ranges")["said"] == ["+iteration 0", *one, "-", "+iteration 1", *one, "-"]
+    assert probe(worker, "timing")["ranges"] == ["+iteration 0", *one, "-", "+iteration 1", *one, "-"]
 
 
 @pytest.mark.slow
@@ -232,7 +232,7 @@ def test_a_real_film_of_cartpole(worker: Worker, tmp_path: Path, capsys: pytest.
 
 PROBE = """
 from types import SimpleNamespace as Some
-from tasks.film.watching import serve_if_asked
+from tasks.film.filming import serve_if_asked
 for rank in (0, 1):
     cfg = Some(sim=Some(visualizer_cfgs=None))
     serve_if_asked(cfg, rank=rank)

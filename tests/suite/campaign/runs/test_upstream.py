@@ -13,7 +13,7 @@ from suite.errors import StoreError
 from suite.records import store
 from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import CaseResult, Environment, Launch
-from tasks.upstream.benchmark import arguments, iteration_times_s
+from tasks.upstream import arguments, iteration_times_s
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.results.generated_results import make_result
@@ -113,7 +113,7 @@ def test_upstream_is_missing_only_beside_a_completed_round_it_can_run(run_dir: P
 
 def test_what_upstream_trained_is_not_kept(run_dir: Path, make_case: CaseMaker) -> None:
     def trains(launch: Launch, _: object) -> LaunchResult:
-        assert launch.argv[1:] == ("-m", "tasks.upstream.benchmark", str(run_dir / "upstream"))
+        assert launch.argv[1:] == ("-m", "tasks.upstream", str(run_dir / "upstream"))
         logs = run_dir / "upstream" / "logs" / "rsl_rl"
         logs.mkdir(parents=True)
         for name in ("model_0.pt", "last.pth", "events.out.tfevents"):

@@ -1,6 +1,6 @@
 """Builds a local asset root for Isaac Lab from files inside the installed wheels, without a download.
 
-    python -m tasks.assets.build build DIR
+    python -m tasks.assets DIR
 
 Isaac Lab looks for its robots below ``ISAACSIM_ASSET_ROOT``. Its wheel contains flattened stages of its own tasks as
 test data; the robots are cut out of these. A stand-in, which the manifest names, replaces what no wheel contains. A
@@ -13,11 +13,13 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tasks.assets.hand import author_tendons
+from suite.schema.record import Case
 
 MANIFEST_FORMAT: Final = 1
 ROBOTS: Final = "Isaac/Robots_Multiphysics/ShadowRobot/ShadowHandMultiPhysics_v0/right_hand"
@@ -28,6 +30,8 @@ CUBE_TEXTURE: Final = "Isaac/Props/Blocks/DexCube/Materials/dex_cube_mod.png"
 ANT: Final = "Isaac/Robots/IsaacSim/Ant/ant_instanceable.usd"
 GROUND: Final = "Isaac/IsaacLab/Environments/Grid/default_ground_plane_checker_v1/default_ground_plane.usda"
 CUBE_COLOURS: Final = ((220, 60, 60), (60, 180, 75), (60, 90, 220), (240, 200, 40), (200, 80, 200), (60, 200, 200))
+FINGERS: Final = ("FF", "MF", "RF", "LF")
+COMMAND_RANGE_RAD: Final = (0.0, 3.1415)  # of J1 + J2; each joint reaches 90 degrees
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,17 +109,11 @@ def ant_facts(path: Path) -> dict[str, Any]:
 
     builder = newton.ModelBuilder()
     builder.add_usd(str(path))
-    hinges = range(len(builder.joint_limit_lower) - 8, len(builder.joint_limit_lower))
+    limits = list(zip(builder.joint_limit_lower, builder.joint_limit_upper, strict=True))
     degrees = 180.0 / 3.141592653589793
     return {
         "mass_kg": round(float(sum(builder.body_mass)), 6),
-        "joint_limits_deg": [
-            [
-                round(float(builder.joint_limit_lower[i]) * degrees, 3),
-                round(float(builder.joint_limit_upper[i]) * degrees, 3),
-            ]
-            for i in hinges
-        ],
+        "joint_limits_deg": [[round(float(limit) * degrees, 3) for limit in hinge] for hinge in limits[-8:]],
     }
 
 
@@ -142,7 +140,7 @@ def cut_out(stage: Path, prim: str, out: Path, name: str) -> None:
 
 def prototypes_below(layer: Any, path: Any) -> set[Any]:
     """Paths of all prims of the layer that ``path`` references, directly or through others."""
-    found: set[Any] = set()
+    prototypes: set[Any] = set()
     waiting = [path]
     while waiting:
         spec = layer.GetPrimAtPath(waiting.pop())
@@ -151,10 +149,10 @@ def prototypes_below(layer: Any, path: Any) -> set[Any]:
         waiting.extend(child.path for child in spec.nameChildren)
         for items in ("prependedItems", "appendedItems", "explicitItems", "addedItems"):
             for reference in getattr(spec.referenceList, items):
-                if not reference.assetPath and reference.primPath and reference.primPath not in found:
-                    found.add(reference.primPath)
+                if not reference.assetPath and reference.primPath and reference.primPath not in prototypes:
+                    prototypes.add(reference.primPath)
                     waiting.append(reference.primPath)
-    return found
+    return prototypes
 
 
 def draw_cube_texture(path: Path) -> None:
@@ -185,11 +183,99 @@ def author_ground(path: Path) -> None:
     path.write_text(stage.GetRootLayer().ExportToString(), encoding="utf-8")
 
 
+# ---- the Shadow Hand's four finger tendons, authored for MuJoCo ----
+# The two outer joints of each finger but the thumb are driven as one: J0 = J1 + J2. The flattened stage declares that
+# with PhysX schemas, which Newton does not import. So a fixed tendon and a position actuator of the same meaning are
+# added.
+
+
+def author_tendons(path: Path) -> dict[str, list[str]]:
+    """Add the tendons to the layer at ``path``; return tendon name -> joints whose angles it adds up."""
+    from pxr import Sdf
+
+    layer = Sdf.Layer.FindOrOpen(str(path))
+    layer.Reload(force=True)
+    joints = {
+        spec.name: spec.path
+        for spec in _prims(layer.GetPrimAtPath("/right_hand"))
+        if spec.typeName == "PhysicsRevoluteJoint"
+    }
+    physics = layer.GetPrimAtPath("/right_hand/Physics")
+    tendons: dict[str, list[str]] = {}
+    for finger in FINGERS:
+        names = [f"rh_{finger}J2", f"rh_{finger}J1"]
+        tendon = _author_tendon(physics, f"rh_{finger}J0", [joints[name] for name in names])
+        _author_position_actuator(physics, f"rh_A_{finger}J0", tendon.path)
+        tendons[tendon.name] = names
+    layer.Save()
+    return tendons
+
+
+def _prims(spec: Any) -> Iterator[Any]:
+    yield spec
+    for child in spec.nameChildren:
+        yield from _prims(child)
+
+
+def _author_tendon(parent: Any, name: str, joint_paths: list[Any]) -> Any:
+    from pxr import Sdf
+
+    types = Sdf.ValueTypeNames
+    tendon = Sdf.PrimSpec(parent, name, Sdf.SpecifierDef, "MjcTendon")
+    _set(tendon, "mjc:type", types.Token, "fixed")
+    Sdf.RelationshipSpec(tendon, "mjc:path").targetPathList.explicitItems = joint_paths
+    _set(tendon, "mjc:path:indices", types.IntArray, list(range(len(joint_paths))))
+    _set(tendon, "mjc:path:coef", types.DoubleArray, [1.0] * len(joint_paths))
+    return tendon
+
+
+def _author_position_actuator(parent: Any, name: str, target: Any) -> None:
+    """Force = command - tendon length; Isaac Lab's actuator model sets the gains at run time."""
+    from pxr import Sdf
+
+    types = Sdf.ValueTypeNames
+    motor = Sdf.PrimSpec(parent, name, Sdf.SpecifierDef, "MjcActuator")
+    Sdf.RelationshipSpec(motor, "mjc:target").targetPathList.explicitItems = [target]
+    _set(motor, "mjc:gainPrm", types.DoubleArray, [1.0] + [0.0] * 9)
+    _set(motor, "mjc:biasPrm", types.DoubleArray, [0.0, -1.0] + [0.0] * 8)
+    _set(motor, "mjc:gainType", types.Token, "fixed")
+    _set(motor, "mjc:biasType", types.Token, "affine")
+    _set(motor, "mjc:ctrlLimited", types.Token, "true")
+    _set(motor, "mjc:ctrlRange:min", types.Double, COMMAND_RANGE_RAD[0])
+    _set(motor, "mjc:ctrlRange:max", types.Double, COMMAND_RANGE_RAD[1])
+
+
+def _set(spec: Any, name: str, value_type: Any, value: object) -> None:
+    from pxr import Sdf
+
+    Sdf.AttributeSpec(spec, name, value_type).default = value
+
+
+@contextmanager
+def missing_asset_named(case: Case, asset_root: str | None) -> Iterator[None]:
+    """Replace Isaac Lab's error about a missing file by one that names the asset and where to get it.
+
+    Raises:
+        FileNotFoundError: a file is missing; reworded if it is one that the offline assets lack.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        _, is_asset, name = str(error).partition(asset_root or "\0")
+        if case.assets != "offline" or not is_asset:
+            raise
+        raise FileNotFoundError(
+            f"{case.task} needs {name.strip('/')}, which the offline assets do not have: they cover labscale's own "
+            "tasks only. Use NVIDIA's assets with --assets official, from the internet or from the folder that "
+            "ISAACSIM_ASSET_ROOT names."
+        ) from error
+
+
 def main(argv: list[str]) -> int:
-    if argv[1:2] != ["build"] or len(argv[2:]) != 1:
-        print("usage: python -m tasks.assets.build build DIR", file=sys.stderr)
+    if len(argv) != 2:  # noqa: PLR2004
+        print("usage: python -m tasks.assets DIR", file=sys.stderr)
         return 2
-    manifest = build(Path(argv[2]))
+    manifest = build(Path(argv[1]))
     print(f"asset root {manifest.parent}, manifest {hashlib.sha256(manifest.read_bytes()).hexdigest()[:12]}")
     return 0
 

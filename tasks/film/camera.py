@@ -1,7 +1,7 @@
-"""Newton's ray-traced camera over the first worlds of a running simulation."""
+"""Newton's ray-traced camera over the first worlds of a running simulation, and where it stands."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -14,6 +14,9 @@ FIELD_OF_VIEW: Final = 0.7  # vertical [rad]
 BACKGROUND: Final = 0xFFF5F0EC  # ABGR
 FLOOR: Final = (0.78, 0.80, 0.83)
 BODIES: Final = ((0.16, 0.38, 0.62), (0.85, 0.37, 0.10), (0.20, 0.55, 0.40), (0.80, 0.65, 0.20))
+DIRECTION: Final = (0.62, -0.62, 0.48)  # from the bodies to the camera
+FILLED: Final = 0.8  # of half the picture's height, by the sphere around all bodies
+SLACK: Final = 0.5  # of that sphere's radius: how far the bodies move before the camera follows
 
 
 class NewtonCamera:
@@ -77,3 +80,55 @@ def _looking(eye: Sequence[float], target: Sequence[float]) -> Any:
     right = warp.normalize(warp.cross(ahead, warp.vec3f(0.0, 0.0, 1.0)))
     axes = warp.matrix_from_cols(right, warp.cross(right, ahead), -ahead)
     return warp.transformf(warp.vec3f(*eye), warp.quat_from_matrix(axes))
+
+
+type Points = Sequence[Sequence[float]]
+
+
+class Follower:
+    """Places a camera in each of the first ``worlds`` worlds.
+
+    ``view``: ``eye`` and ``target`` of the task's own view [m], with the environment at the origin; empty if it has
+    none. ``origin``: where the first environment is, shape (3,) [m].
+    """
+
+    def __init__(
+        self, model: Any, state: Any, *, worlds: int, view: Mapping[str, Sequence[float]], origin: Sequence[float]
+    ) -> None:
+        world_of = warp.to_torch(model.body_world)
+        self._bodies = torch.stack([(world_of == world).nonzero().squeeze(1) for world in range(worlds)])
+        self._middles = self._middles_of(state)
+        self.radius_m = _radius_m(model, state, self._bodies[0])
+        if view:
+            eye, target = torch.tensor(view["eye"]), torch.tensor(view["target"])
+            self._to_target = target + torch.tensor(origin) - self._middles[0]
+            self._to_eye = eye - target
+        else:
+            self._to_target = torch.zeros(3)
+            self._to_eye = torch.tensor(DIRECTION) * self.radius_m / (FILLED * torch.tensor(FIELD_OF_VIEW / 2).tan())
+
+    def eyes_and_targets(self, state: Any) -> tuple[Points, Points]:
+        """Return where each camera is and what it looks at, shape (worlds, 3) each [m]."""
+        away = self._middles_of(state) - self._middles
+        distance_m = away.norm(dim=1, keepdim=True)
+        too_far_m = (distance_m - SLACK * self.radius_m).clamp(min=0)
+        self._middles = self._middles + away * too_far_m / distance_m.clamp(min=1e-9)
+        targets = self._middles + self._to_target
+        return (targets + self._to_eye).tolist(), targets.tolist()
+
+    def _middles_of(self, state: Any) -> torch.Tensor:
+        return _positions(state)[self._bodies].mean(dim=1).cpu()
+
+
+def _positions(state: Any) -> torch.Tensor:
+    return warp.to_torch(state.body_q)[:, :3]
+
+
+def _radius_m(model: Any, state: Any, bodies: torch.Tensor) -> float:
+    """Radius of a sphere around the middle of these bodies that has all their visible shapes within it."""
+    middle = _positions(state)[bodies].mean(dim=0)
+    of_shape, flags = warp.to_torch(model.shape_body), warp.to_torch(model.shape_flags)
+    shapes = (torch.isin(of_shape, bodies) & (flags & int(ShapeFlags.VISIBLE) != 0)).nonzero().squeeze(1)
+    from_middle = (_positions(state)[of_shape[shapes]] - middle).norm(dim=1)
+    offsets = warp.to_torch(model.shape_transform)[shapes, :3].norm(dim=1)
+    return float((from_middle + offsets + warp.to_torch(model.shape_collision_radius)[shapes]).max())

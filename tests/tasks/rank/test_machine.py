@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tasks.rank import numa
+from tasks.rank import machine
 
 GPU = SimpleNamespace(pci_domain_id=0, pci_bus_id=0x1B, pci_device_id=0)
 
@@ -25,11 +25,11 @@ def two_nodes(tmp_path: Path) -> Path:
 
 
 def test_the_node_of_a_gpu(two_nodes: Path) -> None:
-    assert numa.node_of_gpu(GPU, two_nodes) == 1
+    assert machine.node_of_gpu(GPU, two_nodes) == 1
     (two_nodes / "bus/pci/devices/0000:1b:00.0/numa_node").write_text("-1\n")  # as in most virtual machines
-    assert numa.node_of_gpu(GPU, two_nodes) is None
-    assert numa.node_of_gpu(SimpleNamespace(**{**vars(GPU), "pci_bus_id": 2}), two_nodes) is None
-    assert numa.node_of_gpu(SimpleNamespace(), two_nodes) is None  # a torch that does not say where it is
+    assert machine.node_of_gpu(GPU, two_nodes) is None
+    assert machine.node_of_gpu(SimpleNamespace(**{**vars(GPU), "pci_bus_id": 2}), two_nodes) is None
+    assert machine.node_of_gpu(SimpleNamespace(), two_nodes) is None  # a torch that does not say where it is
 
 
 def test_this_machine_says_the_same_as_lscpu() -> None:
@@ -37,4 +37,4 @@ def test_this_machine_says_the_same_as_lscpu() -> None:
     rows = [line.split(",") for line in done.stdout.splitlines() if not line.startswith("#")]
     cores = os.sched_getaffinity(0)
     nodes = {node for core, node in rows if int(core) in cores and node}
-    assert numa.nodes_of_cores(cores) == (",".join(sorted(nodes, key=int)) or None)
+    assert machine.nodes_of_cores(cores) == (",".join(sorted(nodes, key=int)) or None)

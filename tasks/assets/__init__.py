@@ -1,1 +1,0 @@
-"""The offline assets: how they are built, and what is said of one that is missing."""

@@ -1,0 +1,183 @@
+"""A rank's machine and network: NUMA nodes, NCCL's own log, the interfaces of gloo's sockets, and the nodes' clocks.
+
+Imports no torch.
+"""
+
+import hashlib
+import ipaddress
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+from suite.schema.observations import UNKNOWN_INTERFACE
+
+# Written while communicators are made; NCCL's lines of every collective are in other subsystems.
+NCCL_SUBSYSTEMS: Final = "INIT,NET,GRAPH"
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+EXCHANGES: Final = 24  # with each node; the first one waits until rank 0 gets to it
+SYSFS: Final = Path("/sys")
+
+
+def machine_id() -> str | None:
+    """A word that is the same in every process on this kernel, and says nothing else of it."""
+    try:
+        return hashlib.sha256(_BOOT_ID.read_bytes()).hexdigest()[:12]
+    except OSError:
+        return None
+
+
+# ---- NCCL ----
+
+
+def nccl_log_path(run_dir: Path, rank: int) -> Path:
+    return run_dir / "logs" / f"nccl-rank-{rank}.log"
+
+
+def nccl_log_variables(run_dir: Path, rank: int, environ: Mapping[str, str]) -> dict[str, str]:
+    """Have NCCL say in a file which way data go; none when the user asked it for something else."""
+    if any(name.startswith("NCCL_DEBUG") for name in environ):
+        return {}
+    path = nccl_log_path(run_dir, rank)
+    path.parent.mkdir(exist_ok=True)
+    escaped = str(path).replace("%", "%%")  # NCCL replaces %h and %p by host and process
+    return {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": NCCL_SUBSYSTEMS, "NCCL_DEBUG_FILE": escaped}
+
+
+def nccl_log_written_s(run_dir: Path, rank: int, clock_zero_s: float) -> float | None:
+    """When NCCL last wrote to its log, counted from ``clock_zero_s`` of the monotonic clock; None without a log."""
+    try:
+        written_unix_s = nccl_log_path(run_dir, rank).stat().st_mtime
+    except FileNotFoundError:
+        return None
+    return written_unix_s - time.time() + time.perf_counter() - clock_zero_s
+
+
+# ---- gloo ----
+
+
+def bound_interfaces(store_port: int) -> list[str]:
+    """Interfaces of this process's TCP connections, but for those to the store that joined the ranks."""
+    import psutil
+
+    process = psutil.Process()
+    connections = process.net_connections if hasattr(process, "net_connections") else process.connections  # psutil 5
+    names = {
+        address.address.partition("%")[0]: interface
+        for interface, addresses in psutil.net_if_addrs().items()
+        for address in addresses
+    }
+    return sorted(
+        {
+            _interface_of(connection.laddr.ip, names)
+            for connection in connections("tcp")
+            if connection.status == psutil.CONN_ESTABLISHED
+            and store_port not in (connection.laddr.port, connection.raddr.port)
+        }
+    )
+
+
+def _interface_of(text: str, names: Mapping[str, str]) -> str:
+    """Never the address itself, which would be published: the whole of 127/8 is the loopback's."""
+    address = ipaddress.ip_address(text)
+    address = (address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None) or address
+    return "lo" if address.is_loopback else names.get(str(address), UNKNOWN_INTERFACE)
+
+
+# ---- clocks ----
+# How far apart the clocks of several nodes are is measured as NTP does, through the store that joined the ranks. The
+# first rank of each node asks rank 0 for its clocks, many times. Rank 0 reads its clock between question and answer, so
+# the middle of the two is wrong by at most half of the round trip. The shortest round trip is the best measurement.
+
+type When = Literal["start", "end"]  # of the round
+
+
+class Store(Protocol):
+    """The part of torch's store that is used; ``get`` waits until the key exists."""
+
+    def set(self, key: str, value: str) -> object: ...
+
+    def get(self, key: str) -> bytes: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClockOffset:
+    """Clocks of a node minus those of rank 0's node, at the same moment [s]."""
+
+    offset_s: float  # of the monotonic clock, which times the ranks' samples
+    bound_s: float  # the true offset differs from it by at most this
+    wall_offset_s: float  # of the wall clock, which times errors
+
+
+def read_clocks() -> tuple[float, float]:
+    """Read the monotonic clock and the wall clock [s]."""
+    return time.perf_counter(), time.time()
+
+
+def clock_offset(
+    store: Store,
+    when: When,
+    *,
+    rank: int,
+    first_ranks: tuple[int, ...],
+    clocks: Callable[[], tuple[float, float]] = read_clocks,
+) -> ClockOffset | None:
+    """Compare clocks; the first rank of every node calls this. Rank 0, the reference, gets None."""
+    if rank != 0:
+        return _ask(store, f"labscale/clock/{when}/{rank}", clocks)
+    for other in first_ranks:
+        if other != 0:
+            _answer(store, f"labscale/clock/{when}/{other}", clocks)
+    return None
+
+
+def _answer(store: Store, prefix: str, clocks: Callable[[], tuple[float, float]]) -> None:
+    for number in range(EXCHANGES):
+        store.get(f"{prefix}/question-{number}")
+        store.set(f"{prefix}/answer-{number}", json.dumps(clocks()))
+
+
+def _ask(store: Store, prefix: str, clocks: Callable[[], tuple[float, float]]) -> ClockOffset:
+    offsets = []
+    for number in range(EXCHANGES):
+        asked_s, wall_s = clocks()
+        store.set(f"{prefix}/question-{number}", "")
+        there_s, there_wall_s = json.loads(store.get(f"{prefix}/answer-{number}"))
+        middle_s = (asked_s + clocks()[0]) / 2
+        offsets.append(
+            ClockOffset(
+                offset_s=middle_s - there_s,
+                bound_s=middle_s - asked_s,
+                wall_offset_s=wall_s + (middle_s - asked_s) - there_wall_s,
+            )
+        )
+    return min(offsets, key=lambda offset: offset.bound_s)
+
+
+# ---- NUMA ----
+# A core of another node than the GPU's reaches the GPU through the link between the processors. A virtual machine often
+# hides the GPU's node.
+
+
+def nodes_of_cores(cores: Iterable[int], sysfs: Path = SYSFS) -> str | None:
+    """Return the nodes as text, such as ``0`` or ``0,1``; None if the kernel does not show them."""
+    wanted = {str(core) for core in cores}
+    nodes = (sysfs / "devices/system/node").glob("node[0-9]*")
+    numbers = sorted(
+        int(node.name.removeprefix("node"))
+        for node in nodes
+        if wanted & {path.name.removeprefix("cpu") for path in node.glob("cpu[0-9]*")}
+    )
+    return ",".join(map(str, numbers)) or None
+
+
+def node_of_gpu(properties: Any, sysfs: Path = SYSFS) -> int | None:
+    """Return the node of the GPU with these properties, which are torch's; None if the kernel does not know it."""
+    try:
+        address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+        node = int((sysfs / "bus/pci/devices" / address / "numa_node").read_text(encoding="ascii"))
+    except (AttributeError, OSError, ValueError):  # an older torch; a container without this part of /sys
+        return None
+    return None if node < 0 else node

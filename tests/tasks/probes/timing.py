@@ -1,0 +1,92 @@
+"""A timer's NVTX ranges, written down instead of made, and its sections by a clock that counts its marks."""
+
+import itertools
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+
+class CountingMarks:
+    """Each mark is one second after the one before."""
+
+    def __init__(self) -> None:
+        self._seconds = itertools.count()
+
+    def now(self) -> float:
+        return float(next(self._seconds))
+
+    def elapsed_s(self, start: float, end: float) -> float:
+        return end - start
+
+    def synchronize(self) -> None: ...
+
+    def recycle(self) -> None: ...
+
+
+def ranges() -> list[str]:
+    """Return what two iterations push (+) and pop (-)."""
+    import torch
+
+    from tasks.rank.rank_log import RankLog
+    from tasks.rank.timing import IterationTimer
+
+    calls: list[str] = []
+    torch.cuda.nvtx.range_push = lambda name: calls.append(f"+{name}")
+    torch.cuda.nvtx.range_pop = lambda: calls.append("-")
+    with tempfile.TemporaryDirectory() as folder:
+        timer = IterationTimer(RankLog(Path(folder), 0), torch.device("cpu"))
+        step, reduce = timer.environment_step.wrap(lambda: 1), timer.all_reduce.wrap(lambda tensor: tensor)
+        for _ in range(2):
+            timer.begin()
+            step()
+            step()
+            timer.end_collection()
+            reduce(torch.zeros(1))
+            timer.end()
+            timer.write({})
+    return calls.copy()
+
+
+def sections() -> dict[str, Any]:
+    import torch
+
+    from tasks.rank.profiling import Ranges
+    from tasks.rank.timing import Collective, Section
+
+    def drained(section: Any) -> dict[str, Any]:
+        return asdict(section.drain())
+
+    def fail() -> None:
+        raise KeyError
+
+    section = Section(CountingMarks(), "any", Ranges())
+    inner = section.wrap(lambda: 7)
+    outer = section.wrap(lambda: inner() + inner())
+    failing = section.wrap(fail)
+    results = {"never_called": drained(section), "returned": inner(), "one_call": drained(section)}
+    outer()
+    results["nested_calls"] = drained(section)
+    try:
+        failing()
+    except KeyError:
+        inner()
+    results["after_an_error"] = drained(section)
+    inner()
+    section.discard()
+    results["discarded"] = drained(section)
+    collective = Collective(CountingMarks(), "sum", Ranges())
+    reduce = collective.wrap(lambda tensor, op: (op, tensor.numel()))
+    results["passed_on"] = [reduce(torch.zeros(5), "first"), reduce(tensor=torch.zeros(2, 3).half(), op="second")]
+    results["two_sums"] = [collective.drain_bytes(), drained(collective), collective.drain_bytes()]
+    reduce(torch.zeros(5), "third")
+    collective.discard()
+    collective.enabled = False
+    reduce(torch.zeros(5), "fourth")
+    results["not_counted"] = collective.drain_bytes()
+    return results
+
+
+if __name__ == "__main__":
+    print(json.dumps({"ranges": ranges(), "sections": sections()}))
