@@ -19,13 +19,6 @@ def line(of: Version, words: str) -> str:
     return line
 
 
-def test_every_measured_number_has_the_id_of_its_figure() -> None:
-    shown = method.intervals().markup + method.turns(version()).markup + method.limits(version()).markup
-    for name in ("coverage/halves/contain", "total/iteration_s_in_turns", "total/slowed_core_looks"):
-        assert f'<data value="{name}">' in shown
-    assert method.turns(version()).text.count("PhysX in turns and alone") == 4
-
-
 def test_runs_that_were_asked_for_dropped_contacts_are_named_with_their_size() -> None:
     assert "was not asked:" in line(committed_version(), "dropped contacts")
     said = line(version(), "dropped contacts")
