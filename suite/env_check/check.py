@@ -3,8 +3,9 @@
 A judging function has everything about its faults in one place: the word, what was found, and the repair.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 # The parts of a machine that a stack may need. Every stack needs "host" and "worker".
 Feature = Literal["host", "worker", "cuda", "cuda-graphs", "nccl", "egl", "vulkan", "rt-cores"]
@@ -87,6 +88,31 @@ class Subject:
             verdict=fault.verdict, found=fault.found, wanted=self.wanted, fault=fault.word, repair=fault.repair,
             evidence=self.evidence,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Declaration[*Facts]:
+    """A check: its name in reports, its feature, and the function that judges the facts that it looks at."""
+
+    name: str
+    feature: Feature
+    judge: Callable[[*Facts], Judgement]
+
+    def __call__(self, *facts: *Facts) -> Judgement:
+        return self.judge(*facts)
+
+
+class _Declare(Protocol):
+    def __call__[*Facts](self, judge: Callable[[*Facts], Judgement], /) -> Declaration[*Facts]: ...
+
+
+def declare(name: str, feature: Feature) -> _Declare:
+    """Declare the decorated function, which has the words and the repairs of a check's faults."""
+
+    def of[*Facts](judge: Callable[[*Facts], Judgement]) -> Declaration[*Facts]:
+        return Declaration(name, feature, judge)
+
+    return of
 
 
 def parts(version: str) -> tuple[int, ...]:

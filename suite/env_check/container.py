@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from suite.env_check.check import Judgement, Subject
+from suite.env_check.check import Judgement, Subject, declare
 
 Part = Literal["compute", "utility", "graphics"]  # of the driver, as NVIDIA_DRIVER_CAPABILITIES names them
 
@@ -108,12 +108,25 @@ def read_container(environ: Mapping[str, str], root: Path = Path("/")) -> Contai
     )
 
 
-def judge_driver_capabilities(
-    container: Container, wanted: tuple[Part, ...], *, has_driver: bool, libraries: tuple[str, ...]
-) -> Judgement:
-    """Rendering needs the graphics part of the driver, CUDA the compute part and NVML the utility part.
+@declare("driver_capabilities", "vulkan")
+def judge_graphics_capabilities(container: Container, driver: str | None, libraries: tuple[str, ...]) -> Judgement:
+    """Check that the container requests the graphics part of the driver, which rendering needs."""
+    return _judge_capabilities(container, ("graphics",), driver, libraries)
 
-    ``libraries``: found libraries of the ``wanted`` parts. If there are at least as many as parts, none is missing.
+
+@declare("driver_capabilities_compute", "cuda")
+def judge_compute_capabilities(container: Container, driver: str | None, libraries: tuple[str, ...]) -> Judgement:
+    """Check that the container requests the compute part, which CUDA needs, and the utility part, which NVML needs."""
+    return _judge_capabilities(container, ("compute", "utility"), driver, libraries)
+
+
+def _judge_capabilities(
+    container: Container, wanted: tuple[Part, ...], driver: str | None, libraries: tuple[str, ...]
+) -> Judgement:
+    """Judge what a container requests.
+
+    ``driver``: the kernel driver's version, if there is one. ``libraries``: found libraries of the ``wanted`` parts. If
+    there are at least as many as parts, none is missing.
     """
     value = container.driver_capabilities
     missing = tuple(part for part in wanted if not container.gives(part))
@@ -129,7 +142,7 @@ def judge_driver_capabilities(
     )
     if not container.is_container:
         found = "not in a container"
-    if not has_driver:
+    if driver is None:
         return subject.not_checked(found)
     if missing:
         repair = f"Start the container with {container.with_part(*missing)} (docker run --env ...), or with all."

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,9 +21,8 @@ from suite.env_check.gpu import cuda, driver, gpus, nccl
 from suite.env_check.gpu.cuda import CudaFacts
 from suite.env_check.gpu.driver import DriverFacts, StackDrivers
 from suite.env_check.gpu.nccl import NcclFacts
-from suite.env_check.graphics.devices import AnySeen, judge_devices, judge_ray_tracing
-from suite.env_check.graphics.frame import GraphicsSeen, judge_frame, read_graphics
-from suite.env_check.graphics.manifests import ManifestsSeen, judge_manifests
+from suite.env_check.graphics import devices, frame, manifests
+from suite.env_check.graphics.frame import GraphicsSeen, read_graphics
 from suite.env_check.host import CoreFacts, HostFacts, LoadFacts
 from suite.env_check.libraries import LibrariesSeen
 from suite.env_check.request import Needs, Request, needs, unproved, weigh
@@ -70,112 +69,123 @@ class Machine:
         return driver.drivers_for(self.stack, driver.read_drivers(), release=self.worker.isaac_sim)
 
     @property
+    def cuda_libraries(self) -> tuple[str, ...]:
+        """Return the names of the driver's libraries for CUDA and NVML that are there."""
+        return tuple(name for name in (driver.CUDA, driver.NVML) if self.driver.library(name).path)
+
+    @property
+    def graphics_libraries(self) -> tuple[str, ...]:
+        """Return the names of the driver's libraries for rendering that load."""
+        return tuple(library.name for library in self.libraries.named(*driver.GRAPHICS) if not library.fault)
+
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        """Return the UUID of each GPU, in CUDA order; empty unless all are known."""
+        uuids = tuple(gpu.uuid or "" for gpu in self.nvml.gpus)
+        return uuids if all(uuids) else ()
+
+    @property
     def cache_needed_gb(self) -> float:
         is_installed = self.worker.exists and self.worker.is_complete
         return host.KERNEL_CACHE_GB if is_installed else provision.INSTALL_DISK_GB
 
 
+class Declared[*Facts](Protocol):
+    """A check as its module declares it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def feature(self) -> Feature: ...
+    @property
+    def judge(self) -> Callable[[*Facts], Judgement]: ...
+
+
 @dataclass(frozen=True)
 class Row:
-    """One check: its name in reports, its feature, and the function that judges the machine."""
+    """A declared check, and the judgement of a machine; None if the facts that it looks at were not read."""
 
     name: str
     feature: Feature
-    judge: Callable[[Machine], Judgement | None]  # None: what it judges was not read
+    judge: Callable[[Machine], Judgement | None]
 
 
-def _each_gpu(table: gpus.EachGpu) -> Row:
-    return Row(table.name, table.feature, lambda m: table.judge(m.nvml))
+def _row[*Facts](declared: Declared[*Facts], facts: Callable[[Machine], tuple[*Facts] | None]) -> Row:
+    def judge(machine: Machine) -> Judgement | None:
+        read = facts(machine)
+        return None if read is None else declared.judge(*read)
+
+    return Row(declared.name, declared.feature, judge)
 
 
-def _libraries(name: str, feature: Feature, names: tuple[str, ...]) -> Row:
-    return Row(name, feature, lambda m: libraries.judge_libraries(m.libraries, names))
+def _of_host(declared: Declared[HostFacts]) -> Row:
+    return _row(declared, lambda m: (m.host,))
 
 
-def _driver_libraries(name: str, feature: Feature, names: tuple[str, ...]) -> Row:
-    return Row(name, feature, lambda m: libraries.judge_driver_libraries(m.libraries, names))
+def _of_gpus(declared: Declared[NvmlState]) -> Row:
+    return _row(declared, lambda m: (m.nvml,))
 
 
-def _graphics(name: str, feature: Feature, judge: Callable[[Machine, GraphicsSeen], Judgement]) -> Row:
-    return Row(name, feature, lambda m: judge(m, m.graphics) if m.graphics else None)
+def _of_libraries(declared: Declared[LibrariesSeen]) -> Row:
+    return _row(declared, lambda m: (m.libraries,))
 
 
-def _compute_capabilities(m: Machine) -> Judgement:
-    names = tuple(name for name in (driver.CUDA, driver.NVML) if m.driver.library(name).path)
-    return container.judge_driver_capabilities(
-        m.driver.container, ("compute", "utility"), has_driver=m.driver_version is not None, libraries=names
-    )
+def _rendered[*Facts](declared: Declared[*Facts], facts: Callable[[Machine, GraphicsSeen], tuple[*Facts]]) -> Row:
+    return _row(declared, lambda m: facts(m, m.graphics) if m.graphics else None)
 
 
-def _graphics_capabilities(m: Machine) -> Judgement:
-    names = tuple(library.name for library in m.libraries.named(*driver.GRAPHICS) if not library.fault)
-    return container.judge_driver_capabilities(
-        m.driver.container, ("graphics",), has_driver=m.driver_version is not None, libraries=names
-    )
-
-
-def _nccl_all_reduce(m: Machine) -> Judgement:
-    shm_repair = host.judge_shared_memory(m.host).repair
-    return nccl.judge_nccl_all_reduce(m.nccl, num_gpus=m.num_gpus, shm_repair=shm_repair)
-
-
-def _devices(m: Machine, seen: AnySeen, manifests: ManifestsSeen) -> Judgement:
-    uuids = tuple(gpu.uuid or "" for gpu in m.nvml.gpus)
-    return judge_devices(seen, manifests, m.driver, m.libraries, uuids if all(uuids) else ())
-
-
-# Sorted in the order in which a person would repair them.
+# What each check looks at, in the order in which a person would repair them.
 CHECKS: Final = (
-    Row("libc", "host", lambda m: host.judge_libc(m.host)),
-    Row("nofile", "host", lambda m: host.judge_nofile(m.host)),
-    Row("cache_disk", "host", lambda m: host.judge_cache_disk(m.host, needed_gb=m.cache_needed_gb)),
-    Row("worker_packages", "worker", lambda m: worker.judge_worker_packages(m.worker)),
-    Row("asset_root", "worker", lambda m: worker.judge_asset_root(m.assets)),
-    Row("kernel_cache", "worker", lambda m: worker.judge_kernel_cache(m.kernels)),
-    Row("gpus_present", "cuda", lambda m: gpus.judge_gpus_present(m.nvml, m.driver)),
-    Row("driver_versions", "cuda", lambda m: driver.judge_driver_versions(m.driver, m.nvml)),
-    Row("device_nodes", "cuda", lambda m: driver.judge_device_nodes(m.driver)),
-    Row("cuda_start", "cuda", lambda m: cuda.judge_cuda_start(m.cuda, m.driver, m.nvml)),
-    Row("driver_for_stack", "cuda", lambda m: driver.judge_driver_for_stack(m.driver_version, m.drivers)),
-    Row("driver_capabilities_compute", "cuda", _compute_capabilities),
-    Row(
-        "compute_capability", "cuda",
-        lambda m: gpus.compute_capability(m.drivers.minimum_compute_capability).judge(m.nvml),
+    _of_host(host.judge_libc),
+    _of_host(host.judge_nofile),
+    _row(host.judge_cache_disk, lambda m: (m.host, m.cache_needed_gb)),
+    _row(worker.judge_worker_packages, lambda m: (m.worker,)),
+    _row(worker.judge_asset_root, lambda m: (m.assets,)),
+    _row(worker.judge_kernel_cache, lambda m: (m.kernels,)),
+    _row(gpus.judge_gpus_present, lambda m: (m.nvml, m.driver)),
+    _row(driver.judge_driver_versions, lambda m: (m.driver, m.nvml)),
+    _row(driver.judge_device_nodes, lambda m: (m.driver,)),
+    _row(cuda.judge_cuda_start, lambda m: (m.cuda, m.driver, m.nvml)),
+    _row(driver.judge_driver_for_stack, lambda m: (m.driver_version, m.drivers)),
+    _row(container.judge_compute_capabilities, lambda m: (m.driver.container, m.driver_version, m.cuda_libraries)),
+    _row(gpus.judge_compute_capability, lambda m: (m.nvml, m.drivers.minimum_compute_capability)),
+    _row(cuda.judge_cuda_graphs, lambda m: (m.cuda,)),
+    _of_gpus(gpus.judge_mig),
+    *map(_of_gpus, gpus.SETTINGS),
+    _of_host(host.judge_cpu_governor),
+    _row(host.judge_cores_per_gpu, lambda m: (m.host, m.num_gpus)),
+    _row(host.judge_cpu_load, lambda m: (m.load,)),
+    _row(host.judge_core_speed, lambda m: (m.cores,)),
+    _of_gpus(gpus.judge_gpus_alike),
+    _of_gpus(gpus.judge_gpu_links),
+    _of_gpus(gpus.FABRIC),
+    _of_host(host.judge_shared_memory),
+    _of_host(host.judge_memlock),
+    _row(nccl.judge_nccl_all_reduce, lambda m: (m.nccl, m.num_gpus, host.judge_shared_memory(m.host).repair)),
+    _row(
+        container.judge_graphics_capabilities,
+        lambda m: (m.driver.container, m.driver_version, m.graphics_libraries),
     ),
-    Row("cuda_graphs", "cuda-graphs", lambda m: cuda.judge_cuda_graphs(m.cuda)),
-    Row("mig", "cuda", lambda m: gpus.mig(m.num_gpus).judge(m.nvml)),
-    *map(_each_gpu, gpus.SETTINGS),
-    Row("cpu_governor", "cuda", lambda m: host.judge_cpu_governor(m.host)),
-    Row("cores_per_gpu", "cuda", lambda m: host.judge_cores_per_gpu(m.host, m.num_gpus)),
-    Row("cpu_load", "host", lambda m: host.judge_cpu_load(m.load)),
-    Row("core_speed", "cuda", lambda m: host.judge_core_speed(m.cores)),
-    Row("gpus_alike", "nccl", lambda m: gpus.judge_gpus_alike(m.nvml)),
-    Row("gpu_links", "nccl", lambda m: gpus.judge_gpu_links(m.nvml)),
-    _each_gpu(gpus.FABRIC),
-    Row("shared_memory", "nccl", lambda m: host.judge_shared_memory(m.host)),
-    Row("memlock", "nccl", lambda m: host.judge_memlock(m.host)),
-    Row("nccl_all_reduce", "nccl", _nccl_all_reduce),
-    Row("driver_capabilities", "vulkan", _graphics_capabilities),
-    _driver_libraries("cuda_driver", "cuda", libraries.CUDA_DRIVER),
-    _libraries("libgl", "egl", libraries.LIBGL),
-    _libraries("egl_loader", "egl", libraries.EGL_LOADER),
-    Row(
-        "egl_driver", "egl",
-        lambda m: libraries.judge_driver_libraries(m.libraries, libraries.egl_driver(m.driver_version)),
+    _of_libraries(libraries.JUDGE_CUDA_DRIVER),
+    _of_libraries(libraries.JUDGE_LIBGL),
+    _of_libraries(libraries.JUDGE_EGL_LOADER),
+    _of_libraries(libraries.judge_egl_driver),
+    _rendered(manifests.JUDGE_EGL_VENDORS, lambda _, seen: (seen.egl_vendors,)),
+    _rendered(devices.JUDGE_EGL_DEVICES, lambda m, seen: (seen.egl, seen.egl_vendors, m.driver, m.libraries, m.uuids)),
+    _rendered(frame.judge_egl_frame, lambda _, seen: (seen.egl_frame,)),
+    _of_libraries(libraries.JUDGE_VULKAN_LOADER),
+    _of_libraries(libraries.JUDGE_VULKAN_DRIVER),
+    _rendered(manifests.JUDGE_VULKAN_MANIFESTS, lambda _, seen: (seen.vulkan_manifests,)),
+    _rendered(
+        devices.JUDGE_VULKAN_DEVICES,
+        lambda m, seen: (seen.vulkan, seen.vulkan_manifests, m.driver, m.libraries, m.uuids),
     ),
-    _graphics("egl_vendors", "egl", lambda _, seen: judge_manifests(seen.egl_vendors)),
-    _graphics("egl_devices", "egl", lambda m, seen: _devices(m, seen.egl, seen.egl_vendors)),
-    _graphics("egl_frame", "egl", lambda _, seen: judge_frame(seen.egl_frame, "EGL")),
-    _libraries("vulkan_loader", "vulkan", libraries.VULKAN_LOADER),
-    _driver_libraries("vulkan_driver", "vulkan", libraries.VULKAN_DRIVER),
-    _graphics("vulkan_manifests", "vulkan", lambda _, seen: judge_manifests(seen.vulkan_manifests)),
-    _graphics("vulkan_devices", "vulkan", lambda m, seen: _devices(m, seen.vulkan, seen.vulkan_manifests)),
-    _graphics("vulkan_frame", "vulkan", lambda _, seen: judge_frame(seen.vulkan_frame, "Vulkan")),
-    _graphics("vulkan_ray_tracing", "rt-cores", lambda _, seen: judge_ray_tracing(seen.vulkan)),
-    Row("xdg_runtime_dir", "vulkan", lambda m: host.judge_xdg_runtime_dir(m.host)),
-    Row("rt_cores", "rt-cores", lambda m: gpus.judge_rt_cores(m.nvml, gpus.read_table())),
-    Row("denoiser", "rt-cores", lambda m: gpus.judge_denoiser(m.driver, m.nvml, gpus.read_table())),
-)  # fmt: skip
+    _rendered(frame.judge_vulkan_frame, lambda _, seen: (seen.vulkan_frame,)),
+    _rendered(devices.judge_ray_tracing, lambda _, seen: (seen.vulkan,)),
+    _of_host(host.judge_xdg_runtime_dir),
+    _row(gpus.judge_rt_cores, lambda m: (m.nvml, gpus.read_table())),
+    _row(gpus.judge_denoiser, lambda m: (m.driver, m.nvml, gpus.read_table())),
+)
 
 
 def judge(machine: Machine) -> tuple[Check, ...]:

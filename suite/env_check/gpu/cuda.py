@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from suite.env_check.check import Judgement, Subject, parts
+from suite.env_check.check import Judgement, Subject, declare, parts
 from suite.env_check.gpu.driver import CUDA, RELOAD_UVM, DriverFacts, judge_device_nodes, kernel_version
 from suite.env_check.gpu.gpus import SHOW_GPUS, by_value
 from suite.env_check.probes.run import End, run_probe
@@ -46,6 +46,7 @@ def read_cuda(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> Cu
     return CudaFacts(driver_version=run.answer["driver_version"], memory_pools=tuple(run.answer["memory_pools"]))
 
 
+@declare("cuda_start", "cuda")
 def judge_cuda_start(facts: CudaFacts, driver: DriverFacts, nvml: NvmlState) -> Judgement:
     """Check that ``cuInit`` returns 0, and that CUDA then lists a GPU if NVML does."""
     subject = Subject("cuInit returns 0 and CUDA lists a GPU", facts)
@@ -114,6 +115,7 @@ def _fabric_repair(nvml: NvmlState, version: str) -> str:
     return f"{start} With confidential computing: sudo nvidia-smi conf-compute -srs 1."
 
 
+@declare("cuda_graphs", "cuda-graphs")
 def judge_cuda_graphs(facts: CudaFacts) -> Judgement:
     """Fail a driver that is too old; warn of GPUs without memory pools, because some graphs need none."""
     subject = Subject(GRAPHS_WANTED, facts)

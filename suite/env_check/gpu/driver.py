@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from suite.env_check.check import Fault, Judgement, Subject, parts
+from suite.env_check.check import Fault, Judgement, Subject, declare, parts
 from suite.env_check.container import Container, read_container
 from suite.env_check.libraries import SearchPath, is_compat, part_of, read_search_path, version_of
 from suite.env_check.probes.run import run_probe
@@ -175,6 +175,7 @@ def kernel_version(facts: DriverFacts, nvml: NvmlState) -> str | None:
     return facts.kernel_version or nvml.driver_version
 
 
+@declare("driver_versions", "cuda")
 def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
     """Check that the kernel driver, libcuda and libnvidia-ml exist and have the same version."""
     kernel, cuda, management = kernel_version(facts, nvml), facts.library(CUDA), facts.library(NVML)
@@ -264,6 +265,7 @@ def _library_repair(facts: DriverFacts, library: Library, container: Container) 
     return container.repair_of(part, library.name)
 
 
+@declare("device_nodes", "cuda")
 def judge_device_nodes(facts: DriverFacts) -> Judgement:
     """Check that the device nodes CUDA needs exist, and that this user may open them."""
     subject = Subject(
@@ -402,6 +404,7 @@ def drivers_for(stack: Stack, stacks: tuple[StackDrivers, ...], *, release: str 
     return (fitting or entries)[0]
 
 
+@declare("driver_for_stack", "cuda")
 def judge_driver_for_stack(driver_version: str | None, drivers: StackDrivers) -> Judgement:
     """Compare the kernel driver's version with the versions that the stack needs."""
     bad = next((bad for bad in drivers.known_bad if driver_version and bad.includes(driver_version)), None)

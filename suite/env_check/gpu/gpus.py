@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import StringConstraints, TypeAdapter
 
-from suite.env_check.check import Fault, Feature, Judgement, Subject, parts
+from suite.env_check.check import Fault, Feature, Judgement, Subject, declare, parts
 from suite.env_check.gpu.driver import NVOPTIX, DriverFacts, SourcedVersion, kernel_version
 from suite.env_check.probes.run import ProbeRun, run_probe
 from suite.external.nvml.values import GpuState, NvmlState
@@ -81,7 +81,8 @@ def by_value(described: Mapping[int, str]) -> str:
     return "; ".join(f"{value} (GPU {', '.join(indices)})" for value, indices in gpus.items())
 
 
-def compute_capability(minimum: SourcedVersion) -> EachGpu:
+@declare("compute_capability", "cuda")
+def judge_compute_capability(state: NvmlState, minimum: SourcedVersion) -> Judgement:
     return EachGpu(
         name="compute_capability",
         fields=("compute_capability",),
@@ -92,10 +93,11 @@ def compute_capability(minimum: SourcedVersion) -> EachGpu:
         verdict="failure",
         fault="compute_capability_too_old",
         repair="Hide the old GPUs with CUDA_VISIBLE_DEVICES, or use newer ones.",
-    )
+    ).judge(state)
 
 
-def mig(num_gpus: int) -> EachGpu:
+@declare("mig", "cuda")
+def judge_mig(state: NvmlState) -> Judgement:
     """Check that MIG is off: NCCL cannot connect MIG instances, and one instance is smaller than its GPU."""
     return EachGpu(
         name="mig",
@@ -103,10 +105,10 @@ def mig(num_gpus: int) -> EachGpu:
         is_faulty=lambda gpu: bool(gpu.mig),
         describe=lambda gpu: _on(gpu.mig),
         wanted="off",
-        verdict="failure" if num_gpus > 1 else "warning",
+        verdict="failure" if len(state.gpus) > 1 else "warning",
         fault="mig_enabled",
         repair="Turn it off with sudo nvidia-smi -mig 0, once nobody uses the GPUs.",
-    )
+    ).judge(state)
 
 
 def _is_limited(gpu: GpuState) -> bool:
@@ -253,6 +255,7 @@ def state_of(run: ProbeRun) -> NvmlState:
     return NvmlState(fault="failed", message=" ".join((f"exit code {run.exit_code}", *last_words)))
 
 
+@declare("gpus_present", "cuda")
 def judge_gpus_present(state: NvmlState, driver: DriverFacts) -> Judgement:
     """Check that at least one GPU is visible, and that NVML lists those that are on the PCI bus."""
     subject = Subject("1 GPU or more, and all that are on the PCI bus", state)
@@ -285,6 +288,7 @@ def _title(gpu: GpuState) -> str:
     return name if gpu.memory_gb is None else f"{name} {gpu.memory_gb:.0f} GB"
 
 
+@declare("gpus_alike", "nccl")
 def judge_gpus_alike(state: NvmlState) -> Judgement:
     """Check that the GPUs are alike: all ranks wait for the slowest GPU, so different ones give no scaling curve."""
     subject = Subject("GPUs of one model with the same settings", values_of(state, ALIKE))
@@ -300,6 +304,7 @@ def judge_gpus_alike(state: NvmlState) -> Judgement:
     )
 
 
+@declare("gpu_links", "nccl")
 def judge_gpu_links(state: NvmlState) -> Judgement:
     """Check that every pair of GPUs has the same kind of link: one slow link slows a whole ring of NCCL."""
     subject = Subject("the same kind of link between all GPUs, best NVLink", values_of(state, LINK_FIELDS))
@@ -370,6 +375,7 @@ def read_table(path: Path = GPUS_PATH) -> RtCoreTable:
     return read_toml(path).validate(RtCoreTable)
 
 
+@declare("rt_cores", "rt-cores")
 def judge_rt_cores(state: NvmlState, table: RtCoreTable) -> Judgement:
     """Check that every GPU has RT cores, which RTX rendering needs."""
     gpus = tuple(_rt_cores(gpu, table) for gpu in state.gpus)
@@ -387,6 +393,7 @@ def judge_rt_cores(state: NvmlState, table: RtCoreTable) -> Judgement:
     return subject.ok(f"{_names(gpus)}: has them ({gpus[0].source})")
 
 
+@declare("denoiser", "rt-cores")
 def judge_denoiser(driver: DriverFacts, state: NvmlState, table: RtCoreTable) -> Judgement:
     """Check that a container has nvoptix.bin: without it, the denoiser of Isaac Sim's renderer does not start."""
     gpus = tuple(_rt_cores(gpu, table) for gpu in state.gpus)

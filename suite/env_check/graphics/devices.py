@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from suite.env_check.check import Fault, Judgement, Subject
+from suite.env_check.check import Declaration, Fault, Judgement, Subject, declare
 from suite.env_check.gpu.driver import GRAPHICS, DriverFacts, judge_device_nodes
 from suite.env_check.graphics.manifests import LIBEGL, Manifest, ManifestsSeen, blocking_fault, usable
 from suite.env_check.libraries import LibrariesSeen, fault_of, is_nvidia
@@ -340,7 +340,7 @@ def judge_devices(
     manifests: ManifestsSeen,
     driver: DriverFacts,
     libraries: LibrariesSeen,
-    cuda_uuids: Sequence[str] = (),
+    cuda_uuids: Sequence[str],
 ) -> Judgement:
     """Judge whether each CUDA GPU is a usable device.
 
@@ -354,6 +354,10 @@ def judge_devices(
     if fault := _fault(seen, around, cuda_uuids):
         return subject.faulty(fault)
     return subject.ok(", ".join(device.description for device in seen.hardware))
+
+
+JUDGE_EGL_DEVICES: Final = Declaration("egl_devices", "egl", judge_devices)
+JUDGE_VULKAN_DEVICES: Final = Declaration("vulkan_devices", "vulkan", judge_devices)
 
 
 def _next_step(driver: DriverFacts) -> str:
@@ -446,6 +450,7 @@ def _not_matched(seen: AnySeen, manifests: ManifestsSeen, cuda_uuids: Sequence[s
     )
 
 
+@declare("vulkan_ray_tracing", "rt-cores")
 def judge_ray_tracing(seen: VulkanSeen) -> Judgement:
     """Judge the extensions that a ray tracing renderer needs. A GPU without RT cores lacks at least one of them."""
     subject = Subject(", ".join(sorted(RAY_TRACING)), seen)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from suite.env_check.check import Judgement, Subject
+from suite.env_check.check import Judgement, Subject, declare
 from suite.env_check.graphics.devices import TIMEOUT_S, EglDevice, EglSeen, VulkanSeen, read_egl, read_vulkan
 from suite.env_check.graphics.manifests import ManifestsSeen, read_manifests
 from suite.env_check.probes.run import SIZE, Ending, run_probe
@@ -49,7 +49,17 @@ def _read_frame(
     return FrameSeen(**run.ending, **answered, stderr=run.stderr, wall_s=run.wall_s)
 
 
-def judge_frame(seen: FrameSeen, api: Literal["EGL", "Vulkan"]) -> Judgement:
+@declare("egl_frame", "egl")
+def judge_egl_frame(seen: FrameSeen) -> Judgement:
+    return _judge_frame(seen, "EGL")
+
+
+@declare("vulkan_frame", "vulkan")
+def judge_vulkan_frame(seen: FrameSeen) -> Judgement:
+    return _judge_frame(seen, "Vulkan")
+
+
+def _judge_frame(seen: FrameSeen, api: str) -> Judgement:
     """Judge a frame. Right pixels from a software renderer are a fault too."""
     subject = Subject(f"a frame rendered through {api} on a GPU, every pixel right", seen)
     first = f"repair what the checks of the {api} loader, drivers and devices name first"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pynvml
 import pytest
@@ -16,14 +16,13 @@ from suite.env_check.gpu.driver import DriverFacts, SourcedVersion, read_driver
 from suite.env_check.gpu.gpus import (
     FABRIC,
     SETTINGS,
-    EachGpu,
-    compute_capability,
+    judge_compute_capability,
     judge_denoiser,
     judge_gpu_links,
     judge_gpus_alike,
     judge_gpus_present,
+    judge_mig,
     judge_rt_cores,
-    mig,
     read_table,
 )
 from suite.external.nvml.values import GpuState, NvmlState
@@ -73,9 +72,9 @@ NO_DRIVER = DriverFacts(
 MINIMUM = SourcedVersion(version="7.5", source="CUDA 13")
 
 JUDGES: dict[str, Callable[[NvmlState], Judgement]] = {
-    "compute_capability": compute_capability(MINIMUM).judge,
+    "compute_capability": lambda state: judge_compute_capability(state, MINIMUM),
     "gpus_alike": judge_gpus_alike,
-    "mig": lambda state: mig(len(state.gpus)).judge(state),
+    "mig": judge_mig,
     "gpu_links": judge_gpu_links,
     **{each.name: each.judge for each in (*SETTINGS, FABRIC)},
 }
@@ -121,19 +120,21 @@ def test_a_fault_of_one_gpu_has_its_word(name: str, changes: dict[str, Any], ver
     assert check.evidence["gpus"][1]["index"] == 1
 
 
+FIELDS: Final = {table.name: table.fields[-1] for table in (*SETTINGS, FABRIC)}
+
+
 @pytest.mark.parametrize(
-    "table", [*SETTINGS, FABRIC, compute_capability(MINIMUM), mig(2)], ids=lambda table: table.name
+    ("name", "field"), {**FIELDS, "compute_capability": "compute_capability", "mig": "mig"}.items()
 )
-def test_what_nvml_does_not_tell_is_never_ok(table: EachGpu) -> None:
-    field = table.fields[-1]
-    check = table.judge(second(**{field: None}, unanswered={field: "Not Supported"}))
+def test_what_nvml_does_not_tell_is_never_ok(name: str, field: str) -> None:
+    check = JUDGES[name](second(**{field: None}, unanswered={field: "Not Supported"}))
     assert check.verdict == "not_checked"
     assert f"{field} of GPU 1" in check.found
     assert check.evidence["gpus"][1]["unanswered"] == {field: "Not Supported"}
 
 
 def test_links_and_mig_of_other_machines() -> None:
-    assert mig(1).judge(replace(HEALTHY, gpus=(replace(H200, mig=True),))).verdict == "warning"
+    assert judge_mig(replace(HEALTHY, gpus=(replace(H200, mig=True),))).verdict == "warning"
     check = judge_gpu_links(second(links=(None, "self")))
     assert check.verdict == "not_checked"
     single = replace(HEALTHY, gpus=(replace(H200, links=("self",)),))

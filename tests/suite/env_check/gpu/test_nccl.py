@@ -82,14 +82,14 @@ def answering(answer: dict[str, Any], exit_code: int = 0) -> str:
     ],
 )  # fmt: skip
 def test_each_end_of_the_probe(script: str, verdict: str, fault: str | None, found: str, tmp_path: Path) -> None:
-    check = judge_nccl_all_reduce(run_fake(tmp_path, script), num_gpus=2)
+    check = judge_nccl_all_reduce(run_fake(tmp_path, script), 2, None)
     assert (check.verdict, check.fault) == (verdict, fault), check
     assert found in check.found
 
 
 def test_a_hang_ends_in_time_with_all_its_processes(tmp_path: Path) -> None:
     script = f"sleep 3600 & echo $! > {tmp_path}/child; echo 'waiting for rank 1' >&2; wait"
-    check = judge_nccl_all_reduce(run_fake(tmp_path, script, timeout_s=1.0), num_gpus=2)
+    check = judge_nccl_all_reduce(run_fake(tmp_path, script, timeout_s=1.0), 2, None)
     assert (check.verdict, check.fault) == ("failure", "nccl_hung")
     assert "waiting for rank 1" in check.evidence.output
     child = int((tmp_path / "child").read_text())
@@ -103,12 +103,12 @@ def test_a_worker_that_cannot_be_asked(tmp_path: Path) -> None:
     path = tmp_path / "python"
     path.write_text("no program")
     path.chmod(0o644)
-    check = judge_nccl_all_reduce(read_nccl(path, environ=os.environ), num_gpus=1)
+    check = judge_nccl_all_reduce(read_nccl(path, environ=os.environ), 1, None)
     assert (check.verdict, check.fault) == ("failure", "worker_not_startable")
-    missing = judge_nccl_all_reduce(read_nccl(tmp_path / "gone", environ=os.environ), num_gpus=1)
+    missing = judge_nccl_all_reduce(read_nccl(tmp_path / "gone", environ=os.environ), 1, None)
     assert (missing.verdict, missing.fault) == ("not_checked", None)
     no_gpu = run_fake(tmp_path, answering({"error": "no_cuda", "message": "m"}, 1))
-    assert judge_nccl_all_reduce(no_gpu, num_gpus=0).verdict == "not_checked"
+    assert judge_nccl_all_reduce(no_gpu, 0, None).verdict == "not_checked"
 
 
 def test_the_real_probe_without_torch() -> None:
@@ -136,7 +136,7 @@ def check(
     environ = {name: value for name, value in os.environ.items() if not name.startswith("NCCL_")} | variables
     facts = read_nccl(python, environ=environ, timeout_s=timeout_s)
     tried = try_paths(facts, environ=environ, timeout_s=retry_s)
-    return judge_nccl_all_reduce(tried, num_gpus=len(RESULT["gpus"]), shm_repair=shm)
+    return judge_nccl_all_reduce(tried, len(RESULT["gpus"]), shm)
 
 
 def starts(folder: Path) -> list[str]:

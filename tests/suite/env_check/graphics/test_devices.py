@@ -17,7 +17,13 @@ from suite.env_check.check import Judgement
 from suite.env_check.container import Container
 from suite.env_check.gpu.driver import DriverFacts
 from suite.env_check.graphics.devices import EglSeen, judge_devices, judge_ray_tracing, read_egl, read_vulkan
-from suite.env_check.graphics.frame import judge_frame, read_egl_frame, read_graphics, read_vulkan_frame
+from suite.env_check.graphics.frame import (
+    judge_egl_frame,
+    judge_vulkan_frame,
+    read_egl_frame,
+    read_graphics,
+    read_vulkan_frame,
+)
 from suite.env_check.graphics.manifests import LIBEGL, read_manifests
 from suite.env_check.libraries import LibrariesSeen, Library
 from suite.env_check.probes.run import SIZE
@@ -257,7 +263,7 @@ def test_the_vulkan_driver_without_libegl_at_all(tmp_path: Path) -> None:
     manifests = read_manifests("vulkan", variables, driver_version=None)
     absent = Library(name=LIBEGL, path=None, fault="library_missing", missing=LIBEGL)
     manifests = replace(manifests, nvidia=dict(manifests.nvidia) | {LIBEGL: absent})
-    check = judge_devices(read_vulkan(variables, manifests), manifests, DRIVER_FACTS, NO_LIBRARIES)
+    check = judge_devices(read_vulkan(variables, manifests), manifests, DRIVER_FACTS, NO_LIBRARIES, ())
     assert check.fault == "driver_function_missing"
     assert "apt-get install libegl1 " in (check.repair or "")
 
@@ -306,8 +312,8 @@ def check_frame(
 ) -> Judgement:
     variables = with_drivers(api, folder, **environ)
     if api == "vulkan":
-        return judge_frame(read_vulkan_frame(variables, timeout_s=timeout_s), "Vulkan")
-    return judge_frame(read_egl_frame(variables, seen or read_egl_of(folder), timeout_s=timeout_s), "EGL")
+        return judge_vulkan_frame(read_vulkan_frame(variables, timeout_s=timeout_s))
+    return judge_egl_frame(read_egl_frame(variables, seen or read_egl_of(folder), timeout_s=timeout_s))
 
 
 @pytest.mark.parametrize(
