@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from suite.env_check import container, host, libraries, worker
-from suite.env_check.check import Check, ExitCode, Feature, Judgement
+from suite.env_check.check import Check, Declaration, ExitCode, Feature, Judgement
 from suite.env_check.gpu import cuda, driver, gpus, nccl
 from suite.env_check.gpu.cuda import CudaFacts
 from suite.env_check.gpu.driver import DriverFacts, StackDrivers
@@ -90,17 +90,6 @@ class Machine:
         return host.KERNEL_CACHE_GB if is_installed else provision.INSTALL_DISK_GB
 
 
-class Declared[*Facts](Protocol):
-    """A check as its module declares it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def feature(self) -> Feature: ...
-    @property
-    def judge(self) -> Callable[[*Facts], Judgement]: ...
-
-
 @dataclass(frozen=True)
 class Row:
     """A declared check, and the judgement of a machine; None if the facts that it looks at were not read."""
@@ -110,7 +99,7 @@ class Row:
     judge: Callable[[Machine], Judgement | None]
 
 
-def _row[*Facts](declared: Declared[*Facts], facts: Callable[[Machine], tuple[*Facts] | None]) -> Row:
+def _row[*Facts](declared: Declaration[*Facts], facts: Callable[[Machine], tuple[*Facts] | None]) -> Row:
     def judge(machine: Machine) -> Judgement | None:
         read = facts(machine)
         return None if read is None else declared.judge(*read)
@@ -118,19 +107,19 @@ def _row[*Facts](declared: Declared[*Facts], facts: Callable[[Machine], tuple[*F
     return Row(declared.name, declared.feature, judge)
 
 
-def _of_host(declared: Declared[HostFacts]) -> Row:
+def _of_host(declared: Declaration[HostFacts]) -> Row:
     return _row(declared, lambda m: (m.host,))
 
 
-def _of_gpus(declared: Declared[NvmlState]) -> Row:
-    return _row(declared, lambda m: (m.nvml,))
+def _of_gpus(declared: Declaration[NvmlState] | gpus.EachGpu) -> Row:
+    return Row(declared.name, declared.feature, lambda m: declared.judge(m.nvml))
 
 
-def _of_libraries(declared: Declared[LibrariesSeen]) -> Row:
+def _of_libraries(declared: Declaration[LibrariesSeen]) -> Row:
     return _row(declared, lambda m: (m.libraries,))
 
 
-def _rendered[*Facts](declared: Declared[*Facts], facts: Callable[[Machine, GraphicsSeen], tuple[*Facts]]) -> Row:
+def _rendered[*Facts](declared: Declaration[*Facts], facts: Callable[[Machine, GraphicsSeen], tuple[*Facts]]) -> Row:
     return _row(declared, lambda m: facts(m, m.graphics) if m.graphics else None)
 
 
