@@ -9,7 +9,7 @@ nothing is known beyond it.
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import gcd
 from pathlib import Path
@@ -224,51 +224,42 @@ def next_size(trials: Sequence[Trial], *, start: int, granularity: int = 1, most
     The first number is ``start``, which is at most ``most``. The others are its doubles up to ``most``, and multiples
     of ``granularity`` between them.
     """
-    search = _Search(trials={trial.num_envs: trial for trial in trials}, granularity=granularity)
+    search = _Search(
+        outcomes={trial.num_envs: trial.outcome for trial in trials},
+        fps={trial.num_envs: trial.fps for trial in trials if trial.fps is not None},
+        granularity=granularity,
+    )
     doubled = [start]
-    while True:
-        trial = search.trials.get(doubled[-1])
-        if trial is None:
-            return doubled[-1]
-        if trial.outcome == "oom":
+    while (size := doubled[-1]) in search.outcomes:
+        if search.outcomes[size] == "oom":
             return search.memory(doubled)
-        if trial.fps is None:
+        if size not in search.fps:
             return search.failure(doubled)
-        if search.has_stopped_rising(doubled):
+        if len(doubled) > 1 and search.fps[size] < (1 + MIN_RISE) * search.fps[doubled[-2]]:
             return search.throughput(doubled)
-        if most is not None and 2 * doubled[-1] > most:
-            seen = f"throughput still rises at {doubled[-1]}" if len(doubled) > 1 else f"only {start} were tried"
+        if most is not None and 2 * size > most:
+            seen = f"throughput still rises at {size}" if len(doubled) > 1 else f"only {start} were tried"
             reason = f"{seen}, and the limit is {most}"
-            return Capacity(num_envs=doubled[-1], fps=trial.fps, bound="asked", beyond=None, reason=reason)
-        doubled.append(2 * doubled[-1])
+            return Capacity(num_envs=size, fps=search.fps[size], bound="asked", beyond=None, reason=reason)
+        doubled.append(2 * size)
+    return doubled[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
     """The trials so far. Each method that ends the doubling returns the next number to try, or the answer."""
 
-    trials: dict[int, Trial]
+    outcomes: Mapping[int, Outcome]
+    fps: Mapping[int, float]  # of those that completed [frames/s]
     granularity: int
 
-    def fps(self, num_envs: int) -> float:
-        """Throughput of a completed trial [frames/s]."""
-        fps = self.trials[num_envs].fps
-        if fps is None:
-            raise AssertionError(f"{num_envs} environments have no throughput")
-        return fps
-
-    def has_stopped_rising(self, doubled: Sequence[int]) -> bool:
-        return len(doubled) > 1 and self.fps(doubled[-1]) < (1 + MIN_RISE) * self.fps(doubled[-2])
-
-    def failure(self, doubled: Sequence[int]) -> Capacity:
-        failed = self.trials[doubled[-1]]
-        good = doubled[-2] if len(doubled) > 1 else None
+    def failure(self, tried: Sequence[int]) -> Capacity:
+        """The answer where the last number failed: the one before it."""
+        *earlier, failed = tried
+        good = earlier[-1] if earlier else None
+        reason = f"{failed} ended as {self.outcomes[failed]}, which tells nothing about memory or throughput"
         return Capacity(
-            num_envs=good,
-            fps=None if good is None else self.fps(good),
-            bound="failure",
-            beyond=failed.num_envs,
-            reason=f"{failed.num_envs} ended as {failed.outcome}, which tells nothing about memory or throughput",
+            num_envs=good, fps=None if good is None else self.fps[good], bound="failure", beyond=failed, reason=reason
         )
 
     def memory(self, doubled: Sequence[int]) -> int | Capacity:
@@ -278,34 +269,32 @@ class _Search:
             return Capacity(num_envs=None, fps=None, bound="memory", beyond=beyond, reason=reason)
         good = doubled[-2]
         while (between := self.between(good, beyond)) is not None:
-            trial = self.trials.get(between)
-            if trial is None:
+            if between not in self.outcomes:
                 return between
-            if trial.outcome == "oom":
+            if self.outcomes[between] == "oom":
                 beyond = between
-            elif trial.fps is None:
+            elif between not in self.fps:
                 return self.failure([good, between])
             else:
                 good = between
         reason = f"{good} fit in memory, {beyond} do not"
-        return Capacity(num_envs=good, fps=self.fps(good), bound="memory", beyond=beyond, reason=reason)
+        return Capacity(num_envs=good, fps=self.fps[good], bound="memory", beyond=beyond, reason=reason)
 
     def throughput(self, doubled: Sequence[int]) -> int | Capacity:
-        target = (1 - MIN_RISE) * max(map(self.fps, doubled))
-        at = next(index for index, num_envs in enumerate(doubled) if self.fps(num_envs) >= target)
+        target = (1 - MIN_RISE) * max(self.fps[size] for size in doubled)
+        at = next(index for index, size in enumerate(doubled) if self.fps[size] >= target)
         enough, slower = doubled[at], doubled[at - 1] if at else None
         while slower is not None and (between := self.between(slower, enough)) is not None:
-            trial = self.trials.get(between)
-            if trial is None:
+            if between not in self.outcomes:
                 return between
-            if trial.fps is None:
+            if between not in self.fps:
                 return self.failure([slower, between])
-            if trial.fps >= target:
+            if self.fps[between] >= target:
                 enough = between
             else:
                 slower = between
         reason = f"{doubled[-1]} are less than {MIN_RISE:.0%} faster than {doubled[-2]}"
-        return Capacity(num_envs=enough, fps=self.fps(enough), bound="throughput", beyond=slower, reason=reason)
+        return Capacity(num_envs=enough, fps=self.fps[enough], bound="throughput", beyond=slower, reason=reason)
 
     def between(self, low: int, high: int) -> int | None:
         """The middle as a multiple of the granularity; None if the gap is small enough or contains no multiple."""
