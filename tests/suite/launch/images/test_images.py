@@ -3,6 +3,7 @@
 import io
 import tarfile
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,11 +99,6 @@ def test_dockerfiles_keep_their_promises(name: str) -> None:
     assert not [step for step in ("pip install", "apt-get", "COPY --from") if step in after]
 
 
-def test_an_unknown_image_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(ContainerError, match=r"no image 'kitles'; it has kitless, isaacsim. Did you mean 'kitless'"):
-        find_image("kitles", ROOT)
-
-
 def test_every_mistake_in_the_file_is_reported(project: Path) -> None:
     broken = ENTRY.replace(SHA, "sha256:12").replace('torch = "2.11.0"', "torch = 2.11").replace("requires", "needs")
     (project / IMAGES).write_text(broken)
@@ -167,21 +163,19 @@ def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path
     assert plan.build_args == {"BASE": f"localhost/busybox:1@{SHA}", "https_proxy": "http://proxy.example:3128"}
 
 
-def test_a_file_that_an_image_is_made_of_and_that_is_not_there_is_named(project: Path) -> None:
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda _: find_image("kitles", ROOT), "no image 'kitles'; it has kitless, isaacsim. Did you mean 'kitless'"),
+        (lambda project: tag_of("tiny", project_root=project, version="1"), r"tiny\.Dockerfile"),
+        (lambda _: object.__new__(Engine).find_image("../containers"), r"'\.\./containers'"),  # connected to nothing
+        (lambda _: host_files({"SSL_CERT_FILE": "/nowhere/ca.crt"}), r"certificates /nowhere/ca.crt, .* No such file"),
+    ],
+)
+def test_what_is_not_there_is_named(project: Path, ask: Callable[[Path], object], said: str) -> None:
     (project / "containers" / "tiny.Dockerfile").unlink()
-    with pytest.raises(ContainerError, match=r"tiny\.Dockerfile"):
-        tag_of("tiny", project_root=project, version="1")
-
-
-def test_what_is_no_name_of_an_image_is_not_asked_for() -> None:
-    engine = object.__new__(Engine)  # connected to nothing
-    with pytest.raises(ContainerError, match=r"'\.\./containers'"):
-        engine.find_image("../containers")
-
-
-def test_unreadable_certificates_are_named() -> None:
-    with pytest.raises(ContainerError, match=r"certificates /nowhere/ca.crt, .* No such file"):
-        host_files({"SSL_CERT_FILE": "/nowhere/ca.crt"})
+    with pytest.raises(ContainerError, match=said):
+        ask(project)
 
 
 def test_labels_say_where_an_image_comes_from(project: Path) -> None:
