@@ -20,6 +20,8 @@ from tests.fixtures.machines.slurm_cluster import SlurmCluster
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
 from tests.suite.launch.contract import NodesContract, Place, Round, WhenStarted
 
+SAVED_S = 8.0  # until a controller has stored that a job runs: one that is killed before has forgotten it
+
 
 @pytest.fixture
 def said() -> list[str]:
@@ -115,10 +117,12 @@ class TestSlurm(NodesContract):
         assert (first / "rank-0.jsonl").exists()
         assert noted_job(stand_in.run_dir)["attempt"] == 2
 
+    @pytest.mark.slow
     def test_a_controller_restarts_and_a_job_that_is_cancelled_is_not_repeated(
         self, slurm: SlurmCluster, stand_in: Round, said: list[str]
     ) -> None:
         result_within = stand_in.begin()
+        time.sleep(SAVED_S)
         slurm.kill_controller()
         await_said(said, "Slurm does not answer, and is asked again", within_s=30.0)
         slurm.start_controller()
