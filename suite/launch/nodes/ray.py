@@ -141,7 +141,7 @@ def resources() -> Resources:
         WorkerEnvironmentError: Ray is not installed here.
         SchedulerError: there is no cluster, or it has another version of Ray.
     """
-    nodes = _nodes()
+    nodes = _answer("nodes")["nodes"]
     return Resources(
         nnodes=len(nodes),
         gpus_per_node=min(int(node["gpus"]) for node in nodes),
@@ -151,9 +151,8 @@ def resources() -> Resources:
 
 def _ask_nodes(arguments: Sequence[str]) -> dict[str, str]:
     """What labscale's own Python prints on each node, all at once. Raises SchedulerError for one that cannot run it."""
-    ids = [str(node["node_id"]) for node in _nodes()]
     printed = {}
-    for address, run in _answer("ask", *ids, "--", *arguments)["answers"].items():
+    for address, run in _answer("ask", *arguments)["answers"].items():
         if run["end"] != "ended" or run["exit_code"] != 0:
             raise SchedulerError(
                 f"{address} does not run {' '.join(arguments[:2])} ({run['end']}, exit code {run['exit_code']}): "
@@ -162,17 +161,6 @@ def _ask_nodes(arguments: Sequence[str]) -> dict[str, str]:
             )
         printed[address] = run["stdout"]
     return printed
-
-
-def _nodes() -> Sequence[Mapping[str, Any]]:
-    nodes: list[dict[str, Any]] = _answer("nodes")["nodes"]
-    usable = [node for node in nodes if node["gpus"]] or [node for node in nodes if node["cpus"]]
-    if not usable:
-        raise SchedulerError(
-            f"No node of the Ray cluster has a GPU or CPU to give away (nodes: {len(nodes)}). Start one by "
-            "`ray start`, without --num-cpus=0."
-        )
-    return usable
 
 
 def _answer(*words: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 from pydantic import TypeAdapter
 
 from suite.errors import Interrupted, LabscaleError, SchedulerError
-from suite.external.ray_cluster import NodeProgram, Reservation, alive_nodes, connected, run_on
+from suite.external.ray_cluster import NodeProgram, RayNode, Reservation, alive_nodes, connected, run_on
 from suite.files.paths import ROOT
 from suite.files.wording import last_words
 from suite.launch.contract import RunControl
@@ -48,21 +48,30 @@ def main(argv: Sequence[str]) -> int:
             _round(messages)
         else:
             with connected(ROOT):
-                nodes = alive_nodes()
+                nodes = _usable(alive_nodes())
                 if argv[0] == "nodes":
                     messages.write("nodes", nodes=[asdict(node) for node in nodes])
                 else:
-                    _ask(messages, argv[1:])
+                    _ask(messages, nodes, argv[1:])
     except LabscaleError as error:
         messages.write("error", kind=type(error).__name__, text=str(error))
         return error.exit_code
     return 0
 
 
-def _ask(messages: _Messages, argv: Sequence[str]) -> None:
-    """Run labscale's own Python with these arguments on the nodes whose ids stand before ``--``."""
-    ids, arguments = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
-    nodes = [node for node in alive_nodes() if node.node_id in ids]
+def _usable(nodes: Sequence[RayNode]) -> Sequence[RayNode]:
+    """The nodes with GPUs to give away, or with CPUs if none has a GPU."""
+    usable = [node for node in nodes if node.gpus] or [node for node in nodes if node.cpus]
+    if not usable:
+        raise SchedulerError(
+            f"No node of the Ray cluster has a GPU or CPU to give away (nodes: {len(nodes)}). Start one by "
+            "`ray start`, without --num-cpus=0."
+        )
+    return usable
+
+
+def _ask(messages: _Messages, nodes: Sequence[RayNode], arguments: Sequence[str]) -> None:
+    """Run labscale's own Python with these arguments on the nodes."""
     settings = [f"{name}={value}" for name, value in travelling(os.environ).items()]
     runs = run_on(nodes, ("env", *settings, sys.executable, *arguments), working_dir=ROOT, timeout_s=ASK_TIMEOUT_S)
     answers = {node.address: asdict(run) for node, run in zip(nodes, runs, strict=True)}
