@@ -33,7 +33,7 @@ from tests.fixtures.machines.container_runs import MakeScript, log_of
 from tests.fixtures.runs.asked_options import changed, options_with
 from tests.fixtures.runs.real_runs import launch_of
 from tests.suite.launch.contract import LauncherContract, Place
-from tests.suite.launch.test_rendered_images import check_golden, cuda_launch
+from tests.suite.launch.test_container_engine import check_golden, cuda_launch
 
 FAKE_APPTAINER = f"""#!{sys.executable}
 import os, sys

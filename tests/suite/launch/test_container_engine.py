@@ -1,0 +1,107 @@
+"""What a container engine is asked for a launch, and what a person is to do after one of its messages."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from suite.external.docker_messages import next_step
+
+from suite.errors import ContainerError
+from suite.external.container_spec import OWNER_LABEL, Gpus
+from suite.external.docker_engine import Engine
+from suite.launch.containers import ContainerOptions, render, requested_gpus
+from suite.schema.record import Case, Device, Launch
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+def cuda_launch(make_case: Callable[..., Case]) -> Launch:
+    return Launch(
+        case=make_case(case_id="ant-weak/rsl_rl-kitless-n4096-1x4", device="cuda", nproc_per_node=4),
+        round=2,
+        argv=("/opt/labscale/worker/bin/python", "-m", "torch.distributed.run", "-m", "tasks.worker", "/data/runs/r2"),
+        env={"PYTHONPATH": "/data/labscale", "OMP_NUM_THREADS": "8", "ISAACSIM_ASSET_ROOT": "/data/cache/assets"},
+        run_dir="/data/runs/r2",
+    )
+
+
+def check_golden(name: str, value: object) -> None:
+    """Compare with a file of tests/golden, or write it when UPDATE_GOLDEN is set."""
+    text = json.dumps(value, indent=1) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        (GOLDEN / name).write_text(text)
+    assert text == (GOLDEN / name).read_text()
+
+
+def test_rendered_container(make_case: Callable[..., Case]) -> None:
+    options = ContainerOptions(
+        project_root=Path("/data/labscale"),
+        asset_root=Path("/data/cache/assets"),
+        cache_dir=Path("/data/cache/kernels"),
+        gpus=("0", "1", "2", "3"),
+        shm_gb=16,
+        accept_eula=True,
+    )
+    spec = render(
+        cuda_launch(make_case),
+        "sha256:1",
+        options,
+        name="labscale-1",
+        user="1000:1000",
+        owner={OWNER_LABEL: "host 1 2"},
+    )
+    check_golden("container_spec.json", asdict(spec))
+
+
+@pytest.mark.parametrize(
+    ("device", "environ", "gpus"),
+    [
+        ("cuda", {}, "all"),
+        ("cuda", {"CUDA_VISIBLE_DEVICES": "2, GPU-a"}, ("2", "GPU-a")),
+        ("cuda", {"CUDA_VISIBLE_DEVICES": ""}, None),
+        ("cuda", {"CUDA_VISIBLE_DEVICES": "1,-1,2"}, ("1",)),
+        ("cpu", {"CUDA_VISIBLE_DEVICES": "0"}, None),
+    ],
+)
+def test_visible_gpus_are_asked_for(device: Device, environ: Mapping[str, str], gpus: Gpus) -> None:
+    assert requested_gpus(device, environ) == gpus
+
+
+@pytest.mark.parametrize(
+    ("said", "step"),
+    [
+        ("failed to discover GPU vendor from CDI: no known GPU vendor found", "nvidia-ctk cdi generate"),
+        ("CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=all", "nvidia-ctk cdi generate"),
+        (
+            "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update",
+            "Update the driver",
+        ),
+        ("nvidia-container-cli: requirement error: unsatisfied condition: driver>=570", "update its driver"),
+        (
+            "nvidia-container-cli: container error: failed to get device cgroup: bpf_prog_query(BPF_CGROUP_DEVICE)",
+            "1.8",
+        ),
+        ("initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object", "nvidia-smi"),
+        ("mount error: file creation failed: /merged/usr/lib/libnvidia-ml.so.1: file exists: unknown", "nox -s build"),
+        ("unknown or invalid runtime name: nvidia", "nvidia-ctk runtime configure"),
+        ("Unknown runtime specified nvidia", "nvidia-ctk runtime configure"),
+        ('could not select device driver "" with capabilities: [[gpu]]', "nvidia-ctk runtime configure"),
+        ("nvidia-container-cli: device error: 7: unknown device: unknown", "nvidia-smi -L"),
+        ("nvidia-container-cli: initialization error: nvml error: driver/library version mismatch", "restart"),
+        ("permission denied while trying to connect to the Docker daemon socket", "usermod -aG docker"),
+        ("('Connection aborted.', PermissionError(13, 'Permission denied'))", "usermod -aG docker"),
+        ('exec: "/a": permission denied: unknown', "otherwise"),
+        ("something new", "otherwise"),
+    ],
+)
+def test_the_next_step_after_a_message(said: str, step: str) -> None:
+    assert step in next_step(said, "otherwise")
+
+
+def test_an_engine_elsewhere_is_refused_with_what_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "ssh://ada@gpu01")
+    with pytest.raises(ContainerError, match="DOCKER_HOST is ssh://ada@gpu01"):
+        Engine.connect()
