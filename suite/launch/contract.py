@@ -1,14 +1,14 @@
 """The contract of a launcher: what it promises of a run, what a campaign asks it for, and its entry in the registry.
 
-A launcher runs one launch to its end, and keeps these promises, which ``tests/suite/launch/test_contract.py`` tests for
-all of them:
+A launcher runs one launch to its end and keeps these promises, which ``tests/suite/launch/contract.py`` tests for all:
 
 - The run directory is prepared first. A finished round in it is refused, and never overwritten.
 - ``RunControl`` hears of each iteration of rank 0. The result has the exit code of torchrun, or its signal.
 - A run that exceeds its time, or writes nothing for too long, is ended; the ranks write their stacks before that.
 - When one node of several ends badly, the others are ended. One that is lost is named.
 - When the launcher returns or raises, by Ctrl-C too, no process of the run is left. When labscale itself is killed,
-  they end without it. Slurm is the exception: its job goes on, and the same command follows it.
+  they end without it. Two launchers differ: a container is removed by the next command, and a job of Slurm goes on,
+  which the same command follows.
 
 It raises ``StoreError`` when the run directory cannot be written or has a finished round, and another error of
 ``suite.errors`` when the run cannot be started or cannot be ended.
