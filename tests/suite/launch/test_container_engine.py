@@ -7,11 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from suite.external.docker_messages import next_step
 
 from suite.errors import ContainerError
 from suite.external.container_spec import OWNER_LABEL, Gpus
-from suite.external.docker_engine import Engine
+from suite.external.docker_engine import Engine, next_step
 from suite.launch.containers import ContainerOptions, render, requested_gpus
 from suite.schema.record import Case, Device, Launch
 
