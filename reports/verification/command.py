@@ -75,7 +75,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _show(verified: Verified) -> None:
-    for line in (*verified.findings, *verified.signatures):
+    for line in verified.findings:
         print(line)
     if not verified.hashed_files:
         print(

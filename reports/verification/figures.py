@@ -1,24 +1,31 @@
-"""``figures.csv`` of a version, which has every published number, and those of README.md.
+"""``figures.csv`` of a version, which has every published number.
 
 What a version publishes is declared here a second time: each figure is a kind, a column, and which runs: ``of``, and
-``over`` for what it is divided by. Every row is computed again from raw samples, and none of these is missing.
+``over`` for what it is divided by. Every row is computed again from raw samples, and none of these is missing. What
+others printed is read from ``published.toml``.
 """
 
 import csv
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from reports.verification.finding import Place, counted
-from reports.verification.hashes import is_version, read_bytes
+from reports.verification.hashes import read_bytes
 from reports.verification.kinds import OF_TWO, SERIES, Selected, figure
-from reports.verification.runs import WORK, Row, rows_of_set
-from reports.verification.stored import StoredSet
+from reports.verification.runs import WORK, Row, Run, rows_of_set
 
 FILE: Final = "figures.csv"
+PRINTED: Final = Path(__file__).parents[1] / "figures" / "published.toml"
+PRINTED_COLUMNS: Final = {
+    "step": "step_frames_per_s", "rollout": "rollout_frames_per_s", "training": "frames_per_s",
+    "hours": "trainings_per_hour",
+}  # fmt: skip
 COLUMNS: Final = ("id", "kind", "column", "of", "over", "unit", "value", "low", "high", "runs", "status")
 TOLERANCE: Final = 1e-6  # relative: 9 digits are stored, and the last of a double differ between processors
 NO_SHARE: Final = 1e-12  # what is left of a share that is 0 by differences
@@ -36,20 +43,12 @@ _UNITS: Final = {  # end of a measure's column -> unit, the first that fits; oth
     "frames_per_s": "frames/s", "_us": "µs", "_s": "s", "_gb": "GB", "_w": "W", "_percent": "%",
     "joules_per_million_frames": "J", "bytes_per_frame": "B", "frames_per_iteration": "frames",
 }  # fmt: skip
-_OF_A_COLUMN: Final = (
-    "mean",
-    "average",
-    "median",
-    "least",
-    "most",
-    "to_reward",
-)  # the kinds with the unit of their column
-PRINTED: Final = ("value", "least", "most")  # of a selection that is a number that somebody published
+_OF_A_COLUMN: Final = ("mean", "average", "median", "least", "most", "to_reward")  # kinds with the unit of their column
 TOTALS: Final = ("set", "machine", "gpu_model", "task", "library")
 _SIZES: Final = ("environments", "frames_per_iteration", "minibatch_size", "optimiser_steps")
 _SETTINGS: Final = (*_SIZES, "environments_per_gpu", "size", "variant", "is_tuned")
 # What two configurations of a pair differ in, what may differ because of it, and the value of the base: ``min`` of
-# all, or this one. The workloads that are compared are those of the second field of a row.
+# all, or this one. The workloads that are compared are those of the last field of a row.
 CHANGES: Final[Sequence[tuple[str, tuple[str, ...], Any, tuple[str, ...]]]] = (
     ("gpus", (*_SIZES, "environments_per_gpu", "nodes", "mps"), min, ()),
     ("nodes", (), min, ()),
@@ -72,187 +71,175 @@ OF_A_PAIR: Final = {  # changed column -> what else is published of a pair
         ("start_loss_seen", "loss_seen", "start_s"),
     ],
 }
-_MADE: Final = re.compile(r"<!-- begin: made by.*?-->(.*?)<!-- end -->", re.DOTALL)
-_LINK: Final = re.compile(r"\[[^]]*\]\(reports/results/([^)/]+)/([^)/]+)[^)]*\)")
-_FIGURE: Final = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w-]|\.\d)")
 MEND_FIRST: Final = "Mend these records first, as the findings of each case file say; then verify again."
 _WRITE_AGAIN: Final = "Write the file again with `python -m reports.figures.tables VERSION`."
-_MAKE_AGAIN: Final = "Make it again with `python -m reports.site.readme`."
+
+type Declaration = tuple[str, str, str, str]  # kind, column, ``of`` and ``over``, which are column=value, joined by &
 
 
-type Selection = tuple[str, Sequence[Row]]  # which runs, as column=value, joined by &; and these runs
-type Declaration = tuple[str, str, Selection, Selection]  # kind, column, ``of`` and ``over``
-type Key = tuple[str, ...]  # the set and the id of a configuration
-
-
-def check_figures(place: Place, sets: Sequence[StoredSet]) -> int:
+def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) -> int:
     """Check the file at ``place``; return of how many configurations figures were computed again."""
     path = place.root / place.where
     if not path.is_file():
         return 0
-    if rejected := [name for one in sets for name in one.rejected]:
+    if rejected:
         more = f" and {len(rejected) - 1} more" if len(rejected) > 1 else ""
         got = f"not made (records are rejected in {counted(len(rejected), 'case file')}: {rejected[0]}{more})"
         place.fault("the comparison of its figures with the samples", got, "made", MEND_FIRST)
         return 0
-    runs, alone = (
-        [
-            row
-            for one in sets
-            for row in rows_of_set([run for run in one.runs if run.is_measured and run.is_copy == is_copy])
-        ]
-        for is_copy in (False, True)
-    )
-    with place.as_far_as_possible():
-        rows = read_figures(path)
-        for name, number in Counter(row["id"] for row in rows).items():
-            if number > 1:
-                place.fault(f"the figure {name}", f"there {number} times", "there once", _WRITE_AGAIN)
-        _check_rows(place, {row["id"]: row for row in rows}, runs, alone)
-    return len({(row["set"], row["configuration"]) for row in runs})
-
-
-def _check_rows(place: Place, rows: Mapping[str, Mapping[str, str]], runs: Sequence[Row], alone: Sequence[Row]) -> None:
-    """Compute each declared figure; one without a value is not in the file. Others are computed as they are stated."""
-    own = [run for run in runs if not run["is_repeat"]]
-    configurations, by_set = _selections(own, ("set", "configuration")), _selections(runs, ("set",))
-    pairs = list(_pairs([of_runs[0] for _, of_runs in configurations.values()]))
-    compared = {(configurations[key][0], configurations[base][0]) for _, key, base in pairs}
-    declarations = dict(_declared(own, configurations, pairs))
-    for name in rows.keys() - declarations:
-        declarations[name] = _stated(place, rows[name], own, compared)
-    for name, (kind, column, (of, of_runs), (over, over_runs)) in declarations.items():
-        every = by_set[(of_runs[0]["set"],)][1] if of_runs and of.startswith("set=") else runs
-        selected = Selected(column=column, of=of_runs, over=over_runs, every=every, alone=alone)
+    measured, copies = defaultdict[str, list[Run]](list), defaultdict[str, list[Run]](list)
+    for run in (run for run in runs if run.is_measured):
+        (copies if run.is_copy else measured)[run.set_name].append(run)
+    every, alone = ([row for of_set in sets.values() for row in rows_of_set(of_set)] for sets in (measured, copies))
+    own, by_set = [row for row in every if not row["is_repeat"]], _grouped(every, ("set",))
+    select, stored, declared = _selector(own), read_figures(place, path), dict(_declared(own)) | dict(_printed())
+    pairs = {(of, over) for kind, _, of, over in declared.values() if kind in OF_TWO}
+    printed = {of for kind, _, of, _ in declared.values() if kind == "published"}
+    for name in stored.keys() - declared.keys():
+        declared[name] = _stated(place, stored[name], pairs, printed)
+    for name, (kind, column, of, over) in declared.items():
+        of_set = by_set.get(of.partition("&")[0], every)
+        selected = Selected(column=column, of=select(of), over=select(over) if over else (), every=of_set, alone=alone)
+        try:
+            computed = figure(kind, selected)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            got = f"a {kind} of {column}, of {of!r} over {over!r}"
+            place.fault(f"the figure {name}", got, "what can be computed", _WRITE_AGAIN)
+            continue
+        if name not in stored and computed["value"] is not None:
+            place.fault(f"the figure {name}", "missing", f"there, {computed['value']}", _WRITE_AGAIN)
         units = (unit for end, unit in _UNITS.items() if kind in _OF_A_COLUMN and column.endswith(end))
-        declared = {"kind": kind, "column": column, "of": of, "over": over, "unit": next(units, "")}
-        expected: dict[str, float | str | None] = {**declared, **figure(kind, selected)}
-        if name not in rows and expected["value"] is not None:
-            place.fault(f"the figure {name}", "missing", f"there, {expected['value']}", _WRITE_AGAIN)
-        for field, value in expected.items() if name in rows else ():
-            if not _is_equal(text := rows[name][field], value):
+        fields = {"kind": kind, "column": column, "of": of, "over": over, "unit": next(units, ""), **computed}
+        for field, value in fields.items() if name in stored else ():
+            if not _is_equal(text := stored[name][field], value):
                 wanted = "missing" if value in {None, ""} else str(value)
                 place.fault(f"{name}.{field}", text or "missing", wanted, _WRITE_AGAIN)
+    return len({(row["set"], row["configuration"]) for row in every})
 
 
-def read_figures(path: Path) -> list[Mapping[str, str]]:
-    """Return the rows of the file, each field as its text. Raises ValueError for other columns."""
-    lines = csv.DictReader(read_bytes(path).decode().splitlines())
-    if tuple(lines.fieldnames or ()) != COLUMNS:
-        raise ValueError(f"its columns are {', '.join(lines.fieldnames or ())}, expected {', '.join(COLUMNS)}")
-    return list(lines)
+def read_figures(place: Place, path: Path) -> Mapping[str, Mapping[str, str]]:
+    """Return the rows of the file by id, each field as its text; what is no row, or is there twice, is noted."""
+    rows: dict[str, Mapping[str, str]] = {}
+    lines = list(csv.reader(read_bytes(path).decode(errors="replace").splitlines()))
+    if not lines or tuple(lines[0]) != COLUMNS:
+        place.fault("the columns", ", ".join(lines[0] if lines else ()), ", ".join(COLUMNS), _WRITE_AGAIN)
+    for number, fields in enumerate(lines[1:], start=2):
+        if len(fields) != len(COLUMNS):
+            place.fault(f"line {number}", f"of {len(fields)} fields", f"of {len(COLUMNS)}", _WRITE_AGAIN)
+        elif fields[0] in rows:
+            place.fault(f"the figure {fields[0]}", "there twice", "there once", _WRITE_AGAIN)
+        else:
+            rows[fields[0]] = dict(zip(COLUMNS, fields, strict=True))
+    return rows
 
 
 def _is_equal(text: str, expected: float | str | None) -> bool:
     if not text or expected is None or isinstance(expected, str):
         return text == (expected or "")
-    return math.isclose(float(text), expected, rel_tol=TOLERANCE, abs_tol=NO_SHARE)
+    try:
+        return math.isclose(float(text), expected, rel_tol=TOLERANCE, abs_tol=NO_SHARE)
+    except ValueError:
+        return False
 
 
-def _declared(
-    runs: Sequence[Row], configurations: Mapping[Key, Selection], pairs: Sequence[tuple[str, Key, Key]]
-) -> Iterator[tuple[str, Declaration]]:
-    """Yield the figures that a version must have, each with its id."""
-    nothing: Selection = ("", ())
+# --- what is declared ---
+
+
+def _declared(runs: Sequence[Row]) -> Iterator[tuple[str, Declaration]]:
+    """Yield the figures that a version must have if they have a value, each with its id."""
     for name in TOTALS:
-        yield f"total/{name}", ("count", name, ("", runs), nothing)
-    yield "total/slowed_core_looks", ("share", "slowed_core_looks/core_looks", ("", runs), nothing)
-    for key, of in {("total",): ("", runs), **_selections(runs, ("set",))}.items():
-        yield f"{key[0]}/iteration_s_in_turns", ("in_turns", "iteration_s", of, nothing)
-    for key, of in _selections(runs, SERIES).items():
-        yield f"{'/'.join(key)}/core_slope", ("slope", "iteration_s", of, nothing)
-    for key, of in configurations.items():
+        yield f"total/{name}", ("count", name, "", "")
+    yield "total/slowed_core_looks", ("share", "slowed_core_looks/core_looks", "", "")
+    yield "total/iteration_s_in_turns", ("in_turns", "iteration_s", "", "")
+    for of, (run, *_) in _grouped(runs, ("set",)).items():
+        yield f"{run['set']}/iteration_s_in_turns", ("in_turns", "iteration_s", of, "")
+    for of, (run, *_) in _grouped(runs, SERIES).items():
+        yield f"{'/'.join(run[name] for name in SERIES)}/core_slope", ("slope", "iteration_s", of, "")
+    configurations = _grouped(runs, ("set", "configuration"))
+    names = {of: f"{rows[0]['set']}/{rows[0]['configuration']}" for of, rows in configurations.items()}
+    for of, name in names.items():
         for column, kind in MEASURES.items():
-            yield "/".join((*key, column.partition("/")[0])), (kind, column, of, nothing)
+            yield f"{name}/{column.partition('/')[0]}", (kind, column, of, "")
         for start in ("warm", "cold"):
-            started = f"{of[0]}&start={start}", [run for run in of[1] if run["start"] == start]
-            yield "/".join((*key, f"{start}_start_s")), ("median", "start_s", started, nothing)
-    for change, key, base in pairs:
-        of, over, name = configurations[key], configurations[base], "/".join(key)
+            yield f"{name}/{start}_start_s", ("median", "start_s", f"{of}&start={start}", "")
+    for change, of, over in _pairs([rows[0] for rows in configurations.values()]):
         for end, kind, column in ((f"over_{change}", "ratio", "iteration_s"), *OF_A_PAIR.get(change, ())):
-            yield f"{name}/{end}", (kind, column, of, over)
-        if change == "is_deterministic":
-            yield f"{name}/results", ("count", "result", of, nothing)
-            yield f"{'/'.join(base)}/results", ("count", "result", over, nothing)
+            yield f"{names[of]}/{end}", (kind, column, of, over)
+        for side in (of, over) if change == "is_deterministic" else ():
+            yield f"{names[side]}/results", ("count", "result", side, "")
 
 
-def _stated(place: Place, row: Mapping[str, str], runs: Sequence[Row], pairs: set[tuple[str, str]]) -> Declaration:
-    """Return another figure as its row declares it: its id says of what it is, and two configurations are a pair."""
-    name, column, (of, over) = row["id"], row["column"].partition("/")[0], (row["of"], row["over"])
-    values = [part.partition("=")[2] for part in of.split("&") if part.partition("=")[0] not in PRINTED]
-    is_named = all(value in name for value in values) and (bool(of) or name.startswith("total/"))
-    if not is_named or not (over or row["kind"].endswith("slope") or column in name):
-        place.fault(f"the figure {name}", f"the {column} of {of}", "what its id says", _WRITE_AGAIN)
-    if row["kind"] in OF_TWO and (of, over) not in pairs:
-        place.fault(f"the figure {name}", f"over {over}", "over the base of what differs", _WRITE_AGAIN)
-    return row["kind"], row["column"], (of, _selected(of, runs)), (over, _selected(over, runs) if over else ())
-
-
-def _selected(text: str, runs: Sequence[Row]) -> Sequence[Row]:
-    """Return the runs that a selection names, or the number that it has in place of runs."""
-    selection = dict(part.split("=", 1) for part in text.split("&") if part)
-    if selection.keys() >= {*PRINTED}:
-        return [selection]
-    return [run for run in runs if all(str(run[name]) == value for name, value in selection.items())]
-
-
-def _selections(runs: Sequence[Row], names: Sequence[str]) -> Mapping[Key, Selection]:
-    """Return the runs by their values in some columns."""
-    groups = defaultdict[Key, list[Row]](list)
-    for run in runs:
-        groups[tuple(run[name] for name in names)].append(run)
-    return {
-        key: ("&".join(f"{name}={value}" for name, value in zip(names, key, strict=True)), group)
-        for key, group in groups.items()
-    }
-
-
-def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, Key, Key]]:
+def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
     """Yield a changed column, a configuration, and the base of all that differ in this and what it entails alone."""
     for column, entails, base_value, among in CHANGES:
         equal = sorted({"set", *WORK} - {column, *entails})
         own = [row for row in configurations if row["device"] == "cuda" and row[column] in (among or {row[column]})]
-        for _, rows in _selections(own, equal).values():
+        for rows in _grouped(own, equal).values():
             value = min(row[column] for row in rows) if base_value is min else base_value
-            bases = [(row["set"], row["configuration"]) for row in rows if row[column] == value]
-            others = [(row["set"], row["configuration"]) for row in rows if row[column] != value]
-            yield from ((column, other, bases[0]) for other in others if bases)
+            names = [(row[column], f"set={row['set']}&configuration={row['configuration']}") for row in rows]
+            bases = [name for own_value, name in names if own_value == value]
+            yield from ((column, name, bases[0]) for own_value, name in names if bases and own_value != value)
 
 
-# --- README.md ---
+def _printed() -> Iterator[tuple[str, Declaration]]:
+    """Yield each number that others printed, and what is kept of the speed on the fewest GPUs of its table."""
+    for table in tomllib.loads(read_bytes(PRINTED).decode())["table"]:
+        bases: dict[str, str] = {}
+        for row in sorted(table["rows"], key=lambda row: row["gpus"]):
+            for word, column in ((word, column) for word, column in PRINTED_COLUMNS.items() if word in row):
+                of = f"source={table['source']}&table={table['name']}&gpus={row['gpus']}"
+                ends = zip(("value", "least", "most"), _rounded(row[word]), strict=True)
+                of += "".join(f"&{name}={number:.9g}" for name, number in ends)
+                name = f"{table['source']}/{table['name']}/{row['gpus']}/{column}"
+                yield name, ("published", column, of, "")
+                if (base := bases.setdefault(column, of)) != of:
+                    yield f"{name}_kept", ("published", column, of, base)
 
 
-def check_readme(place: Place, version: Path, sets: Sequence[StoredSet]) -> None:
-    """Check what a program made of README.md, if the version is one of ``reports/results`` and has figures.
+def _rounded(text: str) -> tuple[float, float, float]:
+    """Return a printed number and the ends of what is rounded to it; of the time of a training its rate."""
+    digits, unit = text.rstrip("kMhd"), text.lstrip("0123456789.")
+    factor, step = {"k": 1e3, "M": 1e6, "d": 24.0}.get(unit, 1.0), 10.0 ** -len(digits.partition(".")[2])
+    if unit == "k" and re.fullmatch(r"\d\d0", digits):  # 950k stands beside 64k and 1.1M
+        step = 10.0
+    value, half = float(digits) * factor, step * factor / 2
+    return (
+        (1 / value, 1 / (value + half), 1 / (value - half))
+        if unit in {"h", "d"}
+        else (value, value - half, value + half)
+    )
 
-    All figures before a link to a set are those of one configuration, or sizes of some. What is shown of another
-    version there is checked with that one.
-    """
-    path, resolved = version / FILE, version.resolve()
-    readme = resolved.parents[2] / "README.md"
-    if resolved.parts[-3:-1] != ("reports", "results") or not path.is_file() or not readme.is_file():
-        return
-    texts: dict[str, set[str]] = defaultdict(set)  # by set and configuration
-    for row in read_figures(path):
-        for value in (float(row[name]) for name in ("value", "low", "high") if row[name]):
-            # A rate without decimals, a ratio with two, a percentage with one.
-            texts[row["id"].rpartition("/")[0]] |= {f"{value:,.0f}", f"{value:.2f}", f"{100 * value:.1f}"}
-    by_name, made = {one.folder.name: one for one in sets}, "".join(_MADE.findall(readme.read_text(encoding="utf-8")))
-    place, end, number = Place(place.root, "README.md", "", place.findings), 0, 0
-    for link in _LINK.finditer(made):
-        numbers, (version_name, name) = _FIGURE.findall(made[end : link.start()]), link.groups()
-        end, number = link.end(), number + len(numbers)
-        if version_name != version.name and is_version(version.parent / version_name):
-            continue
-        if version_name != version.name or name not in by_name:
-            place.fault("a link", f"to {version_name}/{name}", f"to a set of {version.name}", _MAKE_AGAIN)
-            continue
-        cases = [stored.runs[0].case for stored in by_name[name].cases]
-        sizes = {f"{case[size]:,}" for case in cases for size in ("num_envs", "num_envs_global")}
-        known = [own | sizes for begin, own in texts.items() if begin.startswith(f"{name}/")]
-        if unknown := min(([text for text in numbers if text not in own] for own in known), key=len):
-            got, expected = f"with {', '.join(unknown)}", f"with figures of one configuration of {name}"
-            place.fault(f"the text before the link to {name}", got, expected, _MAKE_AGAIN)
-    if not number:
-        expected = "figures, each with a link to its set"
-        place.fault("what is made by a program", "without a figure", expected, _MAKE_AGAIN)
+
+def _stated(place: Place, row: Mapping[str, str], pairs: Collection[Any], printed: Collection[str]) -> Declaration:
+    """Return another figure as its row declares it: its id says of what it is, and what it is over is a base."""
+    name, kind, column, (of, over) = row["id"], row["kind"], row["column"].partition("/")[0], (row["of"], row["over"])
+    values = [part.partition("=")[2] for part in of.split("&")]
+    is_named = all(value in name for value in values) and (bool(of) or name.startswith("total/"))
+    if not is_named or not (over or kind.endswith("slope") or column in name) or of.startswith("source="):
+        place.fault(f"the figure {name}", f"the {column} of {of}", "what its id says", _WRITE_AGAIN)
+    if (kind in OF_TWO and (of, over) not in pairs) or (kind == "published" and over not in printed):
+        place.fault(f"the figure {name}", f"over {over}", "over the base of what differs", _WRITE_AGAIN)
+    return kind, row["column"], of, over
+
+
+def _grouped(runs: Sequence[Row], names: Sequence[str]) -> Mapping[str, Sequence[Row]]:
+    """Return the runs by the selection that their values in some columns are."""
+    groups = defaultdict[str, list[Row]](list)
+    for run in runs:
+        groups["&".join(f"{name}={run[name]}" for name in names)].append(run)
+    return groups
+
+
+def _selector(runs: Sequence[Row]) -> Callable[[str], Sequence[Row]]:
+    """Return what finds the runs that a selection names, or the number that it has in place of runs."""
+    by_set = _grouped(runs, ("set",))
+
+    @cache
+    def select(text: str) -> Sequence[Row]:
+        selection = dict(part.partition("=")[::2] for part in text.split("&") if part)
+        if "value" in selection:
+            return [selection]
+        rows = by_set.get(text.partition("&")[0], runs)
+        return [row for row in rows if all(str(row.get(name)) == value for name, value in selection.items())]
+
+    return select

@@ -13,10 +13,10 @@ type Json = dict[str, Any]
 
 # Samples are stored with 9 digits and every other figure is computed from those, so only rounding errors remain.
 RELATIVE_TOLERANCE: Final = 1e-9
+LARGEST: Final = 1e20  # of a stored number
 RESTORE: Final = "Restore the file from git or from the campaign's folder; results are never edited."
 RUN_AGAIN: Final = "Leave this round out of what is published, and run it again."
 OR_LIST: Final = "If it cannot be repaired, say in weaknesses.toml of the version why it stands."
-NEVER_WRITTEN: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _LONGEST: Final = 160  # characters of a value that is shown
 
 
@@ -48,8 +48,9 @@ class Place:
     def within(self, part: str) -> "Place":
         return replace(self, part=f"{self.part}, {part}" if self.part else part)
 
-    def fault(self, what: str, got: str, expected: str, next_step: str = RESTORE) -> None:
-        what = f"{self.part}: {what}" if self.part else what
+    def fault(self, what: str, got: Any, expected: str, next_step: str = RESTORE) -> None:
+        what, got = f"{self.part}: {what}" if self.part else what, str(got)
+        got = got if len(got) <= _LONGEST or next_step == OR_LIST else f"{got[:_LONGEST]}…"
         self.findings.append(Finding(where=self.where, what=what, got=got, expected=expected, next_step=next_step))
 
     def same(
@@ -66,9 +67,9 @@ class Place:
             for index, (own, wanted) in enumerate(zip(got, expected, strict=True)):
                 self.same(f"{what}[{index}]", own, wanted, next_step, tolerance=tolerance)
         elif got != expected:
-            are_numbers = all(isinstance(value, int | float) for value in (got, expected))
+            are_numbers = is_number(got) and is_number(expected)
             if not (are_numbers and math.isclose(got, expected, rel_tol=tolerance)):
-                self.fault(what, _shown(got), _shown(expected), next_step)
+                self.fault(what, got, str(expected), next_step)
 
     def between(self, what: str, values: Any, low: Any, high: Any) -> None:
         """Note the first number beyond ``low`` or ``high``, of one or of an array; NaN and None are within them."""
@@ -82,19 +83,19 @@ class Place:
             self.fault(what, f"{numbers[first]:g}{more}", expected)
 
     @contextmanager
-    def as_far_as_possible(self) -> "Iterator[Place]":
-        """Note a value that labscale never writes, at which the rules of a block end."""
+    def as_far_as_possible(self) -> Iterator["Place"]:
+        """Note numbers of the right kind that are so absurd that a rule cannot be computed; the other rules go on."""
         try:
             yield self
-        except NEVER_WRITTEN as error:
-            got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
-            replace(self, part="").fault("the file", got, "as labscale writes it")
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            replace(self, part="").fault(
+                "the file", "such that it cannot be checked to its end", "as labscale writes it"
+            )
+
+
+def is_number(value: Any) -> bool:
+    return type(value) in {int, float} and abs(value) <= LARGEST
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
-
-
-def _shown(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

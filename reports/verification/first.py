@@ -3,12 +3,11 @@
 This package shares no code with what made the figures: it imports numpy, the standard library and itself. How a figure
 follows from samples is in ``runs``, ``kinds`` and ``figures``. All else asks whether these samples can be true:
 
-1. ``stored``: is each file of the format, with the numbers of its samples, and is all there that was planned?
+1. ``shape`` and ``stored``: is each file of the format, with the numbers of its samples, and is all there as planned?
 2. ``samples``: do the samples of a rank fit each other, its case, its machine, and what the sampler saw?
-3. ``history``: is every run there that ended, as it ended, and after the commit that it names?
-4. ``together``: blocks and their turns, curves, copies, overlaps, one machine, evidence.
-5. ``figures``: each row of ``figures.csv`` computed again by ``kinds`` from the table of ``runs``; README.md.
-6. ``hashes``: is every file there as it was hashed, none missing, none extra, and who signed?
+3. ``rules``: blocks and their turns, curves, copies, overlaps, one machine, evidence, the log of runs, commits.
+4. ``figures``: each row of ``figures.csv`` computed again by ``kinds`` from the table of ``runs``.
+5. ``hashes``: is every file there as it was hashed, none missing, none extra?
 
 No verifier can find a consistent invention: samples that nobody measured, made to fit in all of these respects.
 ``tests/reports/verification/test_forgeries.py`` lists what is found, and what is not.
@@ -24,24 +23,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from reports.verification.figures import FILE, check_figures, check_readme
+from reports.verification.figures import FILE, check_figures
 from reports.verification.finding import OR_LIST, Finding, Place
-from reports.verification.hashes import (
-    PLAN,
-    RUN_LOG,
-    check_hashes,
-    check_signature,
-    is_version,
-    read_bytes,
-    read_hashes,
-    set_folders,
-)
-from reports.verification.history import check_commits, check_run_log
+from reports.verification.hashes import PLAN, check_hashes, is_version, read_bytes, read_hashes, set_folders
+from reports.verification.rules import check_commits, check_copies, check_overlaps, check_published, check_set
 from reports.verification.stored import read_set
-from reports.verification.together import check_copies, check_overlaps, check_published, check_set
 
 WEAKNESSES: Final = "weaknesses.toml"
-_CORRECT: Final = "Correct the list: write the line anew as `verify` says the finding, or remove it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +43,6 @@ class Verified:
     findings: tuple[Finding, ...] = ()
     published_cases: int = 0  # whose figures in files were compared
     known_weaknesses: tuple[Finding, ...] = ()
-    signatures: tuple[str, ...] = ()  # a sentence for each version
 
 
 def verify(folder: Path) -> Verified:
@@ -70,47 +57,38 @@ def _verify_group(parent: Path, folders: Sequence[Path], root: Path) -> Verified
     """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``."""
     place, is_one = Place(root), root == folders[0]
     whole = place if is_one else place.at(parent)
-    sets = [read_set(place, path) for path in folders]
-    runs = [run for one in sets for run in one.runs]
-    begun = [run for run in runs if run.has_begun]
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
-    for one in sets:
-        with place.at(one.folder / RUN_LOG).as_far_as_possible() as log:
-            check_run_log(log, one.folder, one.runs)
-        own = [run for run in begun if run.set_name == one.folder.name]
-        check_set(place.at(one.folder), own)
+    sets = [read_set(place, folder) for folder in folders]
+    runs = [run for cases, _ in sets for case in cases for run in case]
+    begun = [run for run in runs if run.has_begun]
+    for folder, (cases, _) in zip(folders, sets, strict=True):
+        check_set(place, folder, cases)
         if is_published:
-            check_published(place.at(one.folder), one, own)
-        check_hashes(place, one.folder)
-    check_copies(whole, begun)
-    number, sentences = 0, []
+            check_published(place.at(folder), cases)
+        check_hashes(place, folder)
+    with whole.as_far_as_possible():
+        check_copies(whole, begun)
+    number = 0
     if not is_one:
         check_overlaps(whole, begun, between_sets=True)
-        number = check_figures(place.at(parent / FILE), sets)
+        number = check_figures(place.at(parent / FILE), runs, [name for _, rejected in sets for name in rejected])
     if is_published and not is_one:
         if without := [path for path in folders if not (path / PLAN).is_file()]:
             expected = "in each: without it nobody can tell whether a case was left out"
             whole.fault(PLAN, f"missing in {len(without)} of {len(sets)} sets", expected, OR_LIST)
         check_commits(whole, parent, begun)
     if is_version(parent) and not is_one:
-        with place.as_far_as_possible():
-            check_readme(place, parent, sets)
         check_hashes(place, parent)
-        sentences = [check_signature(place, parent)]
     known = _known_weaknesses(place, parent)
     return Verified(
-        cases=sum(len(one.cases) for one in sets),
+        cases=sum(len(cases) for cases, _ in sets),
         rounds=len(runs),
         samples=sum(len(column) for run in runs for columns in run.columns for column in columns.values()),
         hashed_files=sum(len(read_hashes(path)) for path in (folders if is_one else [*folders, parent])),
         findings=tuple(finding for finding in place.findings if finding not in known),
         published_cases=number,
         known_weaknesses=known,
-        signatures=tuple(sentences),
     )
-
-
-# --- known weaknesses ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +106,12 @@ class Weakness:
 
 
 def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
-    """Return the list of a version; () without one. Raise ValueError if the file is not as described above."""
+    """Return the list of a version; () without one. Raise ValueError, which says what is wrong, if it is not valid."""
     path, names = version / WEAKNESSES, {field.name for field in fields(Weakness)}
-    entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
+    try:
+        entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
+    except ValueError:
+        raise ValueError("no TOML, as UTF-8") from None
     for index, entry in enumerate(entries):
         if entry.keys() != names or not all(isinstance(text, str) and text.strip() for text in entry.values()):
             raise ValueError(f"weakness {index + 1} needs {', '.join(sorted(names))}, each a text")
@@ -139,15 +120,15 @@ def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
 
 def _known_weaknesses(place: Place, version: Path) -> tuple[Finding, ...]:
     """Return the findings that the list of a version has, and note what is wrong with the list."""
-    own = place.at(version / WEAKNESSES)
+    own, step = place.at(version / WEAKNESSES), "Write the line anew as `verify` says the finding, or remove it."
     try:
         listed = Counter((place.at(version / one.where).where, one.what, one.got) for one in read_weaknesses(version))
     except ValueError as error:
-        own.fault("the file", f"not valid ({error})", "a list of weaknesses", _CORRECT)
+        own.fault("the file", f"not valid ({error})", "a list of weaknesses", step)
         return ()
     findings = {(finding.where, finding.what, finding.got): finding for finding in place.findings}
     for key, number in listed.items() if version.is_relative_to(place.root) else ():  # else a set of it alone
         if key not in findings or number > 1:
             got = f"listed {number} times" if key in findings else "not found any more"
-            own.fault(f"the weakness of {key[0]}, {key[1]!r} {key[2]!r},", got, "listed once, in these words", _CORRECT)
+            own.fault(f"the weakness of {key[0]}, {key[1]!r} {key[2]!r},", got, "listed once, in these words", step)
     return tuple(one for key, one in findings.items() if key in listed and one.next_step == OR_LIST)

@@ -1,21 +1,18 @@
-"""Files of results: how they are read, their hashes in ``SHA256SUMS``, and who signed these.
+"""Which files belong to results, how they are read, and their hashes.
 
 ``SHA256SUMS`` of a set and of a version is as ``sha256sum --check`` reads it: every file, none missing, none extra.
-``SHA256SUMS.sig`` is made by ``ssh-keygen -Y sign -f KEY -n labscale SHA256SUMS``; ``allowed_signers`` in the folder
-of the versions says whose keys are known, one a line: ``NAME KEYTYPE KEY``.
+Whoever signs it beside, as ``SHA256SUMS.sig``, does so with ``ssh-keygen``, which also checks the signature.
 """
 
 import errno
 import hashlib
-import json
 import os
 import stat
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from reports.verification.finding import Finding, Json, Place
+from reports.verification.finding import Finding, Place
 
 CASES: Final = "cases"
 REPEATS: Final = "a_a"
@@ -25,14 +22,8 @@ PAIRS, PLAN, RUN_LOG = BESIDE
 MANIFEST: Final = "report.toml"  # a folder with it is a version
 SUMS: Final = "SHA256SUMS"
 SIGNATURE: Final = "SHA256SUMS.sig"
-NAMESPACE: Final = "labscale"
-SIGNERS: Final = "allowed_signers"
 LARGEST_BYTES: Final = 2 * 2**30
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
-_SIGN_AGAIN: Final = "Restore the files from git; whoever may sign can sign again with `ssh-keygen -Y sign`."
-
-
-# --- reading ---
 
 
 def read_bytes(path: Path) -> bytes:
@@ -44,21 +35,6 @@ def read_bytes(path: Path) -> bytes:
         if status.st_size > LARGEST_BYTES:
             raise OSError(errno.EFBIG, f"Larger than {LARGEST_BYTES / 2**30:.0f} GiB", str(path))
         return file.read()
-
-
-def read_json(path: Path) -> Any:
-    """Raise ValueError for a file that is not JSON, has NaN or infinity, or has a field twice in one object."""
-
-    def refuse(text: str) -> Any:
-        raise ValueError(f"{text} is no number of JSON")
-
-    def without_repeats(pairs: list[tuple[str, Any]]) -> Json:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            raise ValueError(f"a field is there twice, of {', '.join(fields)}")
-        return fields
-
-    return json.loads(read_bytes(path), parse_constant=refuse, object_pairs_hook=without_repeats)
 
 
 def set_folders(folder: Path) -> list[Path]:
@@ -96,9 +72,6 @@ def members(folder: Path) -> list[Path]:
     return [*case_paths(folder), *(path for path in beside if path.is_file())]
 
 
-# --- hashes ---
-
-
 def write_hashes(folder: Path) -> Path:
     lines = [f"{_sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in members(folder)]
     path = folder / SUMS
@@ -116,7 +89,7 @@ def read_hashes(folder: Path) -> Mapping[str, str]:
 
 
 def is_of_hashes(finding: Finding) -> bool:
-    """Return whether a finding is about hashes or a signature, which new hashes settle."""
+    """Return whether new hashes settle a finding."""
     return "SHA-256" in finding.what or SUMS in f"{finding.got} {finding.where} {finding.expected}"
 
 
@@ -141,41 +114,3 @@ def check_hashes(place: Place, folder: Path) -> None:
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(read_bytes(path)).hexdigest()
-
-
-# --- signature ---
-
-
-def check_signature(place: Place, version: Path) -> str:
-    """Return a sentence that says who signed; note a signature that is wrong or that nobody known made."""
-    name = place.at(version).where
-    if not (version / SIGNATURE).is_file():
-        return f"{name}: not signed."
-    who, wrong = _signer(version)
-    if not wrong:
-        return f"{name}: signed by {who}."
-    expected = f"by a key of {SIGNERS}, over {SUMS} as it is"
-    place.at(version / SIGNATURE).fault("the signature", wrong, expected, _SIGN_AGAIN)
-    return f"{name}: the signature is wrong."
-
-
-def _signer(version: Path) -> tuple[str, str]:
-    """Return who signed a version, and what is wrong with the signature, if anything is."""
-    sums, signers = version / SUMS, version.parent / SIGNERS
-    if lost := [path.name for path in (sums, signers) if not path.is_file()]:
-        return "", f"not checkable: {lost[0]} is missing"
-    files = ("-s", str(version / SIGNATURE), "-f", str(signers))
-    try:
-        principals = _ssh_keygen("find-principals", *files)
-        who = principals.stdout.decode(errors="replace").split("\n")[0].strip()
-        if principals.returncode or not who:
-            return "", "of a key that is not known"
-        verified = _ssh_keygen("verify", "-I", who, "-n", NAMESPACE, *files, content=read_bytes(sums))
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return "", f"not checked: ssh-keygen does not run here ({error})"
-    return who, "of other hashes, another namespace or an expired key" if verified.returncode else ""
-
-
-def _ssh_keygen(*arguments: str, content: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = ["ssh-keygen", "-Y", *arguments]
-    return subprocess.run(command, input=content, capture_output=True, timeout=30, check=False)

@@ -1,8 +1,8 @@
 """The formulas of figures: a closed list, each computed from rows of the table of runs. Pure.
 
-The ratio of two configurations comes from one linear model of all runs of their series, solved in other steps than
-those of the pages. The model has an effect of every configuration and of every block of runs in turns. Where runs were
-alone, the core probe explains a part too, with a slope that is pulled to 0.5.
+Ratios come from one linear model of logarithms of times, solved in other steps than those of the pages: with an effect
+of every configuration and every block of runs in turns, or of every GPU model. Where runs were alone, the core probe
+explains a part too, with a slope that is pulled to 0.5.
 """
 
 import math
@@ -28,6 +28,7 @@ RISE: Final = 0.9  # of a reward, which is the one to reach
 SERIES: Final = ("set", "series", "library", "workload")  # equal for the runs of one model
 
 type Interval = tuple[float, float]
+type Computed = tuple[float | None, Interval | None, int]  # value, interval, and of how many runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +42,10 @@ class Selected:
     alone: Sequence[Row] = ()  # copies of configurations in turns that ran alone, of all sets
 
 
-type Computed = tuple[float | None, Interval | None, int]  # value, interval, and of how many runs
-type Kind = Callable[[Selected], Computed]
-type Statistic = Callable[[Sequence[Any]], Any]
-
-
 def figure(kind: str, selected: Selected) -> Mapping[str, float | str | None]:
     """Compute a figure under the names of ``figures.csv``; its value is None where the runs do not have it.
 
-    Raises LookupError for an unknown kind or column, ValueError unless ``of`` and ``over`` are two configurations.
+    Raises LookupError for an unknown kind or column, ValueError for runs that it does not compare.
     """
     of, over = ({row.get("configuration") for row in rows} for rows in (selected.of, selected.over))
     if kind in OF_TWO and not (len(of) == len(over) == 1 and of != over):
@@ -67,7 +63,9 @@ def figure(kind: str, selected: Selected) -> Mapping[str, float | str | None]:
 # --- of the values of runs ---
 
 
-def _of_values(statistic: Statistic, interval: Statistic = lambda _: None) -> Kind:
+def _of_values(
+    statistic: Callable[[Sequence[Any]], Any], interval: Callable[[Sequence[Any]], Any] = lambda _: None
+) -> Callable[[Selected], Computed]:
     def kind(selected: Selected) -> Computed:
         values = [row[selected.column] for row in selected.of if row[selected.column] is not None]
         return statistic(values) if values else None, interval(values), len(values)
@@ -79,9 +77,12 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
     """Return Student's interval of the geometric mean, on the logarithms."""
     if len(values) < LEAST_RUNS:
         return None
-    logs = [math.log(value) for value in values]
-    half = student_t(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return math.exp(statistics.fmean(logs) - half), math.exp(statistics.fmean(logs) + half)
+    variance, freedom = _welch([logs := [math.log(value) for value in values]])
+    return _powers(statistics.fmean(logs), student_t(freedom) * math.sqrt(variance))
+
+
+def _powers(centre: float, half: float, factor: float = 1.0) -> Interval:
+    return factor * math.exp(centre - half), factor * math.exp(centre + half)
 
 
 @cache
@@ -95,6 +96,15 @@ def student_t(freedom: float) -> float:
         area = scale * angle / 2 * float(weights @ np.cos(angle / 2 * (nodes + 1)) ** (freedom - 1))
         low, high = (angle, high) if area < 0.975 - 0.5 else (low, angle)
     return math.sqrt(freedom) * math.tan(low)
+
+
+def _welch(samples: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Return the variance of a sum of the means of samples, and its degrees of freedom."""
+    parts = [(statistics.variance(sample) / len(sample), len(sample) - 1) for sample in samples]
+    total = math.fsum(part for part, _ in parts)
+    if total == 0:
+        return 0.0, math.fsum(freedom for _, freedom in parts)
+    return total, total**2 / math.fsum(part**2 / freedom for part, freedom in parts)
 
 
 def _share(selected: Selected) -> Computed:
@@ -123,141 +133,62 @@ def _number(rows: Sequence[Row], column: str) -> tuple[list[float], int]:
     return [statistics.geometric_mean(values), *(mean_interval(values) or ())], len(values)
 
 
-# --- of a series ---
+def _in_turns(selected: Selected) -> Computed:
+    """The time in turns over that alone, mean over configurations that have both; by Welch."""
+    logs: dict[tuple[str, str], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    sets = {row["set"] for row in selected.of}
+    turning = [row for row in selected.of if row["block"] is not None]
+    for place, rows in enumerate((turning, [row for row in selected.alone if row["set"] in sets])):
+        for row in rows:
+            name = row["configuration"].removesuffix(COPY)
+            logs[row["set"], name][place].append(math.log(row[selected.column]))
+    pairs = [both for both in logs.values() if all(both)]
+    samples = [sample for both in pairs for sample in both]
+    if not pairs:
+        return None, None, 0
+    centre, interval = statistics.fmean(statistics.fmean(one) - statistics.fmean(other) for one, other in pairs), None
+    if min(map(len, samples)) >= LEAST_RUNS:
+        variance, freedom = _welch(samples)
+        interval = _powers(centre, student_t(freedom) * math.sqrt(variance) / len(pairs))
+    return math.exp(centre), interval, sum(map(len, samples))
 
 
-class _Series:
-    """The fit of all runs that share their series with some. ``y`` are logarithms of times, at equal core speed."""
-
-    def __init__(self, selected: Selected, *, by_probe: bool = False) -> None:
-        series = {tuple(row[name] for name in SERIES) for row in (selected.of[0], *selected.over[:1])}
-        self.runs = [run for run in selected.every if tuple(run[name] for name in SERIES) in series]
-        self.names, blocks = ({run[name]: None for run in self.runs} for name in ("configuration", "block"))
-        columns = [[run["configuration"] == name for run in self.runs] for name in self.names]
-        columns += [[run["block"] == block for run in self.runs] for block in blocks]
-        self.design = np.array(columns, float).T
-        self.y, self.x = np.log([run[selected.column] for run in self.runs]), np.zeros(len(self.runs))
-        self.slope, self.squares = 0.0, 0.0  # of the core probe, and what its values differ by
-        self.freedom = float(len(self.runs) - np.linalg.matrix_rank(self.design))
-        probes = [run["log_probe"] for run in self.runs]
-        if (by_probe or None in blocks) and None not in probes:
-            self.x = np.array(probes, float)
-            left, left_y = self._unexplained(self.x), self._unexplained(self.y)
-            self.squares = float(left @ left)
-            self.slope = (float(left @ left_y) + PULL * SLOPE) / (self.squares + PULL)
-            self.freedom -= self.squares / (self.squares + PULL)
-            self.y = self.y - self.slope * self.x
-        residuals = self._unexplained(self.y)
-        self.variance = float(residuals @ residuals) / max(self.freedom, 1.0)
-
-    def _unexplained(self, values: Any) -> Any:
-        return values - self.design @ np.linalg.lstsq(self.design, values, rcond=None)[0]
-
-    def log_ratio(self, over: str, of: str) -> tuple[float, Interval | None]:
-        """The logarithm of the time of ``over`` divided by that of ``of``, with its interval."""
-        is_over, is_of = (np.array([run["configuration"] == name for run in self.runs]) for name in (over, of))
-        contrast = np.array([(name == over) - (name == of) for name in self.names], float)
-        contrast.resize(self.design.shape[1])  # of a block there is no difference
-        weights = contrast @ np.linalg.pinv(self.design)  # of the runs in the difference
-        is_joined = np.allclose(weights @ self.design, contrast)  # by blocks that they share, or others with them
-        if not is_joined:
-            weights = is_over / is_over.sum() - is_of / is_of.sum()
-        own, own_freedom = self._own_variance(over, of)
-        lent = min(1.0, max(0.0, self.freedom - own_freedom)) if is_joined else 0.0  # by the others of the series
-        freedom, centre = own_freedom + lent, float(weights @ self.y)
-        if freedom < LEAST_FREEDOM:
-            return centre, None
-        spread = float(weights @ weights) + float(weights @ self.x) ** 2 / (self.squares + PULL)
-        half = student_t(freedom) * math.sqrt((own_freedom * own + lent * spread * self.variance) / freedom)
-        return centre, (centre - half, centre + half)
-
-    def _own_variance(self, *names: str) -> tuple[float, float]:
-        """The variance of the difference of two configurations by their own runs, and its degrees of freedom."""
-        values: dict[str, dict[Hashable, list[float]]] = {name: defaultdict(list) for name in names}
-        for run, value in zip(self.runs, self.y, strict=True):
-            if run["configuration"] in values:
-                values[run["configuration"]][run["block"]].append(float(value))
-        one, other = values.values()
-        if len(shared := one.keys() & other.keys()) > 1:
-            apart = [statistics.fmean(one[block]) - statistics.fmean(other[block]) for block in shared]
-            return statistics.variance(apart) / len(apart), len(apart) - 1
-        samples = [[value for block in own.values() for value in block] for own in (one, other)]
-        if min(map(len, samples)) == 1:
-            return 0.0, 0.0
-        parts = [(statistics.variance(sample) / len(sample), len(sample) - 1) for sample in samples]
-        total = math.fsum(part for part, _ in parts)
-        if total == 0:
-            return 0.0, math.fsum(freedom for _, freedom in parts)
-        return total, total**2 / math.fsum(part**2 / freedom for part, freedom in parts)
+# --- of a linear model ---
 
 
-def _slope(selected: Selected) -> Computed:
-    """How far the time of an iteration goes with that of the core probe."""
-    series, number = _Series(selected, by_probe=True), len(selected.of)
-    if series.squares < PULL or series.freedom < LEAST_FREEDOM:
-        return None, None, number
-    half = student_t(series.freedom) * math.sqrt(series.variance / (series.squares + PULL))
-    return series.slope, (series.slope - half, series.slope + half), number
+class _Fit:
+    """Least squares of ``y`` on the columns of ``design`` and on ``x``, the logarithm of the core probe."""
+
+    def __init__(self, y: Any, x: Any, design: Any) -> None:
+        def unexplained(values: Any) -> Any:
+            return values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+
+        self.design, self.x, left = design, x, unexplained(x)
+        self.squares = float(left @ left) + PULL  # that the slope is known by
+        self.slope = float(left @ unexplained(y) + PULL * SLOPE) / self.squares
+        self.y = y - self.slope * x  # at equal core speed
+        self.freedom = float(len(y) - np.linalg.matrix_rank(design) - (1 - PULL / self.squares))
+        self.variance = float(np.sum(unexplained(self.y) ** 2)) / max(self.freedom, 1.0)
+
+    def slope_of_probe(self, number: int) -> Computed:
+        """How far the time of an iteration goes with that of the core probe."""
+        if self.squares < 2 * PULL or self.freedom < LEAST_FREEDOM:
+            return None, None, number
+        half = student_t(self.freedom) * math.sqrt(self.variance / self.squares)
+        return self.slope, (self.slope - half, self.slope + half), number
 
 
-# --- of machines that ran one training ---
-
-
-class _Machines:
-    """Each machine is one observation: logarithms of its time and probe. The slope is that within GPU models."""
-
-    def __init__(self, selected: Selected) -> None:
-        trainings = {row["one_gpu_training"] for row in (*selected.of, *selected.over)}
-        if len(trainings) != 1 or None in trainings:
-            raise ValueError("it does not compare machines that ran one training")
-        runs: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-        for row in selected.every:
-            if row["one_gpu_training"] in trainings and not row["is_repeat"]:
-                runs[row["gpu_model"], row["machine"]].append((math.log(row[selected.column]), row["log_probe"]))
-        self.points: dict[str, dict[str, Any]] = defaultdict(dict)  # GPU model -> machine -> its time and probe
-        for (model, machine), values in runs.items():
-            self.points[model][machine] = np.mean(values, axis=0)
-        centres = {model: np.mean(list(points.values()), axis=0) for model, points in self.points.items()}
-        y, x = np.array([point - centres[model] for model, of in self.points.items() for point in of.values()]).T
-        self.squares = float(x @ x)
-        self.slope = float(x @ y + PULL * SLOPE) / (self.squares + PULL)
-        self.freedom = len(runs) - len(self.points) - self.squares / (self.squares + PULL)
-        self.variance = float(np.sum((y - self.slope * x) ** 2)) / max(self.freedom, 1.0)
-
-    def estimate(self, value: float, spread: float) -> tuple[float, Interval | None]:
-        """A value with the interval that a multiple of the variance gives it."""
-        if self.freedom < LEAST_FREEDOM:
-            return value, None
-        half = student_t(self.freedom) * math.sqrt(self.variance * spread)
-        return value, (value - half, value + half)
-
-
-def _machines_ratio(selected: Selected) -> Computed:
-    """Frames per second at equal core speed: of a GPU model, or of one machine, over those of another GPU model."""
-    machines, number = _Machines(selected), len(selected.of) + len(selected.over)
-    model, over = selected.of[0]["gpu_model"], selected.over[0]["gpu_model"]
-    if {row["gpu_model"] for row in selected.of} != {model} or {row["gpu_model"] for row in selected.over} != {over}:
-        raise ValueError("it does not compare two GPU models")
-    labels = {row["machine"] for row in selected.of}
-    own = np.array([point for label, point in machines.points[model].items() if label in labels])
-    base = np.array(list(machines.points[over].values()))
-    apart, apart_x = np.mean(base, axis=0) - np.mean(own, axis=0)
-    spread = 1 / len(own) + 1 / len(base) + apart_x**2 / (machines.squares + PULL)
-    centre, interval = machines.estimate(apart - machines.slope * apart_x, spread)
-    if model == over or len(own) < len(machines.points[model]):
-        interval = None  # of some machines beside others
-    return math.exp(centre), interval and (math.exp(interval[0]), math.exp(interval[1])), number
-
-
-def _machines_slope(selected: Selected) -> Computed:
-    """How far the time of an iteration goes with the core probe, from machine to machine."""
-    machines, number = _Machines(selected), len(selected.of)
-    if machines.squares < PULL or machines.freedom < LEAST_FREEDOM:
-        return None, None, number
-    return *machines.estimate(machines.slope, 1 / (machines.squares + PULL)), number
-
-
-# --- of two configurations ---
+def _series(selected: Selected, *, by_probe: bool = False) -> tuple[_Fit, list[Row], list[str]]:
+    """Fit all runs that share their series with the selected ones; with these runs, and their configurations."""
+    series = {tuple(row[name] for name in SERIES) for row in (selected.of[0], *selected.over[:1])}
+    runs = [run for run in selected.every if tuple(run[name] for name in SERIES) in series]
+    names, blocks = (list(dict.fromkeys(run[name] for run in runs)) for name in ("configuration", "block"))
+    columns = [[run["configuration"] == name for run in runs] for name in names]
+    columns += [[run["block"] == block for run in runs] for block in blocks]
+    probes = [run["log_probe"] for run in runs]
+    is_explained = (by_probe or None in blocks) and None not in probes
+    x = np.array(probes, float) if is_explained else np.zeros(len(runs))
+    return _Fit(np.log([run[selected.column] for run in runs]), x, np.array(columns, float).T), runs, names
 
 
 def _ratio(selected: Selected, *, per_gpu: bool = False) -> Computed:
@@ -265,9 +196,36 @@ def _ratio(selected: Selected, *, per_gpu: bool = False) -> Computed:
     of, over = selected.of[0], selected.over[0]
     factor = of["frames_per_iteration"] / over["frames_per_iteration"]
     factor *= over["gpus"] / of["gpus"] if per_gpu else 1
-    centre, interval = _Series(selected).log_ratio(over["configuration"], of["configuration"])
-    span = interval and (factor * math.exp(interval[0]), factor * math.exp(interval[1]))
-    return factor * math.exp(centre), span, len(selected.of) + len(selected.over)
+    (fit, runs, names), pair = _series(selected), (over["configuration"], of["configuration"])
+    contrast = np.array([(name == pair[0]) - (name == pair[1]) for name in names], float)
+    contrast.resize(fit.design.shape[1])  # of a block there is no difference
+    weights = contrast @ np.linalg.pinv(fit.design)  # of the runs in the difference
+    is_joined = np.allclose(weights @ fit.design, contrast)  # by blocks that they share, or others with them
+    if not is_joined:
+        is_over, is_of = (np.array([run["configuration"] == name for run in runs]) for name in pair)
+        weights = is_over / is_over.sum() - is_of / is_of.sum()
+    own, own_freedom = _own_variance(fit, runs, pair)
+    lent = min(1.0, max(0.0, fit.freedom - own_freedom)) if is_joined else 0.0  # by the others of the series
+    freedom, centre, number = own_freedom + lent, float(weights @ fit.y), len(selected.of) + len(selected.over)
+    if freedom < LEAST_FREEDOM:
+        return factor * math.exp(centre), None, number
+    spread = float(weights @ weights) + float(weights @ fit.x) ** 2 / fit.squares
+    half = student_t(freedom) * math.sqrt((own_freedom * own + lent * spread * fit.variance) / freedom)
+    return factor * math.exp(centre), _powers(centre, half, factor), number
+
+
+def _own_variance(fit: _Fit, runs: Sequence[Row], pair: tuple[str, str]) -> tuple[float, float]:
+    """The variance of the difference of two configurations by their own runs, and its degrees of freedom."""
+    values: dict[str, dict[Hashable, list[float]]] = {name: defaultdict(list) for name in pair}
+    for run, value in zip(runs, fit.y, strict=True):
+        if run["configuration"] in values:
+            values[run["configuration"]][run["block"]].append(float(value))
+    one, other = values.values()
+    if len(shared := one.keys() & other.keys()) > 1:
+        apart = [statistics.fmean(one[block]) - statistics.fmean(other[block]) for block in shared]
+        return statistics.variance(apart) / len(apart), len(apart) - 1
+    samples = [[value for block in own.values() for value in block] for own in (one, other)]
+    return (0.0, 0.0) if min(map(len, samples)) == 1 else _welch(samples)
 
 
 def _loss_seen(selected: Selected) -> Computed:
@@ -276,8 +234,39 @@ def _loss_seen(selected: Selected) -> Computed:
     return interval and 1 - interval[0] / (value or math.nan), None, runs
 
 
-def _reward_to_reach(selected: Selected) -> Computed:
-    return _target(selected.of, selected.column, RISE), None, len(selected.of)
+def _machines(selected: Selected) -> tuple[_Fit, list[tuple[str, str]]]:
+    """Fit machines that ran one training: each, a GPU model and a label, is one observation."""
+    trainings = {row["one_gpu_training"] for row in (*selected.of, *selected.over)}
+    if len(trainings) != 1 or None in trainings:
+        raise ValueError("it does not compare machines that ran one training")
+    runs: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    for row in selected.every:
+        if row["one_gpu_training"] in trainings and not row["is_repeat"]:
+            runs[row["gpu_model"], row["machine"]].append((math.log(row[selected.column]), row["log_probe"]))
+    y, x = np.array([np.mean(values, axis=0) for values in runs.values()]).T
+    models = list(dict.fromkeys(model for model, _ in runs))
+    return _Fit(y, x, np.array([[own == model for model in models] for own, _ in runs], float)), list(runs)
+
+
+def _machines_ratio(selected: Selected) -> Computed:
+    """Frames per second at equal core speed: of a GPU model, or of one machine, over those of another GPU model."""
+    (fit, machines), number = _machines(selected), len(selected.of) + len(selected.over)
+    (of, *of_more), (over, *over_more) = ({row["gpu_model"] for row in rows} for rows in (selected.of, selected.over))
+    if of_more or over_more:
+        raise ValueError("it does not compare two GPU models")
+    labels = {row["machine"] for row in selected.of}
+    is_of = np.array([model == of and label in labels for model, label in machines])
+    is_over = np.array([model == over for model, _ in machines])
+    weights = is_over / is_over.sum() - is_of / is_of.sum()
+    spread = 1 / is_of.sum() + 1 / is_over.sum() + float(weights @ fit.x) ** 2 / fit.squares
+    centre, interval = float(weights @ fit.y), None
+    is_whole = is_of.sum() == sum(model == of for model, _ in machines)  # else some machines beside others
+    if of != over and is_whole and fit.freedom >= LEAST_FREEDOM:
+        interval = _powers(centre, student_t(fit.freedom) * math.sqrt(fit.variance * spread))
+    return math.exp(centre), interval, number
+
+
+# --- of rewards ---
 
 
 def _to_reward(selected: Selected) -> Computed:
@@ -295,9 +284,8 @@ def _sooner(selected: Selected) -> Computed:
     column, _, share = selected.column.partition("/")
     of_s, over_s = (_needed(rows, selected.over, "iteration_s", column, float(share or RISE)) for rows in pair)
     ratios = [over_s[run] / of_s[run] for run in of_s.keys() & over_s.keys()]
-    if min(len({row["seed"] for row in rows}) for rows in pair) == 1 or not ratios:
-        return None, None, number
-    if math.inf in (*of_s.values(), *over_s.values()):
+    is_one_seed = min(len({row["seed"] for row in rows}) for rows in pair) == 1
+    if is_one_seed or not ratios or math.inf in (*of_s.values(), *over_s.values()):
         return None, None, number
     return statistics.geometric_mean(ratios), mean_interval(ratios), number
 
@@ -320,31 +308,7 @@ def _needed(of: Sequence[Row], over: Sequence[Row], amount: str, column: str, sh
     return needed
 
 
-def _in_turns(selected: Selected) -> Computed:
-    """The time in turns over that alone: the mean difference of logarithms, with the variances of all means added."""
-    logs: dict[tuple[str, str], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    sets = {row["set"] for row in selected.of}
-    turning = [row for row in selected.of if row["block"] is not None]
-    for place, rows in enumerate((turning, [row for row in selected.alone if row["set"] in sets])):
-        for row in rows:
-            name = row["configuration"].removesuffix(COPY)
-            logs[row["set"], name][place].append(math.log(row[selected.column]))
-    pairs = [both for both in logs.values() if all(both)]
-    samples = [sample for both in pairs for sample in both]
-    if not pairs:
-        return None, None, 0
-    centre = statistics.fmean(statistics.fmean(one) - statistics.fmean(other) for one, other in pairs)
-    interval = None
-    if min(map(len, samples)) >= LEAST_RUNS:
-        parts = [(statistics.variance(sample) / len(sample) / len(pairs) ** 2, len(sample) - 1) for sample in samples]
-        total = math.fsum(part for part, _ in parts)
-        freedom = total**2 / math.fsum(part**2 / own for part, own in parts)
-        half = student_t(freedom) * math.sqrt(total)
-        interval = math.exp(centre - half), math.exp(centre + half)
-    return math.exp(centre), interval, sum(map(len, samples))
-
-
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, Callable[[Selected], Computed]]] = {
     "mean": _of_values(statistics.geometric_mean, mean_interval),
     "average": _of_values(statistics.fmean),
     "median": _of_values(statistics.median),
@@ -352,15 +316,15 @@ KINDS: Final[Mapping[str, Kind]] = {
     "most": _of_values(max),
     "count": _of_values(lambda values: len({*values})),
     "share": _share,
-    "slope": _slope,
-    "ratio": _ratio,
-    "loss_seen": _loss_seen,
-    "in_turns": _in_turns,
     "published": _published,
-    "machines_ratio": _machines_ratio,
-    "machines_slope": _machines_slope,
+    "in_turns": _in_turns,
+    "slope": lambda selected: _series(selected, by_probe=True)[0].slope_of_probe(len(selected.of)),
+    "ratio": _ratio,
     "share_kept": partial(_ratio, per_gpu=True),
-    "reward_to_reach": _reward_to_reach,
+    "loss_seen": _loss_seen,
+    "machines_slope": lambda selected: _machines(selected)[0].slope_of_probe(len(selected.of)),
+    "machines_ratio": _machines_ratio,
+    "reward_to_reach": lambda selected: (_target(selected.of, selected.column, RISE), None, len(selected.of)),
     "to_reward": _to_reward,
     "sooner": _sooner,
 }

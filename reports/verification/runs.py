@@ -5,7 +5,6 @@ that was not measured is None.
 """
 
 import math
-import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -35,17 +34,16 @@ SMOOTHING: Final = 5  # iterations that a reward is the median of
 
 
 class Run:
-    """A stored run. Raises LookupError, TypeError or ValueError for a record of another shape.
+    """A stored run, of a file that is of the format.
 
-    Samples are arrays: of each process its columns, with a value for each iteration, NaN where nothing was measured.
-    What is made of them needs all samples of a completed run, so first ask ``samples.has_samples``.
+    What is made of samples needs all those of a completed run, so first ask ``samples.has_samples``.
     """
 
-    def __init__(self, record: Json, case: Json, machine: Json, set_name: str) -> None:
-        self.record, self.case, self.machine, self.set_name = record, case, machine, set_name
-        self.ranks, self.telemetry, self.readings = record["ranks"], record["telemetry"], record.get("readings") or []
-        self.case_id, self.outcome = case["configuration_id"], record["outcome"]
-        self.number = operator.index(record["run"])
+    def __init__(self, record: Json, stored: Json, set_name: str) -> None:
+        self.record, self.case, self.set_name = record, (case := stored["configuration"]), set_name
+        self.machine, self.ended_because = stored["machines"][record["machine"]], stored["ended_because"]
+        self.ranks, self.telemetry, self.readings = record["ranks"], record["telemetry"], record["readings"]
+        self.case_id, self.outcome, self.number = case["configuration_id"], record["outcome"], record["run"]
         self.name = f"{set_name}: {self.case_id} round {self.number}"
         self.is_copy = self.case_id.endswith(COPY)
         self.counts = self.outcome == "completed" and not record["profiled_ranks"]
@@ -58,7 +56,7 @@ class Run:
         self.ended_s = self.began_s + self.wall_s
         # Its neighbours in turns and itself; empty if it ran alone.
         self.block = frozenset([self.case_id, *record["turns"]["beside"]] if record["turns"] else ())
-        # Its case. A pipeline has one process that simulates while another one learns, on one GPU or on two.
+        # A pipeline has one process that simulates while another one learns, on one GPU or on two.
         self.gpus, self.is_pipeline = case["nnodes"] * case["nproc_per_node"], case["workload"] == "async_pipeline"
         self.sharing = 2 if self.is_pipeline and self.gpus == 1 else case["trainings_per_gpu"]  # processes on a GPU
         self.processes = self.gpus * self.sharing
@@ -107,7 +105,7 @@ class Run:
     def samples(self, name: str) -> Array:
         """A row a process and a column an iteration."""
         nothing = np.full(self.length, math.nan)
-        return np.array([columns[name] if len(columns.get(name, ())) else nothing for columns in self.columns])
+        return np.array([columns.get(name, nothing) for columns in self.columns])
 
     def last(self, share: float = WINDOW) -> Array:
         """The iterations that count: the last ones, or all but the first."""
@@ -119,16 +117,12 @@ class Run:
         unmarked = last[marks[last] == 0]
         return unmarked if len(unmarked) else last
 
-    def marked(self) -> Array:
-        """The marked iterations of the last ones; all of these in a run without marks."""
-        return self.last()[self.samples("marked")[0, self.last()] != 0]
-
     def iteration_s(self, share: float = WINDOW) -> float:
         """The mean of the slowest process; of trainings that share a GPU the harmonic mean of their means."""
-        times_s = self.samples("iteration_time_s")
+        times_s = self.samples("iteration_time_s")[:, self.unmarked(share)]
         if self.case["trainings_per_gpu"] > 1:
-            return float(len(times_s) / np.sum(1 / times_s[:, self.unmarked()].mean(axis=1)))
-        return float(times_s.max(axis=0)[self.unmarked(share)].mean())
+            return float(len(times_s) / np.sum(1 / times_s.mean(axis=1)))
+        return float(times_s.max(axis=0).mean())
 
     def clocks_s(self) -> tuple[float, float | None]:
         """The median iteration of the first process by our clock and by its library's; None if that has none.
@@ -138,12 +132,11 @@ class Run:
         columns, library_s = self.columns[0], None
         plain = np.setdiff1d(self.unmarked(), [first for first, _ in self.pieces[1:]])
         iterations = plain if len(plain) else self.unmarked()
-        if "rsl_rl.learning_time_s" in columns:
+        if {"rsl_rl.collection_time_s", "rsl_rl.learning_time_s"} <= columns.keys():
             library_s = _median((columns["rsl_rl.collection_time_s"] + columns["rsl_rl.learning_time_s"])[iterations])
         elif "rl_games.total_fps" in columns:  # a library knows its own training only
-            library_s = _median(
-                self.frames // self.case["trainings_per_gpu"] / columns["rl_games.total_fps"][iterations]
-            )
+            frames = self.frames // self.case["trainings_per_gpu"]
+            library_s = _median(frames / columns["rl_games.total_fps"][iterations])
         return float(np.median(columns["iteration_time_s"][iterations])), library_s
 
     def start_s(self) -> float:
@@ -183,6 +176,11 @@ _WORK: Final[Mapping[str, Callable[[Run], Any]]] = {
     "mps": lambda run: run.ranks[0]["settings"].get("mps"),
 }
 WORK: Final = (*_OF_CASE, *_WORK)
+# What a run that is compared with those of other machines has: it was alone, and as shipped.
+_COMPARED: Final = {
+    "nnodes": 1, "nproc_per_node": 1, "trainings_per_gpu": 1, "device": "cuda", "workload": "train",
+    "division": "closed", "deterministic": False, "with_packages": [], "kernel_cache": "kept",
+}  # fmt: skip
 _OF_LEROBOT: Final = {  # column -> column of samples
     "policy_call_s": "lerobot.latency_median_s", "written_s": "lerobot.written_time_s",
     "bytes_per_frame": "lerobot.bytes_per_frame",
@@ -199,30 +197,25 @@ def rows_of_set(runs: Sequence[Run]) -> list[Row]:
     return [_row(run, by_case[run.case_id], fastest_s[host]) for run, host in zip(runs, hosts, strict=True)]
 
 
-def _start(run: Run, runs: Sequence[Run]) -> str | None:
-    """Say whether a run of a case began cold: by the kernels that it compiled, else by the time it took."""
-    counts = [rank["kernels_compiled"] for rank in run.ranks if rank["local_rank"] == 0]
-    if run.case["kernel_cache"] == "empty":
-        return "cold"
-    if not run.block and counts and None not in counts:  # runs in turns share one cache
-        return "cold" if max(counts) else "warm"
-    is_long = run.start_s() > COLD * min(other.start_s() for other in runs)
-    return None if len(runs) == 1 else "cold" if is_long else "warm"
-
-
 def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
-    case, seen, window, marked = run.case, run.telemetry or {}, run.last(), run.marked()
-    times_s, probes_s, gpus = (
-        run.samples("iteration_time_s")[:, window],
+    case, machine, seen, window = run.case, run.machine, run.telemetry or {}, run.last()
+    marked = window[run.samples("marked")[0, window] != 0]  # all of these in a run without marks
+    probes_s, times_s, gpus = (
         run.samples("core_probe_time_s"),
+        run.samples("iteration_time_s")[:, window],
         seen.get("gpus", []),
     )
     looks_s = _known(probes_s[:, marked].max(axis=0)) if case["device"] == "cuda" else np.zeros(0)
+    log_probes = [np.log(own_s).mean() for own_s in map(_known, probes_s[:, window]) if len(own_s)]
+    log_probe = float(np.mean(log_probes)) if len(log_probes) == len(probes_s) else None
     ours_s, library_s = run.clocks_s()
     hashes, rewards = [rank["parameters_sha256"] for rank in run.ranks], run.samples("reward_mean")
     with np.errstate(invalid="ignore"):
         reward_mean = np.nansum(rewards, axis=0) / (~np.isnan(rewards)).sum(axis=0)  # of the processes that have one
     wanted, stolen, others = (seen.get(f"host_{name}_percent") for name in ("cpu", "stolen", "others"))
+    is_compared = all(case[name] == value for name, value in _COMPARED.items()) and case["iterations"] in COMPARABLE
+    is_quiet = others is not None and others <= MOST_OTHERS_PERCENT and machine["host_label"] and machine["gpus"]
+    training = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
     return {
         "set": run.set_name,
         "configuration": run.case_id.removesuffix(REPEAT),
@@ -232,9 +225,9 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         **{name: case[field] for name, field in _OF_CASE.items()},
         **{name: value(run) for name, value in _WORK.items()},
         "seed": case["seed"] + (run.number * len(run.ranks) if case["seed_per_run"] else 0),
-        "machine": run.machine["host_label"],
-        "gpu_model": run.machine["gpus"][0]["name"] if run.machine["gpus"] else None,
-        "one_gpu_training": _one_gpu_training(run),
+        "machine": machine["host_label"],
+        "gpu_model": machine["gpus"][0]["name"] if machine["gpus"] else None,
+        "one_gpu_training": training if is_compared and is_quiet and log_probe else None,
         "start": _start(run, of_case),
         "start_s": run.start_s(),
         "iteration_s": run.iteration_s(),
@@ -243,12 +236,12 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "frames_per_s": run.frames / run.iteration_s() if run.has_frames else None,
         "step_frames_per_s": _frames_per_s(run, run.samples("environment_step_time_s")[:, marked]),
         "rollout_frames_per_s": _frames_per_s(run, run.samples("collection_time_s")[:, run.unmarked()]),
-        **_shares(run),
+        **_shares(run, marked),
         "library_difference": library_s and ours_s / library_s - 1,
         "isaaclab_difference": run.isaaclab_difference,
         "process_skew": _median(times_s.max(axis=0) / np.median(times_s, axis=0) - 1) if len(times_s) > 1 else None,
         "core_probe_us": _most(_median(1e6 * own_s) for own_s in probes_s[:, marked]),
-        "log_probe": _log_probe(probes_s[:, window]),
+        "log_probe": log_probe,
         "core_looks": len(looks_s) or None,
         "slowed_core_looks": int(sum(looks_s > SLOWED * fastest_s)) if len(looks_s) else None,
         # What a training ended with, to count different ones: the hash of its parameters, and all rewards.
@@ -265,21 +258,18 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "stolen_share": stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None,
         "others_share": None if others is None else others / 100,
         "sampler_core_share": seen.get("sampler_cpu_share"),
-    }  # fmt: skip
+    }
 
 
-def _one_gpu_training(run: Run) -> str | None:
-    """Name what a run is compared by with those of other machines; None unless it was alone, and as shipped."""
-    case, seen, where = run.case, run.telemetry, run.machine
-    fixed = {"nnodes": 1, "nproc_per_node": 1, "trainings_per_gpu": 1, "device": "cuda", "workload": "train"}
-    fixed |= {"division": "closed", "deterministic": False, "with_packages": [], "kernel_cache": "kept"}
-    others_percent = seen and seen["host_others_percent"]
-    is_idle = others_percent is not None and others_percent <= MOST_OTHERS_PERCENT
-    is_known = where["host_label"] and where["gpus"] and _log_probe(run.samples("core_probe_time_s")[:, run.last()])
-    if any(case[name] != value for name, value in fixed.items()) or not (is_idle and is_known):
-        return None
-    name = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
-    return name if case["iterations"] in COMPARABLE else None
+def _start(run: Run, runs: Sequence[Run]) -> str | None:
+    """Say whether a run of a case began cold: by the kernels that it compiled, else by the time it took."""
+    counts = [rank["kernels_compiled"] for rank in run.ranks if rank["local_rank"] == 0]
+    if run.case["kernel_cache"] == "empty":
+        return "cold"
+    if not run.block and counts and None not in counts:  # runs in turns share one cache
+        return "cold" if max(counts) else "warm"
+    is_long = run.start_s() > COLD * min(other.start_s() for other in runs)
+    return None if len(runs) == 1 else "cold" if is_long else "warm"
 
 
 def _frames_per_s(run: Run, times_s: Array) -> float | None:
@@ -288,12 +278,12 @@ def _frames_per_s(run: Run, times_s: Array) -> float | None:
     return run.frames / float(slowest_s.mean()) if run.has_frames and len(slowest_s) and slowest_s.min() > 0 else None
 
 
-def _shares(run: Run) -> Mapping[str, float | None]:
+def _shares(run: Run, marked: Array) -> Mapping[str, float | None]:
     """The parts of a process's marked iterations, mean over processes; None for a part that one of them lacks."""
     names = ("iteration", "learning", "environment_step", "simulate", "render", "inference", "all_reduce")
-    parts_s = {name: run.samples(f"{name}_time_s")[:, run.marked()] for name in names}
+    parts_s = {name: run.samples(f"{name}_time_s")[:, marked] for name in names}
     whole, learning, steps, simulate, render, inference, reduced = (times_s.sum(axis=1) for times_s in parts_s.values())
-    if not len(run.marked()) or np.isnan(learning + steps).any():
+    if not len(marked) or np.isnan(learning + steps).any():
         whole = whole * math.nan  # no split without these
     least = parts_s["all_reduce"].min(axis=0).sum()  # the process that arrives last waits least
     reduced = reduced + 0 * least  # NaN unless all processes have it
@@ -309,12 +299,6 @@ def _shares(run: Run) -> Mapping[str, float | None]:
     }
     means = {f"{name}_share": float(np.mean(part_s / whole)) for name, part_s in shares.items()}
     return {name: None if math.isnan(mean) else mean for name, mean in means.items()}
-
-
-def _log_probe(probes_s: Array) -> float | None:
-    """The logarithm of the probe in seconds, mean over iterations and processes; None if one of them has none."""
-    known_s = [_known(own_s) for own_s in probes_s]
-    return float(np.mean([np.log(own_s).mean() for own_s in known_s])) if all(map(len, known_s)) else None
 
 
 def _known(values: Array) -> Array:

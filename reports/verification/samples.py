@@ -3,71 +3,70 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from reports.verification.finding import OR_LIST, RUN_AGAIN, Json, Place
-from reports.verification.runs import Array, Columns, Run, Spans
+from reports.verification.finding import OR_LIST, RUN_AGAIN, Json, Place, is_number
+from reports.verification.runs import Columns, Run
 
-# What is timed inside what; parts of one whole do not overlap.
+# What is timed inside what; parts of one whole do not overlap. Below the first line only marked iterations are timed.
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "iteration_time_s": ("collection_time_s", "learning_time_s"),
     "collection_time_s": ("environment_step_time_s", "inference_time_s"),
     "learning_time_s": ("all_reduce_time_s",),
     "environment_step_time_s": ("simulate_time_s", "render_time_s"),
 }
-REQUIRED: Final = ("start_s", "iteration_time_s", *PARTS["iteration_time_s"])
+OF_MARKED: Final = re.compile(r"(environment_step|inference|simulate|render)_time_s|all_reduce_.*")
+EQUAL_ON_RANKS: Final = ("marked", "turn", "all_reduce_calls", "all_reduce_bytes")
+THEIRS: Final = {  # the libraries' own clocks -> ours; they do not count what is before the first iteration of a turn
+    "total_fps": "iteration_time_s", "collection_time_s": "collection_time_s", "learning_time_s": "learning_time_s",
+    "update_time_s": "learning_time_s",
+}  # fmt: skip
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
 MARKED_EVERY: Final = 4
 FIRST_MARKED: Final = 2
 FIRST_ITERATIONS: Final = 2  # before the first turn
 LEAST_OF_TURN: Final = 5  # iterations
-# Iterations follow each other, and parts lie within their whole; timers of a GPU and of its host differ by a little.
-SLACK: Final = 0.01
-SLACK_S: Final = 0.002
-# Between its iterations a training run does book-keeping: at most 8.6 % of its time until 2026-11, or ``BETWEEN_S`` an
-# iteration of a tiny task on slow cores. After the first iteration a library sets up what it keeps, which takes longer.
-BETWEEN: Final = 0.1
-BETWEEN_S: Final = 0.03
-# A library's sections begin and end at other lines than ours: at most 3.4 % until 2026-11. Where trainings share a GPU,
-# another one may have it between the two lines, so each of them has ``SLACK_S``.
-LIBRARY_SLACK: Final = 0.05
-LIBRARY_TOLERANCE_S: Final = 1e-4  # between the library's own figures: rl_games adds two times of its own
-WALL_SLACK_S: Final = 1.0
-MEMORY_SLACK: Final = 0.01  # the size of a GPU's memory is stored to 0.1 GB
-TOLERANCE: Final = 1e-4  # figures of the sampler are stored to six digits
-# Mean power against energy over time. Rounds up to 2026-11-23 have the mean of the readings, at most 0.5 % apart.
-POWER_TOLERANCE: Final = 0.01
-AGREEMENT: Final = 0.05  # of a counter and an integral that are said to agree
-CLOCKS_S: Final = 60.0  # the wall clock of a node may differ by this from that of the host that started the run
 HELD_BACK: Final = frozenset(
     {"power_cap", "hardware_slowdown", "sync_boost", "thermal_software", "thermal_hardware", "power_brake"}
 )
-READING_TOLERANCE: Final = 0.06  # of readings that are stored with one digit or more
-ENERGY_TOLERANCE: Final = 0.001  # the counter at the ends of a window, between its readings: 0.0001 until 2026-12
-INTEGRAL_TOLERANCE: Final = 0.05  # power once a second against all readings: at most 0.031 until 2026-12
-# The mean of the readings that were kept, one a second, from the mean of all: in parts of the spread over the root of
-# their number, at most 1.4 until 2026-12.
-MEAN_SPREADS: Final = 2.5
+# How far apart true values may be; "at most" is of all runs until 2026-12.
+SLACK: Final = 0.01  # timers of a GPU and of its host, as a share, and in seconds
+SLACK_S: Final = 0.002  # also what another training takes between two lines of code, where trainings share a GPU
+BETWEEN: Final = 0.1  # the share of a run's time between its iterations, for book-keeping: at most 0.086
+BETWEEN_S: Final = 0.03  # or this time an iteration, of a tiny task on slow cores
+LIBRARY_SLACK: Final = 0.05  # a library's sections begin and end at other lines than ours: at most 0.034
+WALL_SLACK_S: Final = 1.0
+MEMORY_SLACK: Final = 0.01  # the size of a GPU's memory is stored to 0.1 GB
+TOLERANCE: Final = 1e-4  # figures of the sampler are stored to six digits
+POWER_TOLERANCE: Final = 0.01  # mean power and energy over time: at most 0.005
+AGREEMENT: Final = 0.05  # a counter and an integral that are said to agree
+CLOCKS_S: Final = 60.0  # the wall clock of a node and that of the host that started the run
+READING_S: Final = 1.0  # between two readings that are stored
+READINGS: Final = (3.0, 0.05)  # their number and what time and period give, and a share of it: at most 2 and 0.01
+READING_TOLERANCE: Final = 0.06  # readings are stored with one digit or more
+MEAN_SPREADS: Final = 2.5  # the mean of stored readings and of all, in spread over root of their number: at most 1.4
+ENERGY_TOLERANCE: Final = 0.001  # the counter at the ends of a window, between its readings: at most 0.0001
+INTEGRAL_TOLERANCE: Final = 0.05  # power once a second and all readings of it: at most 0.031
 _SOUND: Final = frozenset({"ok", "warning", "not_needed", "not_checked"})  # verdicts of a check in a completed run
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_OF_THE_CASE: Final = (  # what a fingerprint of the work and a case both say
-    "task", "workload", "assets", "rl_library", "num_steps_per_env", "minibatch_rule", "minibatch_size",
-    "global_minibatch_size", "optimiser_steps",
-)  # fmt: skip
 
 
 def has_samples(place: Place, run: Run) -> bool:
     """Return whether all ranks have a sample of each iteration, without which nothing else can be checked."""
-    before, required = len(place.findings), REQUIRED if run.case["workload"] == "train" else REQUIRED[:2]
+    before, number = len(place.findings), run.case["iterations"]
+    required = ("iteration_time_s", "start_s", *(PARTS["iteration_time_s"] if run.case["workload"] == "train" else ()))
     place.same("its ranks", [rank["rank"] for rank in run.ranks], list(range(run.processes)), RUN_AGAIN)
-    for number, columns in enumerate(run.columns):
-        lengths = sorted({len(column) for column in columns.values()})
-        incomplete = [name for name in required if not len(columns.get(name, ())) or np.isnan(columns[name]).any()]
-        if lengths != [run.case["iterations"]] or incomplete or columns["iteration_time_s"].min() < SHORTEST_S:
-            got = f"incomplete in {', '.join(incomplete) or 'iteration_time_s'}: {lengths} iterations"
-            place.within(f"rank {number}").fault("its samples", got, f"{run.case['iterations']}, above 0", RUN_AGAIN)
+    for index, columns in enumerate(run.columns):
+        own = place.within(f"rank {index}")
+        for name in dict.fromkeys((*required, *columns)):
+            column, least = columns.get(name, np.zeros(0)), SHORTEST_S if name == "iteration_time_s" else -math.inf
+            if len(column) != number:
+                own.fault(f"samples.{name}", f"a list of {len(column)}", f"{number} numbers", RUN_AGAIN)
+            elif name in required and not (column >= least).all():
+                hole = int(np.argmin(column >= least))
+                own.fault(f"samples.{name}[{hole}]", column[hole], f"a number from {least:g} on", RUN_AGAIN)
     return len(place.findings) == before
 
 
@@ -83,10 +82,11 @@ def check_run(place: Place, run: Run) -> None:
             own = place.within(f"rank {rank['rank']}")
             _check_times(own, run, columns)
             _check_turns(own, run.record["turns"], columns)
-            _check_library(own, run, columns)
             _check_rank(own, run, rank)
     if run.telemetry is not None:
         _check_telemetry(place.within("telemetry"), run)
+        for node in run.readings:
+            _check_readings(place.within(f"readings of node {node['node']}"), run, node)
 
 
 def _check_incomplete(place: Place, run: Run) -> None:
@@ -95,39 +95,43 @@ def _check_incomplete(place: Place, run: Run) -> None:
         place.fault(f"the reason of an outcome, {run.outcome},", "missing", "given")
     if run.outcome == "skipped":
         parts = ("started_utc", "wall_time_s", "ranks", "telemetry", "readings", "exit_code")
-        place.same("what a skipped run has", [name for name in parts if run.record.get(name)], [])
+        place.same("what a skipped run has", [name for name in parts if run.record[name]], [])
         return
     verdicts = {check["verdict"] for rank in run.ranks for check in rank["validity"]}
     lengths = {len(rank["samples"].get("iteration_time_s", ())) for rank in run.ranks}
-    is_whole = lengths == {run.case["iterations"]} and not any(rank["error"] for rank in run.ranks)
     policies = {rank["parameters_sha256"] for rank in run.ranks}
     is_trained = policies != {None} and (len(policies) == 1 or run.case["trainings_per_gpu"] > 1)
+    is_whole = lengths == {run.case["iterations"]} and not any(rank["error"] for rank in run.ranks)
     if is_whole and is_trained and verdicts <= _SOUND:
         got = f"{run.outcome}, though every rank ended its training and no check failed"
         place.fault("its outcome", got, "completed, or a sign of the failure", OR_LIST)
 
 
 def _check_completed(place: Place, run: Run) -> None:
-    """Check that a campaign would have called it completed; its fingerprint and env_check against its case."""
+    """Check that a campaign would have called it completed, its ranks against each other, its work and its machine."""
     case, machine, workload = run.case, run.machine, run.record["workload"] or {}
     place.same("exit_code", run.record["exit_code"] or 0, 0, RUN_AGAIN)
     place.same("its start", run.record["started_utc"], run.record["started_utc"] or "given", RUN_AGAIN)
     policies = {rank["parameters_sha256"] for rank in run.ranks if rank["parameters_sha256"]}
     if len(policies) > 1 and case["trainings_per_gpu"] == 1:
         place.fault("the ranks' parameters", f"of {len(policies)} kinds after training", "alike", RUN_AGAIN)
-    for rank in run.ranks:
+    first = run.columns[0]
+    for rank, columns in zip(run.ranks, run.columns, strict=True):
         own = place.within(f"rank {rank['rank']}")
-        own.same("its columns", sorted(rank["samples"]), sorted(run.ranks[0]["samples"]))
+        own.same("its columns", sorted(columns), sorted(first))
+        for name in (name for name in EQUAL_ON_RANKS if name in columns and name in first):
+            if not np.array_equal(columns[name], first[name], equal_nan=True):
+                own.fault(f"samples.{name}", "another one than that of rank 0", "the same on all ranks")
         for check in (check for check in rank["validity"] if check["verdict"] not in _SOUND):
             got = f"a {check['verdict']} ({check['found']}) in a round called completed"
             own.fault(check["name"], got, "no failure", RUN_AGAIN)
     learning = 1 if run.is_pipeline else run.gpus
-    known = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * learning, **case}
-    for name in (name for name in _OF_THE_CASE if name in workload):
-        place.same(f"workload.{name}", workload[name], known[name])
+    stated = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * learning, **case}
+    for name in (name for name in stated if name in workload):
+        place.same(f"workload.{name}", workload[name], stated[name])
     checks = {check["name"]: check["found"] for check in machine["checks"]}
     if machine["gpus"] and "gpus_present" in checks:
-        kinds = [f"{gpu['name']} {gpu['memory_gb']:.0f} GB" for gpu in machine["gpus"]]
+        kinds = [f"{gpu['name']} {gpu['memory_gb'] or 0:.0f} GB" for gpu in machine["gpus"]]
         words = [f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds)]
         place.same("the GPUs by env_check", checks["gpus_present"], ", ".join(words))
         place.same("the driver by env_check", checks.get("driver_for_stack"), f"driver {machine['driver_version']}")
@@ -137,7 +141,7 @@ def _check_completed(place: Place, run: Run) -> None:
 
 
 def _check_times(place: Place, run: Run, columns: Columns) -> None:
-    """Check that iterations follow each other, that parts lie within their whole, and that marks are in rhythm."""
+    """Check that iterations follow each other, parts against wholes, marks, and the library's clock."""
     starts_s, times_s = columns["start_s"], columns["iteration_time_s"]
     most_s = np.diff(starts_s) + SLACK_S + SLACK * times_s[:-1]
     place.between("iteration_time_s, until the next began,", times_s[:-1], 0, most_s)
@@ -151,14 +155,23 @@ def _check_times(place: Place, run: Run, columns: Columns) -> None:
         if whole in columns and parts:
             is_all = whole == "iteration_time_s" and len(parts) == len(names)
             least_s = columns[whole] * (1 - SLACK) - SLACK_S if is_all else 0.0
-            part_s = np.nansum(parts, axis=0)
-            place.between(" and ".join(names), part_s, least_s, columns[whole] * (1 + SLACK) + SLACK_S)
+            most_s = columns[whole] * (1 + SLACK) + SLACK_S
+            place.between(" and ".join(names), np.nansum(parts, axis=0), least_s, most_s)
+    marks = (np.arange(len(times_s)) % MARKED_EVERY == FIRST_MARKED).astype(float)
     if "marked" in columns:  # runs of the first days have no such column: all were marked
-        marks = (np.arange(len(times_s)) % MARKED_EVERY == FIRST_MARKED).astype(float)
         place.between("marked", np.nan_to_num(columns["marked"], nan=-1), marks, marks)
     for name, column in columns.items():
+        library, _, clock = name.rpartition(".")
+        ours = THEIRS.get(clock, "") if library in {"rl_games", "rsl_rl", "torchrl"} else ""
         if name.startswith(("core_", "all_reduce_")) or name.endswith("_time_s"):
             place.between(name, column, 0, math.inf)
+        if "marked" in columns and OF_MARKED.fullmatch(name) and not np.isnan(column[marks == 0]).all():
+            place.fault(f"samples.{name}", "timed in iterations that are not marked", "null in these")
+        if ours in columns:
+            theirs_s = run.frames // run.case["trainings_per_gpu"] / column if clock == "total_fps" else column.copy()
+            theirs_s[[first for first, _ in run.pieces[1:]]] = math.nan
+            slack_s = LIBRARY_SLACK * columns[ours] + SLACK_S * run.case["trainings_per_gpu"]
+            place.between(f"{ours} by {name}", theirs_s, columns[ours] - slack_s, columns[ours] + slack_s)
 
 
 def _check_turns(place: Place, turns: Json | None, columns: Columns) -> None:
@@ -172,7 +185,7 @@ def _check_turns(place: Place, turns: Json | None, columns: Columns) -> None:
     is_early = not np.isnan(column[:FIRST_ITERATIONS]).all()
     if is_early or [*numbers] != [*range(1, turns["turns"] + 1)] or (np.diff(begun) < 0).any():
         expected = f"1 to {turns['turns']}, from iteration {FIRST_ITERATIONS} on"
-        place.fault("the numbers of its turns", f"{[*map(float, numbers)]}", expected)
+        place.fault("the numbers of its turns", [*map(float, numbers)], expected)
         return
     ends_s, left, wanted = columns["start_s"] + columns["iteration_time_s"], len(begun), LEAST_OF_TURN
     for number, first, count in zip(map(int, numbers), firsts + FIRST_ITERATIONS, map(int, counts), strict=True):
@@ -183,81 +196,46 @@ def _check_turns(place: Place, turns: Json | None, columns: Columns) -> None:
         wanted = max(LEAST_OF_TURN, round(turns["turn_s"] / pace_s))
 
 
-def _check_library(place: Place, run: Run, columns: Columns) -> None:
-    """Check the library's own frames per second against its own times, and these against ours."""
-    together = run.case["trainings_per_gpu"]
-    frames = run.case["num_envs_global"] // together * run.case["num_steps_per_env"]  # it knows its own training only
-    known = {name: column.copy() for name, column in columns.items()}
-    for column in known.values():
-        column[[first for first, _ in run.pieces[1:]]] = math.nan  # the library counts the wait for the turn too
-    library = next((name for name in ("rl_games", "rsl_rl", "torchrl") if f"{name}.total_fps" in known), None)
-    if library is None:
-        return
-    if library == "rl_games":
-        theirs = [frames / known["rl_games.step_inference_fps"], known["rl_games.update_time_s"]]
-    else:
-        theirs = [known[f"{library}.{name}"] for name in PARTS["iteration_time_s"]]
-    total_s = theirs[0] + theirs[1]
-    slack_s = LIBRARY_TOLERANCE_S + LIBRARY_TOLERANCE_S * total_s + total_s**2 / frames  # fps may be a whole number
-    whole_s = frames / known[f"{library}.total_fps"]
-    place.between(f"the iteration by {library}.total_fps", whole_s, total_s - slack_s, total_s + slack_s)
-    for name, time_s in zip(PARTS["iteration_time_s"], theirs, strict=True):
-        if name in known:
-            slack_s = LIBRARY_SLACK * known[name] + SLACK_S * together
-            place.between(f"{name} by {library}", time_s, known[name] - slack_s, known[name] + slack_s)
-
-
 def _check_rank(place: Place, run: Run, rank: Json) -> None:
     """Check what it learned, its settings against its case, its start-up, and its memory."""
-    case, workload, settings, samples = run.case, run.record["workload"] or {}, rank["settings"], rank["samples"]
+    case, machine, settings, samples = run.case, run.machine, rank["settings"], rank["samples"]
     if case["workload"] == "train" and not _SHA256.fullmatch(rank["parameters_sha256"] or ""):
-        place.fault("parameters_sha256", str(rank["parameters_sha256"]), "a SHA-256")
+        place.fault("parameters_sha256", rank["parameters_sha256"], "a SHA-256")
     place.between("success_rate", samples.get("success_rate", ()), 0, 1)
-    length_s, dt_s, decimation = (workload.get(name) for name in ("episode_length_s", "env.sim.dt", "decimation"))
-    if length_s and dt_s and decimation:
-        most = math.ceil(length_s / (dt_s * decimation)) + 1
+    parts = ("episode_length_s", "env.sim.dt", "decimation")
+    known: list[Any] = [(run.record["workload"] or {}).get(name) for name in parts]
+    if all(map(is_number, known)) and known[1] * known[2] > 0:
+        most = math.ceil(known[0] / (known[1] * known[2])) + 1
         place.between("episode_length_mean", samples.get("episode_length_mean", ()), 0, most)
+    index, gpus = (
+        rank["local_rank"] // run.sharing,
+        {gpu["name"]: gpu["memory_gb"] or math.inf for gpu in machine["gpus"]},
+    )
     wanted = {
         "seed": case["seed"] + rank["rank"] + (run.number * run.processes if case["seed_per_run"] else 0),
         "num_envs": case["num_envs"],
-        "device": f"cuda:{rank['local_rank'] // run.sharing}" if case["device"] == "cuda" else "cpu",
+        "device": f"cuda:{index}" if case["device"] == "cuda" else "cpu",
+        "torch_num_threads": case["cpu_threads"] or settings.get("torch_num_threads"),
+        "deterministic_algorithms": case["deterministic"],
+        **dict(f"versions.{package}".split("==", 1) for package in case["with_packages"] if "==" in package),
     }
-    if case["cpu_threads"] is not None:
-        wanted["torch_num_threads"] = case["cpu_threads"]
-    if "cublas_workspace_config" in settings:
-        wanted["deterministic_algorithms"] = case["deterministic"]
-    wanted |= {f"versions.{name}": version for name, version in (text.split("==") for text in case["with_packages"])}
-    names = {gpu["name"] for gpu in run.machine["gpus"]}
     if case["device"] == "cuda" and case["nnodes"] == 1 and settings.get("gpu_name"):
-        wanted["gpu_name"] = settings["gpu_name"] if settings["gpu_name"] in names else " or ".join(sorted(names))
-        wanted["cuda_driver_version"] = run.machine["cuda_driver_version"]
-    for name, value in wanted.items():
-        if name in settings:
-            place.same(f"settings.{name}", settings[name], value)
+        wanted["gpu_name"] = settings["gpu_name"] if settings["gpu_name"] in gpus else " or ".join(sorted(gpus))
+        wanted["cuda_driver_version"] = machine["cuda_driver_version"]
+    for name in (name for name in wanted if name in settings):
+        place.same(f"settings.{name}", settings[name], wanted[name])
     if "imports_torch" in rank["phases_s"]:  # the rank's clock begins after it
         torch_s, last_s = rank["phases_s"]["imports_torch"], samples["start_s"][-1] + samples["iteration_time_s"][-1]
         until_s = sum(rank["phases_s"].values()) - torch_s
         place.between("start-up until its first iteration", until_s, 0, samples["start_s"][0])
-        least_s = torch_s + last_s - WALL_SLACK_S
-        place.between("wall_time_s around its iterations", run.wall_s, least_s, math.inf)
-    place.between("peak_memory_gb", rank["peak_memory_gb"], 0, _most_memory_gb(run, rank))
-    place.between("kernels_compiled", rank["kernels_compiled"], int(case["kernel_cache"] == "empty"), math.inf)
-
-
-def _most_memory_gb(run: Run, rank: Json) -> float:
-    """Return the most that a rank can have taken: of its GPU, by the sampler if that saw it; inf if nothing is known.
-
-    Another node than the one that was looked at may have GPUs of other kinds.
-    """
-    gpus, index = run.machine["gpus"], rank["local_rank"] // run.sharing
-    is_other = run.case["nnodes"] > 1 and rank["settings"].get("gpu_name") not in {gpu["name"] for gpu in gpus}
-    known = [gpu["memory_gb"] * (1 + MEMORY_SLACK) for gpu in gpus if not is_other and gpu["memory_gb"] is not None]
-    most_gb = max(known, default=math.inf)
-    for node in run.readings:
+        place.between("wall_time_s around its iterations", run.wall_s, torch_s + last_s - WALL_SLACK_S, math.inf)
+    is_known = gpus and (case["nnodes"] == 1 or settings.get("gpu_name") in gpus)  # else another node's
+    most_gb = max(gpus.values()) * (1 + MEMORY_SLACK) if is_known else math.inf
+    for node in (node for node in run.readings if node["node"] == (rank["node"] or 0)):
         used_gb = [used for used in node["columns"].get(f"gpu{index}.memory_used_gb", ()) if used is not None]
-        if node["node"] == (rank["node"] or 0) and used_gb:
-            most_gb = min(most_gb, max(used_gb))
-    return most_gb
+        most_gb = min(most_gb, max(used_gb, default=math.inf))
+    place.between("peak_memory_gb", rank["peak_memory_gb"], 0, most_gb)
+    place.between("kernels_compiled", rank["kernels_compiled"], int(case["kernel_cache"] == "empty"), math.inf)
 
 
 # --- the sampler ---
@@ -266,22 +244,22 @@ def _most_memory_gb(run: Run, rank: Json) -> float:
 def _check_telemetry(place: Place, run: Run) -> None:
     """Check its summary: the window against the samples and the time of the run, energy against power."""
     seen, spans, phases_s = run.telemetry, run.window_spans, run.ranks[0]["phases_s"]
-    window_s = sum(end_s - start_s for start_s, end_s in spans)
+    window_s, gpus = sum(end_s - start_s for start_s, end_s in spans), seen["gpus"]
     place.same("window_s", seen["window_s"], window_s, tolerance=TOLERANCE)
+    _check_number(place, "num_samples", seen["num_samples"], window_s * seen["rate_hz"])
     zero_s, imports_s = seen["window_start_unix_s"] - spans[0][0] - run.began_s, phases_s.get("imports_torch", 0.0)
     most_s = min(run.wall_s - spans[-1][1], imports_s + CLOCKS_S) + CLOCKS_S
     place.between("the start of rank 0's clock after that of the run", zero_s, imports_s - CLOCKS_S, most_s)
-    is_whole = len(seen["gpus"]) == run.gpus and not seen["missing_nodes"]
+    is_whole = len(gpus) == run.gpus and not seen["missing_nodes"]
     if is_whole or seen["energy_j"] is not None:
-        energies = ([gpu[name] for gpu in seen["gpus"]] for name in ("energy_counter_j", "energy_integrated_j"))
+        energies = ([gpu[name] for gpu in gpus] for name in ("energy_counter_j", "energy_integrated_j"))
         total_j = next((math.fsum(known) for known in energies if known and None not in known), None)
         place.same("energy_j", seen["energy_j"], total_j, tolerance=TOLERANCE)
     frames = run.frames * int(sum(run.columns[0]["start_s"] >= spans[0][0]))
     per_joule = frames / seen["energy_j"] if run.has_frames and seen["energy_j"] else None
     place.same("frames_per_joule", seen["frames_per_joule"], per_joule, tolerance=TOLERANCE)
-    parts = [("", seen, seen["gpus"]), *((f"GPU {gpu['index']}: ", gpu, [gpu]) for gpu in seen["gpus"])]
-    for name, part, gpus in parts:
-        energies_j = [gpu["energy_integrated_j"] for gpu in gpus]
+    for name, part, own in (("", seen, gpus), *((f"GPU {gpu['index']}: ", gpu, [gpu]) for gpu in gpus)):
+        energies_j = [gpu["energy_integrated_j"] for gpu in own]
         if energies_j and None not in energies_j and (is_whole or part["power_w"] is not None):
             mean_w, expected_w = part["power_w"] and part["power_w"]["mean"], math.fsum(energies_j) / seen["window_s"]
             place.same(f"{name}power_w.mean", mean_w, expected_w, tolerance=POWER_TOLERANCE)
@@ -292,25 +270,35 @@ def _check_telemetry(place: Place, run: Run) -> None:
         place.between("host_stolen_percent.mean", taken, 0, most)
         if not seen["nodes"]:  # of several it is that of the node with most
             place.between("host_others_percent", seen["host_others_percent"], 0, most - taken)
-    for node in run.readings:
-        _check_readings(place.within(f"readings of node {node['node']}"), run, node)
+
+
+def _check_number(place: Place, what: str, number: int, expected: float) -> None:
+    slack = READINGS[0] + READINGS[1] * expected
+    place.between(f"{what}, by its time and the sampler's period,", number, expected - slack, expected + slack)
 
 
 def _check_readings(place: Place, run: Run, node: Json) -> None:
     """Check a node's readings: they span the iterations, and those in the window fit the summary of all."""
-    seen, times_s = run.telemetry, np.array(node["columns"]["time_s"], float)
-    beyond = [int((times_s < run.columns[0]["start_s"][0]).sum()), int((times_s > run.ends_s[-1]).sum())]
+    seen, columns, start_s = run.telemetry, node["columns"], run.columns[0]["start_s"][0]
+    times_s, spans = np.array(columns["time_s"], float), run.window_spans
+    beyond = [int((times_s < start_s).sum()), int((times_s > run.ends_s[-1]).sum())]
     if max(beyond) > 1 or (np.diff(times_s) <= 0).any():
         got = f"{beyond[0]} before and {beyond[1]} after its iterations"
         place.fault("its times", got, "in order, at most one before and one after")
-    inside = np.any([(times_s > start_s) & (times_s < end_s) for start_s, end_s in run.window_spans], axis=0)
+    _check_number(place, "its number", len(times_s) - sum(beyond), (run.ends_s[-1] - start_s) / READING_S)
+    if wrong := [name for name, column in columns.items() if len(column) != len(times_s)]:
+        place.fault(f"columns.{wrong[0]}", f"a list of {len(columns[wrong[0]])}", f"{len(times_s)}, as of time_s")
+        return
+    inside = np.flatnonzero(np.any([(times_s > start_s) & (times_s < end_s) for start_s, end_s in spans], axis=0))
     gpus = {f"gpu{gpu['index']}": gpu for gpu in seen["gpus"] if gpu["node"] == node["node"]}
     parts = {**gpus, **{f"rank{rank['rank']}": rank for rank in seen["ranks"]}}
     parts["host"] = {name.removeprefix("host_"): value for name, value in seen.items() if name.startswith("host_")}
-    for name, column in node["columns"].items():
+    for name, column in columns.items():
         part, _, field = name.partition(".")
-        summary = parts.get(part, {}).get(field)
-        known = [value for value, is_in in zip(column, inside, strict=True) if is_in and value is not None]
+        summary, known = (
+            parts.get(part, {}).get(field),
+            [column[index] for index in inside if column[index] is not None],
+        )
         if isinstance(summary, dict) and known:
             slack = TOLERANCE * abs(summary["max"]) + READING_TOLERANCE
             place.between(f"the least {name}", min(known), summary["min"] - slack, math.inf)
@@ -320,24 +308,20 @@ def _check_readings(place: Place, run: Run, node: Json) -> None:
                 mean = math.fsum(known) / len(known)
                 place.between(f"the mean {name}", mean, summary["mean"] - chance, summary["mean"] + chance)
     for name, gpu in gpus.items():
-        columns = {field: node["columns"].get(f"{name}.{field}") for field in ("power_w", "energy_j", "slowdowns")}
-        _check_gpu(place.within(name), gpu, times_s, inside, columns, run.window_spans)
-
-
-def _check_gpu(place: Place, gpu: Json, times_s: Array, inside: Array, columns: Json, spans: Spans) -> None:
-    """Check the energy of a GPU, by its counter and by its power over time, and whether nothing held it back."""
-    if columns["energy_j"] is not None and gpu["energy_counter_j"] is not None and len(spans) == 1:
-        start_j, end_j = np.interp(spans[0], times_s, np.array(columns["energy_j"], float))
-        expected_j = float(end_j - start_j)
-        place.same("energy_j over the window", gpu["energy_counter_j"], expected_j, tolerance=ENERGY_TOLERANCE)
-    if columns["power_w"] is not None and gpu["energy_integrated_j"] is not None:
-        power_w, integral_j = np.array(columns["power_w"], float), 0.0
-        for start_s, end_s in spans:
-            points_s = np.array([start_s, *times_s[(times_s > start_s) & (times_s < end_s)], end_s])
-            integral_j += float(np.trapezoid(np.interp(points_s, times_s, power_w), points_s))
-        got_j = gpu["energy_integrated_j"]
-        place.same("power_w over the window", got_j, integral_j, tolerance=INTEGRAL_TOLERANCE)
-    texts = [text or "" for text, is_in in zip(columns["slowdowns"] or (), inside, strict=False) if is_in]
-    held_back = sorted(HELD_BACK & {word for text in texts for word in text.split("+")})
-    if held_back and gpu["throttled_share"] == 0:
-        place.fault("throttled_share", "0", f"above it, by a reading: {', '.join(held_back)}")
+        own, energy_j, power_w = place.within(name), columns.get(f"{name}.energy_j"), columns.get(f"{name}.power_w")
+        if energy_j and gpu["energy_counter_j"] is not None and len(spans) == 1:
+            ends_j = np.interp(spans[0], times_s, np.array(energy_j, float))
+            expected_j = float(ends_j[1] - ends_j[0])
+            own.same("energy_j over the window", gpu["energy_counter_j"], expected_j, tolerance=ENERGY_TOLERANCE)
+        if power_w and gpu["energy_integrated_j"] is not None:
+            points_s = [
+                np.array([begin_s, *times_s[(times_s > begin_s) & (times_s < end_s)], end_s])
+                for begin_s, end_s in spans
+            ]
+            read_w = np.array(power_w, float)
+            total_j = float(sum(np.trapezoid(np.interp(own_s, times_s, read_w), own_s) for own_s in points_s))
+            own.same("power_w over the window", gpu["energy_integrated_j"], total_j, tolerance=INTEGRAL_TOLERANCE)
+        slowdowns = columns.get(f"{name}.slowdowns") or [""] * len(times_s)
+        held_back = sorted(HELD_BACK & {word for index in inside for word in (slowdowns[index] or "").split("+")})
+        if held_back and gpu["throttled_share"] == 0:
+            own.fault("throttled_share", "0", f"above it, by a reading: {', '.join(held_back)}")

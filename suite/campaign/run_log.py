@@ -1,7 +1,7 @@
 """The run log ``OUT/runs.log``: one JSON object a line for each run that ended, with the hash of the line before.
 
 A run that is left out, exchanged or moved afterwards breaks this chain. ``submit`` publishes the log, and
-``reports.verification.history`` follows it. ``run_sha256`` is of what a published run keeps unchanged, ``files`` of
+``reports.verification.rules`` follows it. ``run_sha256`` is of what a published run keeps unchanged, ``files`` of
 what stays in ``OUT/raw``. A hash of a line includes its end, so ``tail -n 1 runs.log | sha256sum`` gives the last one.
 """
 

@@ -187,7 +187,6 @@ def test_files_of_campaigns_and_results_are_read_by_the_two_readers_of_regular_f
     readers = [path.relative_to(ROOT).as_posix() for path in FILES if raw.search(path.read_text())]
     assert [name for name in readers if name.startswith(folders)] == [
         "reports/sets/version.py",  # what the process that started this one wrote
-        "reports/verification/figures.py",  # README.md
     ]
 
 

@@ -12,23 +12,19 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from reports.data import columns
-from reports.data.rewards import CONVERGED_SHARE, SMOOTHING_WINDOW
-from reports.figures import compare, declarations
-from reports.verification import figures, kinds
+from reports.verification import kinds
 from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, check_figures
 from reports.verification.finding import Place
 from reports.verification.first import verify
 from reports.verification.hashes import set_folders
-from reports.verification.runs import COLD, COMPARABLE, MOST_OTHERS_PERCENT, SLOWED, SMOOTHING, WINDOW, WORK
 from reports.verification.stored import read_set
-from suite.statistics import core_speed, intervals, reduce, series_model, speed, start_up
 from tests.fixtures.results.damaged_results import COMMITTED, damage, rounds, sentences, write_all_hashes
 from tests.fixtures.results.forged_version import SHADOW, SMALL
 
 TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
 SET, NAME = "h200-x2-per-gpu", "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
 ROW, NODES = f"{SET}/{NAME}", "h200-x2-nodes/ant-weak/rl_games-kitless-n2048-2x1/over_nodes"
+PRINTED = "isaaclab/cartpole/4/frames_per_s"
 OTHER_TASK = "set=h200-x2-nodes&configuration=cartpole-strong/rl_games-kitless-n8192-1x2"
 LEFT_OUT = (
     *(f"{ROW}/{name}" for name in ("frames_per_s", "power_w", "throttled_share", "slowed_core_looks", "over_gpus")),
@@ -182,8 +178,8 @@ def test_what_somebody_printed_is_a_range_and_is_compared_for_each_gpu() -> None
 def test_every_published_figure_follows_from_the_samples(name: str) -> None:
     version = COMMITTED / name
     place = Place(version)
-    sets = [read_set(place, folder) for folder in set_folders(version)]
-    assert check_figures(place.at(version / FILE), sets) > 100
+    runs = [run for folder in set_folders(version) for case in read_set(place, folder)[0] for run in case]
+    assert check_figures(place.at(version / FILE), runs, []) > 100
     assert [str(finding) for finding in place.findings if finding.where == FILE] == []
 
 
@@ -210,6 +206,10 @@ def of(name: str, **fields: str) -> Change:
     return lambda rows: rows[f"{ROW}/{name}"].update(fields)
 
 
+def of_another(name: str, field: str, old: str, new: str) -> Change:
+    return lambda rows: rows[name].update({field: rows[name][field].replace(old, new)})
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -223,11 +223,18 @@ def of(name: str, **fields: str) -> Change:
         (of("iteration_s", column="iteration_50_s"), "iteration_s.column is iteration_50_s, expected iteration_s"),
         (of("iteration_s", of=f"set={SET}"), f"iteration_s.of is set={SET}, expected set={SET}&configuration={NAME}"),
         (of("iteration_s", id="best/of/all/iteration_s"), "best/of/all/iteration_s is the iteration_s of"),
-        (of("iteration_s", value="fast"), "the file is such that it cannot be checked to its end (ValueError"),
+        (of("iteration_s", value="fast"), "iteration_s.value is fast, expected 0."),
+        (of("iteration_s", low="nan"), "iteration_s.low is nan, expected 0."),
+        (of("library_difference", column="skill"), "library_difference is a median of skill, of"),
+        (of("library_difference", kind="mode"), "library_difference is a mode of library_difference, of"),
+        (of("library_difference", of="machine"), "library_difference.value is 0."),
+        *((of_another(PRINTED, field, "9", "8"), f"{PRINTED}.{field} is ") for field in ("value", "of", "low")),
+        (of_another(f"{PRINTED}_kept", "over", "26", "25"), f"{PRINTED}_kept.over is source=isaaclab&table=cartpole"),
+        (of_another(f"{ROW}/frames_per_s_of_northeastern", "over", "422", "322"), "is over source=northeastern"),
         (of("over_gpus", over=f"set={SET}&configuration={NAME}"), f"over_gpus.over is set={SET}&configuration={NAME}"),
         (lambda rows: rows[NODES].update(over=OTHER_TASK), f"{NODES}.over is {OTHER_TASK}, expected"),
         *((lambda rows, name=name: rows.pop(name), f"the figure {name} is missing") for name in LEFT_OUT),
-        (lambda rows: rows.update(x=rows[f"{ROW}/power_w"]), "/power_w is there 2 times, expected there once"),
+        (lambda rows: rows.update(x=rows[f"{ROW}/power_w"]), "/power_w is there twice, expected there once"),
         (lambda rows: rows.update(x={**rows[f"{ROW}/power_w"], "id": "total/new"}), "total/new is the power_w of set="),
         (lambda rows: rows.update(x={**rows[NODES], "id": f"{NODES}_2", "over": OTHER_TASK}), "expected over the base"),
     ],
@@ -250,25 +257,15 @@ def test_each_value_of_the_file_is_computed_again(version: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("training", "7.77 training", "README.md: the text before the link to h200-x2-per-gpu is with 7.77"),
-        ("h200-x2-per-gpu", "h200-x9", "README.md: a link is to 2026.11/h200-x9, expected to a set"),
-        ("<!-- begin", "<!-- start", "README.md: what is made by a program is without a figure"),
+        (",kind,", ",sort,", "the columns is id, sort, column"),
+        (",median,", ",median,,", "is of 12 fields, expected of 11"),
+        ("\n", "\xff\n", "the columns is id, kind"),
     ],
 )
-def test_a_forgery_of_the_readme_is_named(version: Path, old: str, new: str, words: str) -> None:
-    readme = version.parents[2] / "README.md"
-    readme.write_text(readme.read_text().replace(old, new))
+def test_a_table_that_is_none_is_named(version: Path, old: str, new: str, words: str) -> None:
+    (version / FILE).write_bytes((version / FILE).read_text().replace(old, new, 1).encode("latin-1"))
+    write_all_hashes(version)
     assert any(words in sentence for sentence in sentences(version))
-
-
-def test_a_figure_in_the_readme_is_checked_with_the_version_that_its_link_names(version: Path) -> None:
-    readme = version.parents[2] / "README.md"
-    (line,) = [line for line in readme.read_text().splitlines() if line.startswith("- ")]
-    (version.parent / "2026.10").mkdir()
-    (version.parent / "2026.10" / "report.toml").touch()
-    older = line.replace("2026.11", "2026.10").replace("%", "9.9 %")
-    readme.write_text(readme.read_text().replace(line, f"{line}\n{older}"))
-    assert sentences(version) == []
 
 
 def test_while_records_are_rejected_figures_are_not_compared(version: Path) -> None:
@@ -276,21 +273,3 @@ def test_while_records_are_rejected_figures_are_not_compared(version: Path) -> N
         damage(version / name, lambda document: rounds(document)[0].update(started_utc="once"))
     (finding,) = (finding for finding in verify(version).findings if finding.next_step == MEND_FIRST)
     assert finding.got == f"not made (records are rejected in 2 case files: {SHADOW} and 1 more)"
-
-
-def test_what_is_declared_twice_is_the_same() -> None:
-    """On purpose: ``verify`` says by itself which figures a version has to have; of others it computes the value."""
-    assert declarations.MEASURES.items() >= figures.MEASURES.items()
-    assert declarations.TOTALS == figures.TOTALS
-    changes = [(change.column, change.entails, change.among) for change in compare.CHANGES]
-    assert changes == [(column, entails, among) for column, entails, _, among in figures.CHANGES]
-    assert {column.name for column in columns.WORK} - {"seed"} == {*WORK}
-
-
-def test_what_is_written_twice_is_the_same() -> None:
-    assert (reduce.WINDOW, core_speed.SLOWED, start_up.COLD_FACTOR) == (WINDOW, SLOWED, COLD)
-    assert (series_model.PRIOR_SLOPE, series_model.PRIOR_WEIGHT) == (kinds.SLOPE, kinds.PULL)
-    assert (intervals.MIN_ROUNDS_FOR_INTERVAL, series_model.MIN_FREEDOM) == (kinds.LEAST_RUNS, kinds.LEAST_FREEDOM)
-    assert (SMOOTHING_WINDOW, CONVERGED_SHARE) == (SMOOTHING, kinds.RISE)
-    assert (columns.COMPARABLE, columns.MOST_OTHERS_PERCENT) == (COMPARABLE, MOST_OTHERS_PERCENT)
-    assert kinds.AGAINST["share_kept"] == speed.SCALES_EFFICIENCY

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reports.verification.hashes import RUN_LOG
-from reports.verification.history import FIRST
+from reports.verification.rules import FIRST
 from tests.fixtures.results.damaged_results import Damage, column, damage, findings, rounds, set_item
 from tests.fixtures.results.finished_campaign import CASE, write_campaign, write_raw
 
@@ -68,7 +68,7 @@ def test_lines_that_are_dropped_moved_or_edited_break_the_chain(folder: Path) ->
         chain = [what for what in in_log(folder) if what.startswith("line")]
         assert chain == [f"line {number}: the hash of the line before" for number in broken]
     log.write_bytes(first[:-20])
-    assert in_log(folder) == ["the file"]
+    assert in_log(folder) == ["line 1: the file"]
 
 
 @pytest.mark.parametrize(("outcome", "faults"), [("crashed", 0), ("completed", 1)])

@@ -1,25 +1,23 @@
-"""The verifier's figures of a document against pytest-benchmark, and its constants of samples against the suite."""
+"""What the verifier writes a second time on purpose: the same, or there is another version of what is stored."""
 
 import random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pytest_benchmark.stats import Stats
 
-from reports.verification.samples import (
-    AGREEMENT,
-    FIRST_ITERATIONS,
-    FIRST_MARKED,
-    HELD_BACK,
-    LEAST_OF_TURN,
-    MARKED_EVERY,
-)
+from reports.data import columns
+from reports.data.rewards import CONVERGED_SHARE, SMOOTHING_WINDOW
+from reports.figures import compare, declarations, published
+from reports.verification import figures, kinds, runs, samples
+from reports.verification.shape import OUTCOMES
 from reports.verification.stored import RULE, benchmark_stats
 from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.files.paths import ROOT
 from suite.records import telemetry as telemetry_summary
 from suite.schema import rank_protocol
-from suite.statistics import reduce
+from suite.schema.record import Outcome
+from suite.statistics import core_speed, intervals, reduce, series_model, speed, start_up
 
 
 def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
@@ -35,12 +33,28 @@ def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
         assert ours == pytest.approx(expected, rel=1e-9), data
 
 
-def test_what_is_written_twice_is_the_same() -> None:
-    """Written a second time on purpose: another rule there is another version of what is stored."""
+def test_constants() -> None:
     assert reduce.ROUND_STATISTIC == RULE
-    assert (FIRST_ITERATIONS, LEAST_OF_TURN) == (rank_protocol.FIRST_ITERATIONS, MIN_ITERATIONS)
-    assert telemetry_summary.AGREEMENT == AGREEMENT
-    assert telemetry_summary.THROTTLING == HELD_BACK
+    assert (samples.FIRST_ITERATIONS, samples.LEAST_OF_TURN) == (rank_protocol.FIRST_ITERATIONS, MIN_ITERATIONS)
+    assert get_args(Outcome) == OUTCOMES
+    assert telemetry_summary.AGREEMENT == samples.AGREEMENT
+    assert telemetry_summary.THROTTLING == samples.HELD_BACK
     timing = (ROOT / "tasks" / "rank" / "timing.py").read_text(encoding="utf-8")  # needs torch to be imported
-    assert f"MARKED_EVERY: Final = {MARKED_EVERY} " in timing
-    assert f"FIRST_MARKED: Final = {FIRST_MARKED} " in timing
+    assert f"MARKED_EVERY: Final = {samples.MARKED_EVERY} " in timing
+    assert f"FIRST_MARKED: Final = {samples.FIRST_MARKED} " in timing
+    assert (reduce.WINDOW, core_speed.SLOWED, start_up.COLD_FACTOR) == (runs.WINDOW, runs.SLOWED, runs.COLD)
+    assert (series_model.PRIOR_SLOPE, series_model.PRIOR_WEIGHT) == (kinds.SLOPE, kinds.PULL)
+    assert (intervals.MIN_ROUNDS_FOR_INTERVAL, series_model.MIN_FREEDOM) == (kinds.LEAST_RUNS, kinds.LEAST_FREEDOM)
+    assert (SMOOTHING_WINDOW, CONVERGED_SHARE) == (runs.SMOOTHING, kinds.RISE)
+    assert (columns.COMPARABLE, columns.MOST_OTHERS_PERCENT) == (runs.COMPARABLE, runs.MOST_OTHERS_PERCENT)
+    assert kinds.AGAINST["share_kept"] == speed.SCALES_EFFICIENCY
+
+
+def test_declarations() -> None:
+    """``verify`` says by itself which figures a version has to have; of others it computes the value."""
+    assert declarations.MEASURES.items() >= figures.MEASURES.items()
+    assert declarations.TOTALS == figures.TOTALS
+    changes = [(change.column, change.entails, change.among) for change in compare.CHANGES]
+    assert changes == [(column, entails, among) for column, entails, _, among in figures.CHANGES]
+    assert {column.name for column in columns.WORK} - {"seed"} == {*runs.WORK}
+    assert published.PATH == figures.PRINTED
