@@ -19,6 +19,8 @@ from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser, exit_code_of, results_path
 
+RESULTS = ROOT / "reports" / "results"
+
 
 def verify(folder: Path) -> Verified:
     """Verify all sets at or below ``folder``. Raises UsageError if there is none, ReportError if one is unreadable."""
@@ -43,19 +45,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         f" hashes and completeness. Exit code 0: nothing differs but the known weaknesses of a version;"
         f" {ResultsDiffer.exit_code}: something does.",
     )
-    parser.add_argument(
-        "folder",
-        type=results_path,
-        nargs="?",
-        default=ROOT / "reports" / "results",
-        metavar="DIR",
-        help="a set of results, a version, or a folder of them (default: reports/results)",
-    )
-    parser.add_argument(
-        "--write-hashes",
-        action="store_true",
-        help=f"write {SUMS} of every set and every version that has no fault",
-    )
+    where = "a set of results, a version, or a folder of them (default: reports/results)"
+    parser.add_argument("folder", type=results_path, nargs="?", default=RESULTS, metavar="DIR", help=where)
+    write = f"write {SUMS} of every set and every version that has no fault"
+    parser.add_argument("--write-hashes", action="store_true", help=write)
     parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
     options = parser.read(arguments)
     if options.write_hashes:
@@ -75,8 +68,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _show(verified: Verified) -> None:
-    for line in verified.findings:
-        print(line)
+    print(*verified.findings, sep="\n", end="\n" if verified.findings else "")
     if not verified.hashed_files:
         print(
             f"Without {SUMS} nothing shows whether the samples themselves are as they were measured: figures were"
@@ -93,23 +85,19 @@ def _show(verified: Verified) -> None:
 
 
 def _hash(folder: Path) -> Path:
-    """Write the hashes of a set or a version that has no other fault.
-
-    Raises ResultsDiffer, with every fault, and StoreError when the file cannot be written.
-    """
+    """Write the hashes of a set or a version that has no other fault; raise ResultsDiffer with every fault of one."""
     if faults := [str(finding) for finding in verify(folder).findings if not is_of_hashes(finding)]:
         listed = "\n".join(faults)
         raise ResultsDiffer(f"{listed}\nNo hashes were written for {folder}: what is wrong must not be sealed.")
+    if (folder / SIGNATURE).is_file():
+        print(f"{folder / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
     try:
-        path = write_hashes(folder)
+        return write_hashes(folder)
     except OSError as error:
         raise StoreError(
             f"{error.filename or folder / SUMS} cannot be written: {error.strerror}. Check space and permissions, or"
             " write the hashes into a copy of the folder."
         ) from error
-    if (folder / SIGNATURE).is_file():
-        print(f"{folder / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
-    return path
 
 
 if __name__ == "__main__":

@@ -66,11 +66,10 @@ OF_A_PAIR: Final = {  # changed column -> what else is published of a pair
     "gpus": [(f"share_kept{window}", "share_kept", f"iteration{window}_s") for window in ("", "_95", "_50")],
     "is_tuned": [("sooner", "sooner", "reward_mean")],
     "packages": [
-        ("start_over_packages", "ratio", "start_s"),
-        ("loss_seen", "loss_seen", "iteration_s"),
+        ("start_over_packages", "ratio", "start_s"), ("loss_seen", "loss_seen", "iteration_s"),
         ("start_loss_seen", "loss_seen", "start_s"),
     ],
-}
+}  # fmt: skip
 MEND_FIRST: Final = "Mend these records first, as the findings of each case file say; then verify again."
 _WRITE_AGAIN: Final = "Write the file again with `python -m reports.figures.tables VERSION`."
 
@@ -92,7 +91,9 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
         (copies if run.is_copy else measured)[run.set_name].append(run)
     every, alone = ([row for of_set in sets.values() for row in rows_of_set(of_set)] for sets in (measured, copies))
     own, by_set = [row for row in every if not row["is_repeat"]], _grouped(every, ("set",))
-    select, stored, declared = _selector(own), read_figures(place, path), dict(_declared(own)) | dict(_printed())
+    select, stored, declared = _selector(own), read_figures(place, path), dict(_declared(own))
+    with place.at(PRINTED).as_far_as_possible():
+        declared |= _printed()
     pairs = {(of, over) for kind, _, of, over in declared.values() if kind in OF_TWO}
     printed = {of for kind, _, of, _ in declared.values() if kind == "published"}
     for name in stored.keys() - declared.keys():
@@ -120,7 +121,10 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
 def read_figures(place: Place, path: Path) -> Mapping[str, Mapping[str, str]]:
     """Return the rows of the file by id, each field as its text; what is no row, or is there twice, is noted."""
     rows: dict[str, Mapping[str, str]] = {}
-    lines = list(csv.reader(read_bytes(path).decode(errors="replace").splitlines()))
+    try:
+        lines = list(csv.reader(read_bytes(path).decode(errors="replace").splitlines()))
+    except csv.Error:
+        lines = []
     if not lines or tuple(lines[0]) != COLUMNS:
         place.fault("the columns", ", ".join(lines[0] if lines else ()), ", ".join(COLUMNS), _WRITE_AGAIN)
     for number, fields in enumerate(lines[1:], start=2):

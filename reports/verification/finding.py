@@ -73,9 +73,10 @@ class Place:
 
     def between(self, what: str, values: Any, low: Any, high: Any) -> None:
         """Note the first number beyond ``low`` or ``high``, of one or of an array; NaN and None are within them."""
-        numbers = np.atleast_1d(np.array(values, float))
-        beyond = np.flatnonzero((numbers < low) | (numbers > high))
-        if len(beyond):
+        numbers = np.atleast_1d(np.asarray(values, float))
+        is_beyond = (numbers < low) | (numbers > high)
+        if is_beyond.any():
+            beyond = np.flatnonzero(is_beyond)
             first, more = beyond[0], f", and {len(beyond) - 1} more likewise" if len(beyond) > 1 else ""
             least, most = (np.broadcast_to(bound, numbers.shape)[first] for bound in (low, high))
             expected = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"

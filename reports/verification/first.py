@@ -23,6 +23,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from reports.verification.figures import FILE, check_figures
 from reports.verification.finding import OR_LIST, Finding, Place
 from reports.verification.hashes import PLAN, check_hashes, is_version, read_bytes, read_hashes, set_folders
@@ -48,7 +50,8 @@ class Verified:
 def verify(folder: Path) -> Verified:
     """Verify every set at or below a folder, and every version: a folder of sets with a ``report.toml``."""
     groups = groupby(set_folders(folder), lambda path: path.parent)
-    parts = [_verify_group(parent, list(paths), folder) for parent, paths in groups] or [Verified()]
+    with np.errstate(all="ignore"):  # what is not finite is no figure, and within no bounds
+        parts = [_verify_group(parent, list(paths), folder) for parent, paths in groups] or [Verified()]
     names = [field.name for field in fields(Verified)]
     return Verified(**{name: reduce(operator.add, (getattr(part, name) for part in parts)) for name in names})
 
@@ -71,7 +74,8 @@ def _verify_group(parent: Path, folders: Sequence[Path], root: Path) -> Verified
     number = 0
     if not is_one:
         check_overlaps(whole, begun, between_sets=True)
-        number = check_figures(place.at(parent / FILE), runs, [name for _, rejected in sets for name in rejected])
+        with place.at(parent / FILE).as_far_as_possible() as own:
+            number = check_figures(own, runs, [name for _, rejected in sets for name in rejected])
     if is_published and not is_one:
         if without := [path for path in folders if not (path / PLAN).is_file()]:
             expected = "in each: without it nobody can tell whether a case was left out"

@@ -35,7 +35,7 @@ _OF_A_CURVE: Final = (
     "iterations", "seed", "seed_per_run", "num_steps_per_env", "cpu_threads", "deterministic", "presets",
 )  # fmt: skip
 _OF_A_SIZE: Final = re.compile(r"minibatch_size|optimiser_steps|env\.scene\.terrain")  # what depends on the size
-_PROBE: Final = re.compile(r"(\d+) µs at best")
+_PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 _HASHED: Final = ("run", "outcome", "started_utc", "wall_time_s", "readings")  # of a run, in its line of the log
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
@@ -98,7 +98,7 @@ def _alike(run: Run) -> Iterator[tuple[str, Any]]:
     case, base, work = run.case, run.case_id.removesuffix(REPEAT), run.record["workload"] or {}
     variant = base.partition(f"-{case['nnodes']}x{case['nproc_per_node']}")[2]
     curve = f"{case['series']}/{case['rl_library']}-{case['stack']} on {case['device']}{variant}"
-    yield from ((f"{name} of the case {base}", case[name]) for name in case.keys() - {"configuration_id"})
+    yield from ((f"{name} of the case {base}", case[name]) for name in case if name != "configuration_id")
     yield from ((f"{name} of the curve {curve}", case[name]) for name in _OF_A_CURVE)
     if work:
         yield f"the number of names in the work of {base}", len(work)
@@ -108,7 +108,7 @@ def _alike(run: Run) -> Iterator[tuple[str, Any]]:
     for rank in run.ranks if run.counts else ():
         settings, of_rank = rank["settings"], f"rank {rank['rank']} of {run.case_id}"
         yield f"the number of settings of {of_rank}", len(settings)
-        yield from ((f"settings.{name} of {of_rank}", settings[name]) for name in settings.keys() - _OF_A_RUN)
+        yield from ((f"settings.{name} of {of_rank}", settings[name]) for name in settings if name not in _OF_A_RUN)
         versions = [name for name in settings if name.startswith("versions.") and name not in asked]
         yield from ((f"{name} of its ranks", settings[name]) for name in versions)
 

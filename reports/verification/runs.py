@@ -160,11 +160,10 @@ def smoothed(rewards: Array) -> Array:
 
 # What was run: columns that no two configurations of a pair differ in, but for what they compare.
 _OF_CASE: Final = {  # column -> field of a case
-    "series": "series", "task": "task", "library": "rl_library", "physics": "stack", "workload": "workload",
-    "scaling": "scaling", "device": "device", "nodes": "nnodes", "environments_per_gpu": "num_envs",
-    "environments": "num_envs_global", "steps": "num_steps_per_env", "iterations": "iterations",
-    "minibatch_rule": "minibatch_rule", "minibatch_size": "minibatch_size", "optimiser_steps": "optimiser_steps",
-    "is_deterministic": "deterministic", "trainings_per_gpu": "trainings_per_gpu", "kernel_cache": "kernel_cache",
+    **{name: name for name in ("series", "task", "workload", "scaling", "device", "iterations", "minibatch_rule")},
+    **{name: name for name in ("minibatch_size", "optimiser_steps", "trainings_per_gpu", "kernel_cache")},
+    "library": "rl_library", "physics": "stack", "nodes": "nnodes", "environments_per_gpu": "num_envs",
+    "environments": "num_envs_global", "steps": "num_steps_per_env", "is_deterministic": "deterministic",
 }  # fmt: skip
 _WORK: Final[Mapping[str, Callable[[Run], Any]]] = {
     "gpus": lambda run: run.gpus,
@@ -208,10 +207,9 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
     looks_s = _known(probes_s[:, marked].max(axis=0)) if case["device"] == "cuda" else np.zeros(0)
     log_probes = [np.log(own_s).mean() for own_s in map(_known, probes_s[:, window]) if len(own_s)]
     log_probe = float(np.mean(log_probes)) if len(log_probes) == len(probes_s) else None
-    ours_s, library_s = run.clocks_s()
+    iteration_s, (ours_s, library_s) = run.iteration_s(), run.clocks_s()
     hashes, rewards = [rank["parameters_sha256"] for rank in run.ranks], run.samples("reward_mean")
-    with np.errstate(invalid="ignore"):
-        reward_mean = np.nansum(rewards, axis=0) / (~np.isnan(rewards)).sum(axis=0)  # of the processes that have one
+    reward_mean = np.nansum(rewards, axis=0) / (~np.isnan(rewards)).sum(axis=0)  # of the processes that have one
     wanted, stolen, others = (seen.get(f"host_{name}_percent") for name in ("cpu", "stolen", "others"))
     is_compared = all(case[name] == value for name, value in _COMPARED.items()) and case["iterations"] in COMPARABLE
     is_quiet = others is not None and others <= MOST_OTHERS_PERCENT and machine["host_label"] and machine["gpus"]
@@ -230,10 +228,10 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "one_gpu_training": training if is_compared and is_quiet and log_probe else None,
         "start": _start(run, of_case),
         "start_s": run.start_s(),
-        "iteration_s": run.iteration_s(),
+        "iteration_s": iteration_s,
         "iteration_95_s": run.iteration_s(0.95),
         "iteration_50_s": run.iteration_s(0.5),
-        "frames_per_s": run.frames / run.iteration_s() if run.has_frames else None,
+        "frames_per_s": run.frames / iteration_s if run.has_frames else None,
         "step_frames_per_s": _frames_per_s(run, run.samples("environment_step_time_s")[:, marked]),
         "rollout_frames_per_s": _frames_per_s(run, run.samples("collection_time_s")[:, run.unmarked()]),
         **_shares(run, marked),
@@ -245,7 +243,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "core_looks": len(looks_s) or None,
         "slowed_core_looks": int(sum(looks_s > SLOWED * fastest_s)) if len(looks_s) else None,
         # What a training ended with, to count different ones: the hash of its parameters, and all rewards.
-        "result": None if None in hashes else repr((hashes, rewards.tolist())),
+        "result": None if None in hashes else (*hashes, rewards.tobytes()),
         "reward_mean": reward_mean,
         "last_reward": next(reversed(_known(smoothed(reward_mean))), None),
         **{name: _median(run.samples(column)[0, window]) for name, column in _OF_LEROBOT.items()},

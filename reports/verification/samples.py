@@ -77,12 +77,11 @@ def check_run(place: Place, run: Run) -> None:
     if not run.counts:
         return
     _check_completed(place, run)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for rank, columns in zip(run.ranks, run.columns, strict=True):
-            own = place.within(f"rank {rank['rank']}")
-            _check_times(own, run, columns)
-            _check_turns(own, run.record["turns"], columns)
-            _check_rank(own, run, rank)
+    for rank, columns in zip(run.ranks, run.columns, strict=True):
+        own = place.within(f"rank {rank['rank']}")
+        _check_times(own, run, columns)
+        _check_turns(own, run.record["turns"], columns)
+        _check_rank(own, run, rank)
     if run.telemetry is not None:
         _check_telemetry(place.within("telemetry"), run)
         for node in run.readings:
@@ -295,11 +294,9 @@ def _check_readings(place: Place, run: Run, node: Json) -> None:
     parts["host"] = {name.removeprefix("host_"): value for name, value in seen.items() if name.startswith("host_")}
     for name, column in columns.items():
         part, _, field = name.partition(".")
-        summary, known = (
-            parts.get(part, {}).get(field),
-            [column[index] for index in inside if column[index] is not None],
-        )
-        if isinstance(summary, dict) and known:
+        summary = parts.get(part, {}).get(field)
+        known = [column[index] for index in inside if column[index] is not None] if isinstance(summary, dict) else []
+        if known:
             slack = TOLERANCE * abs(summary["max"]) + READING_TOLERANCE
             place.between(f"the least {name}", min(known), summary["min"] - slack, math.inf)
             place.between(f"the most {name}", max(known), -math.inf, summary["max"] + slack)

@@ -140,7 +140,7 @@ def _wrong_fields(value: Json, shape: Json, begin: str) -> Iterator[tuple[str, A
                 yield from _wrong(item, own, begin + name)
         elif field not in value:
             yield begin + field, "missing", "there"
-        elif value[field] is not None or field == key:
+        elif not _are([value[field]], own) and (value[field] is not None or field == key):
             yield from _wrong(value[field], own, begin + field)
 
 
@@ -152,7 +152,8 @@ def _are(values: Collection[Any], word: Any) -> bool:
     is_right = {*map(type, values)} <= types | ({NoneType} if word.endswith("?") else set())
     if is_right and types == {str}:
         return word != "time" or all(map(_is_time, values))
-    return is_right and all(least <= value <= LARGEST for value in values if type(value) in {int, float})
+    numbers = [value for value in values if type(value) is float or type(value) is int] if is_right else []
+    return is_right and (not numbers or (least <= min(numbers) and max(numbers) <= LARGEST))
 
 
 def _is_time(text: str) -> bool:
