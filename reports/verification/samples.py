@@ -61,7 +61,7 @@ def has_samples(place: Place, run: Run) -> bool:
     for index, columns in enumerate(run.columns):
         own = place.within(f"rank {index}")
         for name in dict.fromkeys((*required, *columns)):
-            column, least = columns.get(name, np.zeros(0)), SHORTEST_S if name == "iteration_time_s" else -math.inf
+            column, least = columns.get(name, np.zeros(0)), SHORTEST_S if name == "iteration_time_s" else 0.0
             if len(column) != number:
                 own.fault(f"samples.{name}", f"a list of {len(column)}", f"{number} numbers", RUN_AGAIN)
             elif name in required and not (column >= least).all():

@@ -13,12 +13,9 @@ import pytest
 from scipy import stats as scipy_stats
 
 from reports.verification import kinds
-from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, check_figures
-from reports.verification.finding import Place
+from reports.verification.figures import COLUMNS, FILE, MEND_FIRST
 from reports.verification.first import verify
-from reports.verification.hashes import set_folders
-from reports.verification.stored import read_set
-from tests.fixtures.results.damaged_results import COMMITTED, damage, rounds, sentences, write_all_hashes
+from tests.fixtures.results.damaged_results import damage, rounds, sentences, write_all_hashes
 from tests.fixtures.results.forged_version import SHADOW, SMALL
 
 TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
@@ -172,15 +169,6 @@ def test_what_somebody_printed_is_a_range_and_is_compared_for_each_gpu() -> None
     assert of([four], one) == [*map(pytest.approx, (950 / 1040, 945 / 1060, 955 / 1020)), 0, None]
     mean, low, high = computed("mean", "iteration_s", RUNS)[:3]
     assert of(runs, one) == [*map(pytest.approx, (mean / 4, 130 * low / 2 / 265, 130 * high / 2 / 255)), 4, None]
-
-
-@pytest.mark.parametrize("name", ["2026.11", "2026.12"])
-def test_every_published_figure_follows_from_the_samples(name: str) -> None:
-    version = COMMITTED / name
-    place = Place(version)
-    runs = [run for folder in set_folders(version) for case in read_set(place, folder)[0] for run in case]
-    assert check_figures(place.at(version / FILE), runs, []) > 100
-    assert [str(finding) for finding in place.findings if finding.where == FILE] == []
 
 
 type Rows = dict[str, dict[str, str]]  # by id
