@@ -116,8 +116,9 @@ def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
         entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
     except ValueError:
         raise ValueError("no TOML, as UTF-8") from None
-    for index, entry in enumerate(entries):
-        if entry.keys() != names or not all(isinstance(text, str) and text.strip() for text in entry.values()):
+    for index, entry in enumerate(entries if isinstance(entries, list) else [entries]):
+        texts = [text.strip() for text in entry.values() if type(text) is str] if type(entry) is dict else []
+        if len(texts) != len(names) or entry.keys() != names or "" in texts:
             raise ValueError(f"weakness {index + 1} needs {', '.join(sorted(names))}, each a text")
     return tuple(Weakness(**entry) for entry in entries)
 

@@ -189,26 +189,23 @@ def _correlations(ranks: Sequence[Columns], part: str) -> Array:
 
 def check_overlaps(place: Place, runs: Sequence[Run], *, between_sets: bool = False) -> None:
     """Check that runs of one host that ran at the same time say so; one finding a host. A case never runs twice."""
-    hosts: dict[str, list[tuple[Run, Run]]] = defaultdict(list)
+    silent: dict[str, list[tuple[Run, Run]]] = defaultdict(list)
     ordered = sorted(runs, key=lambda run: (run.began_s, run.ended_s))
     for index, run in enumerate(ordered):
-        host = run.machine["host_label"] or ("" if between_sets else "its host")
-        for other in ordered[index + 1 :]:
-            if other.began_s >= run.ended_s - CLOCK_S:
-                break
-            is_same = host and run.machine["host_label"] == other.machine["host_label"]
-            if is_same and (run.set_name != other.set_name) == between_sets and other.ended_s - other.began_s > CLOCK_S:
-                hosts[host].append((run, other))
-    for host, pairs in hosts.items():
-        twice = [(run, other) for run, other in pairs if not between_sets and run.case_id == other.case_id]
-        for run, other in twice[:1]:
-            place.fault(other.name, f"at the same time as {run.name}", "after it: a case runs once at a time")
-        silent = [pair for pair in pairs if not (pair[0].block and pair[1].block) and pair not in twice]
-        if silent:
-            sets = f" of {len({run.set_name for pair in silent for run in pair})} sets" if between_sets else ""
-            rounds = f"{counted(len(silent), 'pair')} of rounds{sets}"
-            got = f"shared by {rounds} that do not say so, as {silent[0][0].name} and {silent[0][1].name}"
-            place.fault(f"the time on {host!r}", got, "one round's at a time, or rounds in turns", OR_LIST)
+        host = run.machine["host_label"]
+        for other in (other for other in ordered[index + 1 :] if other.began_s < run.ended_s - CLOCK_S):
+            is_short, is_same = other.wall_s <= CLOCK_S, (run.set_name != other.set_name) == between_sets
+            if is_short or not is_same or other.machine["host_label"] != host or (between_sets and not host):
+                continue
+            if run.case_id == other.case_id and not between_sets:
+                place.fault(other.name, f"at the same time as {run.name}", "after it: a case runs once at a time")
+            elif not (run.block and other.block):
+                silent[host or "its host"].append((run, other))
+    for host, pairs in silent.items():
+        sets = f" of {len({run.set_name for pair in pairs for run in pair})} sets" if between_sets else ""
+        got = f"shared by {counted(len(pairs), 'pair')} of rounds{sets} that do not say so, as "
+        got += " and ".join(run.name for run in pairs[0])
+        place.fault(f"the time on {host!r}", got, "one round's at a time, or rounds in turns", OR_LIST)
 
 
 # --- when runs ran ---

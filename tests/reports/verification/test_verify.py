@@ -118,7 +118,9 @@ def test_samples_that_contradict_each_other_are_no_weakness(version: Path) -> No
     assert "not found any more" not in [finding.got for finding in findings(version)]
 
 
-@pytest.mark.parametrize("text", ['[[weakness]]\nwhat = "a"\n', "[[weakness", weakness("a", " "), "\xff"])
+@pytest.mark.parametrize(
+    "text", ['[[weakness]]\nwhat = "a"\n', "[[weakness", weakness("a", " "), "\xff", "weakness = 5"]
+)
 def test_a_list_of_weaknesses_needs_all_of_each(version: Path, text: str) -> None:
     (version / "weaknesses.toml").write_bytes(text.encode("latin-1"))
     write_hashes(version)
