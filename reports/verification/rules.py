@@ -79,7 +79,7 @@ def _check_blocks(place: Place, runs: Sequence[Run]) -> None:
 
 def _check_alike(place: Place, runs: Sequence[Run]) -> None:
     """Check what has to be one in all runs of a case, of a curve, whose cases differ in size alone, and of a set."""
-    kinds: dict[str, set[str]] = defaultdict(set)
+    kinds: dict[tuple[str, ...], set[str]] = defaultdict(set)
     probes_s: dict[float, list[float]] = defaultdict(list)
     for run in runs:
         for what, value in _alike(run):
@@ -94,29 +94,32 @@ def _check_alike(place: Place, runs: Sequence[Run]) -> None:
         place.between("its fastest core probe over that of env_check", share, *PROBES)
 
 
-def _alike(run: Run) -> Iterator[tuple[str, Any]]:
+def _alike(run: Run) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield what is one, in parts of its wording, with the value that it has here."""
     case, base, work = run.case, run.case_id.removesuffix(REPEAT), run.record["workload"] or {}
     variant = base.partition(f"-{case['nnodes']}x{case['nproc_per_node']}")[2]
     curve = f"{case['series']}/{case['rl_library']}-{case['stack']} on {case['device']}{variant}"
-    yield from ((f"{name} of the case {base}", case[name]) for name in case if name != "configuration_id")
-    yield from ((f"{name} of the curve {curve}", case[name]) for name in _OF_A_CURVE)
+    yield from (((name, " of the case ", base), case[name]) for name in case if name != "configuration_id")
+    yield from (((name, " of the curve ", curve), case[name]) for name in _OF_A_CURVE)
     if work:
-        yield f"the number of names in the work of {base}", len(work)
-    yield from ((f"{name} in the work of {base}", work[name]) for name in work)
-    yield from ((f"{name} in the work of {curve}", work[name]) for name in work if not _OF_A_SIZE.search(name))
+        yield ("the number of names in the work of ", base), len(work)
+    yield from (((name, " in the work of ", base), work[name]) for name in work)
+    yield from (((name, " in the work of ", curve), work[name]) for name in work if not _OF_A_SIZE.search(name))
     asked = {f"versions.{package.partition('==')[0]}" for package in case["with_packages"]}
     for rank in run.ranks if run.counts else ():
         settings, of_rank = rank["settings"], f"rank {rank['rank']} of {run.case_id}"
-        yield f"the number of settings of {of_rank}", len(settings)
-        yield from ((f"settings.{name} of {of_rank}", settings[name]) for name in settings if name not in _OF_A_RUN)
+        yield ("the number of settings of ", of_rank), len(settings)
+        yield from (
+            (("settings.", name, " of ", of_rank), settings[name]) for name in settings if name not in _OF_A_RUN
+        )
         versions = [name for name in settings if name.startswith("versions.") and name not in asked]
-        yield from ((f"{name} of its ranks", settings[name]) for name in versions)
+        yield from (((name, " of its ranks"), settings[name]) for name in versions)
 
 
-def _check_one(place: Place, values: Mapping[str, set[Any]], next_step: str = RESTORE) -> None:
+def _check_one(place: Place, values: Mapping[Any, set[Any]], next_step: str = RESTORE) -> None:
     for what, kinds in values.items():
         if len(kinds) > 1:
-            place.fault(what, " and ".join(sorted(map(str, kinds))), "one", next_step)
+            place.fault("".join(what), " and ".join(sorted(map(str, kinds))), "one", next_step)
 
 
 def check_published(place: Place, cases: Sequence[Case]) -> None:

@@ -28,6 +28,10 @@ SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
     "number": ("a number", {int, float}, -LARGEST),
     "scalar": ("a text, a number, true or false", {str, bool, int, float}, -LARGEST),
 }
+_TYPES: Final = {
+    **{word: types for word, (_, types, _) in SCALARS.items()},
+    **{f"{word}?": {*types, NoneType} for word, (_, types, _) in SCALARS.items()},
+}
 OUTCOMES: Final = ("completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid")
 _SUMMARY: Final = dict.fromkeys(("min", "mean", "max"), "number")
 _CHECK: Final = dict.fromkeys(("name", "verdict", "found"), "text")
@@ -146,14 +150,12 @@ def _wrong_fields(value: Json, shape: Json, begin: str) -> Iterator[tuple[str, A
 
 def _are(values: Collection[Any], word: Any) -> bool:
     """Return whether all values are what a word says; of many it takes a glance. False if it is no word."""
-    if not isinstance(word, str):
+    if not isinstance(word, str) or not {*map(type, values)} <= _TYPES[word]:
         return False
-    _, types, least = SCALARS[word.removesuffix("?")]
-    is_right = {*map(type, values)} <= types | ({NoneType} if word.endswith("?") else set())
-    if is_right and types == {str}:
-        return word != "time" or all(map(_is_time, values))
-    numbers = [value for value in values if type(value) is float or type(value) is int] if is_right else []
-    return is_right and (not numbers or (least <= min(numbers) and max(numbers) <= LARGEST))
+    if word in {"text", "time"}:
+        return word == "text" or all(map(_is_time, values))
+    numbers = [value for value in values if type(value) is float or type(value) is int]
+    return not numbers or (SCALARS[word.removesuffix("?")][2] <= min(numbers) and max(numbers) <= LARGEST)
 
 
 def _is_time(text: str) -> bool:
