@@ -32,14 +32,6 @@ class Mount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limit:
-    """A resource limit of the processes inside, both soft and hard; -1 is unlimited."""
-
-    name: Literal["memlock", "nofile", "stack"]
-    value: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class ContainerSpec:
     """One container; ``argv`` replaces the image's entry point and command."""
 
@@ -55,7 +47,6 @@ class ContainerSpec:
     ipc: Literal["host", "private"] = "private"
     shm_bytes: int | None = None  # size of /dev/shm if ``ipc`` is private; None keeps the engine's 64 MB
     memory_bytes: int | None = None
-    limits: tuple[Limit, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -324,7 +324,6 @@ def _arguments(spec: ContainerSpec) -> dict[str, Any]:
         "shm_size": spec.shm_bytes,
         "mem_limit": spec.memory_bytes,
         "memswap_limit": spec.memory_bytes,  # no swap, which would only look like a slow run
-        "ulimits": [types.Ulimit(name=limit.name, soft=limit.value, hard=limit.value) for limit in spec.limits],
         "labels": dict(spec.labels),
         "init": True,  # reaps torchrun's orphans and forwards signals
         "detach": True,
