@@ -82,18 +82,6 @@ def mean_of(values: Collection[float]) -> Estimate:
     return estimate([values], lambda means: means[0])
 
 
-def sum_of_means(samples: Sequence[Collection[float]]) -> Estimate:
-    """Estimate a figure that is a sum of means, one of each sample, such as a difference of rewards.
-
-    The samples contain any numbers, also below 0, so nothing is taken by its logarithm.
-    """
-    centre = math.fsum(map(statistics.fmean, samples))
-    if min(map(len, samples)) < MIN_ROUNDS_FOR_INTERVAL:
-        return Estimate(value=centre, interval=None)
-    errors = list(map(_standard_error, samples))
-    return Estimate(value=centre, interval=_interval(centre, errors, list(map(len, samples))))
-
-
 def _interval(centre: float, errors: Sequence[float], counts: Sequence[int]) -> Interval:
     """The t interval: ``errors`` are what samples of ``counts`` values add to the standard error of ``centre``."""
     variances = [error**2 for error in errors]

@@ -6,7 +6,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from suite.statistics.intervals import estimate, mean_of, ratio_of, sum_of_means
+from suite.statistics.intervals import estimate, mean_of, ratio_of
 from suite.statistics.student_t import t_quantile, two_sided_tail
 
 ONE_S, MANY_S = [1.00, 1.10, 1.21], [0.50, 0.52, 0.60, 0.55]
@@ -34,7 +34,6 @@ def test_fewer_than_three_processes_of_any_sample_have_no_interval(count: int) -
     assert mean_of([1.0] * count).interval is None
     found = ratio_of([2.0] * 5, [1.0] * count)
     assert (found.value, found.interval) == (2.0, None)
-    assert sum_of_means([[-1.0, 0.0, 1.0], [1.0] * count]).interval is None
     with pytest.raises(ValueError, match="no value"):
         mean_of([])
 
@@ -45,14 +44,6 @@ def test_what_may_be_negative_is_estimated_on_a_linear_scale() -> None:
     found = estimate([one, many], lambda means: means[0] - means[1], scale="linear")
     expected = stats.ttest_ind(one, many, equal_var=False).confidence_interval(0.95)
     assert found.interval == pytest.approx((expected.low, expected.high), rel=1e-6)
-
-
-def test_a_sum_of_means_is_estimated_from_numbers_of_any_sign() -> None:
-    rewards = [-1.0, 0.0, 2.0, 4.0, 0.5]
-    expected = stats.ttest_1samp(rewards, 0.0).confidence_interval(0.95)
-    found = sum_of_means([rewards])
-    assert found.value == pytest.approx(1.1)
-    assert found.interval == pytest.approx((expected.low, expected.high))
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
