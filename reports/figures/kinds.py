@@ -15,7 +15,7 @@ import polars as pl
 from reports.data.rewards import CONVERGED_SHARE, converged_reward, iterations_to_reward
 from reports.figures.compare import Row, Runs
 from suite.schema.record import ALONE_SUFFIX
-from suite.statistics.intervals import Estimate, estimate, mean_of
+from suite.statistics.intervals import Estimate, mean_of, product_of_means
 from suite.statistics.machine_model import MachineModel, MachineRuns
 from suite.statistics.speed import SCALES_EFFICIENCY
 
@@ -210,9 +210,8 @@ def _in_turns(declaration: Declaration, runs: Runs) -> Figure:
     samples = [sample for both in times_s.values() if all(both) for sample in both]
     if not samples:
         return _figure(declaration, None, 0)
-    ratio = estimate(
-        samples, lambda means: statistics.geometric_mean(means[::2]) / statistics.geometric_mean(means[1::2])
-    )
+    share = 2 / len(samples)  # of one configuration in the mean
+    ratio = product_of_means(samples, [share, -share] * (len(samples) // 2))
     return _figure(declaration, ratio, sum(map(len, samples)), _status(ratio))
 
 
