@@ -34,9 +34,7 @@ SHARED: Final = {
     ),
     "hand": ("tasks/test_assets", "tasks/checks/test_physics", "tasks/checks/test_validity"),
     "published_site": (
-        "reports/site/test_counts", "reports/site/test_four_questions", "reports/site/test_picture",
-        "reports/site/test_publish", "reports/site/test_published_pages", "reports/site/test_series_sections",
-        "reports/site/test_words_of_frames",
+        "reports/site/test_publish", "reports/site/test_published_pages", "reports/site/test_words_of_frames",
     ),
     # One after another: side by side, the clocks of these trainings would time each other.
     "own_tasks": (
@@ -49,10 +47,9 @@ SHARED: Final = {
 LONG: Final = (
     "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_slurm_bench",
     "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/nodes/test_ssh",
-    "tasks/test_assets",
-    "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
+    "tasks/test_assets", "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
     "suite/launch/test_native", "suite/env_check/graphics/test_devices",
-    "suite/launch/test_apptainer", "reports/sets/test_large_results",
+    "suite/launch/test_apptainer",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 

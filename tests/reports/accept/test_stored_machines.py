@@ -12,8 +12,7 @@ from reports.accept.judgement import Judgement, judge
 from reports.accept.published import IS_COMPLETED, Measured, measured
 from reports.accept.published import published as published_runs
 from reports.sets.version import read_version
-from tests.fixtures.results.committed_results import RESULTS, committed_version
-from tests.fixtures.results.version_2026_12 import version
+from tests.fixtures.results.committed_results import RESULTS, committed_version, newest_version
 
 H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
 
@@ -60,7 +59,7 @@ def test_a_host_is_no_other_machine_whatever_set_it_is_in() -> None:
 
 
 def test_several_trainings_are_compared_with_those_that_shared_a_gpu_alike() -> None:
-    machines = published_runs([version()])
+    machines = published_runs([newest_version()])
     shared = machines.runs.filter(pl.col("set").is_in(["h200-shared-ant", "h200-shared-ant-mps"]))
     assert set(shared["mps"]) == {True, False}
     for row in shared.filter(IS_COMPLETED).iter_rows(named=True):

@@ -12,7 +12,7 @@ from reports.data.facts import OF_THE_MACHINE
 from reports.sets.version import Version, read_version
 from suite.errors import UsageError
 from suite.schema.record import CaseResult, Environment, Outcome, RunRecord, Scalar
-from tests.fixtures.results.committed_results import RESULTS
+from tests.fixtures.results.generated_machines import changed
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result, write_results
 
 QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)
@@ -23,10 +23,6 @@ def results(times_s: Sequence[float] = QUIET, *, factor: float = 1.0) -> list[Ca
     """Two configurations, each ``factor`` times ``times_s``."""
     cases = [make_case(world_size=ranks) for ranks in (1, 2)]
     return [make_result(case, *(factor * time_s / case.world_size for time_s in times_s)) for case in cases]
-
-
-def changed(found: list[CaseResult], change: Callable[[RunRecord], RunRecord]) -> list[CaseResult]:
-    return [replace(result, rounds=tuple(change(record) for record in result.rounds)) for result in found]
 
 
 def elsewhere(found: list[CaseResult], **where: Any) -> list[CaseResult]:
@@ -299,12 +295,3 @@ def test_a_release_that_does_not_run_fails(tmp_path: Path) -> None:
     broken = failed_result(measured("1.7.0").case, outcome="crashed", reason="KeyError: 'path_particle_map'")
     found = compare_packages(releases(tmp_path, measured(), broken), threshold=0.02, across=["versions.newton"])
     assert (first(found).word, found.exit_code) == ("failed", 1)
-
-
-def test_the_ratio_of_a_release_is_that_of_the_figures() -> None:
-    folder = RESULTS.parent / "2026.12" / "h200-x2-releases"
-    found = compare_packages(read_version(folder, name="x"), threshold=0.02, across=["versions.newton"])
-    ratio = first(found).ratio
-    assert ratio is not None
-    assert ratio.value == pytest.approx(0.973274606)  # its row of figures.csv
-    assert words(found) == {"within noise"}

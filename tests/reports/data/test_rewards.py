@@ -1,18 +1,13 @@
 """Rewards over iterations: smoothed, the one to reach, and when it is reached."""
 
-from itertools import pairwise
-
 import pytest
 
 from reports.data.rewards import (
-    SMOOTHING_WINDOW,
     Rewards,
     converged_reward,
     iterations_to_reward,
-    mean_rewards,
     smoothed,
 )
-from tests.fixtures.results.committed_results import committed_version
 
 RISING = [float(index) for index in range(12)]
 
@@ -43,20 +38,3 @@ def test_nobody_waits_for_a_reward_that_a_run_began_with_or_never_had() -> None:
     every: list[list[Rewards]] = [[RISING, RISING[::-1]], [], [silent], [RISING, silent]]
     for curves in every:
         assert converged_reward(curves) is None
-
-
-def test_the_leap_of_a_run_that_ends_with_its_first_full_episodes_is_not_its_reward() -> None:
-    """A mean over the last iterations took the end of all episodes that had not failed for learning."""
-    version = committed_version()
-    results = [result for one in version.sets for result in one.campaign.results if result.case.learns]
-    curves = [
-        [reward for reward in mean_rewards(record) if reward is not None]
-        for result in results
-        if (result.case.task, result.case.rl_library, result.case.iterations) == ("Isaac-Ant", "rl_games", 60)
-        for record in result.completed
-    ]
-    assert curves
-    for curve in curves:
-        *before, last = (later - earlier for earlier, later in pairwise(curve[-SMOOTHING_WINDOW * 2 :]))
-        assert last > max(before)
-        assert smoothed(curve)[-1] <= curve[-2]

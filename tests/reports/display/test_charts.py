@@ -176,6 +176,15 @@ def test_a_click_on_a_part_fades_the_others_and_the_drawing_has_all_of_them() ->
     assert 'opacity="0.15"' not in make_figure(spec, figure_id="a", data=NO_DATA).svg
 
 
+@pytest.mark.parametrize("slowest", [0.8, 1.9])
+def test_the_ideal_line_is_two_at_two_gpus_and_a_doubling_is_as_long_on_both_axes(slowest: float) -> None:
+    spec = speedup([Point(label="a", x=1, y=1), Point(label="a", x=2, y=slowest), Point(label="a", x=4, y=3.9)], TEXTS)
+    assert {(value["x"], value["y"]) for value in values_of(spec, "baseline")} == {(1, 1), (2, 2), (4, 4)}
+    encodings = [layer["encoding"][channel] for layer in spec["layer"] for channel in ("x", "y")]
+    scales = [encoding["scale"] for encoding in encodings if encoding.get("scale")]
+    assert {(scale["type"], scale["base"]) for scale in scales} == {("log", 2)}
+
+
 def test_a_speedup_says_its_values_in_words_and_a_share_is_a_percentage() -> None:
     points = [Point(label="rsl_rl", x=1, y=1), Point(label="rsl_rl", x=2, y=0.9)]
     assert speedup(points, TEXTS)["description"] == "A title. rsl_rl: 1.00\u00d7 on 1, 0.90\u00d7 on 2."

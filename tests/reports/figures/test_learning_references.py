@@ -52,16 +52,18 @@ def test_another_stack_has_a_reference_of_its_own() -> None:
     ]
 
 
-def test_a_seed_counts_by_its_worst_run() -> None:
-    assert list(least_rewards([*runs(), run(1, reward=4.5)], [20]).values()) == [3.0]
-    assert list(least_rewards([run(1, reward=4.5), *runs()], [20]).values()) == [3.0]
-
-
-def test_a_seed_below_the_reference_there_was_lowers_it() -> None:
-    """Its rounds are invalid for that alone; left out, a reference could only rise."""
-    assert list(least_rewards([*runs(), held_to_a_reference(run(1, reward=4.5))], [20]).values()) == [3.0]
-    crashed = held_to_a_reference(run(1, reward=4.5), also="bodies_fell")
-    assert least_rewards([*runs(), crashed], [20]) == least_rewards(runs(), [20])
+@pytest.mark.parametrize(
+    ("results", "least"),
+    [
+        ([*runs(), run(1, reward=4.5)], 3.0),  # a seed counts by its worst run
+        ([run(1, reward=4.5), *runs()], 3.0),
+        # Invalid for its reward alone; left out, a reference could only rise.
+        ([*runs(), held_to_a_reference(run(1, reward=4.5))], 3.0),
+        ([*runs(), held_to_a_reference(run(1, reward=4.5), also="bodies_fell")], 4.0),
+    ],
+)
+def test_the_worst_run_of_each_seed_counts(results: list[CaseResult], least: float) -> None:
+    assert list(least_rewards(results, [20]).values()) == [least]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from reports.export.downloads import TABLES, files, stored_files
 from reports.figures import tables
-from reports.pages.data import answer, citation, downloads, listing, run_logs
+from reports.pages.data import answer, citation, downloads, less_evidence, listing, run_logs
 from reports.sets.version import read_version
 from reports.verification.hashes import SUMS, write_hashes
 from suite.records.folders import RUN_LOG
@@ -36,18 +36,11 @@ def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(versio
     assert answer(read).text.startswith(f"{len(counted)} files (")
 
 
-def test_hashes_and_tables_are_offered_with_the_others(version: Path) -> None:
-    read = read_version(version, name=version.name)
-    offered = files(read).keys()
-    assert {f"own/{SUMS}", *TABLES} < offered
-    assert {f"{one.name}/{name}" for one in stored_files(read) for name in one.files} < offered
-
-
-def test_every_link_of_the_page_leads_to_an_offered_file(version: Path) -> None:
+def test_every_link_leads_to_an_offered_file_hashes_and_tables_among_them(version: Path) -> None:
     read = read_version(version, name=version.name)
     links = re.findall(r'href="data/([^"]+)"', listing(read).markup + downloads(read).markup)
     assert links == [f"own/{SUMS}", *TABLES]
-    assert set(links) <= files(read).keys()
+    assert {*links, *(f"{own.name}/{name}" for own in stored_files(read) for name in own.files)} <= files(read).keys()
 
 
 def test_a_set_has_one_row_with_its_machine_and_the_number_of_its_files(version: Path) -> None:
@@ -66,6 +59,12 @@ def test_a_run_log_is_offered_and_is_not_witnessed_without_an_address(version: P
     address = "https://example.org/commit/1"
     (version / "report.toml").write_text(f'[[set]]\nfolder = "own"\nwitness = "{address}"\n')
     assert f'href="{address}"' in run_logs(read_version(version, name=version.name)).markup
+
+
+def test_an_archived_set_is_said_to_have_less_evidence_and_a_version_without_one_says_nothing(version: Path) -> None:
+    assert less_evidence(read_version(version, name="v")).text == ""
+    said = less_evidence(committed_version()).text
+    assert "35 of 35 rounds did not store a fingerprint of the work" in said
 
 
 def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_samples() -> None:

@@ -5,15 +5,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from reports.export.downloads import DATA_FOLDER, files
 from reports.figures.tables import rows_by_id
 from reports.pages.explore import data, main, opening, points, replaced
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from suite.schema.record import CaseResult
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import newest_version
 from tests.fixtures.results.generated_results import (
     emulated,
     failed_result,
@@ -30,13 +28,8 @@ def version_of(results: list[CaseResult], folder: Path) -> Version:
     return read_version(write_results(results, folder), name="v")
 
 
-@pytest.fixture(scope="module")
-def newest() -> Version:
-    return read_version(RESULTS.parent / "2026.12", name="2026.12", older=[committed_version()])
-
-
-def test_configurations_of_older_versions_are_there_the_newest_campaign_first(newest: Version) -> None:
-    shown = points(newest)
+def test_configurations_of_older_versions_are_there_the_newest_campaign_first() -> None:
+    shown = points(newest_version())
     assert {point.version.name for point in shown} == {"2026.11", "2026.12"}
     assert len({(point.version.name, point.key) for point in shown}) == len(shown) > 200
     ends: dict[tuple[str, str], str] = {}
@@ -46,7 +39,8 @@ def test_configurations_of_older_versions_are_there_the_newest_campaign_first(ne
     assert list(ends.values()) == sorted(ends.values(), reverse=True)
 
 
-def test_a_configuration_names_the_evidence_that_it_replaces(newest: Version) -> None:
+def test_a_configuration_names_the_evidence_that_it_replaces() -> None:
+    newest = newest_version()
     before = replaced(newest)[newest, "h200-x4/ant-weak/rl_games-kitless-n4096-1x4"]
     assert (before.version.name, before.row["set"]) == ("2026.11", "h200-x4-full")
     figure = rows_by_id(before.version)[f"{before.key}/frames_per_s"]
@@ -61,9 +55,9 @@ def test_a_campaign_replaces_nothing_of_its_own(tmp_path: Path) -> None:
     assert replaced(version_of(full_results(), tmp_path)) == {}
 
 
-def test_samples_of_an_older_version_are_in_its_own_site(newest: Version) -> None:
-    offered = {version.name: {f"{DATA_FOLDER}/{name}" for name in files(version)} for version in newest.older}
-    addresses = re.findall(r'<a href="([^"]+)">samples</a>', main(newest).markup)
+def test_samples_of_an_older_version_are_in_its_own_site() -> None:
+    offered = {version.name: {f"{DATA_FOLDER}/{name}" for name in files(version)} for version in newest_version().older}
+    addresses = re.findall(r'<a href="([^"]+)">samples</a>', main(newest_version()).markup)
     older = [address.removeprefix("../2026.11/") for address in addresses if address.startswith("../2026.11/")]
     assert len(older) > 100
     assert set(older) <= offered["2026.11"]

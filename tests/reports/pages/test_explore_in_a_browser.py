@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.figures.columns import COLUMNS
-from reports.pages.explore import MAIN, main, points
+from reports.pages.explore import MAIN, main
 from reports.sets.version import read_version
 from suite.files.paths import ROOT
 from tests.fixtures.machines.browser import Browser, Tab
@@ -74,6 +73,8 @@ def test_a_view_is_chosen_stands_in_the_address_and_opens_again(page: Path, brow
     )
     again = Tab.opened(browser, page.as_uri() + view["address"], width=1440)
     assert again.value(VIEW) == view
+    again.click(".explore .point")
+    assert again.value("document.querySelectorAll('.explore tr.chosen').length") == 1
     pick(again, "gpus", "4")
     assert len(again.value(VIEW)["rows"]) == 1
     again.value(f"location.hash = '{view['address']}'")
@@ -95,25 +96,6 @@ def test_rows_are_ordered_by_the_metric_and_each_gpu_model_has_a_panel(browser: 
     assert tab.value(VIEW)["panels"] == ["H200: Speed, frames/s"]
 
 
-def test_every_value_is_that_of_the_table_of_figures(browser: Browser, tmp_path: Path) -> None:
-    version = committed_version()
-    tab = Tab.opened(browser, write_page(main(version).markup, tmp_path).as_uri(), width=1440)
-    for metric in COLUMNS.values():
-        expected = {f"{point.key}/{metric.name}": point.text(metric) for point in points(version) if point.text(metric)}
-        tab.value(f"location.hash = '#metric={metric.name}'")
-        shown = f"{VISIBLE}.map((row) => row.cells[6].querySelector('data'))"
-        if expected:
-            tab.wait_for(f"{shown}[0]?.value.endsWith('/{metric.name}')")
-            assert dict(tab.value(f"{shown}.map(({{value, textContent}}) => [value, textContent])")) == expected, metric
-    assert tab.complaints == []
-
-
-def test_a_point_leads_to_its_row(page: Path, browser: Browser) -> None:
-    tab = Tab.opened(browser, f"{page.as_uri()}#task=Cartpole&metric=frames_per_s&x=gpus", width=1440)
-    tab.click(".explore .point")
-    assert tab.value("document.querySelectorAll('.explore tr.chosen').length") == 1
-
-
 def test_what_no_configuration_has_cannot_be_chosen(browser: Browser, tmp_path: Path) -> None:
     results = [*stack_results(), *sweep_results()]
     markup = main(read_version(write_results(results, tmp_path / "results"), name="v")).markup
@@ -125,13 +107,6 @@ def test_what_no_configuration_has_cannot_be_chosen(browser: Browser, tmp_path: 
     metrics = tab.value("[...document.getElementById('explore-metric').options].map(({value}) => value)")
     assert "learn_share" in metrics
     assert "power_w" not in metrics
-
-
-def test_on_a_phone_the_metric_has_its_heading_and_nothing_scrolls_sideways(page: Path, browser: Browser) -> None:
-    tab = Tab.opened(browser, f"{page.as_uri()}#task=Ant&metric=learn_share&x=gpus", width=390)
-    cell = f"getComputedStyle({VISIBLE}[0].cells[6], '::before').content"
-    assert tab.value(cell) == '"Learning, share of an iteration"'
-    assert tab.value("document.documentElement.scrollWidth") <= 390
 
 
 def test_without_scripts_the_table_is_whole(page: Path, browser: Browser) -> None:
@@ -149,3 +124,7 @@ def test_without_scripts_the_table_is_whole(page: Path, browser: Browser) -> Non
         assert still.value(f"{controls}.map((part) => part.getBoundingClientRect().height)") == [0, 0]
         assert still.complaints == []
     assert phone.value("document.documentElement.scrollWidth") <= 390
+    live = Tab.opened(browser, f"{page.as_uri()}#task=Ant&metric=learn_share&x=gpus", width=390)
+    cell = f"getComputedStyle({VISIBLE}[0].cells[6], '::before').content"
+    assert live.value(cell) == '"Learning, share of an iteration"'
+    assert live.value("document.documentElement.scrollWidth") <= 390

@@ -6,39 +6,34 @@ from pathlib import Path
 import pytest
 
 from reports.pages.findings import figures_of, findings
-from reports.sets.version import Version, read_version
+from reports.sets.version import read_version
 from suite.errors import ReportError
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import newest_version
 from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
 
 NAMES = re.compile(r"\bH[12]00s?\b|\b[24] GPUs\b|\bStable-Baselines3\b")  # digits that are no result
 MOST = 27  # over all versions, so that each can be read
 
 
-@pytest.fixture(scope="module")
-def newest() -> Version:
-    return read_version(RESULTS.parent / "2026.12", name="2026.12", older=[committed_version()])
-
-
-def test_findings_are_few_their_ids_differ_and_their_sets_exist(newest: Version) -> None:
-    ids = [finding.id for _, finding in findings(newest)]
+def test_findings_are_few_their_ids_differ_and_their_sets_exist() -> None:
+    ids = [finding.id for _, finding in findings(newest_version())]
     assert 0 < len(ids) <= MOST
     assert len(ids) == len(set(ids))
-    for own, finding in findings(newest):
+    for own, finding in findings(newest_version()):
         assert finding.sets
         assert {*finding.sets} <= {one.name for one in own.sets}
 
 
-def test_a_claim_is_one_sentence_without_figures(newest: Version) -> None:
-    for _, finding in findings(newest):
+def test_a_claim_is_one_sentence_without_figures() -> None:
+    for _, finding in findings(newest_version()):
         for text in (finding.claim, finding.so_what, finding.replaces or "None."):
             assert re.fullmatch(r"[^.]+\.", text)
             assert re.search(r"\d", NAMES.sub("", text)) is None, text
 
 
-def test_a_finding_is_as_sure_as_its_figures(newest: Version) -> None:
+def test_a_finding_is_as_sure_as_its_figures() -> None:
     """A pattern without a figure is a mistake, and none is clear whose ratios all have no interval."""
-    for own, finding in findings(newest):
+    for own, finding in findings(newest_version()):
         words = {row["status"] for row in figures_of(own, finding)}
         assert bool(words) == bool(finding.figures), finding.id
         if words - {""} and words != {None} and finding.status == "clear":

@@ -3,21 +3,16 @@
 import html
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from reports.display.calculator import calculator
-from reports.display.html import paragraph
 from reports.figures.tables import rows_by_id
-from reports.pages import home, one_gpu
+from reports.pages import home
 from reports.sets.version import Version, read_version
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult
-from tests.fixtures.results.committed_results import RESULTS as COMMITTED
-from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.committed_results import newest_version
 from tests.fixtures.results.generated_results import (
     make_case,
     make_result,
@@ -38,9 +33,9 @@ def training_of(version: Version, task: str, training: str) -> dict[str, Any]:
     return next(each for each in trainings if (each["task"], each["training"]) == (task, training))
 
 
-def test_the_calculator_has_the_figures_of_each_training(newest: Version) -> None:
-    ant = training_of(newest, "Ant", "rl_games, 1,024 per GPU")
-    figures = rows_by_id(newest)
+def test_the_calculator_has_the_figures_of_each_training() -> None:
+    ant = training_of(newest_version(), "Ant", "rl_games, 1,024 per GPU")
+    figures = rows_by_id(newest_version())
     (of_one,) = (
         row for name, row in figures.items() if name == "h200-x4/ant-weak/rl_games-kitless-n1024-1x1/frames_per_s"
     )
@@ -49,33 +44,20 @@ def test_the_calculator_has_the_figures_of_each_training(newest: Version) -> Non
     assert [f"{row[4]:.1f}" for row in ant["rows"]] == ["11.0", "12.3", "12.8"]
     assert "4 x H200, 64 vCPU, 28 Nov 2026" in ant["said"]
     assert "The reward is 14.3 (1 seed)" in ant["said"]
-    split = training_of(newest, "Cartpole", "rl_games, 8,192 in total")
+    split = training_of(newest_version(), "Cartpole", "rl_games, 8,192 in total")
     assert [row[4] for row in split["rows"][1:]] == [None, None]
 
 
-def test_the_calculator_offers_frames_from_one_million_to_one_billion(newest: Version) -> None:
+def test_the_calculator_offers_frames_from_one_million_to_one_billion() -> None:
     script = (ROOT / "book" / "theme" / "assets" / "calculator.js").read_text(encoding="utf-8")
     amounts = [float(number) for number in re.findall(r"\[(1e\d+|3e\d+), ", script)]
-    markup = calculator(home.lines(newest)).markup
+    markup = calculator(home.lines(newest_version())).markup
     (most, at) = re.findall(r'type="range" min="0" max="(\d)" step="1" value="(\d)"', markup)[0]
     assert (amounts[0], amounts[-1], len(amounts), amounts[int(at)]) == (1e6, 1e9, int(most) + 1, 1e8)
 
 
-@pytest.fixture(scope="module")
-def newest() -> Version:
-    return read_version(COMMITTED.parent / "2026.12", name="2026.12", older=[committed_version()])
-
-
-def test_the_first_page_says_what_to_do_in_frames_and_in_reward(newest: Version) -> None:
-    said = home.opening(newest).text
-    assert "measured 26 to 30 November 2026 on NVIDIA H100 80GB HBM3 and NVIDIA H200" in said
-    assert "Start with one GPU and fill it: more environments on it make 2.70 to 8.10 times the frames." in said
-    assert "4 GPUs make 3.12 (2.92 to 3.32) times the frames of one (Ant, rsl_rl, 1,024 per GPU)" in said
-    assert "the reward comes after 14.6 s on 1, 15.9 s on 2 and 18.0 s on 4 GPUs (1 seed)" in said
-
-
-def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too(newest: Version) -> None:
-    rows = [line.split("\t") for line in home.table(newest).text.splitlines()[1:]]
+def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too() -> None:
+    rows = [line.split("\t") for line in home.table(newest_version()).text.splitlines()[1:]]
     assert len(rows) == 5
     fixed = next(row for row in rows if "fixed number" in row[0])
     assert fixed[1] == "use one GPU, or pay more for each frame"
@@ -83,19 +65,12 @@ def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too(newest: Versi
     assert rows[-1][3] == "1 seed: too few to say"
 
 
-def test_the_chart_has_every_curve_of_all_versions_once(newest: Version) -> None:
-    shown = home.main(newest)
+def test_the_chart_has_every_curve_of_all_versions_once() -> None:
+    shown = home.main(newest_version())
     assert shown.markup.count('<figure class="vega-figure"') == 1
     assert 'class="calculator"' in shown.markup
     assert "Shadow Hand with camera, rsl_rl, 512 per GPU, 4 GPUs: 0.98" in shown.text
     assert "Cartpole, rsl_rl, 8,192 in total, 4 GPUs: 0.20" in shown.text
-
-
-def test_a_release_is_judged_by_its_ratios(newest: Version) -> None:
-    said = home.is_a_release_slower(newest).text
-    assert "No release is clearly slower or faster: with Newton 1.6.0" in said
-    assert "0.95 to 1.04 times those with the pinned versions" in said
-    assert home.is_a_release_slower(committed_version()).text == ""
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:
@@ -104,18 +79,3 @@ def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp
     assert home.main(version).markup == ""
     assert home.ending(version).text.count("reports/results of labscale") == 1
     assert home.ending(version).text.count("submit -- runs/full") == 1
-
-
-def test_one_gpu_opens_with_its_frames_what_raises_them_what_they_wait_for_and_its_place() -> None:
-    published = committed_version()
-    (own,) = (one for one in published.sets if one.name == "h200-ant-sweep")
-    alone = replace(published, sets=(own,))
-    made, environments, waits, where = one_gpu.sentences(alone, [published])
-    shown = paragraph(made).text
-    assert "Ant with rl_games makes 488,921 (" in shown
-    assert "on 1 x H200, with 65,536 environments on each GPU" in shown
-    assert "65,536 in place of 1,024 make 5.46 (4.82 to 6.19) times" in paragraph(environments).text
-    assert "the GPU runs kernels in" in paragraph(waits).text
-    assert "Ant, rl_games, 1,024 environments: faster than 6 of 6 published machines" in where
-    assert "its range overlaps theirs" in where
-    assert len(one_gpu.sentences(alone, [])) == 3

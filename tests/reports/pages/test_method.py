@@ -9,9 +9,8 @@ from reports.pages import method
 from reports.sets.version import Version, read_version
 from reports.verification.first import read_weaknesses
 from suite.schema.record import OVERFLOW_CHECK, CheckResult, CheckVerdict
-from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.committed_results import committed_version, newest_version
 from tests.fixtures.results.generated_results import full_results, smoke_results, write_results
-from tests.fixtures.results.version_2026_12 import version
 
 
 def line(of: Version, words: str) -> str:
@@ -21,7 +20,7 @@ def line(of: Version, words: str) -> str:
 
 def test_runs_that_were_asked_for_dropped_contacts_are_named_with_their_size() -> None:
     assert "was not asked:" in line(committed_version(), "dropped contacts")
-    said = line(version(), "dropped contacts")
+    said = line(newest_version(), "dropped contacts")
     assert "It did not in Ant with 1,024, 8,192, 65,536 environments;" in said
 
 
@@ -44,7 +43,7 @@ def test_a_run_of_two_processes_is_one_and_the_worst_decides(
 
 
 def test_failed_runs_stand_with_their_message_once_and_skipped_ones_apart(tmp_path: Path) -> None:
-    said = method.failures(version()).text
+    said = method.failures(newest_version()).text
     assert said.count("the ranks ended with different parameters") == 1
     assert "\tcrashed\t" in said
     assert "Skipped, 25 runs: " in said

@@ -9,8 +9,7 @@ import pytest
 from reports.pages.releases import TRAINING, again, answer, chart, history, is_shown, releases, table
 from reports.sets.version import Version, read_version
 from suite.schema.record import Case, CaseResult
-from tests.fixtures.results import version_2026_12
-from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.committed_results import newest_version
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, on_gpus, write_results
 from tests.reports.compare.test_comparison import with_settings
 
@@ -79,7 +78,7 @@ def test_a_version_without_other_releases_has_no_page(tmp_path: Path) -> None:
 
 
 def test_the_table_and_the_chart_have_each_ratio() -> None:
-    version = version_2026_12.version()
+    version = newest_version()
     assert len(table(version).text.splitlines()) - 1 == len(releases(version)) == 18
     assert chart(version)._repr_mimebundle_()["text/plain"].count("; ") == 5
 
@@ -131,6 +130,6 @@ def test_what_was_measured_once_is_not_beside_itself(tmp_path: Path) -> None:
 
 
 def test_several_versions_in_git_measured_the_same() -> None:
-    version = replace(version_2026_12.version(), older=(committed_version(),))
+    version = newest_version()
     assert len(again(version)) == 5
     assert "no change is seen" in history(version).text

@@ -25,7 +25,6 @@ from tests.fixtures.results.generated_results import (
 )
 
 SPEEDS = re.compile(r"frames per second|speed-?up|efficien|verdict|predict|ideal", re.IGNORECASE)
-FIGURES = ("speedup", "ideal_speedup", "scaling_efficiency", "scaling_efficiency_low", "scaling_efficiency_high")
 
 
 @pytest.fixture
@@ -59,25 +58,6 @@ def test_it_opens_with_what_failed_and_gives_the_reason(version: Version) -> Non
     (failed,) = (line for line in lines if line.startswith("✗"))
     assert "crashed: RuntimeError: generated failure of rank 1: out of shared memory (logs: raw/shadow" in failed
     assert f'<span role="img" aria-label="{LEGEND["failed"]}">✗</span>' in worked.marks(version).markup
-
-
-def test_it_opens_with_that_everything_works(tmp_path: Path) -> None:
-    good = read_version(write_results(smoke_results()[:-1], tmp_path), name="v")
-    assert worked.opening(good).text.startswith("Everything works on Generated Processor")
-
-
-def test_a_run_of_unknown_length_does_not_count_as_none(tmp_path: Path) -> None:
-    first, *others = smoke_results()
-    unknown = replace(first, rounds=tuple(replace(record, wall_time_s=None) for record in first.rounds))
-    read = read_version(write_results([unknown, *others], tmp_path), name="v")
-    assert "they took" not in worked.opening(read).text
-
-
-def test_its_speeds_are_folded_away_and_called_meaningless(version: Version) -> None:
-    shown = worked.details(version)
-    assert "<summary>Frames per second, which are meaningless here</summary>" in shown.markup
-    assert "These speeds are meaningless" in shown.text
-    assert shown.text.count("kitless-cpu") == len(version.sets[0].campaign.results) - 1  # of the one that failed none
 
 
 def test_rewards_of_each_task_are_shown_where_training_was_long_enough_for_some(

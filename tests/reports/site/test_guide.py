@@ -57,8 +57,3 @@ def test_every_page_has_a_title_and_a_plain_description() -> None:
         title, description = text.splitlines()[1:3]
         assert title.startswith('title: "'), name
         assert not set("`*[") & set(description), name
-
-
-def test_every_link_leads_to_another_page() -> None:
-    for name, text in guide.sources().items():
-        assert set(re.findall(r"\]\(([^)]*)\)", text)) <= {f"{other}.ipynb" for other in guide.PAGES}, name

@@ -201,12 +201,5 @@ def test_the_contents_of_a_page_have_every_section_with_an_address(published_sit
     assert "How it scales" in [text for _, text in listed]
 
 
-def test_tables_have_headings_and_names(published_site: Path) -> None:
-    for path in pages_of(published_site):
-        page = Page(path.read_text(encoding="utf-8"))
-        assert page.headings.count(1) == 1, path
-        assert page.unnamed == [], path
-
-
 def test_pages_are_light(published_site: Path) -> None:
     assert max(path.stat().st_size for path in published_site.rglob("*.html")) < MAX_PAGE_BYTES

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from reports.data.frames import runs
-from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.evidence import missing
 from reports.sets.findings import read_findings
 from reports.sets.version import Version
@@ -45,23 +44,6 @@ def test_a_finding_shows_figures_with_intervals_alone(versions: list[Version], m
         findings(versions[:1])
 
 
-def test_a_tuned_reward_depends_on_the_mark(versions: list[Version]) -> None:
-    """The reward of the settings as shipped comes surely sooner or later at some parts of its rise."""
-    rows = rows_by_id(versions[0])
-    ant = "h100-tuned-2/ant-tuned/rl_games-kitless-n8192-1x1-wide"
-    cartpole = "h100-tuned-2/cartpole-tuned/rl_games-kitless-n32768-1x1-wide"
-
-    def sooner(task: str, mark: str = "") -> tuple[float, float]:
-        row = rows[f"{task}/sooner{mark}"]
-        return row["low"], row["high"]
-
-    assert sooner(cartpole, "_70") == pytest.approx((1.001, 1.236), abs=0.001)
-    assert sooner(ant, "_97") == pytest.approx((1.015, 1.297), abs=0.001)
-    assert sooner(ant, "_60") == pytest.approx((0.853, 0.981), abs=0.001)
-    assert all(low < 1 < high for low, high in map(sooner, (ant, cartpole)))
-    assert "whether the reward comes sooner depends on the reward that is asked for" in SAID
-
-
 def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 120
 
@@ -79,17 +61,6 @@ def test_no_finding_is_of_a_set_without_fingerprints() -> None:
     without = [one.name for one in committed_version().sets if "fingerprint" in missing(one.campaign.results)]
     assert len(without) == 4
     assert "the four early campaigns without one" in SAID
-
-
-def test_four_gpus_are_slower_than_one_with_rsl_rl_and_a_fixed_number(versions: list[Version]) -> None:
-    """Every stored run on four GPUs is slower than every one on one GPU, the repeat included."""
-    begin = "cartpole-strong/rsl_rl-kitless-n8192-1x"
-    figure = rows_by_id(versions[1])[f"h200-x4-rsl/{begin}4-fixed_updates/over_gpus"]
-    own = runs_of(versions[1]).completed.filter(pl.col("set") == "h200-x4-rsl")
-    times_s = [own.filter(pl.col("configuration") == f"{begin}{gpus}-fixed_updates")["iteration_s"] for gpus in (1, 4)]
-    assert list(map(len, times_s)) == [6, 3]
-    assert max(times_s[0]) < min(times_s[1])
-    assert figure["low"] < figure["value"] < figure["high"] < 1
 
 
 def clock_differences() -> tuple[list[float], list[float]]:

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from reports.site.book import build_site
 from tests.fixtures.machines.browser import Browser, Tab
-from tests.fixtures.results.version_2026_12 import version
+from tests.fixtures.results.committed_results import newest_version
 
 MOST_CLICKS = 2
 IN_THE_BAR = ("Findings", "Hardware", "Explore")
@@ -71,7 +71,7 @@ class Stranger:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of the newest version, from the stored results."""
     out = tmp_path_factory.mktemp("site") / "2026.12"
-    build_site(version(), out)
+    build_site(replace(newest_version(), older=()), out)
     return out
 
 

@@ -19,23 +19,17 @@ def source_of(name: str) -> Source:
     return Source(folder=RESULTS / name, identity={}, version=read_version(RESULTS / name, name=""))
 
 
-def test_a_cpu_that_others_used_is_said() -> None:
-    said = " ".join(warnings(source_of("h200-learning-1")))
-    assert "Other processes used up to 26" in said
-    assert "of the CPU time; it was over 5% in" in said
-
-
-def test_gpus_that_others_used_are_said() -> None:
-    source = source_of("h200-memory")
-    found = [one for one in source.begun if any(check.fault == "gpu_in_use" for check in one.environment.checks)]
-    assert found
-    assert any(f"on the GPUs before {len(found)} of {len(source.begun)} runs" in said for said in warnings(source))
-
-
-def test_what_was_not_measured_is_said() -> None:
-    said = " ".join(warnings(source_of("h200-x4")))
-    assert "Other processes used an unknown share of the CPU time in" in said
-    assert "Whether other processes were on the GPUs is not known of" in said
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("h200-learning-1", "Other processes used up to 26"),
+        ("h200-x4", "Other processes used an unknown share of the CPU time in"),
+        ("h200-x4", "Whether other processes were on the GPUs is not known of"),
+        ("h200-memory", "on the GPUs before"),
+    ],
+)
+def test_what_others_used_of_the_machine_is_said(name: str, said: str) -> None:
+    assert said in " ".join(warnings(source_of(name)))
 
 
 def test_runs_that_failed_and_configurations_that_were_cut_off_are_said() -> None:

@@ -24,7 +24,7 @@ from suite.files.paths import ROOT
 from suite.records.folders import RUN_LOG, intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, machine, set_item
 from tests.fixtures.results.films import store_film
-from tests.fixtures.results.finished_campaign import CASE, SMALL, write_campaign, write_raw
+from tests.fixtures.results.finished_campaign import CASE, write_campaign, write_raw
 from tests.fixtures.results.forged_version import write_version
 
 NAME: Final = "h100-80gb-hbm3x2-20261125-0351"
@@ -87,26 +87,19 @@ def test_results_become_a_set_of_a_new_version(tmp_path: Path, into: Path, capsy
     assert (source / TEXT_FILE).read_text() in said
 
 
-def test_the_run_log_is_submitted_with_its_hash(campaign: Path, into: Path) -> None:
+def test_the_run_log_and_videos_are_submitted_with_their_results(campaign: Path, into: Path) -> None:
     write_raw(campaign)
-    assert main([str(campaign), "--version", "2026.12", "--into", str(into)]) == 0
-    (written,) = (into / "2026.12").glob("*/")
-    assert (written / RUN_LOG).read_bytes() == (campaign / RUN_LOG).read_bytes()
-    assert f"  {RUN_LOG}\n" in (written / "SHA256SUMS").read_text()
-    assert verify(into).findings == ()
-
-
-def test_videos_are_submitted_with_their_results(campaign: Path, into: Path) -> None:
     case_id = CASE.removeprefix("cases/").removesuffix(".json")
     store_film(campaign, case_id)
     assert main([str(campaign), "--version", "2026.12", "--into", str(into)]) == 0
     (written,) = (into / "2026.12").glob("*/")
+    assert (written / RUN_LOG).read_bytes() == (campaign / RUN_LOG).read_bytes()
+    assert f"  {RUN_LOG}\n" in (written / "SHA256SUMS").read_text()
     assert list(intact_videos(written)) == [case_id]
     assert verify(into).findings == ()
     path = video_path(written, case_id)
     path.write_bytes(path.read_bytes()[:-1])
-    found = {finding.where for finding in verify(into).findings}
-    assert found == {path.relative_to(into).as_posix()}
+    assert {finding.where for finding in verify(into).findings} == {path.relative_to(into).as_posix()}
 
 
 def test_the_text_says_hardware_driver_command_commit_and_warnings(campaign: Path, into: Path) -> None:
@@ -125,14 +118,6 @@ def test_the_text_says_hardware_driver_command_commit_and_warnings(campaign: Pat
         "- Cores were shared or slowed: after 68 of 72 marked iterations",
     ):
         assert part in text
-
-
-def test_the_command_of_several_stacks_names_none(tmp_path: Path, into: Path) -> None:
-    source = write_campaign(tmp_path / "physx", "h200-physx")
-    assert main([str(source), "--version", "2026.12", "--into", str(into)]) == 0
-    text = (source / TEXT_FILE).read_text()
-    assert "nox -s bench -- --matrix" in text
-    assert "--stack" not in text
 
 
 def test_a_set_is_added_to_the_newest_version(campaign: Path, with_version: Path) -> None:
@@ -292,10 +277,6 @@ def test_a_version_comes_back_if_its_successor_cannot_be_moved(into: Path) -> No
     with pytest.raises(FileNotFoundError):
         put_in_place(into / "missing", into / "2026.11")
     assert content(into) == before
-
-
-def test_the_source_is_a_real_set() -> None:
-    assert (command.INTO / "2026.11" / SMALL / CASE).is_file()
 
 
 def test_two_at_once_add_both_sets(campaign: Path, into: Path, tmp_path: Path) -> None:
