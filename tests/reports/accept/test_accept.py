@@ -147,10 +147,10 @@ def test_another_number_of_runs_versions_or_work_leaves_a_case_open(accept: Acce
     code, said = accept(two)
     assert code == 2
     assert "open: 2 runs completed, and 3 are needed" in said
-    code, said = accept(with_settings(machine("handed", 2.5), torch="2.12.0"))
+    code, said = accept(with_settings(machine("handed", 2.5), **{"versions.torch": "2.12.0"}))
     assert code == 2
     assert "torch 2.11.0 there" in said
-    assert accept(with_settings(machine("handed", 2.5), python="3.13.0", own="1"))[0] == 1
+    assert accept(with_settings(machine("handed", 2.5), **{"versions.python": "3.13.0", "versions.own": "1"}))[0] == 1
     case = replace(CASES[0], minibatch_size=64)
     larger = make_result(case, 1.0, 1.0, 1.0)
     code, said = accept([larger])

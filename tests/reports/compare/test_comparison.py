@@ -12,7 +12,7 @@ from reports.data.facts import OF_THE_MACHINE
 from reports.sets.version import Version, read_version
 from suite.errors import UsageError
 from suite.schema.record import CaseResult, Environment, Outcome, RunRecord, Scalar
-from tests.fixtures.results.generated_machines import changed
+from tests.fixtures.results.generated_machines import changed, with_settings
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result, write_results
 
 QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)
@@ -28,15 +28,6 @@ def results(times_s: Sequence[float] = QUIET, *, factor: float = 1.0) -> list[Ca
 def elsewhere(found: list[CaseResult], **where: Any) -> list[CaseResult]:
     """The same on a machine that differs in ``where``."""
     return changed(found, lambda record: replace(record, environment=replace(record.environment, **where)))
-
-
-def with_settings(found: list[CaseResult], **settings: Scalar) -> list[CaseResult]:
-    return changed(
-        found,
-        lambda record: replace(
-            record, ranks=tuple(replace(rank, settings={**rank.settings, **settings}) for rank in record.ranks)
-        ),
-    )
 
 
 type Compare = Callable[..., Comparison]

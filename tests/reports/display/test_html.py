@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from reports.display.html import html_table
-from tests.fixtures.machines.browser import Browser, Tab
+from tests.fixtures.machines.browser import Browser, Tab, write_page
 
-ASSETS: Final = Path(__file__).resolve().parents[3] / "book" / "theme" / "assets"
 PHONE_PX: Final = 400
 DESK_PX: Final = 1440
 BEFORE: Final = r"""
@@ -17,21 +16,11 @@ BEFORE: Final = r"""
 """  # what stands before each cell
 
 
-def page_of(markup: str, path: Path) -> Path:
-    path.write_text(
-        '<!doctype html><html lang="en"><head><title>A table</title><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="stylesheet" href="{(ASSETS / "report.css").as_uri()}"></head><body>{markup}</body></html>',
-        encoding="utf-8",
-    )
-    return path
-
-
 def test_on_a_phone_a_bare_number_has_its_heading_before_it(browser: Browser, tmp_path: Path) -> None:
     table = html_table(
         ["Iteration", "Reward"], [["40", "1.5"], ["1,024", "2.5"], ["the last", "3.5"]], label="What was learned"
     )
-    page = page_of(table.markup, tmp_path / "page.html")
+    page = write_page(table.markup, tmp_path / "page.html")
     phone = Tab.opened(browser, page.as_uri(), width=PHONE_PX)
     assert phone.value(BEFORE) == ["Iteration", "Reward", "Iteration", "Reward", "", "Reward"]
     phone.close()

@@ -8,10 +8,8 @@ import pytest
 
 from reports.data.columns import WORK
 from reports.data.frames import iterations, runs
-from reports.figures import compare
-from reports.figures.compare import Change, Runs
-from reports.figures.declarations import declarations
-from reports.figures.kinds import KINDS, Declaration, evaluated
+from reports.figures.compare import Runs
+from reports.figures.kinds import Declaration, evaluated
 from reports.figures.tables import FILE, computed, content, main, read_figures
 from reports.sets.version import Version, read_version
 from suite.errors import ReportError
@@ -55,12 +53,6 @@ def test_figures_in_git_are_those_of_the_report() -> None:
         assert content(computed(read), "csv") == (folder / FILE).read_bytes()
 
 
-def test_ids_are_unique_and_kinds_are_of_the_list(committed: Runs) -> None:
-    every = list(declarations(committed))
-    assert len({declaration.id for declaration in every}) == len(every)
-    assert {declaration.kind for declaration in every} <= KINDS.keys()
-
-
 @pytest.fixture(scope="module")
 def committed() -> Runs:
     read: Version = committed_version()
@@ -81,34 +73,6 @@ def test_a_pair_differs_in_what_is_named_and_the_ratio_inverts(committed: Runs) 
     assert ratio.value * inverse.value == pytest.approx(1)
     assert ratio.interval is not None
     assert inverse.interval == pytest.approx((1 / ratio.interval[1], 1 / ratio.interval[0]))
-
-
-def test_another_comparison_is_one_declaration(committed: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cases that keep their minibatches against those that keep their updates: nothing else is written for it."""
-    change = Change(
-        "minibatch_rule", (*compare.SIZES, "variant"), lambda row, _: row["minibatch_rule"] == "fixed_minibatch"
-    )
-    monkeypatch.setattr(compare, "CHANGES", (change,))
-    named = [declaration for declaration in declarations(committed) if declaration.kind == "ratio"]
-    assert named
-    figure = evaluated(named[0], committed)
-    assert figure.value is not None
-    assert figure.value > 0
-    assert figure.declaration.id.endswith("/over_minibatch_rule")
-
-
-def test_machines_are_compared_by_equal_work(committed: Runs) -> None:
-    compared = committed.completed.filter(pl.col("one_gpu_training").is_not_null())
-    work = compared.group_by("one_gpu_training").agg(
-        pl.struct("task", "library", "frames_per_iteration", "minibatch_size", "optimiser_steps").n_unique().alias("n")
-    )
-    assert len(work) > 10
-    assert set(work["n"]) == {1}
-    assert set(compared["gpus"]) == {1}
-    assert not compared["is_tuned"].any()
-    assert {"Isaac-Ant-rsl_rl-kitless-n4096/NVIDIA H200/over_gpu_model"} <= {
-        declaration.id for declaration in declarations(committed) if declaration.kind == "machines_ratio"
-    }
 
 
 def test_kinds_without_a_run_say_nothing(committed: Runs) -> None:

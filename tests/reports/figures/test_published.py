@@ -1,14 +1,11 @@
-"""Numbers of others: read with their rounding, and figures that follow from them."""
+"""Numbers of others: read with their rounding, and refused without a source."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from reports.figures.published import parse_number, read_published
-from reports.figures.tables import rows_by_id
 from suite.errors import ReportError
-from tests.fixtures.results.committed_results import committed_version
 
 
 @pytest.mark.parametrize(
@@ -40,25 +37,3 @@ def test_a_table_without_a_source_is_refused(tmp_path: Path) -> None:
     path.write_text('[[source]]\nname = "x"\n')
     with pytest.raises(ReportError, match="not valid"):
         read_published(path)
-
-
-def figures(start: str, end: str) -> list[dict[str, Any]]:
-    rows = rows_by_id(committed_version()).items()
-    return [dict(row) for name, row in rows if name.startswith(start) and name.endswith(end)]
-
-
-def test_shares_of_the_ideal_speed_follow_from_printed_numbers() -> None:
-    kept = figures("northeastern/cartpole/", "/frames_per_s_kept")
-    assert {row["id"].split("/")[2]: round(row["value"], 2) for row in kept} == {"2": 0.86, "4": 0.62, "8": 0.46}
-    (hours,) = figures("pai/shadow/", "_kept")
-    assert (hours["low"], hours["value"], hours["high"]) == pytest.approx((0.65, 0.68, 0.70), abs=0.005)
-
-
-def test_ours_over_theirs_is_of_as_many_gpus_as_shipped() -> None:
-    own = "h200-x4-full/ant-weak/rl_games-kitless-n4096-1x4/frames_per_s"
-    row, ours = rows_by_id(committed_version())[f"{own}_of_northeastern"], rows_by_id(committed_version())[own]
-    assert row["value"] == pytest.approx(ours["value"] / 344864)
-    assert row["low"] == pytest.approx(ours["low"] / 344864.5)
-    every = figures("", "_of_isaaclab")
-    assert every
-    assert all("gpus=1&" in row["over"] if row["of"].endswith("1x1") else "gpus=4&" in row["over"] for row in every)

@@ -6,13 +6,10 @@ import pytest
 
 from reports.pages.explore import MAIN, main
 from reports.sets.version import read_version
-from suite.files.paths import ROOT
-from tests.fixtures.machines.browser import Browser, Tab
+from tests.fixtures.machines.browser import Browser, Tab, write_page
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import full_results, stack_results, sweep_results, write_results
 
-SCRIPT = ROOT / "book" / "theme" / "assets" / "explore.js"
-STYLE = ROOT / "book" / "theme" / "assets" / "report.css"
 MIN_ROW_PX = 15
 VISIBLE = "[...document.querySelectorAll('.explore tbody tr')].filter((row) => !row.hidden)"
 VIEW = (
@@ -27,24 +24,11 @@ VIEW = (
 )
 
 
-def write_page(markup: str, folder: Path) -> Path:
-    """Write what the page's module makes, with the script and the style of the theme."""
-    path = folder / "explore.html"
-    path.write_text(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Explore</title>'
-        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-        f'<link rel="stylesheet" href="{STYLE.as_uri()}"><script defer src="{SCRIPT.as_uri()}"></script></head>'
-        f"<body><main>{markup}</main></body></html>",
-        encoding="utf-8",
-    )
-    return path
-
-
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("explore")
     version = read_version(write_results(full_results(), folder / "results"), name="v")
-    return write_page(main(version).markup, folder)
+    return write_page(main(version).markup, folder / "explore.html")
 
 
 def pick(tab: Tab, name: str, value: str) -> None:
@@ -84,7 +68,7 @@ def test_a_view_is_chosen_stands_in_the_address_and_opens_again(page: Path, brow
 
 
 def test_rows_are_ordered_by_the_metric_and_each_gpu_model_has_a_panel(browser: Browser, tmp_path: Path) -> None:
-    page = write_page(main(committed_version()).markup, tmp_path)
+    page = write_page(main(committed_version()).markup, tmp_path / "explore.html")
     tab = Tab.opened(browser, f"{page.as_uri()}#task=Ant&metric=frames_per_s&sort=most", width=1440)
     texts = f"{VISIBLE}.map((row) => row.cells[6].querySelector('data').textContent)"
     shown = f"{texts}.map((text) => Number(text.split(' ')[0].replaceAll(',', '')))"
@@ -99,7 +83,9 @@ def test_rows_are_ordered_by_the_metric_and_each_gpu_model_has_a_panel(browser: 
 def test_what_no_configuration_has_cannot_be_chosen(browser: Browser, tmp_path: Path) -> None:
     results = [*stack_results(), *sweep_results()]
     markup = main(read_version(write_results(results, tmp_path / "results"), name="v")).markup
-    tab = Tab.opened(browser, write_page(markup, tmp_path).as_uri() + "#task=Ant&metric=frames_per_s", width=1440)
+    tab = Tab.opened(
+        browser, write_page(markup, tmp_path / "explore.html").as_uri() + "#task=Ant&metric=frames_per_s", width=1440
+    )
     options = "[...document.querySelectorAll('.explore option:disabled')].map((option) => option.textContent)"
     assert tab.value(options) == ["2", "PhysX (no Isaac Sim)"]
     pick(tab, "task", "")

@@ -1,4 +1,4 @@
-"""The page Hardware: GPU models by their figures, machines, what ran where against the records, and what cannot run."""
+"""The page Hardware: GPU models by their figures, machines, and what ran where against the records."""
 
 import re
 from dataclasses import replace
@@ -6,19 +6,13 @@ from functools import cache
 
 import pytest
 
-from reports.display.page import read_text
 from reports.pages import hardware
 from reports.pages.hardware import NOT_MEASURED, Comparison, comparisons
 from reports.sets.version import read_version
-from suite.env_check.gpu.gpus import judge_rt_cores, read_table
 from suite.matrix.catalog import load_catalog
-from suite.matrix.plan import plan
-from suite.matrix.resources import Resources
 from suite.records.store import load_results
-from suite.schema.record import RunRecord, Stack
+from suite.schema.record import RunRecord
 from tests.fixtures.results.committed_results import NEWEST, RESULTS, newest_version
-from tests.fixtures.results.generated_results import make_case
-from tests.suite.env_check.gpu.test_gpus import H200, HEALTHY
 
 CATALOG = load_catalog()
 
@@ -87,35 +81,3 @@ def test_a_cell_has_the_tasks_and_the_most_gpus_of_each_model_that_records_have(
             for number, model in re.findall(r"(\d) x (\w+)", cell):
                 sizes = [one.case.world_size for one in own if model in one.environment.gpus[0].name]
                 assert max(sizes) == int(number)
-
-
-def test_readme_has_the_same_table_and_what_never_ran() -> None:
-    said = hardware.readme(newest_version())
-    lines = said.partition("\n\n")[0].splitlines()
-    assert {line.count("|") for line in lines} == {lines[0].count("|")}
-    assert "Not measured: in a container image and on several machines." in said
-
-
-# --- what cannot run ---
-
-
-@pytest.mark.parametrize(("name", "capability"), [("A100", "8.0"), ("H100", "9.0"), ("H200", "9.0")])
-def test_env_check_refuses_rtx_on_gpus_without_rt_cores(name: str, capability: str) -> None:
-    state = replace(HEALTHY, gpus=(replace(H200, name=f"NVIDIA {name}", compute_capability=capability),))
-    judged = judge_rt_cores(state, read_table())
-    assert judged.verdict == "failure"
-    assert f"env_check says `{judged.fault}`" in read_text("hardware")
-
-
-def test_plan_refuses_physx_on_a_cpu() -> None:
-    stacks: tuple[Stack, ...] = ("kitless", "ovphysx")
-    (planned,) = plan(
-        [make_case("ant-weak", stack="ovphysx", device="cpu")],
-        resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
-        device="cpu",
-        available_stacks=stacks,
-        rounds=1,
-        catalog=CATALOG,
-    )
-    (said,) = re.findall(r"plan says `(.*)`", read_text("hardware"))
-    assert said in str(planned.infeasible)

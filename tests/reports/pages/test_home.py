@@ -60,17 +60,9 @@ def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too() -> None:
     rows = [line.split("\t") for line in home.table(newest_version()).text.splitlines()[1:]]
     assert len(rows) == 5
     fixed = next(row for row in rows if "fixed number" in row[0])
-    assert fixed[1] == "use one GPU, or pay more for each frame"
     assert fixed[2].startswith("0.80 (Cartpole, 4 GPUs) to 2.01 (Shadow Hand with camera, 4 GPUs)")
     assert rows[-1][3] == "1 seed: too few to say"
-
-
-def test_the_chart_has_every_curve_of_all_versions_once() -> None:
-    shown = home.main(newest_version())
-    assert shown.markup.count('<figure class="vega-figure"') == 1
-    assert 'class="calculator"' in shown.markup
-    assert "Shadow Hand with camera, rsl_rl, 512 per GPU, 4 GPUs: 0.98" in shown.text
-    assert "Cartpole, rsl_rl, 8,192 in total, 4 GPUs: 0.20" in shown.text
+    assert home.main(newest_version()).markup.count('<figure class="vega-figure"') == 1
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from reports.pages.releases import TRAINING, again, answer, chart, history, is_s
 from reports.sets.version import Version, read_version
 from suite.schema.record import Case, CaseResult
 from tests.fixtures.results.committed_results import newest_version
+from tests.fixtures.results.generated_machines import with_settings
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, on_gpus, write_results
-from tests.reports.compare.test_comparison import with_settings
 
 PINNED = make_case("cartpole-releases", device="cuda", scaling="weak")
 QUIET = (0.4, 0.401, 0.399)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from reports.pages import what_worked as worked
 from reports.sets.version import Version, read_version
 from reports.site.contents import page_sources
 from suite.records.worked import LEGEND
-from suite.schema.record import CheckResult, CheckVerdict
 from tests.fixtures.results.generated_results import (
     failed_result,
     make_case,
@@ -81,24 +79,3 @@ def test_exports_have_its_frames_and_nothing_that_compares_ranks(version: Versio
     assert len(entries) == 7
     assert all("a speed that means nothing: on a CPU" in entry["extra"] for entry in entries)
     assert not [over for over in tables(version)["figures"]["over"] if over.startswith("set=")]
-
-
-def test_what_is_checked_has_its_own_mark(tmp_path: Path) -> None:
-    result = make_result(make_case("shadow-horizontal"), 0.5)
-    verdicts: tuple[tuple[str, CheckVerdict], ...] = (
-        ("physics", "ok"),
-        ("cameras", "ok"),
-        ("learning", "not_checked"),
-    )
-    checks = tuple(
-        CheckResult(name=one, feature=one, verdict=verdict, found="x", fault=None) for one, verdict in verdicts
-    )
-    rounds = tuple(
-        replace(one, ranks=tuple(replace(rank, validity=checks) for rank in one.ranks)) for one in result.rounds
-    )
-    version = read_version(write_results([replace(result, rounds=rounds)], tmp_path), name="v")
-    table = worked.marks(version).text.splitlines()
-    assert table[:2] == [
-        "Task and library\tRanks\tPhysics\tRendering\tTrains\tEqual gradients",
-        "Isaac-Reorient-Cube-Shadow-Camera-Direct, rsl_rl\t1\t✓\t✓\t✓\t-",
-    ]

@@ -67,6 +67,8 @@ def test_results_that_are_not_there_end_every_command_alike(
     for program, arguments in commands:
         assert program(arguments) == UsageError.exit_code
         assert f"got '{nowhere}', where there is nothing; allowed is a folder of results" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert build.main([str(tmp_path / "empty"), "--out", out]) == StoreError.exit_code
     assert not Path(out).exists()
 
 

@@ -15,11 +15,11 @@ from reports.figures import coverage
 from reports.figures.compare import Row
 from reports.figures.published import read_published
 from reports.figures.tables import rows_by_id, runs_of
-from reports.sets.version import Version, hand_on, read_version, version_of_page
+from reports.sets.version import Version, hand_on, version_of_page
 from reports.site.cells import output_of
 from reports.site.contents import page_sources
 from reports.verification.first import read_weaknesses
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import newest_version
 
 FIGURE: Final = re.compile(r'<data value="([^"]*)">(.*?)</data>', re.DOTALL)
 CHART: Final = re.compile(
@@ -57,9 +57,8 @@ NO_MEASUREMENT: Final[Mapping[str, str]] = {
 
 @pytest.fixture(scope="module")
 def newest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Version]:
-    version = read_version(RESULTS.parent / "2026.12", name="2026.12", older=[committed_version()])
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in hand_on(version, tmp_path_factory.mktemp("version") / "version.pickle").items():
+        for name, value in hand_on(newest_version(), tmp_path_factory.mktemp("version") / "version.pickle").items():
             patch.setenv(name, value)
         version_of_page.cache_clear()
         yield version_of_page()

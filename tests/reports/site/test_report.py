@@ -181,23 +181,15 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_built(
 
 
 def test_a_report_that_cannot_be_copied_to_its_place_is_one_message(
-    results_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def disk_full(source: Path, target: Path, **_: object) -> None:
         raise shutil.Error([(f"{source}/{name}", f"{target}/{name}", "No space left") for name in ("a", "b")])
 
     (tmp_path / "site").mkdir()
-
-    async def no_cells(*_: object) -> None:
-        pass
-
-    monkeypatch.setattr(book, "run_cells", no_cells)
-    monkeypatch.setattr(book, "_write_project", lambda *_, **__: None)
-    monkeypatch.setattr(book, "_run_jupyter_book", lambda _: tmp_path / "site")
     monkeypatch.setattr(shutil, "copytree", disk_full)
-    out = tmp_path / "out"
-    assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
-    assert capsys.readouterr().err.startswith(f"{out} cannot be written: No space left. Check")
+    with pytest.raises(ReportError, match=r"out cannot be written: No space left\. Check"):
+        replacing.replace_folder(tmp_path / "out", [tmp_path / "site"])
 
 
 def test_missing_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
