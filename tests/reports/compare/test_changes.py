@@ -106,9 +106,11 @@ def test_text_of_results_is_code_without_a_special_character() -> None:
     assert len(code("x" * 9999)) < 300
 
 
-def test_more_campaigns_than_a_comment_has_room_for_are_counted(
+def test_more_faults_and_campaigns_than_a_comment_has_room_for_are_counted(
     trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(comparison_changes, "MAX_FAULTS", 1)
+    assert "- and 1 more" in changes(*trees, threshold=0.02)
     monkeypatch.setattr(comparison_changes, "MAX_CHARACTERS", 200)
     text = changes(*trees, threshold=0.02)
     assert (text.count("###"), "3 more campaigns" in text) == (1, True)
