@@ -96,6 +96,9 @@ class RemotePart(Part):
         return last_words(errors or self._last_said, _LAST_LINES)
 
     def _close(self) -> None:
+        if not self.is_going_on and self.lost is None:  # its agent ends by itself, and ssh with it
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_CLOSE_PATIENCE_S)
         self._process.kill()
         self._process.wait()
         self._reader.join(_CLOSE_PATIENCE_S)

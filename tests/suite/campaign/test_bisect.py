@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import pytest
 from rich.console import Console
 
-from reports.accept.published import other_versions
 from suite.__main__ import main
 from suite.campaign.bisect import (
     Answer,
@@ -29,11 +28,11 @@ from suite.campaign.runs import rounds
 from suite.campaign.runs.rounds import Run
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError, RunsFailed, StoreError, UsageError
+from suite.install import worker_packages
 from suite.install.worker import Worker
 from suite.install.worker_packages import install_versions
-from suite.launch.contract import Runtime
+from suite.launch.contract import Asked, Runtime
 from suite.launch.native import run
-from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import Resources
 from suite.options.options import Releases
 from suite.records.store import write_record
@@ -169,11 +168,11 @@ class Searches:
     started: list[str]  # runs, warm-ups too
     times_s: dict[str, float]  # per iteration; a release without one crashes
 
-    def provision(self, _: object, *, own_workers: list[OwnWorker], **__: object) -> Runtime:
+    def provision(self, asked: Asked) -> Runtime:
         stack = self.worker.python.parent.parent
         own = {
             worker: replace(self.worker, python=install_versions(stack, worker.packages, on_message=print))
-            for worker in own_workers
+            for worker in asked.own_workers
         }
         return Runtime(worker=self.worker, own_workers=own, launch=run, check=unasked, python_path=None)
 
@@ -191,7 +190,8 @@ class Searches:
 
     def search(self, bisect: str, out: str = "out", **options: object) -> Campaign:
         campaign = planned(self.root, bisect, out=self.root / out, **options)
-        return find_change(replace(campaign, runtime=self.provision(None, own_workers=[])))
+        asked = Asked(options=campaign.options, stack="kitless", device="cpu", say=print, out=campaign.out)
+        return find_change(replace(campaign, runtime=self.provision(asked)))
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def searches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searches]:
         patch.setenv("UV_FIND_LINKS", str(wheels))
         patch.setenv("UV_OFFLINE", "1")
         patch.setenv("UV_CACHE_DIR", str(root / "uv-cache"))
-        patch.setattr(other_versions, "IMPORTED", ("isaaclab",))
+        patch.setattr(worker_packages, "IMPORTED", ("isaaclab",))
         patch.setattr("suite.campaign.steps.registry.provision", made.provision)
         patch.setattr(rounds, "_train", made.train)
         yield made

@@ -208,7 +208,7 @@ def test_a_freeze_is_read_and_a_line_that_cannot_be_is_named(tmp_path: Path) -> 
 def test_a_list_of_another_python_is_refused_before_anything_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("suite.commands.bundle.provision_worker", lambda **_: pytest.fail("installs a worker"))
+    monkeypatch.setattr("suite.commands.packing.provision_worker", lambda **_: pytest.fail("installs a worker"))
     freeze = tmp_path / "freeze.txt"
     freeze.write_text("numpy==2.5.2\nisaaclab==3.0.0\n")
     code = main(["bundle", "--out", str(tmp_path / "out"), "--target-has", str(freeze)])

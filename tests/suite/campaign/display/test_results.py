@@ -158,7 +158,7 @@ def probed(result: CaseResult, probes_s: Sequence[float]) -> CaseResult:
 
 @pytest.mark.parametrize(
     ("power", "sentence"),
-    [(1.0, "waits for one CPU core: a core twice as fast would make it up to 1.9 times"), (0.0, "hardly limits")],
+    [(1.0, "waits for one CPU core: a core twice as fast would make it up to 1.9 "), (0.0, "hardly limits")],
 )
 def test_how_far_a_training_waits_for_its_core(power: float, sentence: str) -> None:
     """A slope of 1 is pulled a little towards 0.5."""
