@@ -15,6 +15,7 @@ from rich.console import Console
 from reports.compare.comparison import Compared, Comparison, Word
 from reports.data.facts import NOT_STATED
 from reports.display.html import MISSING, estimated
+from suite.files.wording import counted
 from suite.options.command_line import say
 
 HEADINGS: Final = ("Configuration", "Verdict", "Before in s", "After in s", "Times the frames/s", "Runs")
@@ -90,11 +91,12 @@ def _reasons(compared: Compared, shown: Callable[[str], str]) -> Iterator[str]:
         yield f"  - and {len(of_both) - MAX_NAMED} more; JSON has all"
     for name, (before, after) in compared.declared.items():
         yield f"  - as declared, {shown(name)}: {shown(before)} before, {shown(after)} after"
-    for title, differences in (("work not stated", compared.refused), ("not stated", compared.unstated)):
+    for subject, differences in (("work", compared.refused), ("machine and software", compared.unstated)):
         for place, side in enumerate(("before", "after")):
             if names := [shown(name) for name, values in differences.items() if values[place] == NOT_STATED]:
                 more = f" and {len(names) - MAX_NAMED} more; JSON has all" if len(names) > MAX_NAMED else ""
-                yield f"  - {title} {side}: {', '.join(names[:MAX_NAMED])}{more}"
+                number = counted(len(names), "fact")
+                yield f"  - {number} of the {subject} not stated {side}: {', '.join(names[:MAX_NAMED])}{more}"
 
 
 def _notes(comparison: Comparison, shown: Callable[[str], str]) -> Iterator[str]:

@@ -111,8 +111,8 @@ def _placed(version: Version, model: str, published: Sequence[Version] | None) -
     times_s, row = judged.time.others.values(), judged.row
     less = sum(time_s > judged.time.value.value for time_s in times_s) or "none"
     return (
-        f"{task_name(row['task'])}, {row['library']}, {environments_text(row['environments_per_gpu'])}: faster than"
-        f" {less} of {counted(len(times_s), 'published machine')} with the same GPUs and packages would be with its CPU"
+        f"{task_name(row['task'])}, {row['library']}, {environments_text(row['environments_per_gpu'])}: {less} of"
+        f" {counted(len(times_s), 'published machine')} with the same GPUs and packages would be slower with its CPU"
         f" cores; {HOW_SURE[judged.word]}."
     )
 
