@@ -42,11 +42,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     machines = _published(options.published)
     models = machines.models
     model = _chosen(options.baseline, models) or own_model
-    found = judge(own, machines, model)
-    show(found, tables_console())
+    judgement = judge(own, machines, model)
+    show(judgement, tables_console())
     if model not in models:
         print(f"Published are {', '.join(models)}; choose one with --baseline.")
-    return EXIT_CODES[found.answer]
+    return EXIT_CODES[judgement.answer]
 
 
 def parser() -> Parser:
@@ -104,69 +104,67 @@ def _chosen(asked: str | None, models: Sequence[str]) -> str | None:
     """
     if asked is None:
         return None
-    found = [model for model in models if asked.lower() in model.lower()]
-    exact = [model for model in found if asked.lower() in (model.lower(), model.lower().removeprefix("nvidia "))]
-    if len(exact or found) != 1:
-        raise UsageError(
-            f"--baseline {asked}: {'several models have this in their names' if found else 'nobody has published it'}."
-            f" Allowed are {', '.join(models)}, or a part of such a name."
-        )
-    return (exact or found)[0]
+    matching = [model for model in models if asked.lower() in model.lower()]
+    exact = [model for model in matching if asked.lower() in (model.lower(), model.lower().removeprefix("nvidia "))]
+    if len(exact or matching) != 1:
+        cause = "several models have this in their names" if matching else "nobody has published it"
+        raise UsageError(f"--baseline {asked}: {cause}. Allowed are {', '.join(models)}, or a part of such a name.")
+    return (exact or matching)[0]
 
 
-def show(found: Judgement, console: Console) -> None:
+def show(judgement: Judgement, console: Console) -> None:
     """Print the cases and the parts as tables, why cases are open, and the verdict."""
-    if found.cases:
-        console.print(_cases_table(found))
-    if any(one.worst for one in found.parts):
-        console.print(_parts_table(found))
-    for one in found.cases:
-        if one.reason:
-            say(console, f"{one.name}: open: {one.reason}")
-    if found.machines and found.cases:
-        say(console, _drivers(found))
-    say(console, verdict(found))
+    if judgement.cases:
+        console.print(_cases_table(judgement))
+    if any(placed.worst for placed in judgement.parts):
+        console.print(_parts_table(judgement))
+    for placed in judgement.cases:
+        if placed.reason:
+            say(console, f"{placed.name}: open: {placed.reason}")
+    if judgement.machines and judgement.cases:
+        say(console, _drivers(judgement))
+    say(console, verdict(judgement))
 
 
-def _cases_table(found: Judgement) -> Table:
+def _cases_table(judgement: Judgement) -> Table:
     numbers = ("Quickest", "Median", "Slowest", "Machines", "Would see", "Verdict")
     table = _table("Case", "Runs", "s/iteration", "95 % interval", *numbers)
-    for one in found.cases:
-        interval = one.time.value.interval
+    for judged in judgement.cases:
+        interval = judged.time.value.interval
         table.add_row(
-            one.name,
-            str(one.time.runs),
-            *_numbers(one.time)[:1],
+            judged.name,
+            str(judged.time.runs),
+            *_numbers(judged.time)[:1],
             "{:.4g} to {:.4g}".format(*interval) if interval else MISSING,
-            *_numbers(one.time)[1:],
-            _seen(one.time),
-            _word(one.word),
+            *_numbers(judged.time)[1:],
+            _seen(judged.time),
+            _word(judged.word),
         )
     return table
 
 
-def _parts_table(found: Judgement) -> Table:
+def _parts_table(judgement: Judgement) -> Table:
     """A row for each part that another machine has, in the case in which it is furthest above the slowest."""
     numbers = ("Here", "Quickest", "Median", "Slowest", "Machines", "Would see")
     table = _table("Part", "Points to", "Cases", *numbers, "Furthest off in", "Verdict")
-    for one in found.parts:
-        if one.worst is not None:
-            case_id, worst = one.worst
-            named = (f"{one.part.name} in {one.part.unit}", one.part.points_to, str(len(one.decided)))
-            word = _WORDS_OF_SIGNS.get(one.word, one.word) if one.part.kind == "sign" else one.word
+    for judged in judgement.parts:
+        if judged.worst is not None:
+            case_id, worst = judged.worst
+            named = (f"{judged.part.name} in {judged.part.unit}", judged.part.points_to, str(len(judged.decided)))
+            word = _WORDS_OF_SIGNS.get(judged.word, judged.word) if judged.part.kind == "sign" else judged.word
             table.add_row(*named, *_numbers(worst), _seen(worst), case_id, _word(word))
     return table
 
 
-def _seen(one: Placed) -> str:
+def _seen(placed: Placed) -> str:
     """From how much slower than the median machine on it would be called slow."""
-    return MISSING if one.would_see is None else f"from +{one.would_see:.0%}"
+    return MISSING if placed.would_see is None else f"from +{placed.would_see:.0%}"
 
 
-def _numbers(one: Placed) -> list[str]:
+def _numbers(placed: Placed) -> list[str]:
     """Here, then the quickest, the median and the slowest machine, and how many there are."""
-    values = (one.value.value, min(one.others.values(), default=None), one.middle, one.slowest)
-    return [*(MISSING if value is None else f"{value:.4g}" for value in values), str(len(one.others))]
+    values = (placed.value.value, min(placed.others.values(), default=None), placed.middle, placed.slowest)
+    return [*(MISSING if value is None else f"{value:.4g}" for value in values), str(len(placed.others))]
 
 
 def _table(*names: str) -> Table:
@@ -177,11 +175,11 @@ def _word(word: str) -> Text:
     return Text(word, style=_STYLES.get(word, ""))
 
 
-def _drivers(found: Judgement) -> str:
+def _drivers(judgement: Judgement) -> str:
     published = ", ".join(
-        f"{driver} on {counted(number, 'machine')}" for driver, number in found.published_drivers.items()
+        f"{driver} on {counted(number, 'machine')}" for driver, number in judgement.published_drivers.items()
     )
-    return f"Driver: {', '.join(found.drivers) or 'unknown'} here; published: {published or 'unknown'}."
+    return f"Driver: {', '.join(judgement.drivers) or 'unknown'} here; published: {published or 'unknown'}."
 
 
 if __name__ == "__main__":

@@ -61,11 +61,11 @@ class JudgedPart:
 
     @property
     def decided(self) -> Mapping[str, Placed]:
-        return {case_id: one for case_id, one in self.cases.items() if one.word != "open"}
+        return {case_id: case for case_id, case in self.cases.items() if case.word != "open"}
 
     @property
     def word(self) -> Word:
-        words = Counter(one.word for one in self.decided.values())
+        words = Counter(case.word for case in self.decided.values())
         if not words:
             return "open"
         likely: Word
@@ -77,7 +77,7 @@ class JudgedPart:
     @property
     def is_mostly_above(self) -> bool:
         """Whether its value is above the slowest machine's in at least half of the cases, sure or not."""
-        above = [one.value.value > max(one.others.values()) for one in self.decided.values()]
+        above = [case.value.value > max(case.others.values()) for case in self.decided.values()]
         return bool(above) and sum(above) >= MOST * len(above)
 
     @property
@@ -86,7 +86,7 @@ class JudgedPart:
 
         Of equal ones it is the first by its id.
         """
-        cases = self.decided or {case_id: one for case_id, one in self.cases.items() if one.others}
+        cases = self.decided or {case_id: case for case_id, case in self.cases.items() if case.others}
         return max(sorted(cases.items()), key=lambda item: item[1].over_slowest, default=None)
 
 
@@ -103,7 +103,7 @@ class Judgement:
     published_drivers: Mapping[str, int]
 
     def with_word(self, *words: Word) -> tuple[JudgedCase, ...]:
-        return tuple(one for one in self.cases if one.word in words)
+        return tuple(case for case in self.cases if case.word in words)
 
     @property
     def answer(self) -> Answer:
@@ -119,7 +119,7 @@ class Judgement:
     @property
     def grown(self) -> tuple[JudgedPart, float] | None:
         """The part in which slow cases lose most, and its mean share of what they lose; None if no part grew."""
-        slow = {one.name: one.time.added for one in self.with_word("slow") if one.time.added}
+        slow = {case.name: case.time.added for case in self.with_word("slow") if case.time.added}
         shares = []
         for part in (part for part in self.parts if part.part.kind == "time"):
             losses = [(own.added, slow[name]) for name, own in part.cases.items() if name in slow]
@@ -143,7 +143,9 @@ def judge(own: Measured, published: Measured, model: str) -> Judgement:
         cases=cases,
         failed=tuple(name for name in dict.fromkeys(own.runs["configuration"]) if name not in known),
         parts=tuple(
-            JudgedPart(part=part, cases={one.name: one.parts[part.name] for one in cases if part.name in one.parts})
+            JudgedPart(
+                part=part, cases={judged.name: judged.parts[part.name] for judged in cases if part.name in judged.parts}
+            )
             for part in PARTS
         ),
         drivers=tuple(sorted(set(completed["driver"].drop_nulls()))),

@@ -36,7 +36,7 @@ class Part:
 def _time_s(*shares: str, alone: str = "") -> pl.Expr:
     """Seconds of an iteration: some shares of it in training, all of it in the single-part test ``alone``."""
     known = [pl.col(share) for share in shares]
-    share = pl.when(pl.any_horizontal(one.is_not_null() for one in known)).then(pl.sum_horizontal(known))
+    share = pl.when(pl.any_horizontal(column.is_not_null() for column in known)).then(pl.sum_horizontal(known))
     of_training = pl.when(pl.col("workload") == "train").then(share)
     return pl.col("iteration_s") * pl.when(pl.col("workload") == alone).then(1.0).otherwise(of_training)
 

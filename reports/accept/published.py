@@ -72,7 +72,7 @@ def other_versions(here: str, there: str) -> tuple[str, ...]:
 
 def measured(version: Version, sets: Iterable[ResultSet], *, starts: bool = False) -> Measured:
     """Return the runs on GPUs in these sets, those that failed too; with ``starts`` those of series of starts too."""
-    names = [one.name or "results" for one in sets]
+    names = [result_set.name or "results" for result_set in sets]
     every = runs_of(version).every.filter(pl.col("set").is_in(names), ~pl.col("is_alone"), ~pl.col("is_repeat"))
     runs = every.filter(pl.col("device") == "cuda", pl.col("outcome") != "skipped")
     if not starts:
@@ -93,7 +93,14 @@ def _iterations(version: Version) -> pl.DataFrame:
 def published(versions: Iterable[Version]) -> Measured:
     """Return the completed runs of the machines of these versions, in order of their first runs there."""
     parts = [
-        measured(version, [one for one in version.sets if one.role != "archive" and one.shared_machine == "no"])
+        measured(
+            version,
+            [
+                result_set
+                for result_set in version.sets
+                if result_set.role != "archive" and result_set.shared_machine == "no"
+            ],
+        )
         for version in versions
     ]
     none = pl.DataFrame(schema={column.name: DTYPES[column.kind] for column in RUN_COLUMNS})

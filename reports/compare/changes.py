@@ -41,8 +41,8 @@ def changes(before: Path, after: Path, *, threshold: float) -> str:
 
 def _campaigns(results: Path) -> Campaigns:
     versions = [path for path in results.iterdir() if path.is_dir()] if results.is_dir() else []
-    found = [path for version in versions for path in version.iterdir() if (path / "cases").is_dir()]
-    return {path.relative_to(results).as_posix(): path for path in found}
+    folders = [path for version in versions for path in version.iterdir() if (path / "cases").is_dir()]
+    return {path.relative_to(results).as_posix(): path for path in folders}
 
 
 def _files(folder: Path) -> Mapping[Path, bytes]:

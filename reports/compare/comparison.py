@@ -77,12 +77,12 @@ def compare(before: Version, after: Version, *, threshold: float, across: Sequen
     _check(across)
     old, new = _results(before), _results(after)
     model = Runs(pl.concat([_marked(before, "before "), _marked(after, "after ")]), pl.DataFrame())
-    found = []
+    configurations = []
     for key in sorted(old.keys() & new.keys()):
         ratio = _ratio(model, key[0], f"after {key[1]}", f"before {key[1]}")
-        found.append(_compared(key, old[key], new[key], ratio, threshold, across))
+        configurations.append(_compared(key, old[key], new[key], ratio, threshold, across))
     return Comparison(
-        configurations=found,
+        configurations=configurations,
         only_before=[_name(key) for key in sorted(old.keys() - new.keys())],
         only_after=[_name(key) for key in sorted(new.keys() - old.keys())],
         kinds={_name(key): _kind({**old, **new}[key].case) for key in sorted(old.keys() ^ new.keys())},
@@ -99,7 +99,7 @@ def compare_packages(version: Version, *, threshold: float, across: Sequence[str
     groups: dict[tuple[str, str], list[CaseResult]] = {}
     for (campaign, _), result in _results(version).items():
         groups.setdefault((campaign, repr(work_of(result.case))), []).append(result)
-    found = []
+    configurations = []
     for (campaign, _), results in groups.items():
         pinned, *others = sorted(results, key=lambda result: bool(result.case.with_packages))
         for other in others:
@@ -107,13 +107,13 @@ def compare_packages(version: Version, *, threshold: float, across: Sequence[str
             compared = _compared((campaign, other.case.case_id), pinned, other, ratio, threshold, across)
             asked = [f"versions.{package.partition('==')[0]}" for package in other.case.with_packages]
             if compared.declared or any(_matches(name, across) for name in asked):
-                found.append(compared)
-    if not found:
+                configurations.append(compared)
+    if not configurations:
         raise UsageError(
             f"No two configurations differ in {', '.join(across)} and have the same work. Name a folder of a campaign"
             " with several versions, such as of the matrix releases, or two folders."
         )
-    return Comparison(configurations=found, threshold=threshold)
+    return Comparison(configurations=configurations, threshold=threshold)
 
 
 def _check(across: Sequence[str]) -> None:
@@ -126,7 +126,11 @@ def _check(across: Sequence[str]) -> None:
 
 
 def _results(version: Version) -> Mapping[Key, CaseResult]:
-    return {(one.name or "results", own.case.case_id): own for one in version.sets for own in one.campaign.results}
+    return {
+        (result_set.name or "results", own.case.case_id): own
+        for result_set in version.sets
+        for own in result_set.campaign.results
+    }
 
 
 def _name(key: Key) -> str:

@@ -46,23 +46,23 @@ def checks(version: Version) -> pl.DataFrame:
 
 
 def _runs(version: Version) -> Iterator[Run]:
-    for one in version.sets:
-        yield from _of_results(one, one.campaign.with_twins, is_alone=False)
-        yield from _of_results(one, one.copies, is_alone=True)
+    for result_set in version.sets:
+        yield from _of_results(result_set, result_set.campaign.with_twins, is_alone=False)
+        yield from _of_results(result_set, result_set.copies, is_alone=True)
 
 
-def _of_results(one: ResultSet, results: Sequence[CaseResult], *, is_alone: bool) -> Iterator[Run]:
+def _of_results(result_set: ResultSet, results: Sequence[CaseResult], *, is_alone: bool) -> Iterator[Run]:
     for result in results:
         starts = starts_of(result)
-        pairs = {pair.round: pair for pair in one.pairs if pair.case_id == result.case.case_id}
+        pairs = {pair.round: pair for pair in result_set.pairs if pair.case_id == result.case.case_id}
         for record in result.rounds:
             yield Run(
-                set_name=one.name or "results",
-                contributor=one.contributor.name if one.contributor else None,
+                set_name=result_set.name or "results",
+                contributor=result_set.contributor.name if result_set.contributor else None,
                 is_alone=is_alone,
                 record=record,
                 start=starts.get(record.round),
-                fastest_probe_s=one.campaign.fastest_probe_s,
+                fastest_probe_s=result_set.campaign.fastest_probe_s,
                 pair=pairs.get(record.round),
             )
 

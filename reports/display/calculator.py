@@ -57,5 +57,5 @@ def _reward(line: Line) -> str:
     reward, seeds = line.figure(line.base, "reward_mean_to_reach"), line.figure(line.base, "seed")
     if reward is None or seeds is None:
         return ""
-    said = counted(int(seeds["value"]), "seed")
-    return f"The reward is {reward['value']:.3g} ({said}); n/a: a run ended before it had it."
+    seeds_in_words = counted(int(seeds["value"]), "seed")
+    return f"The reward is {reward['value']:.3g} ({seeds_in_words}); n/a: a run ended before it had it."

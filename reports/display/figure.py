@@ -134,15 +134,15 @@ def _still(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     layers = [{name: part for name, part in layer.items() if name != "params"} for layer in spec["layer"]]
     for layer in layers:
         layer["encoding"] = {
-            channel: _unpicked(said) for channel, said in layer["encoding"].items() if channel != "tooltip"
+            channel: _unpicked(encoding) for channel, encoding in layer["encoding"].items() if channel != "tooltip"
         }
     return {**spec, "layer": layers}
 
 
-def _unpicked(said: Any) -> Any:
+def _unpicked(encoding: Any) -> Any:
     """A channel as it is while nothing is picked: then every point counts as picked."""
-    condition = said.get("condition") if isinstance(said, dict) else None
-    return {"value": condition["value"]} if condition and "param" in condition else said
+    condition = encoding.get("condition") if isinstance(encoding, dict) else None
+    return {"value": condition["value"]} if condition and "param" in condition else encoding
 
 
 def _lean(svg: str) -> str:

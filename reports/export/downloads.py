@@ -34,7 +34,10 @@ class StoredFiles:
 def stored_files(version: Version) -> Sequence[StoredFiles]:
     """Return those of every set, in the order of the version."""
     return [
-        _stored(one.name or "results", one.title or "Results", one.folder, _members(one.folder)) for one in version.sets
+        _stored(
+            result_set.name or "results", result_set.title or "Results", result_set.folder, _members(result_set.folder)
+        )
+        for result_set in version.sets
     ]
 
 
@@ -58,11 +61,11 @@ def _members(folder: Path) -> list[Path]:
 
 def files(version: Version) -> dict[str, bytes]:
     """Address below ``DATA_FOLDER`` -> content."""
-    found = _of_all(version) if version.sets else {}
+    files_by_name = _of_all(version) if version.sets else {}
     for stored in (*stored_files(version), env_check_files(version)):
         paths = {**stored.files, **({SUMS: stored.sums} if stored.sums else {})}
-        found |= {f"{stored.name}/{name}": read_input(path) for name, path in paths.items()}
-    return found
+        files_by_name |= {f"{stored.name}/{name}": read_input(path) for name, path in paths.items()}
+    return files_by_name
 
 
 def _of_all(version: Version) -> dict[str, bytes]:

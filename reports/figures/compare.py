@@ -98,10 +98,10 @@ class Runs:
         own = self.iterations.filter(~pl.col("is_repeat") & ~pl.col("is_alone"))
         means = own.group_by(*keys, "iteration").agg(pl.col("reward_mean").mean())
         curves = means.sort("iteration").group_by(keys, maintain_order=True).agg(pl.col("reward_mean"))
-        found: dict[tuple[str, str], dict[int, Sequence[float | None]]] = {}
+        times: dict[tuple[str, str], dict[int, Sequence[float | None]]] = {}
         for set_name, configuration, run, rewards in curves.iter_rows():
-            found.setdefault((set_name, configuration), {})[run] = rewards
-        return found
+            times.setdefault((set_name, configuration), {})[run] = rewards
+        return times
 
     def rewards(self, row: Row) -> Mapping[int, Sequence[float | None]]:
         """The reward in each iteration of the completed runs of a configuration, by number of the run."""

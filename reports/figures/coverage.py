@@ -111,8 +111,8 @@ def _by_model(runs: Sequence[RunTime]) -> Estimate:
 
 
 def _unpaired(runs: Sequence[RunTime]) -> Estimate:
-    one, two = ([math.exp(run.log_time) for run in runs if run.configuration == name] for name in ("one", "two"))
-    return ratio_of(two, one)
+    first, second = ([math.exp(run.log_time) for run in runs if run.configuration == name] for name in ("one", "two"))
+    return ratio_of(second, first)
 
 
 def _halves(series: Sequence[Series]) -> Iterator[_Ratio]:

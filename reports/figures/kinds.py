@@ -63,9 +63,9 @@ def _of_column(statistic: Callable[[Sequence[Any]], float | Estimate]) -> Callab
 
     def figure(declaration: Declaration, runs: Runs) -> Figure:
         values = _selected(declaration.of, runs)[declaration.column].drop_nulls().to_list()
-        found = statistic(values) if values else None
+        value = statistic(values) if values else None
         estimate = (
-            found if isinstance(found, Estimate) else None if found is None else Estimate(value=found, interval=None)
+            value if isinstance(value, Estimate) else None if value is None else Estimate(value=value, interval=None)
         )
         return _figure(declaration, estimate, len(values))
 

@@ -95,9 +95,9 @@ def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
     return worst - max(best - worst, MIN_MARGIN * abs(best))
 
 
-def catalog_lines(found: Mapping[Size, float], *, source: str) -> Iterator[str]:
+def catalog_lines(rewards: Mapping[Size, float], *, source: str) -> Iterator[str]:
     """To stand in the tables of the agents."""
-    for (task, rl_library), sizes in groupby(sorted(found), key=lambda size: size[:2]):
+    for (task, rl_library), sizes in groupby(sorted(rewards), key=lambda size: size[:2]):
         yield f"[tasks.{task}.agents.{rl_library}]"
         yield "learning_references = ["
         for size in sizes:
@@ -105,7 +105,7 @@ def catalog_lines(found: Mapping[Size, float], *, source: str) -> Iterator[str]:
             yield (
                 f'    {{ stack = "{size.stack}",{ranks}'
                 f" frames_per_iteration = {size.frames_per_iteration}, optimiser_steps = {size.optimiser_steps},"
-                f' iterations = {size.iterations}, reward_at_least = {found[size]:.4f}, source = "{source}" }},'
+                f' iterations = {size.iterations}, reward_at_least = {rewards[size]:.4f}, source = "{source}" }},'
             )
         yield "]"
 
@@ -131,8 +131,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     folders: list[Path] = options.results
     results = [result for folder in folders for result in load_results(folder)]
     wanted = [result for result in results if fnmatch(result.case.case_id, options.case)]
-    found = least_rewards(wanted, options.at)
-    for line in catalog_lines(found, source=options.source or " ".join(map(str, folders))):
+    rewards = least_rewards(wanted, options.at)
+    for line in catalog_lines(rewards, source=options.source or " ".join(map(str, folders))):
         print(line)
     return 0
 

@@ -57,7 +57,9 @@ def tasks(version: Version) -> tuple[str, ...]:
 
 
 def _is_shown(version: Version, row: Row) -> bool:
-    return any(row["set"] == (one.name or "results") for one in version.scaling) and row["device"] == "cuda"
+    return (
+        any(row["set"] == (result_set.name or "results") for result_set in version.scaling) and row["device"] == "cuda"
+    )
 
 
 def rows_of(version: Version, task: str) -> list[Row]:
@@ -102,7 +104,7 @@ class _Alike:
 
 def _best(version: Version, task: str, varied: str, alike: _Alike) -> list[Line]:
     best: dict[tuple[object, ...], Line] = {}
-    for key, line in (each for own in (version, *version.older) for each in _lines(own, task, varied, alike)):
+    for key, line in (keyed for own in (version, *version.older) for keyed in _lines(own, task, varied, alike)):
         known = best.get(key)
         if known is None or _order(line, varied) > _order(known, varied):
             best[key] = line
@@ -111,7 +113,7 @@ def _best(version: Version, task: str, varied: str, alike: _Alike) -> list[Line]
 
 def _lines(version: Version, task: str, varied: str, alike: _Alike) -> Iterator[tuple[tuple[object, ...], Line]]:
     """Yield every curve of a version that has enough points, with what it shares with others of its kind."""
-    sets = {one.name or "results": one for one in version.scaling}
+    sets = {result_set.name or "results": result_set for result_set in version.scaling}
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows_of(version, task):
         groups.setdefault(alike.key(row), []).append(row)

@@ -42,9 +42,9 @@ MOST_IN_ANSWER: Final = 4  # GPUs that all sources have
 
 def answer(version: Version) -> Html:
     """Say what share of the ideal speed is kept here and there."""
-    kept = [said for table in _works() if (said := _kept(version, table))]
-    said = f"The share of the ideal speed that {MOST_IN_ANSWER} GPUs keep: {'; '.join(kept)}."
-    return answer_of_page(said if kept else "Nothing here was measured on as many GPUs as others published.")
+    kept = [sentence for table in _works() if (sentence := _kept(version, table))]
+    sentence = f"The share of the ideal speed that {MOST_IN_ANSWER} GPUs keep: {'; '.join(kept)}."
+    return answer_of_page(sentence if kept else "Nothing here was measured on as many GPUs as others published.")
 
 
 def _works() -> list[Table]:
@@ -81,11 +81,11 @@ def _named(version: Version, source: Source) -> Html:
     kept = [row for name, row in rows_by_id(version).items() if name.startswith(start) and name.endswith("_kept")]
     above = any(row["low"] > 1 for row in kept)
     title = link(source.title, source.url) if source.url else Html(markup=f"<em>{source.title}</em>", text=source.title)
-    said = (
+    sentence = (
         f", {source.author}, {source.date}, read {source.read}: {source.terms}."
         f" {'Some' if above else 'None'} of its shares are above the ideal, whatever the rounding."
     )
-    return Html(markup=title.markup + said, text=title.text + said)
+    return Html(markup=title.markup + sentence, text=title.text + sentence)
 
 
 @dataclass(frozen=True)
@@ -208,23 +208,25 @@ def _line(version: Version, table: Table) -> Line | None:
 
 def clock_answer(version: Version) -> Html:
     """Say how far our clock and others are apart; nothing where no run has two."""
-    said = []
+    sentences = []
     library = _totals(version, "library_difference")
     if library:
         median, least, most = map(measured, library)
-        said.append(
+        sentences.append(
             f"In one process our clock and the RL library's differ by {median} in the median of"
             f" {runs_in(library[0], 'run')} ({least} to {most})."
         )
-    pairs = next((own for one in (version, *version.older) if (own := _totals(one, "isaaclab_difference"))), None)
+    pairs = next(
+        (own for published in (version, *version.older) if (own := _totals(published, "isaaclab_difference"))), None
+    )
     if pairs:
         median, least, most = map(measured, pairs)
-        said.append(
+        sentences.append(
             f"In two processes, one after the other, ours and Isaac Lab's own benchmark differ by {median} in the"
             f" median of {runs_in(pairs[0], 'pair')}; single pairs lie between {least} and {most}, and no"
             " interval is known."
         )
-    return answer_of_page(" ".join(said)) if said else paragraph("No run here has two clocks.")
+    return answer_of_page(" ".join(sentences)) if sentences else paragraph("No run here has two clocks.")
 
 
 def _totals(version: Version, name: str) -> list[Mapping[str, Any]]:

@@ -32,7 +32,10 @@ from suite.records.folders import RUN_LOG
 def answer(version: Version) -> Html:
     """Say how many files of sets there are, and how large they are."""
     stored = stored_files(version)
-    files, size_mb = sum(len(one.files) for one in stored), sum(one.size_bytes for one in stored) / 1e6
+    files, size_mb = (
+        sum(len(published_files.files) for published_files in stored),
+        sum(published_files.size_bytes for published_files in stored) / 1e6,
+    )
     return answer_of_page(
         f"{counted(files, 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
         " One command computes their figures again, and three add the results of your machine."
@@ -45,8 +48,9 @@ def downloads(version: Version) -> Html:
         return together(())
     links = [link(name, f"{DATA_FOLDER}/{name}") for name in TABLES]
     rest = "have every published number and a row a run. The samples are in the files of the sets below."
+    addresses = ", ".join(address.markup for address in links)
     return Html(
-        markup=f"<p><strong>Download</strong>: {', '.join(one.markup for one in links)} {html.escape(rest)}</p>",
+        markup=f"<p><strong>Download</strong>: {addresses} {html.escape(rest)}</p>",
         text=f"Download: {', '.join(TABLES)} {rest}",
     )
 
@@ -54,14 +58,14 @@ def downloads(version: Version) -> Html:
 def listing(version: Version) -> Html:
     """One row a set, with a link to the list of its files; whose it is, where some are not the project's own."""
     rows: list[list[Cell]] = [
-        [stored.title, one.campaign.where, _contributor(one), *_files(stored)]
-        for one, stored in zip(version.sets, stored_files(version), strict=True)
+        [stored.title, result_set.campaign.where, _contributor(result_set), *_files(stored)]
+        for result_set, stored in zip(version.sets, stored_files(version), strict=True)
     ]
     beside = env_check_files(version)
     if beside.files:
         rows.append([beside.title, MISSING, "labscale", *_files(beside)])
     headings = ["Set", "Measured on", "Contributed by", "Files", "List of files"]
-    if not any(one.contributor for one in version.sets):
+    if not any(result_set.contributor for result_set in version.sets):
         headings, rows = [*headings[:2], *headings[3:]], [[*row[:2], *row[3:]] for row in rows]
     return html_table(headings, rows, label="Files of every set")
 
@@ -71,10 +75,10 @@ def _files(stored: StoredFiles) -> list[Cell]:
     return [str(len(stored.files)), sums]
 
 
-def _contributor(one: ResultSet) -> Cell:
-    if one.contributor is None:
+def _contributor(result_set: ResultSet) -> Cell:
+    if result_set.contributor is None:
         return "labscale"
-    name, address, citation = one.contributor.name, one.contributor.link, one.contributor.citation
+    name, address, citation = result_set.contributor.name, result_set.contributor.link, result_set.contributor.citation
     shown = Html(markup=html.escape(name), text=name) if address is None else link(name, address)
     rest = f". To cite: {citation}" if citation else ""
     return Html(markup=shown.markup + html.escape(rest), text=shown.text + rest)
@@ -111,13 +115,13 @@ def _by(contributor: Contributor | None) -> str:
 def run_logs(version: Version) -> Html:
     """Every set that has a run log, with who witnessed it; in a sentence, how many have none."""
     rows: list[list[Cell]] = []
-    for one in version.sets:
-        path = one.folder / RUN_LOG
+    for result_set in version.sets:
+        path = result_set.folder / RUN_LOG
         lines = read_input(path).splitlines(keepends=True) if path.is_file() else []
         if lines:
-            witness = link(one.witness, one.witness) if one.witness else "not witnessed"
+            witness = link(result_set.witness, result_set.witness) if result_set.witness else "not witnessed"
             late = sum(b'"late": true' in line for line in lines)
-            rows.append([one.title or "Results", witness, _sha256(lines[-1]), f"{len(lines)}", f"{late}"])
+            rows.append([result_set.title or "Results", witness, _sha256(lines[-1]), f"{len(lines)}", f"{late}"])
     parts: list[Displayed] = []
     if rows:
         headings = ["Set", "Witness", "Hash of the last line", "Runs", "Late"]
@@ -136,8 +140,8 @@ def citation(version: Version) -> Html:
     """How to cite this version: one sentence, and BibTeX with the month of its last run; nothing of one campaign."""
     if version.is_campaign:
         return together(())
-    said = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
-    records = [record for one in version.scaling for record in one.campaign.completed]
+    title = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
+    records = [record for result_set in version.scaling for record in result_set.campaign.completed]
     started = max((record.started_utc for record in records if record.started_utc), default=None)
     last = datetime.fromisoformat(started).date() if started else None
     fields = {
@@ -151,8 +155,8 @@ def citation(version: Version) -> Html:
         lines.append(f"  month = {f'{last:%b}'.lower()}")  # a macro of BibTeX, so without braces
     bibtex = ",\n".join([f"@misc{{labscale-{version.name}", *lines]) + "\n}"
     shown = Html(
-        markup=f"<p>{html.escape(said)} Text and data: CC-BY-4.0. Code: BSD-3-Clause.</p>"
+        markup=f"<p>{html.escape(title)} Text and data: CC-BY-4.0. Code: BSD-3-Clause.</p>"
         f'<details><summary>BibTeX</summary><pre tabindex="0">{html.escape(bibtex)}</pre></details>',
-        text=f"{said}\n{bibtex}",
+        text=f"{title}\n{bibtex}",
     )
     return together([heading("Cite", depth=2, anchor="cite"), shown])

@@ -162,7 +162,10 @@ def points(version: Version) -> tuple[Point, ...]:
 
 def _points(version: Version) -> list[Point]:
     """Those of one version; without series of cold starts, whose runs are short."""
-    sets, every = {one.name or "results": one for one in version.scaling}, runs_of(version).configurations
+    sets, every = (
+        {result_set.name or "results": result_set for result_set in version.scaling},
+        runs_of(version).configurations,
+    )
     starts = {(row["set"], row["series"]) for row in every if row["kernel_cache"] == "empty"}
     rows = (row for row in every if row["set"] in sets and (row["set"], row["series"]) not in starts)
     own = [Point(version, sets[row["set"]], row) for row in rows if row["device"] == "cuda"]

@@ -61,7 +61,7 @@ def _measured(version: Version, finding: Finding) -> list[str]:
 
 
 def _where(version: Version, finding: Finding) -> str:
-    sets = {one.name: one for one in version.sets}
+    sets = {result_set.name: result_set for result_set in version.sets}
     known = [sets[name].campaign.places for name in finding.sets if name in sets]
     machines = dict.fromkeys(
         plain_name(max(places, key=lambda place: len(place.environment.gpus))) for places in known if places

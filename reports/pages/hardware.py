@@ -128,9 +128,9 @@ def in_short(version: Version) -> Html:
     """What the first page says; nothing without two GPU models."""
     if not _pairs(version):
         return Html(markup="", text="")
-    said = " ".join(sentence for pair in _pairs(version) for sentence in _compared(version, *pair)[:2])
+    sentences = " ".join(sentence for pair in _pairs(version) for sentence in _compared(version, *pair)[:2])
     more = link("Machines, and GPUs that nobody has measured", "hardware.html")
-    shown = Html(markup=f"<p>{html.escape(said)} {more.markup}</p>", text=said)
+    shown = Html(markup=f"<p>{html.escape(sentences)} {more.markup}</p>", text=sentences)
     return together([heading("Which GPU?", depth=2, anchor="hardware"), shown])
 
 
@@ -138,23 +138,23 @@ def _compared(version: Version, of: str, over: str) -> list[str]:
     """What two GPU models are at equal core speed: what is clear, what is noise, and what too few machines ran."""
     every = [own for own in comparisons(version) if own.gpus == (of, over)]
     clear, noise = ([own for own in every if own.figure["status"] == word] for word in ("clear", "within noise"))
-    said = []
+    sentences = []
     if clear:
         times = joined([f"{measured(own.figure)} times the frames/s ({own.name})" for own in clear])
-        said.append(f"At equal core speed one {of} makes {times} of one {over}.")
+        sentences.append(f"At equal core speed one {of} makes {times} of one {over}.")
     elif noise:
-        said.append(f"At equal core speed no training is clearly faster or slower on one {of} than on one {over}.")
+        sentences.append(f"At equal core speed no training is clearly faster or slower on one {of} than on one {over}.")
     if noise:
         surest, tasks = min(noise, key=_width), joined(sorted({own.name.partition(",")[0] for own in noise}))
-        said.append(
+        sentences.append(
             f"Within noise, trainings of {tasks} make {span([own.figure for own in noise])} times the frames/s; the"
             f" surest is {surest.name}: {measured(surest.figure)}."
         )
     if len(every) > len(clear) + len(noise):
-        said.append("Too few machines ran other trainings to say.")
+        sentences.append("Too few machines ran other trainings to say.")
     if slopes := [own.slope for own in every if own.slope]:
-        said.append(f"Speed goes with one CPU core: the slope is {span(slopes)}, and 1 is in proportion.")
-    return said
+        sentences.append(f"Speed goes with one CPU core: the slope is {span(slopes)}, and 1 is in proportion.")
+    return sentences
 
 
 def _width(comparison: Comparison) -> float:
@@ -232,7 +232,7 @@ def machines(version: Version) -> Html:
     """A row for each machine of this version: what it is, and what was found there."""
     rows = [_machine(version, machine) for machine in version.machines]
     same = [place for place in range(1, 3) if len(rows) > 1 and len({row[place] for row in rows}) == 1]
-    said = [f"{HEADINGS[place]} of all: {rows[0][place]}." for place in same]
+    sentences = [f"{HEADINGS[place]} of all: {rows[0][place]}." for place in same]
     shown = [place for place in range(len(HEADINGS)) if place not in same]
     table = html_table(
         [HEADINGS[place] for place in shown],
@@ -240,7 +240,7 @@ def machines(version: Version) -> Html:
         label="Machines",
     )
     slowed = f"Cores slowed: how often the fixed piece of work took over {SLOWED:g} times as long as at best."
-    return together([table, paragraph(" ".join([*said, slowed]))])
+    return together([table, paragraph(" ".join([*sentences, slowed]))])
 
 
 def _machine(version: Version, machine: Machine) -> list[str]:

@@ -56,12 +56,12 @@ class Ratio:
 
 def completed(version: Version) -> list[RunRecord]:
     """Every completed run of a version that may be compared."""
-    return [record for one in version.scaling for record in one.campaign.completed]
+    return [record for result_set in version.scaling for record in result_set.campaign.completed]
 
 
 def ratios(version: Version, column: str) -> list[Ratio]:
     """Every ratio of trainings that differ in the column."""
-    sets, rows = {one.name or "results" for one in version.scaling}, rows_by_id(version)
+    sets, rows = {result_set.name or "results" for result_set in version.scaling}, rows_by_id(version)
     return [
         Ratio(pair, rows[pair.id])
         for pair in runs_of(version).pairs()
@@ -91,17 +91,17 @@ def answer(version: Version) -> list[str]:
 
 def _advice(version: Version, known: Sequence[tuple[str, Line]]) -> str:
     """What filling one GPU makes; then what the most GPUs bring in frames and in reward."""
-    said = []
+    sentences = []
     if filled := _largest_steps(_clear(ratios(version, "environments_per_gpu"))):
         advice = "Start with one GPU and fill it: more environments on it" if _all_more(filled) else "More environments"
-        said.append(f"{advice} make {_range(filled)} times the frames.")
-    task, line = max(known, key=lambda each: (each[1].rows[-1]["gpus"], _has_reward(each[1])))
+        sentences.append(f"{advice} make {_range(filled)} times the frames.")
+    task, line = max(known, key=lambda item: (item[1].rows[-1]["gpus"], _has_reward(item[1])))
     last = line.rows[-1]
-    said.append(
+    sentences.append(
         f"{counted(last['gpus'], 'GPU')} make {measured(line.figure(last, 'over_gpus'))} times the frames of one"
         f" ({task}, {line.label}); {_reward(line)}."
     )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _has_reward(line: Line) -> bool:
@@ -124,8 +124,8 @@ FRAMES: Final = "times the frames"
 def table(version: Version) -> Html:
     """Show what to do for five wishes, with what was measured; a wish of which nothing was measured is left out."""
     environments, shared = ratios(version, "environments_per_gpu"), ratios(version, "trainings_per_gpu")
-    own = [each for each in lines(version) if each[1].base["scaling"] == "weak"]
-    split = [each for each in lines(version) if each[1].base["scaling"] == "strong"]
+    own = [item for item in lines(version) if item[1].base["scaling"] == "weak"]
+    split = [item for item in lines(version) if item[1].base["scaling"] == "strong"]
     fill = "give it more environments" if _all_more(environments) else "measure how many it takes"
     beside = "run them on one GPU" if _all_more(shared) else "measure how many it takes"
     rows = [
@@ -161,7 +161,7 @@ def _of_lines(of_lines: Sequence[tuple[str, Line]], name: str, what: str) -> lis
     known = [(task, line, own) for task, line in of_lines if (own := line.figure(line.rows[-1], name))]
     if not known:
         return []
-    ends = [end(known, key=lambda each: float(each[2]["value"])) for end in (min, max)]
+    ends = [end(known, key=lambda item: float(item[2]["value"])) for end in (min, max)]
     shown = [
         f"{measured(own, has_interval=False)} ({task}, {last} GPUs)"
         for task, line, own in (ends if len(known) > 1 else ends[:1])
@@ -175,32 +175,32 @@ def _rewards(version: Version) -> list[str]:
     known = [(task, line) for task, line in lines(version) if _has_reward(line)]
     if not known:
         return []
-    task, line = max(known, key=lambda each: each[1].rows[-1]["gpus"])
+    task, line = max(known, key=lambda item: item[1].rows[-1]["gpus"])
     few = ": too few to say" if fewest_seeds(line)["value"] < MIN_ROUNDS_FOR_INTERVAL else ""
     return [f"{times(line)} ({task}, {line.base['library']})", f"{seeds(line)}{few}"]
 
 
-def _all_more(found: Sequence[Ratio]) -> bool:
+def _all_more(ratios: Sequence[Ratio]) -> bool:
     """Whether some ratio is clear, and every clear one is above 1."""
-    clear = _clear(found)
+    clear = _clear(ratios)
     return bool(clear) and all(ratio.own["value"] > 1 for ratio in clear)
 
 
-def _clear(found: Sequence[Ratio]) -> list[Ratio]:
-    return [ratio for ratio in found if ratio.own["status"] == "clear"]
+def _clear(ratios: Sequence[Ratio]) -> list[Ratio]:
+    return [ratio for ratio in ratios if ratio.own["status"] == "clear"]
 
 
-def _largest_steps(found: Sequence[Ratio]) -> list[Ratio]:
+def _largest_steps(ratios: Sequence[Ratio]) -> list[Ratio]:
     """Of each task and library the ratios whose environments, of all trainings, differ by the largest factor."""
-    steps = {id(ratio): ratio.pair.of["environments"] / ratio.pair.over["environments"] for ratio in found}
+    steps = {id(ratio): ratio.pair.of["environments"] / ratio.pair.over["environments"] for ratio in ratios}
     largest: dict[str, float] = {}
-    for each in found:
-        largest[each.subject] = max(steps[id(each)], largest.get(each.subject, 0))
-    return [ratio for ratio in found if steps[id(ratio)] == largest[ratio.subject]]
+    for own in ratios:
+        largest[own.subject] = max(steps[id(own)], largest.get(own.subject, 0))
+    return [ratio for ratio in ratios if steps[id(ratio)] == largest[ratio.subject]]
 
 
-def _range(found: Sequence[Ratio]) -> str:
-    return span([ratio.own for ratio in found])
+def _range(ratios: Sequence[Ratio]) -> str:
+    return span([ratio.own for ratio in ratios])
 
 
 # --- chart, calculator, releases, trust ------------------------------------------------------------------------------
@@ -244,7 +244,9 @@ def ending(version: Version) -> Html:
         return Html(markup="", text="")
     libraries, total = joined(sorted({record.case.rl_library for record in records})), rows_by_id(version)["total/task"]
     number = measured(total, lambda tasks: counted(int(tasks), "task"))
-    said = f"{runs_in(total, 'completed run')} of {number} with {libraries}. One command computes every figure again."
+    sentence = (
+        f"{runs_in(total, 'completed run')} of {number} with {libraries}. One command computes every figure again."
+    )
     places = {
         "Data": "data.html", "Add your machine": "data.html#add-your-results", "Explore": "explore.html",
         "What was measured": "hardware.html#what-runs-where",
@@ -252,7 +254,9 @@ def ending(version: Version) -> Html:
     if not version.is_campaign:
         places |= {"Method and limits": "method.html", "Cite": "data.html#cite"}
     links = [link(*place) for place in places.items()]
-    shown = Html(markup=f"<p>{html.escape(said)} {' · '.join(each.markup for each in links)}</p>", text=said)
+    shown = Html(
+        markup=f"<p>{html.escape(sentence)} {' · '.join(link_html.markup for link_html in links)}</p>", text=sentence
+    )
     parts = [heading("Can I trust it?", depth=2, anchor="trust"), shown]
     of_campaign = [method.failures(version), paragraph(PUBLISHED), commands(ADD_COMMANDS)]
     return together(parts + of_campaign if version.is_campaign else parts)
@@ -265,11 +269,11 @@ def _versions(records: Sequence[RunRecord]) -> str:
     """
     records = [record for record in records if not record.case.with_packages] or records
     named: Mapping[str, str] = {"Isaac Lab": "versions.isaaclab", "Newton": "versions.newton"}
-    found = {
+    installed = {
         name: sorted({str(value) for record in records for rank in record.ranks if (value := rank.settings.get(key))})
         for name, key in named.items()
     }
-    return " · ".join(f"{name} {' and '.join(values)}" for name, values in found.items() if values) or "Isaac Lab"
+    return " · ".join(f"{name} {' and '.join(values)}" for name, values in installed.items() if values) or "Isaac Lab"
 
 
 def _days(records: Sequence[RunRecord]) -> str:

@@ -68,12 +68,12 @@ def turns(version: Version) -> Html:
     if f"total/{name}" not in figures:
         return paragraph("No configuration of this report was measured both ways.")
     total = figures[f"total/{name}"]
-    said = f"An iteration in turns takes {measured(total)} times as long as alone: {total['status']}."
+    sentence = f"An iteration in turns takes {measured(total)} times as long as alone: {total['status']}."
     own = [(title, figures[f"{folder}/{name}"]) for folder, title in _titles(version) if f"{folder}/{name}" in figures]
     rows = [[title, measured(row), row["status"], runs_in(row)] for title, row in own]
     headings = ["Campaign", "iteration_s_in_turns", "How sure", "Runs"]
     table = html_table(headings, rows, label="Runs in turns and alone")
-    return together([paragraph(said), table])
+    return together([paragraph(sentence), table])
 
 
 # --- what limits the results ---
@@ -81,7 +81,9 @@ def turns(version: Version) -> Html:
 
 def limits(version: Version) -> Html:
     """Show what the results of this version lack."""
-    official = any(record.case.assets == "official" for one in version.sets for record in one.campaign.completed)
+    official = any(
+        record.case.assets == "official" for result_set in version.sets for record in result_set.campaign.completed
+    )
     slowed = rows_by_id(version).get("total/slowed_core_looks")
     return bullets(
         [
@@ -104,8 +106,8 @@ def _overflows(version: Version) -> str:
     if not verdicts:
         return f"{question} was not asked: all runs are older than this check."
     sizes: dict[bool, dict[str, set[int]]] = {}  # whether nothing was dropped -> task -> environments on a GPU
-    for key, said in verdicts.items():
-        of_task = sizes.setdefault(set(said) == {"ok"}, {})
+    for key, verdict in verdicts.items():
+        of_task = sizes.setdefault(set(verdict) == {"ok"}, {})
         of_task.setdefault(task_name(runs[key]["task"]), set()).add(runs[key]["environments_per_gpu"])
     answers = [
         f"It {'did not' if is_ok else 'did'} in {'; '.join(_sizes(task, of_task[task]) for task in sorted(of_task))}."
@@ -192,5 +194,5 @@ def _not_completed(version: Version) -> Sequence[Row]:
 
 
 def _titles(version: Version) -> Iterator[tuple[str, str]]:
-    for one in version.sets:
-        yield one.name or "results", one.title or "This campaign"
+    for result_set in version.sets:
+        yield result_set.name or "results", result_set.title or "This campaign"

@@ -40,9 +40,9 @@ def sentences(version: Version, published: Sequence[Version] | None = None) -> l
     if not best:
         return [NOTHING]
     row, _ = best[0]
-    said = [_made(own, fps) for own, fps in best]
+    texts = [_made(own, fps) for own, fps in best]
     about = [_more_environments(version), _waits(version, row), _placed(version, row["gpu_model"], published)]
-    return [*said, *filter(None, about)]
+    return [*texts, *filter(None, about)]
 
 
 def _known(version: Version, task: str) -> list[tuple[Row, Figure]]:
@@ -50,7 +50,7 @@ def _known(version: Version, task: str) -> list[tuple[Row, Figure]]:
 
 
 def _best(known: Sequence[tuple[Row, Figure]]) -> tuple[Row, Figure]:
-    return max(known, key=lambda each: float(each[1]["value"]))
+    return max(known, key=lambda item: float(item[1]["value"]))
 
 
 def _model(row: Row) -> str:
@@ -91,10 +91,10 @@ def _waits(version: Version, row: Row) -> str:
     part, share = max(shares.items(), key=lambda item: float(item[1]["value"]))
     works = f", and the GPU runs kernels in {measured(busy)} % of the time" if busy else ""
     slope = rows_by_id(version).get(f"{row['set']}/{row['series']}/{row['library']}/{row['workload']}/core_slope")
-    said = f"Of an iteration {measured(share)} is {part}{works}."
+    sentence = f"Of an iteration {measured(share)} is {part}{works}."
     if slope is None or slope["low"] is None:
-        return said
-    return f"{said} {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
+        return sentence
+    return f"{sentence} {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 
 def _placed(version: Version, model: str, published: Sequence[Version] | None) -> str:
@@ -104,8 +104,8 @@ def _placed(version: Version, model: str, published: Sequence[Version] | None) -
         return ""
     own = measured_runs(version, version.scaling).of_model(model)
     cases = judge(own, published_runs(versions), model).cases
-    shipped = [each for each in cases if all(each.row[name] == value for name, value in PLAIN.items())]
-    judged = max(shipped, key=lambda each: len(each.time.others), default=None)
+    shipped = [case for case in cases if all(case.row[name] == value for name, value in PLAIN.items())]
+    judged = max(shipped, key=lambda case: len(case.time.others), default=None)
     if judged is None or not judged.time.others:
         return ""
     times_s, row = judged.time.others.values(), judged.row

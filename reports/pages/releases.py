@@ -78,7 +78,7 @@ def releases(version: Version) -> tuple[Release, ...]:
 
 
 def _of_version(version: Version) -> Iterator[Release]:
-    sets, figures = {one.name or "results": one for one in version.scaling}, rows_by_id(version)
+    sets, figures = {result_set.name or "results": result_set for result_set in version.scaling}, rows_by_id(version)
     known = runs_of(version)
     starts = {(row["set"], row["series"]) for row in known.configurations if row["kernel_cache"] == "empty"}
     for pair in known.pairs():
@@ -95,8 +95,8 @@ def _of_version(version: Version) -> Iterator[Release]:
             yield Release(pair, what, ratio, seen, _spoken(pair.of["packages"]), instead, _where(sets[pair.set_name]))
 
 
-def _where(one: ResultSet) -> str:
-    return plain_name(one.campaign.largest_place)
+def _where(result_set: ResultSet) -> str:
+    return plain_name(result_set.campaign.largest_place)
 
 
 def _versions(version: Version, pair: Pair) -> str:
@@ -109,9 +109,9 @@ def _versions(version: Version, pair: Pair) -> str:
 def _result(version: Version, row: Row) -> CaseResult:
     (result,) = (
         own
-        for one in version.scaling
-        for own in one.campaign.results
-        if (one.name or "results", own.case.case_id) == (row["set"], row["configuration"])
+        for result_set in version.scaling
+        for own in result_set.campaign.results
+        if (result_set.name or "results", own.case.case_id) == (row["set"], row["configuration"])
     )
     return result
 
@@ -229,7 +229,7 @@ def again(version: Version) -> tuple[Sequence[Measured], ...]:
     """Return each configuration on several GPUs that several versions measured, oldest first."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for own in (*reversed(version.older), version):
-        sets = {one.name or "results": one for one in own.scaling}
+        sets = {result_set.name or "results": result_set for result_set in own.scaling}
         for row in (row for task in tasks(own) for row in rows_of(own, task)):
             if kept := figure(own, row, "share_kept"):
                 key = tuple(row[name] for name in SAME)
@@ -264,9 +264,9 @@ def history(version: Version) -> Html:
 def _is_apart(group: Sequence[Measured]) -> bool:
     known = [own for own in group if own.kept["low"] is not None]
     return any(
-        one.version is not other.version
-        and (one.kept["low"] > other.kept["high"] or other.kept["low"] > one.kept["high"])
-        for one, other in combinations(known, 2)
+        first.version is not other.version
+        and (first.kept["low"] > other.kept["high"] or other.kept["low"] > first.kept["high"])
+        for first, other in combinations(known, 2)
     )
 
 
@@ -280,11 +280,11 @@ def _configuration(row: Row) -> str:
 
 def _packages(groups: Sequence[Sequence[Measured]]) -> str:
     """Say which packages of these runs have several versions."""
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for own in (own for group in groups for own in group):
         for name, version in versions_of(facts_of(_result(own.version, own.row))).items():
-            found.setdefault(name, set()).add(version)
-    several = [f"{NAMES.get(name, name)} ({joined(sorted(own))})" for name, own in found.items() if len(own) > 1]
+            versions.setdefault(name, set()).add(version)
+    several = [f"{NAMES.get(name, name)} ({joined(sorted(own))})" for name, own in versions.items() if len(own) > 1]
     if several:
         return f"They ran with several versions of {joined(several)}."
-    return f"They ran with the same versions of {counted(len(found), 'package')}."
+    return f"They ran with the same versions of {counted(len(versions), 'package')}."

@@ -117,7 +117,7 @@ class Ratio:
 @cache
 def ratios(version: Version) -> tuple[Ratio, ...]:
     """Return every ratio of training on GPUs as it is shown, by setting, in the order of the sets."""
-    sets = {one.name or "results": one for one in version.scaling}
+    sets = {result_set.name or "results": result_set for result_set in version.scaling}
     figures, by_column = rows_by_id(version), {setting.column: setting for setting in SETTINGS}
     shown = [
         Ratio(by_column[pair.change.column], pair, figures[pair.id], sets[pair.set_name])
@@ -129,7 +129,7 @@ def ratios(version: Version) -> tuple[Ratio, ...]:
 
 def answer(version: Version) -> Html:
     """Say what each setting makes of the frames of a training, in clear ratios alone."""
-    said = []
+    sentences = []
     for setting in SETTINGS:
         figures = [
             ratio.figure
@@ -137,8 +137,8 @@ def answer(version: Version) -> Html:
             if ratio.setting is setting and ratio.figure["status"] == "clear" and ratio.is_training
         ]
         if figures:
-            said.append(setting.claim.format(f"{span(figures)} times the frames"))
-    text = f"{joined(said)}." if said else "No ratio is clear: too few runs."
+            sentences.append(setting.claim.format(f"{span(figures)} times the frames"))
+    text = f"{joined(sentences)}." if sentences else "No ratio is clear: too few runs."
     return answer_of_page(text[0].upper() + text[1:])
 
 
@@ -167,29 +167,29 @@ def table(version: Version) -> Html:
 def chart(version: Version) -> Figure:
     """Draw of each setting, task and library the ratio of the newest campaign with the largest step."""
     shown: dict[tuple[str, str], Ratio] = {}
-    for each in newest(version):
-        place = each.setting.column, each.subject
-        if each.is_training and each.estimate.interval and (place not in shown or _step(each) > _step(shown[place])):
-            shown[place] = each
+    for ratio in newest(version):
+        place = ratio.setting.column, ratio.subject
+        if ratio.is_training and ratio.estimate.interval and (place not in shown or _step(ratio) > _step(shown[place])):
+            shown[place] = ratio
     points = [
         row_of(
-            f"{each.setting.title}, {each.setting.value(each.pair.of)}: {each.subject}",
-            each.estimate,
-            each.pair.id,
-            kind=each.setting.title,
+            f"{ratio.setting.title}, {ratio.setting.value(ratio.pair.of)}: {ratio.subject}",
+            ratio.estimate,
+            ratio.pair.id,
+            kind=ratio.setting.title,
         )
-        for each in shown.values()
+        for ratio in shown.values()
     ]
     rows = [
-        [each.setting.title, each.subject, each.setting.value(each.pair.of), measured(each.figure)]
-        for each in shown.values()
+        [ratio.setting.title, ratio.subject, ratio.setting.value(ratio.pair.of), measured(ratio.figure)]
+        for ratio in shown.values()
     ]
     headings = ["What changes", "Task and library", "To", "Times the speed"]
     data = html_table(headings, rows, label="Values of the chart")
     texts = Texts(
         title="What settings make of the frames per second",
         note="Over the configuration that differs in this setting alone, which is 1.",
-        source=source_line(version.name, dict.fromkeys(each.where for each in shown.values())),
+        source=source_line(version.name, dict.fromkeys(ratio.where for ratio in shown.values())),
         x="Times the speed",
     )
     return make_figure(forest(points, texts), figure_id="settings", data=data)
@@ -202,10 +202,10 @@ def _step(ratio: Ratio) -> tuple[int, int]:
 
 def beside(version: Version) -> Html:
     """Say what ratios of frames do not: rewards, equal results, LeRobot's calls, and starts."""
-    figures, sets = rows_by_id(version), {one.name or "results" for one in version.scaling}
+    figures, sets = rows_by_id(version), {result_set.name or "results" for result_set in version.scaling}
     rows = [row for row in runs_of(version).configurations if row["set"] in sets]
-    said = [text(ratio, figures) for text in (_sooner, _results) for ratio in newest(version)]
-    return bullets(text for text in [*said, _lerobot(rows, figures), _starts(rows, figures)] if text)
+    sentences = [text(ratio, figures) for text in (_sooner, _results) for ratio in newest(version)]
+    return bullets(text for text in [*sentences, _lerobot(rows, figures), _starts(rows, figures)] if text)
 
 
 def _sooner(ratio: Ratio, figures: Figures) -> str:

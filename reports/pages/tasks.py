@@ -60,8 +60,8 @@ def texts(version: Version) -> Mapping[str, str]:
 def opening(version: Version, task: str) -> Html:
     """Say how the task scales, and what it is."""
     lines = sorted(over_gpus(version, task), key=lambda line: line.rows[-1]["gpus"], reverse=True)
-    said = [sentence for line in lines[:MAX_SENTENCES] if (sentence := _kept(line))]
-    answer = " ".join(said) or _on_one_number(version, task)
+    sentences = [sentence for line in lines[:MAX_SENTENCES] if (sentence := _kept(line))]
+    answer = " ".join(sentences) or _on_one_number(version, task)
     return together([answer_of_page(answer), picture(task), *map(paragraph, _what_it_is(version, task))])
 
 
@@ -95,7 +95,7 @@ def _on_one_number(version: Version, task: str) -> str:
     known = [(row, fps) for row in rows_of(version, task) if (fps := figure(version, row, "frames_per_s"))]
     if not known:
         return f"{task} was not trained: only parts of it ran."
-    row, fps = max(known, key=lambda each: float(each[1]["value"]))
+    row, fps = max(known, key=lambda item: float(item[1]["value"]))
     where = "one GPU" if row["gpus"] == 1 else f"each of {row['gpus']} GPUs"
     size = environments_text(row["environments_per_gpu"])
     return (
@@ -132,8 +132,8 @@ def _what_it_is(version: Version, task: str) -> Iterator[str]:
     """Observations, actions, rewards and steps, as a run stored them."""
     records = (
         record
-        for one in version.scaling
-        for result in one.campaign.results
+        for result_set in version.scaling
+        for result in result_set.campaign.results
         for record in result.completed
         if record.workload and task_name(record.case.task) == task
     )
@@ -146,13 +146,13 @@ def _facts(record: RunRecord) -> str:
     known = record.workload or {}
     sizes = {name.partition(".")[2]: value for name, value in known.items() if name.startswith("observation_size.")}
     observed = [f"{value} numbers ({name})" for name, value in sizes.items()]
-    said = [f"The policy observes {' and '.join(observed)}"] if observed else []
+    sentences = [f"The policy observes {' and '.join(observed)}"] if observed else []
     if "action_size" in known:
-        said.append(f"it acts with {counted(int(str(known['action_size'])), 'number')}")
+        sentences.append(f"it acts with {counted(int(str(known['action_size'])), 'number')}")
     step_s = known.get("physics_dt_s")
     if isinstance(step_s, float) and "decimation" in known:
-        said.append(f"a physics step is {1000 * step_s:.3g} ms, and an action lasts {known['decimation']} of them")
-    return f"{record.case.task}. {'; '.join(said)}."
+        sentences.append(f"a physics step is {1000 * step_s:.3g} ms, and an action lasts {known['decimation']} of them")
+    return f"{record.case.task}. {'; '.join(sentences)}."
 
 
 # --- charts --------------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def _learning(version: Version, task: str, lines: Sequence[Line]) -> list[Displa
     rewards = [(line, own["value"]) for line in lines if (own := line.figure(line.base, "reward_mean_to_reach"))]
     best = max((reward for _, reward in rewards), default=0.0)
     # A training that ended below half of the best reward had not learned the task: its time says nothing.
-    times = [said for line, reward in rewards if reward >= best - abs(best) / 2 and (said := time_to_reward(line))]
+    times = [time for line, reward in rewards if reward >= best - abs(best) / 2 and (time := time_to_reward(line))]
     after = [bullets(times), paragraph(REWARD)] if times else []
     if not points:
         return []
@@ -288,31 +288,31 @@ def _learning(version: Version, task: str, lines: Sequence[Line]) -> list[Displa
 
 def videos(version: Version, task: str) -> Html:
     """Show the first video, and the others in a fold; nothing if the task has none."""
-    found = [_figure(one, case, video) for one, case, video in _of_task(version, task)]
-    if not found:
+    figures = [_figure(result_set, case, video) for result_set, case, video in _of_task(version, task)]
+    if not figures:
         return Html(markup="", text="")
-    first, *others = found
+    first, *others = figures
     more = [fold(counted(len(others), "more video"), others)] if others else []
     return together([heading("What a training looks like", depth=2, anchor="videos"), first, *more])
 
 
 def _of_task(version: Version, task: str) -> Iterator[tuple[ResultSet, Case, Video]]:
-    for one in version.scaling:
-        for result in one.campaign.results:
-            video = one.videos.get(result.case.case_id)
+    for result_set in version.scaling:
+        for result in result_set.campaign.results:
+            video = result_set.videos.get(result.case.case_id)
             if video is not None and task_name(result.case.task) == task:
-                yield one, result.case, video
+                yield result_set, result.case, video
 
 
-def _figure(one: ResultSet, case: Case, video: Video) -> Html:
+def _figure(result_set: ResultSet, case: Case, video: Video) -> Html:
     task, seen = html.escape(task_name(case.task)), counted(video.environments, "environment")
-    place = f" of {one.title}" if one.title else ""
+    place = f" of {result_set.title}" if result_set.title else ""
     caption = (
         f"The last {video.duration_s:.1f} s of a training of {case.case_id}{place}, in simulated time: {seen} of"
         f" {case.num_envs_global:,}, with {case.rl_library} on {ranks_text(case)}. Filmed in an uncounted run,"
         f" by Newton's renderer (Newton {video.versions.get('newton', 'unknown')}). SHA-256 {video.sha256[:12]}."
     )
-    file, poster = (_address(one, path(one.folder, case.case_id)) for path in (video_path, poster_path))
+    file, poster = (_address(result_set, path(result_set.folder, case.case_id)) for path in (video_path, poster_path))
     return Html(
         markup=(
             f'<figure class="task-picture"><video controls muted playsinline preload="none" poster="{poster}"'
@@ -326,6 +326,6 @@ def _figure(one: ResultSet, case: Case, video: Video) -> Html:
     )
 
 
-def _address(one: ResultSet, path: Path) -> str:
+def _address(result_set: ResultSet, path: Path) -> str:
     """Where the site has a file of a set."""
-    return html.escape(f"data/{one.name or 'results'}/{path.relative_to(one.folder).as_posix()}")
+    return html.escape(f"data/{result_set.name or 'results'}/{path.relative_to(result_set.folder).as_posix()}")

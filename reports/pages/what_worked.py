@@ -36,31 +36,33 @@ MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
 
 def opening(version: Version) -> Html:
     """Whether all of it works, where, and how long the rounds took."""
-    worked = [one for each in version.without_speeds for one in what_worked(each.campaign.results)]
+    worked = [
+        training for result_set in version.without_speeds for training in what_worked(result_set.campaign.results)
+    ]
     if not worked:
         return paragraph("Nothing was trained here, so nothing is known of what works.")
-    failed = sum(len(one.failed) for one in worked)
-    rounds = sum(len(each.campaign.completed) for each in version.without_speeds) + failed
-    where = "; ".join(dict.fromkeys(each.campaign.where for each in version.without_speeds))
-    said = (
+    failed = sum(len(training.failed) for training in worked)
+    rounds = sum(len(result_set.campaign.completed) for result_set in version.without_speeds) + failed
+    where = "; ".join(dict.fromkeys(result_set.campaign.where for result_set in version.without_speeds))
+    sentences = (
         f"Everything works on {where}: {counted(rounds, 'run')}, each to its end."
         if not failed
         else f"Not everything works on {where}: {failed} of {counted(rounds, 'run')} did not complete."
     )
-    results = [result for each in version.without_speeds for result in each.campaign.results]
+    results = [result for result_set in version.without_speeds for result in result_set.campaign.results]
     times_s = [record.wall_time_s for result in results for record in result.begun]
     known_s = present(times_s)
     is_known = known_s and len(known_s) == len(times_s)
-    return paragraph(f"{said} One after another they took {_in_words(sum(known_s))}." if is_known else said)
+    return paragraph(f"{sentences} One after another they took {_in_words(sum(known_s))}." if is_known else sentences)
 
 
 def marks(version: Version) -> Html:
     """A mark for each part by task and library, then why a part failed and where its logs are."""
     sets, parts = version.without_speeds, list[Displayed]()
-    for one in sets:
+    for result_set in sets:
         if len(sets) > 1:  # the figures of one set alone need no name
-            parts.append(heading(one.title, depth=3))
-        parts.append(_marks_of(one))
+            parts.append(heading(result_set.title, depth=3))
+        parts.append(_marks_of(result_set))
     return together(parts)
 
 
@@ -76,7 +78,7 @@ def learned(version: Version) -> Html:
 
 def _rows(version: Version) -> list[Row]:
     """The configurations that ran where speeds mean nothing."""
-    sets = {one.name or "results" for one in version.without_speeds}
+    sets = {result_set.name or "results" for result_set in version.without_speeds}
     return [row for row in runs_of(version).configurations if row["set"] in sets]
 
 
@@ -94,7 +96,7 @@ def _learned(version: Version, task: str, rows: Sequence[Row]) -> Displayed:
         return paragraph(
             f"No run of {task_name(task)} reported a reward: training was too short for an episode to end."
         )
-    where = [one.campaign.where for one in version.without_speeds]
+    where = [result_set.campaign.where for result_set in version.without_speeds]
     texts = Texts(
         title=f"What {task_name(task)} learns", source=source_line(version.name, where), x="Million frames", y="Reward"
     )
@@ -120,19 +122,22 @@ def details(version: Version) -> Html:
     return fold("Frames per second, which are meaningless here", [paragraph(SPEEDS_MEAN_NOTHING), table])
 
 
-def _marks_of(one: ResultSet) -> Html:
-    worked = what_worked(one.campaign.results)
+def _marks_of(result_set: ResultSet) -> Html:
+    worked = what_worked(result_set.campaign.results)
     if not worked:
         return paragraph("Nothing was trained.")
     table = html_table(
         ["Task and library", "Ranks", *(part.capitalize() for part in worked[0].parts)],
-        ([each.name, ", ".join(map(str, each.ranks)) or SYMBOLS["none"], *_symbols(each)] for each in worked),
-        label=f"What works {one.title}".strip(),
+        (
+            [training.name, ", ".join(map(str, training.ranks)) or SYMBOLS["none"], *_symbols(training)]
+            for training in worked
+        ),
+        label=f"What works {result_set.title}".strip(),
     )
-    shown = {state for each in worked for state in each.parts.values()}
+    shown = {state for training in worked for state in training.parts.values()}
     legend = "; ".join(f"{SYMBOLS[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
     reasons = _reasons(worked)
-    byline = [_byline(one.contributor)] if one.contributor else []
+    byline = [_byline(result_set.contributor)] if result_set.contributor else []
     return together([*byline, table, paragraph(legend), *([bullets(reasons)] if reasons else [])])
 
 
@@ -162,8 +167,8 @@ def _reasons(worked: Sequence[Worked]) -> list[str]:
     return [
         f"{SYMBOLS['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason} "
         f"(logs: raw/{record.case.case_id}/r{record.round}/logs in the campaign's folder)"
-        for one in worked
-        for record in one.failed
+        for training in worked
+        for record in training.failed
     ]
 
 

@@ -23,10 +23,10 @@ def lacking(results: Iterable[CaseResult]) -> Counter[str]:
 
 def missing(results: Sequence[CaseResult]) -> str:
     """Return sentences on the evidence that completed rounds lack; empty if they lack none."""
-    rounds, found = sum(len(result.completed) for result in results), lacking(results)
-    said = []
-    for number in sorted(set(found.values()) - {0}, reverse=True):
-        *others, last = (what for what, count in found.items() if count == number)
+    rounds, missing_evidence = sum(len(result.completed) for result in results), lacking(results)
+    reasons = []
+    for number in sorted(set(missing_evidence.values()) - {0}, reverse=True):
+        *others, last = (what for what, count in missing_evidence.items() if count == number)
         listed = f"{', '.join(others)} and {last}" if others else last
-        said.append(f"{number} of {counted(rounds, 'round')} did not store {listed}.")
-    return " ".join(said)
+        reasons.append(f"{number} of {counted(rounds, 'round')} did not store {listed}.")
+    return " ".join(reasons)

@@ -34,7 +34,7 @@ def told_when_unreadable(path: Path) -> Iterator[None]:
 def _at_fault(error: OSError, path: Path) -> Path:
     """What nobody may look at is in a folder that may not be entered: that one is at fault, or what the error names."""
     named = Path(error.filename or path)
-    return next((one for one in (named, *named.parents) if not _is_hidden(one)), named)
+    return next((folder for folder in (named, *named.parents) if not _is_hidden(folder)), named)
 
 
 def _is_hidden(path: Path) -> bool:

@@ -41,7 +41,7 @@ def _place(environment: Environment, records: Sequence[RunRecord]) -> Place:
                     versions.setdefault(name.removeprefix("versions."), set()).add(str(value))
     return Place(
         environment=environment,
-        versions={name: ", ".join(sorted(found)) for name, found in sorted(versions.items())},
+        versions={name: ", ".join(sorted(distinct)) for name, distinct in sorted(versions.items())},
         num_rounds=sum(record.outcome == "completed" for record in records),
         first_started_utc=min((record.started_utc for record in records if record.started_utc), default=None),
     )
@@ -104,11 +104,11 @@ class Machine:
     @property
     def environment(self) -> Environment:
         """The one with most GPUs: a run may see fewer than the machine has."""
-        return max((each.place.environment for each in self.of_sets), key=lambda where: len(where.gpus))
+        return max((place_of_set.place.environment for place_of_set in self.of_sets), key=lambda where: len(where.gpus))
 
     @property
     def places(self) -> tuple[Place, ...]:
-        return tuple(each.place for each in self.of_sets)
+        return tuple(place_of_set.place for place_of_set in self.of_sets)
 
     @property
     def model(self) -> str | None:
@@ -122,14 +122,19 @@ class Machine:
 def machines(of_sets: Iterable[PlaceOfSet]) -> tuple[Machine, ...]:
     """Every machine, the one that ran first first; those without a known start are last."""
     alike: dict[tuple[object, ...], list[PlaceOfSet]] = {}
-    for each in of_sets:
-        alike.setdefault(_key(each), []).append(each)
-    unnamed = sorted((_unnamed(each) for each in alike.values()), key=lambda one: one.first_started_utc or "~")
-    plain = [one.name for one in unnamed]
-    timed = [name + _clock(one) if plain.count(name) > 1 else name for name, one in zip(plain, unnamed, strict=True)]
+    for place_of_set in of_sets:
+        alike.setdefault(_key(place_of_set), []).append(place_of_set)
+    unnamed = sorted(
+        (_unnamed(place_of_set) for place_of_set in alike.values()),
+        key=lambda machine: machine.first_started_utc or "~",
+    )
+    plain = [machine.name for machine in unnamed]
+    timed = [
+        name + _clock(machine) if plain.count(name) > 1 else name for name, machine in zip(plain, unnamed, strict=True)
+    ]
     counts = [timed[: place + 1].count(name) for place, name in enumerate(timed)]  # a name is of one machine
     names = [f"{name} ({count})" if count > 1 else name for name, count in zip(timed, counts, strict=True)]
-    return tuple(replace(one, name=name) for one, name in zip(unnamed, names, strict=True))
+    return tuple(replace(machine, name=name) for machine, name in zip(unnamed, names, strict=True))
 
 
 def _key(own: PlaceOfSet) -> tuple[object, ...]:
@@ -140,20 +145,22 @@ def _key(own: PlaceOfSet) -> tuple[object, ...]:
 
 def _unnamed(of_sets: Sequence[PlaceOfSet]) -> Machine:
     """The machine with the name that others may have too."""
-    one = Machine(name="", of_sets=tuple(of_sets))
-    place = max(one.places, key=lambda place: len(place.environment.gpus))
-    return replace(one, name=where_it_ran(replace(place, first_started_utc=one.first_started_utc)))
+    machine = Machine(name="", of_sets=tuple(of_sets))
+    place = max(machine.places, key=lambda place: len(place.environment.gpus))
+    return replace(machine, name=where_it_ran(replace(place, first_started_utc=machine.first_started_utc)))
 
 
-def machines_in_short(found: Collection[Machine]) -> str:
+def machines_in_short(listed: Collection[Machine]) -> str:
     """Their GPUs and the days on which they began: ``2 x H200, 4 x H200, 22 Nov 2026 to 28 Nov 2026``."""
-    started = sorted((one.first_started_utc, one.name) for one in found if one.first_started_utc)
+    started = sorted((machine.first_started_utc, machine.name) for machine in listed if machine.first_started_utc)
     days = [day_in_words(_in_utc(day)) for day, _ in (*started[:1], *started[-1:])]
-    return ", ".join([*sorted({one.name.partition(",")[0] for one in found}), " to ".join(dict.fromkeys(days))])
+    return ", ".join(
+        [*sorted({machine.name.partition(",")[0] for machine in listed}), " to ".join(dict.fromkeys(days))]
+    )
 
 
-def _clock(one: Machine) -> str:
-    return f", {_in_utc(one.first_started_utc):%H:%M}" if one.first_started_utc else ""
+def _clock(machine: Machine) -> str:
+    return f", {_in_utc(machine.first_started_utc):%H:%M}" if machine.first_started_utc else ""
 
 
 def _in_utc(started_utc: str) -> datetime:

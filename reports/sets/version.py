@@ -56,47 +56,49 @@ class Version:
     @property
     def is_campaign(self) -> bool:
         """Whether it is what ``bench`` wrote, and no version: its report has no guide and nothing to cite."""
-        return [one.name for one in self.sets] == [""]
+        return [result_set.name for result_set in self.sets] == [""]
 
     @property
     def shown(self) -> tuple[ResultSet, ...]:
         """The sets that are meant for the first page; where none is, every set that is not archived."""
-        kept = tuple(one for one in self.sets if one.role != "archive")
-        return tuple(one for one in kept if one.role == "scaling") or kept
+        kept = tuple(result_set for result_set in self.sets if result_set.role != "archive")
+        return tuple(result_set for result_set in kept if result_set.role == "scaling") or kept
 
     @property
     def archived(self) -> tuple[ResultSet, ...]:
         """The sets whose figures stand on the page of the data alone, because evidence is missing."""
-        return tuple(one for one in self.sets if one.role == "archive")
+        return tuple(result_set for result_set in self.sets if result_set.role == "archive")
 
     @cached_property
     def scaling(self) -> tuple[ResultSet, ...]:
         """Those whose series are shown on the pages of tasks."""
-        return tuple(one for one in self.shown if one.campaign.has_speeds)
+        return tuple(result_set for result_set in self.shown if result_set.campaign.has_speeds)
 
     @property
     def without_speeds(self) -> tuple[ResultSet, ...]:
         """Those of which nothing is said but what worked."""
-        return tuple(one for one in self.shown if not one.campaign.has_speeds)
+        return tuple(result_set for result_set in self.shown if not result_set.campaign.has_speeds)
 
     @cached_property
     def machines(self) -> tuple[Machine, ...]:
         """Every machine that a run was on, the one that ran first first."""
-        return machines(_of_set(one, place) for one in self.sets for place in one.campaign.places)
+        return machines(_of_set(result_set, place) for result_set in self.sets for place in result_set.campaign.places)
 
-    def machine_names_of(self, one: ResultSet) -> Mapping[Environment, str]:
+    def machine_names_of(self, result_set: ResultSet) -> Mapping[Environment, str]:
         """The name of the machine of each environment of a set, with who measured if not the project itself."""
-        by = f", by {one.contributor.name}" if one.contributor else ""
+        by = f", by {result_set.contributor.name}" if result_set.contributor else ""
         return {
             place.environment: machine.name + by
-            for place in one.campaign.places
+            for place in result_set.campaign.places
             for machine in self.machines
-            if _of_set(one, place) in machine.of_sets
+            if _of_set(result_set, place) in machine.of_sets
         }
 
 
-def _of_set(one: ResultSet, place: Place) -> PlaceOfSet:
-    return PlaceOfSet(set_name=one.name, whose=one.contributor.name if one.contributor else None, place=place)
+def _of_set(result_set: ResultSet, place: Place) -> PlaceOfSet:
+    return PlaceOfSet(
+        set_name=result_set.name, whose=result_set.contributor.name if result_set.contributor else None, place=place
+    )
 
 
 def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> Version:
@@ -106,11 +108,11 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
     """
     if not folder.is_dir():
         raise ReportError(f"There is no folder {folder}. Name the folder that `nox -s bench` wrote.")
-    found = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir()]
+    folders = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir()]
     if folder.name == "cases":  # bench names the cases themselves
         folder = folder.parent
-    is_alone = (folder / "cases").is_dir() or not found
-    entries = [Entry(folder=".")] if is_alone else read_manifest(folder, [path.name for path in found])
+    is_alone = (folder / "cases").is_dir() or not folders
+    entries = [Entry(folder=".")] if is_alone else read_manifest(folder, [path.name for path in folders])
     return Version(
         name=name,
         folder=folder,

@@ -77,7 +77,7 @@ def build_sites(versions: Mapping[Path, Version], *, siblings: Sequence[Sibling]
 
 
 def _size(version: Version) -> int:
-    return sum(len(one.campaign.results) for one in version.sets)
+    return sum(len(result_set.campaign.results) for result_set in version.sets)
 
 
 async def _build(

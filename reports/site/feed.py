@@ -46,7 +46,7 @@ def feed(versions: Sequence[Version], site: Path) -> str:
 
 
 def _updated(version: Version) -> str | None:
-    starts = [record.started_utc for one in version.sets for record in one.campaign.completed]
+    starts = [record.started_utc for result_set in version.sets for record in result_set.campaign.completed]
     return max((start for start in starts if start is not None), default=None)
 
 

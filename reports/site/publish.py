@@ -139,7 +139,7 @@ def _stamp(path: Path) -> str | None:
 
 def _stamp_of(version: Version, siblings: Sequence[Sibling], hashes: Mapping[str, str]) -> str:
     """Hash of everything that a version's pages are made of: results, pages, theme, code, pins, other versions."""
-    return _joined([*(hashes[one.name] for one in (version, *version.older)), hashes[""], repr(siblings)])
+    return _joined([*(hashes[published.name] for published in (version, *version.older)), hashes[""], repr(siblings)])
 
 
 def _joined(parts: Iterable[str]) -> str:

@@ -68,8 +68,8 @@ def _configuration(version: Version, selection: str) -> Row:
 
 def _measured(version: Version, row: Figure) -> str:
     of, over = (_configuration(version, row[side]) for side in ("of", "over"))
-    (one,) = (one for one in version.sets if one.name == of["set"])
-    where = f"[{one.title.partition(':')[0]}]({FOLDER}/{version.name}/{one.name})"
+    (result_set,) = (result_set for result_set in version.sets if result_set.name == of["set"])
+    where = f"[{result_set.title.partition(':')[0]}]({FOLDER}/{version.name}/{result_set.name})"
     sure = side_of(estimate(row)) if row["kind"] == "share_kept" else row["status"]
     return f"{_subject(of, over)}: {_value(row)}; {sure}; {counted(row['runs'], 'run')}; {where})."
 

@@ -51,13 +51,13 @@ def _submit(options: argparse.Namespace) -> int:
             name: getattr(options, name) for name in ("into", "version", "name", "title", "contributed_by", "link")
         }
         target = target_of(source.place, **asked)
-        said = pull_request.warnings(source)
-        for warning in said:
+        warnings = pull_request.warnings(source)
+        for warning in warnings:
             print(f"Warning: {warning}")
         _require_verified(source.folder)
         public = published(source.files)
         refuse_private(source.folder, public.content)
-    text = pull_request.text(source, target, said)
+    text = pull_request.text(source, target, warnings)
     with _told_when_unwritable(target.version), built(source.folder, public.content, target) as version:
         _require_verified(version)
         _publish(source, target, version, text)

@@ -63,13 +63,13 @@ def target_of(
         contributed_by=contributed_by,
         link=link,
     )
-    found = Target(version=folder, entry=entry)
-    if found.folder.exists():
+    target = Target(version=folder, entry=entry)
+    if target.folder.exists():
         raise StoreError(
-            f"{found.folder} exists, and results are never overwritten. If these are the same results, they are"
+            f"{target.folder} exists, and results are never overwritten. If these are the same results, they are"
             " submitted already; else choose another name with --name."
         )
-    return found
+    return target
 
 
 def name_of(place: Place) -> str:
@@ -156,7 +156,7 @@ def _count_in_weaknesses(version: Path, entry: Entry) -> None:
     path = version / WEAKNESSES
     if not path.is_file():
         return
-    before = sum((one / CASES).is_dir() for one in version.iterdir() if one.name != entry.folder)
+    before = sum((folder / CASES).is_dir() for folder in version.iterdir() if folder.name != entry.folder)
 
     def counted_anew(match: re.Match[str]) -> str:
         return f"{match[1]}{before + 1}{match[3]}" if int(match[2]) == before else match[0]

@@ -167,9 +167,11 @@ def refuse_private(folder: Path, content: Mapping[Path, bytes]) -> None:
         NotFitToSubmit: one of them names the machine, its user, a folder of theirs, or a GPU; the message has file and
             line of each place.
     """
-    found = list(private_texts(content))
-    if found:
-        listed = "\n".join(f"{one.path.relative_to(folder)} line {one.line} {one.why}: {one.text}" for one in found)
+    private = list(private_texts(content))
+    if private:
+        listed = "\n".join(
+            f"{item.path.relative_to(folder)} line {item.line} {item.why}: {item.text}" for item in private
+        )
         raise NotFitToSubmit(
             f"{listed}\nNothing was copied from {folder}: what is published stays public. Put a word such as HOST in"
             " the place of each name, in these texts only and never in a number, and run the same command again."

@@ -40,13 +40,13 @@ def text(source: Source, target: Target, warnings: Sequence[str]) -> str:
         "measured by": target.entry.contributed_by,
     }
     table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items() if value)
-    said = "\n".join(f"- {warning}" for warning in warnings) or "None."
+    listed = "\n".join(f"- {warning}" for warning in warnings) or "None."
     return (
         f"Results: {target.entry.full_title}\n\n"
         f"A new set of version {target.version.name}, `{target.entry.folder}`. `nox -s submit` has checked it:"
         " `verify` finds no difference in the version.\n\n"
         f"| | |\n| --- | --- |\n{table}\n\n"
-        f"Warnings:\n\n{said}\n"
+        f"Warnings:\n\n{listed}\n"
     )
 
 
@@ -125,12 +125,14 @@ def _over(shares: pl.Series, limit: float, who: str, what: str) -> Iterator[str]
 
 
 def _of_gpus(source: Source) -> Iterator[str]:
-    checks = [[check for check in one.environment.checks if check.name == GPU_CHECK] for one in source.begun]
-    found = sum(any(check.verdict in ("warning", "failure") for check in each) for each in checks)
-    if found:
-        yield f"Other processes were on the GPUs before {found} of {counted(len(checks), 'run')}."
+    checks = [
+        [check for check in environment.environment.checks if check.name == GPU_CHECK] for environment in source.begun
+    ]
+    slowed = sum(any(check.verdict in ("warning", "failure") for check in checks_of_gpu) for checks_of_gpu in checks)
+    if slowed:
+        yield f"Other processes were on the GPUs before {slowed} of {counted(len(checks), 'run')}."
     if not all(checks):
-        number = sum(not each for each in checks)
+        number = sum(not checks_of_gpu for checks_of_gpu in checks)
         yield f"Whether other processes were on the GPUs is not known of {counted(number, 'run')}."
 
 

@@ -47,5 +47,5 @@ def curves(points: Sequence[Point], texts: Texts) -> Spec:
         points,
         height=height,
         room_px=drawing.room_of(labels),
-        said=f"At the end: {'; '.join(f'{label}: {end.y:.3g}' for label, end in ends.items())}",
+        description=f"At the end: {'; '.join(f'{label}: {end.y:.3g}' for label, end in ends.items())}",
     )

@@ -105,12 +105,12 @@ class Axis:
 
     def px(self, value: float, height: int) -> float:
         """Pixels from the top of a plot so high."""
-        low, high, at = (math.log(each) if self.base else each for each in (self.low, self.high, value))
+        low, high, at = (math.log(end) if self.base else end for end in (self.low, self.high, value))
         return height * (high - at) / (high - low)
 
     def at(self, px: float, height: int) -> float:
         """Return the value that is drawn there, beyond the ends of the axis too."""
-        low, high = (math.log(each) if self.base else each for each in (self.low, self.high))
+        low, high = (math.log(end) if self.base else end for end in (self.low, self.high))
         value = high - (high - low) * px / height
         return math.exp(value) if self.base else value
 
@@ -280,7 +280,7 @@ def room_of(labels: Mapping[str, Sequence[str]]) -> int:
 
 
 def layered(
-    layers: Sequence[alt.Chart], texts: Texts, points: Collection[Point], *, height: int, room_px: int, said: str
+    layers: Sequence[alt.Chart], texts: Texts, points: Collection[Point], *, height: int, room_px: int, description: str
 ) -> Spec:
     """All layers in one plot, as wide as its container, with its title above and its source below.
 
@@ -308,7 +308,7 @@ def layered(
         "width": "container",
         "height": height,
         "title": title.to_dict(validate=False),
-        "description": f"{texts.title}. {said}.",
+        "description": f"{texts.title}. {description}.",
         "datasets": {name: list(values) for name, values in datasets.items()},
     }
 

@@ -63,7 +63,7 @@ def forest(points: Sequence[Point], texts: Texts) -> Spec:
         points,
         height=rows.height_px,
         room_px=VALUE_PX,
-        said="; ".join(f"{point.label}: {point.x:.2f}" for point in points),
+        description="; ".join(f"{point.label}: {point.x:.2f}" for point in points),
     )
 
 

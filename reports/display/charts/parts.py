@@ -64,7 +64,7 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
         .add_params(picked)
     )
     total = alt.Chart(inline(ends)).mark_text(align="left", fontSize=FONT_PX, fontWeight=600, color=INK)
-    said = "; ".join(
+    description = "; ".join(
         f"{label}: " + ", ".join(f"{point.kind} {point.x / totals[label]:.0%}" for point in of_label)
         for label, of_label in bars.items()
     )
@@ -78,5 +78,5 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
         points,
         height=rows.height_px,
         room_px=VALUE_PX,
-        said=said,
+        description=description,
     )

@@ -46,14 +46,14 @@ def speedup(
         has_grid=False,
     )
     ideal = [(baseline, count, 1 if is_share else count / baseline) for baseline in baselines for count in counts]
-    ideal = [each for each in ideal if each[1] >= each[0]]
+    ideal = [pair for pair in ideal if pair[1] >= pair[0]]
     y = _axis(points, texts, [value for _, _, value in ideal], is_share=is_share)
     value = "{:.0%}" if is_share else "{:.2f}\u00d7"
     labels = label_lines({label: value.format(end.y) for label, end in ends_of(points).items()})
     height = height_for(labels, HEIGHT_PX)
     across, up = x.encoding(alt.X, "x"), y.encoding(alt.Y, "y")
     tips = {texts.x: "d", texts.y: ".1%" if is_share else ".2f"}
-    said = "; ".join(
+    description = "; ".join(
         f"{label}: "
         + ", ".join(f"{value.format(point.y)} on {point.x:.0f}" for point in points if point.label == label)
         for label in labels
@@ -70,7 +70,7 @@ def speedup(
         points,
         height=height,
         room_px=room_of(labels),
-        said=said,
+        description=description,
     )
 
 

@@ -31,7 +31,7 @@ def sweep(points: Sequence[Point], texts: Texts) -> Spec:
         points,
         height=height,
         room_px=drawing.room_of(labels),
-        said="; ".join(f"{point.label}, {point.x:,.0f}: {point.y:,.0f}" for point in points),
+        description="; ".join(f"{point.label}, {point.x:,.0f}: {point.y:,.0f}" for point in points),
     )
 
 
