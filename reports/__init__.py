@@ -1,1 +1,1 @@
-"""From stored results to a page: ``analysis`` (pure), ``charts`` and ``tables`` (pure), ``build`` (the only I/O)."""
+"""Stored results become figures and pages. ``ARCHITECTURE.md`` says which package does what."""

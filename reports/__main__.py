@@ -24,7 +24,7 @@ MODULES: Final = {
 
 
 def main(session: str, arguments: Sequence[str]) -> int:
-    """As ``main`` of the session's module. A session that is not there ends as ``UsageError`` does."""
+    """Run ``main`` of the session's module. A session that is not there ends as ``UsageError`` does."""
 
     def run() -> int:
         if session not in MODULES:

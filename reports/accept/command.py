@@ -157,7 +157,7 @@ def _parts_table(judgement: Judgement) -> Table:
 
 
 def _seen(placed: Placed) -> str:
-    """From how much slower than the median machine on it would be called slow."""
+    """The slowness, against the median machine, from which on a machine would be called slow."""
     return MISSING if placed.would_see is None else f"from +{placed.would_see:.0%}"
 
 

@@ -48,7 +48,7 @@ class JudgedCase:
 
     @property
     def word(self) -> Word:
-        """That of its time, but open if its interval may hide a slow machine."""
+        """The verdict on its time, but open if its interval may hide a slow machine."""
         return "open" if self.reason else self.time.word
 
 

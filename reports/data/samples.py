@@ -54,7 +54,7 @@ def samples_at(rank: RankRecord, column: str, iterations: Sequence[int]) -> list
 
 
 def part_shares(record: RunRecord) -> dict[str, float]:
-    """Of the iteration time by part, mean over the processes; nothing where no split is known, as of a single part."""
+    """Shares of the iteration time by part, mean over the processes; empty where no split is known."""
     try:
         split = attribution(record)
     except ValueError:

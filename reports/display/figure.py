@@ -146,7 +146,7 @@ def _unpicked(encoding: Any) -> Any:
 
 
 def _lean(svg: str) -> str:
-    """Without what nobody sees: it is half of the bytes.
+    """The drawing without what nobody sees, which is half of its bytes.
 
     The picture as a whole has a label, so its parts need none. A tenth of a hundredth of a pixel is not seen either.
     """

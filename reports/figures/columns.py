@@ -32,7 +32,7 @@ class Column:
 
     @property
     def column(self) -> str:
-        """Of runs, or two of which one is a part of the other: ``slowed_core_looks/core_looks``."""
+        """A column of runs, or two of which one is a part of the other: ``slowed_core_looks/core_looks``."""
         return self.of or self.name
 
     @property

@@ -93,7 +93,7 @@ class Runs:
 
     @cached_property
     def _rewards(self) -> Mapping[tuple[str, str], Mapping[int, Sequence[float | None]]]:
-        """By set and configuration, then run: the mean reward of all processes in each iteration."""
+        """Mean reward of all processes in each iteration, by set and configuration, then by run."""
         keys = ("set", "configuration", "run")
         own = self.iterations.filter(~pl.col("is_repeat") & ~pl.col("is_alone"))
         means = own.group_by(*keys, "iteration").agg(pl.col("reward_mean").mean())

@@ -142,7 +142,7 @@ def _sooner(declaration: Declaration, runs: Runs) -> Figure:
 
 
 def _needed(of: Row, over: Row, column: str, runs: Runs, share: float = CONVERGED_SHARE) -> Mapping[int, float | None]:
-    """By run of ``of``: its iterations to the reward to reach of ``over``, times its value in the column."""
+    """Iterations of each run of ``of`` to the reward that ``over`` sets, times its value in the column."""
     target, curves = converged_reward(list(runs.rewards(over).values()), share), runs.rewards(of)
     own = _selected({name: of[name] for name in ("set", "configuration")}, runs)
     values = dict(zip(own["run"], own[column], strict=True))

@@ -77,7 +77,7 @@ def _worst(rewards: Sequence[float | None]) -> float | None:
 
 
 def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
-    """As far below the worst seed as that one lies below the best, and a tenth of the best at least.
+    """The reward as far below the worst seed as that one lies below the best; at least a tenth of the best lower.
 
     Once a task is learned the seeds that were tried lie close together, and another one's late dip goes further. Where
     seeds spread normally a further sound run lies below in 1.5 % of cases with five seeds, 0.8 % with six and 0.3 %
@@ -96,7 +96,7 @@ def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
 
 
 def catalog_lines(rewards: Mapping[Size, float], *, source: str) -> Iterator[str]:
-    """To stand in the tables of the agents."""
+    """Yield the lines of the agents' tables in the catalog."""
     for (task, rl_library), sizes in groupby(sorted(rewards), key=lambda size: size[:2]):
         yield f"[tasks.{task}.agents.{rl_library}]"
         yield "learning_references = ["

@@ -78,13 +78,13 @@ def rows_of(version: Version, task: str) -> list[Row]:
 
 
 def over_gpus(version: Version, task: str) -> list[Line]:
-    """Of each library, physics and size the curve over GPUs: the one with most GPUs, and of several the newest."""
+    """The curve over GPUs of each library, physics and size: the one with most GPUs, and of several the newest."""
     same = ("library", "physics", "scaling", "size", "minibatch_rule")
     return _best(version, task, "gpus", _Alike(("set", "series"), same, _size))
 
 
 def over_environments(version: Version, task: str, least: int = 2) -> list[Line]:
-    """Of each library, physics and GPU model the curve over environments on one GPU, alike, of ``least`` points."""
+    """The curve over environments on one GPU, of each library, physics and GPU model with ``least`` points or more."""
     same = ("library", "physics", "gpus", "gpu_model")
     return _best(version, task, "environments_per_gpu", _Alike(("set", "iterations"), same, _model, least))
 

@@ -191,7 +191,7 @@ def _clear(ratios: Sequence[Ratio]) -> list[Ratio]:
 
 
 def _largest_steps(ratios: Sequence[Ratio]) -> list[Ratio]:
-    """Of each task and library the ratios whose environments, of all trainings, differ by the largest factor."""
+    """The ratios of each task and library whose environments, of all trainings, differ by the largest factor."""
     steps = {id(ratio): ratio.pair.of["environments"] / ratio.pair.over["environments"] for ratio in ratios}
     largest: dict[str, float] = {}
     for own in ratios:
@@ -277,7 +277,7 @@ def _versions(records: Sequence[RunRecord]) -> str:
 
 
 def _days(records: Sequence[RunRecord]) -> str:
-    """From the start of the first run to that of the last."""
+    """Time from the start of the first run to that of the last."""
     days = sorted(datetime.fromisoformat(record.started_utc).date() for record in records if record.started_utc)
     if not days:
         return "on an unknown day"

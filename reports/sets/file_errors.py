@@ -46,7 +46,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _reason(error: OSError) -> str:
-    """In one line. A copy of a folder names every file that it could not copy; the first says why."""
+    """The error in one line. A copy of a folder names every file that it could not copy; the first says why."""
     if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
         return str(error.args[0][0][-1])
     return error.strerror or str(error)

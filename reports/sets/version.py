@@ -71,12 +71,12 @@ class Version:
 
     @cached_property
     def scaling(self) -> tuple[ResultSet, ...]:
-        """Those whose series are shown on the pages of tasks."""
+        """Sets whose series are shown on the pages of tasks."""
         return tuple(result_set for result_set in self.shown if result_set.campaign.has_speeds)
 
     @property
     def without_speeds(self) -> tuple[ResultSet, ...]:
-        """Those of which nothing is said but what worked."""
+        """Sets that say what worked, and nothing about speed."""
         return tuple(result_set for result_set in self.shown if not result_set.campaign.has_speeds)
 
     @cached_property
@@ -128,7 +128,7 @@ def version_order(name: str) -> list[tuple[int, int | str]]:
 
 @cache
 def version_of_page() -> Version:
-    """For the cells of a page: what the build reads, which it hands on in a file. Reading it again takes as long."""
+    """The version that the build has read, for the cells of a page: it is handed on in a file."""
     path = os.environ.get(VERSION_VARIABLE)
     if path is None:
         raise ReportError(

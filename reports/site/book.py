@@ -1,4 +1,4 @@
-"""From the texts of the pages and a version's results to a folder of HTML: execute, then Jupyter Book.
+"""Makes a folder of HTML from the texts of the pages and a version's results: execute, then Jupyter Book.
 
 Nothing is fetched: the site works from a disk and asks no other host.
 """
