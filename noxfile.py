@@ -245,7 +245,7 @@ def pictures(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, real training included; `-- --quick` leaves out what trains or starts an engine."""
+    """Run the tests, real training included; `-- --quick` leaves out what takes long."""
     install(session, "tests")
     at_the_same_time = ["--numprocesses=4", "--dist=loadfile", "--no-loadscope-reorder"]  # `-- -n 0`: one after another
     session.run("python", "-m", "pytest", *at_the_same_time, *session.posargs)

@@ -48,8 +48,17 @@ LONG: Final = (
     "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_slurm_bench",
     "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/nodes/test_ssh",
     "tasks/test_assets", "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
-    "suite/launch/test_native", "suite/env_check/graphics/test_devices",
-    "suite/launch/test_apptainer",
+    "suite/env_check/graphics/test_devices",
+)  # fmt: skip
+# They train nothing and start no engine, and take 6 to 20 s of a core each: they read all results in git, or run whole
+# commands. `--quick` leaves them out.
+LEFT_OUT_WHEN_QUICK: Final = (
+    "suite/launch/test_native", "reports/submit/test_submit", "reports/verification/test_verify",
+    "reports/figures/test_coverage", "fuzz/test_input", "reports/verification/test_forgeries",
+    "suite/env_check/test_report", "suite/commands/test_output", "suite/campaign/runs/test_in_turns",
+    "suite/install/test_install_bundle", "suite/install/test_own_workers", "reports/figures/test_figures",
+    "suite/launch/test_pods", "suite/install/test_worker_packages", "reports/verification/test_figures",
+    "reports/accept/test_session", "suite/install/test_worker_environment",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 
@@ -82,7 +91,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     outside = misplaced(items)
     if outside:
         raise pytest.UsageError(f"Tests that share a fixture of the session: name their files in SHARED: {outside}")
-    items.sort(key=lambda item: LONG.index(file_of(item.nodeid)) if file_of(item.nodeid) in LONG else len(LONG))
+    order = {file: place for place, file in enumerate((*LONG, *LEFT_OUT_WHEN_QUICK))}
+    items.sort(key=lambda item: order.get(file_of(item.nodeid), len(order)))
 
 
 def misplaced(items: Sequence[pytest.Item]) -> list[str]:

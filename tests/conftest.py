@@ -14,6 +14,7 @@ from suite.install.worker import Worker, provision_own_worker, provision_worker
 from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment
+from tests.at_the_same_time import LEFT_OUT_WHEN_QUICK, file_of
 from tests.fixtures.runs.real_runs import warm_kernels
 
 pytest_plugins = [
@@ -73,7 +74,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick",
         action="store_true",
-        help="only what neither trains nor starts an engine, a cluster, a browser or a site's build (2 min)",
+        help="only what neither trains nor starts an engine, a cluster, a browser or a site's build, and takes no time",
     )
 
 
@@ -88,8 +89,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def takes_long(item: pytest.Item) -> bool:
-    """Whether a test trains, or needs one of ``ENGINES``, by its markers and fixtures."""
-    return "worker" in item.keywords or not ENGINES.isdisjoint(getattr(item, "fixturenames", ()))
+    """Whether a test trains, needs one of ``ENGINES``, or stands in a file that takes long."""
+    has_engine = "worker" in item.keywords or not ENGINES.isdisjoint(getattr(item, "fixturenames", ()))
+    return has_engine or file_of(item.nodeid) in LEFT_OUT_WHEN_QUICK
 
 
 @pytest.fixture(scope="session")
