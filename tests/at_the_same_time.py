@@ -1,4 +1,4 @@
-"""How tests are shared out when pytest runs in several processes: whole files, long ones first.
+"""How tests are shared out when pytest runs in several processes: whole files, long ones first; and what `--quick` runs.
 
 Files whose tests share what takes long to make, or may be there only once on a machine, stay together.
 """
@@ -60,6 +60,13 @@ LEFT_OUT_WHEN_QUICK: Final = (
     "suite/launch/test_pods", "suite/install/test_worker_packages", "reports/verification/test_figures",
     "reports/accept/test_session", "suite/install/test_worker_environment",
 )  # fmt: skip
+# Fixtures that train, start an engine, a cluster or a browser, build a site or compile drivers.
+ENGINES: Final = frozenset(
+    {
+        "worker", "running_engine", "running_slurm", "running_ssh_hosts", "running_ray_hosts", "browser", "built_site",
+        "published_site", "graphics_packages",
+    }
+)  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 
 
@@ -87,10 +94,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WholeFiles:
     return WholeFiles(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     outside = misplaced(items)
     if outside:
         raise pytest.UsageError(f"Tests that share a fixture of the session: name their files in SHARED: {outside}")
+    if config.getoption("--quick"):
+        left_out = [item for item in items if takes_long(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not takes_long(item)]
     order = {file: place for place, file in enumerate((*LONG, *LEFT_OUT_WHEN_QUICK))}
     items.sort(key=lambda item: order.get(file_of(item.nodeid), len(order)))
 
@@ -105,3 +116,9 @@ def misplaced(items: Sequence[pytest.Item]) -> list[str]:
             if fixture in getattr(item, "fixturenames", ()) and _SHARES.get(file_of(item.nodeid)) != fixture
         }
     )
+
+
+def takes_long(item: pytest.Item) -> bool:
+    """Whether a test trains, needs one of ``ENGINES``, or stands in a file that takes long."""
+    has_engine = "worker" in item.keywords or not ENGINES.isdisjoint(getattr(item, "fixturenames", ()))
+    return has_engine or file_of(item.nodeid) in LEFT_OUT_WHEN_QUICK

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -14,7 +13,6 @@ from suite.install.worker import Worker, provision_own_worker, provision_worker
 from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment
-from tests.at_the_same_time import LEFT_OUT_WHEN_QUICK, file_of
 from tests.fixtures.runs.real_runs import warm_kernels
 
 pytest_plugins = [
@@ -35,14 +33,6 @@ pytest_plugins = [
 ]
 
 CaseMaker = Callable[..., Case]
-# Fixtures that train, start an engine, a cluster or a browser, build a site or compile drivers.
-ENGINES: Final = frozenset(
-    {
-        "worker", "running_engine", "running_slurm", "running_ssh_hosts", "running_ray_hosts", "browser", "built_site",
-        "published_site", "graphics_packages",
-    }
-)  # fmt: skip
-
 _CASE = Case(
     case_id="cartpole-strong/rsl_rl-kitless-cpu-n64-1x2",
     series="cartpole-strong",
@@ -82,16 +72,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
-    if config.getoption("--quick"):
-        left_out = [item for item in items if takes_long(item)]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not takes_long(item)]
-
-
-def takes_long(item: pytest.Item) -> bool:
-    """Whether a test trains, needs one of ``ENGINES``, or stands in a file that takes long."""
-    has_engine = "worker" in item.keywords or not ENGINES.isdisjoint(getattr(item, "fixturenames", ()))
-    return has_engine or file_of(item.nodeid) in LEFT_OUT_WHEN_QUICK
 
 
 @pytest.fixture(scope="session")
