@@ -1,4 +1,4 @@
-"""How tests are shared out when pytest runs in several processes: whole files, long ones first; and what `--quick` runs.
+"""How pytest shares tests out among several processes: whole files, long ones first; and what `--quick` runs.
 
 Files whose tests share what takes long to make, or may be there only once on a machine, stay together.
 """
