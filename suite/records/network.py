@@ -2,10 +2,9 @@
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from suite.records.rank_file import RankFile
 from suite.schema.observations import UNKNOWN_INTERFACE, Interconnect, Route, Transport
@@ -24,8 +23,8 @@ def node_clocks(case: Case, files: Sequence[RankFile]) -> tuple[NodeClock, ...] 
 
 
 def _clock(file: RankFile) -> NodeClock | None:
-    found = {event.when: event for event in file.clock_offsets}
-    start, end = found.get("start"), found.get("end")
+    offsets = {event.when: event for event in file.clock_offsets}
+    start, end = offsets.get("start"), offsets.get("end")
     if start is None or file.node is None:
         return None
     drift_s = None if end is None else end.offset_s - start.offset_s
@@ -124,8 +123,7 @@ _PATTERN: Final = re.compile(r"Pattern \d+, .*\btype (?P<within>\w+)/(?P<between
 _NVLS: Final = re.compile(r"Connected NVLS tree")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Connection:
+class Connection(NamedTuple):
     """One direction of one channel between two ranks."""
 
     source: int
@@ -134,53 +132,41 @@ class Connection:
     kind: str  # without device numbers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class NcclLog:
     """The facts of the ranks' logs together."""
 
-    version: str | None = None
-    nnodes: int | None = None  # nodes that NCCL distinguishes, which NCCL_HOSTID changes
-    connections: frozenset[Connection] = frozenset()
-    interfaces: frozenset[str] = frozenset()
-    link_layers: frozenset[str] = frozenset()  # of InfiniBand verbs: IB, RoCE
-    paths: frozenset[str] = frozenset()  # of each graph, the worst between GPUs of a node: NVL, PIX, PXB, PHB, SYS
-    nvls: bool = False
+    version: str | None
+    nnodes: int | None  # nodes that NCCL distinguishes, which NCCL_HOSTID changes
+    nvls: bool
+    connections: set[Connection] = field(default_factory=set)
+    interfaces: set[str] = field(default_factory=set)
+    link_layers: set[str] = field(default_factory=set)  # of InfiniBand verbs: IB, RoCE
+    paths: set[str] = field(default_factory=set)  # of each graph, the worst between GPUs of a node: NVL, PIX, PXB, SYS
     unread_lines: int = 0
 
 
 def read_log(text: str) -> NcclLog:
     """Read the lines about the network; skip all others."""
-    connections, interfaces, layers, paths = set(), set(), set(), set()
-    unread = 0
-    for line in text.splitlines():
-        if found := _CHANNEL.search(line):
-            connections.add(
-                Connection(
-                    source=int(found["source"]),
-                    target=int(found["target"]),
-                    channel=found["channel"],
-                    kind=_NUMBER.sub("", found["kind"]),
-                )
-            )
-        elif _SPEAKS_OF_A_CHANNEL.search(line):
-            unread += 1
-        elif found := _NETWORK.search(line):
-            for device in _DEVICE.finditer(found["devices"].partition("; OOB")[0]):
-                interfaces.add(device["name"])
-                layers |= {device["layer"]} - {None}
-        elif found := _PATTERN.search(line):
-            paths.add(found["within"])
     version, nodes = _VERSION.search(text), _NODES.findall(text)
-    return NcclLog(
+    log = NcclLog(
         version=version[1] if version else None,
         nnodes=max(map(int, nodes), default=None),
-        connections=frozenset(connections),
-        interfaces=frozenset(interfaces),
-        link_layers=frozenset(layers),
-        paths=frozenset(paths),
         nvls=_NVLS.search(text) is not None,
-        unread_lines=unread,
     )
+    for line in text.splitlines():
+        if match := _CHANNEL.search(line):
+            channel, source, target, kind = match.groups()
+            log.connections.add(Connection(int(source), int(target), channel, _NUMBER.sub("", kind)))
+        elif _SPEAKS_OF_A_CHANNEL.search(line):
+            log.unread_lines += 1
+        elif match := _NETWORK.search(line):
+            for device in _DEVICE.finditer(match["devices"].partition("; OOB")[0]):
+                log.interfaces.add(device["name"])
+                log.link_layers |= {device["layer"]} - {None}
+        elif match := _PATTERN.search(line):
+            log.paths.add(match["within"])
+    return log
 
 
 # ---- how the ranks exchanged data ----
@@ -228,15 +214,18 @@ def _of_nccl(record: RunRecord, files: Sequence[RankFile], log: NcclLog) -> Tran
 
 
 def _routes(connections: Iterable[Connection], nodes: Mapping[int, int | None]) -> tuple[Route, ...]:
-    channels: Counter[tuple[str, bool]] = Counter()
-    pairs: dict[tuple[str, bool], set[tuple[int, int]]] = {}
+    groups: dict[tuple[str, bool], list[Connection]] = {}
     for connection in connections:
-        key = connection.kind, nodes.get(connection.source) != nodes.get(connection.target)
-        channels[key] += 1
-        pairs.setdefault(key, set()).add((connection.source, connection.target))
+        between = nodes.get(connection.source) != nodes.get(connection.target)
+        groups.setdefault((connection.kind, between), []).append(connection)
     return tuple(
-        Route(kind=kind, between_nodes=between, pairs=len(pairs[kind, between]), channels=channels[kind, between])
-        for kind, between in sorted(channels)
+        Route(
+            kind=kind,
+            between_nodes=between,
+            pairs=len({(connection.source, connection.target) for connection in groups[kind, between]}),
+            channels=len(groups[kind, between]),
+        )
+        for kind, between in sorted(groups)
     )
 
 
@@ -260,10 +249,10 @@ def _interconnects(route: Route, log: NcclLog) -> Iterator[Interconnect]:
 def _of_sockets(interfaces: Iterable[str]) -> tuple[Interconnect, ...]:
     """Interconnects of sockets: Ethernet, InfiniBand for its own interfaces, host memory for the loopback alone."""
     names = set(interfaces) - {"lo"}
-    found: set[Interconnect] = {
+    words: set[Interconnect] = {
         "infiniband" if name.startswith("ib") else "ethernet" for name in names - {UNKNOWN_INTERFACE}
     }
-    return tuple(sorted(found)) if names else ("host_memory",)
+    return tuple(sorted(words)) if names else ("host_memory",)
 
 
 def _is_emulated(record: RunRecord, files: Sequence[RankFile], nccl_nodes: int | None) -> bool | None:
@@ -276,22 +265,13 @@ def _is_emulated(record: RunRecord, files: Sequence[RankFile], nccl_nodes: int |
 
 def _logged_in_window(record: RunRecord, files: Sequence[RankFile]) -> bool | None:
     """Whether NCCL logged in its window; by each rank's own clock, since their zeros are seconds apart."""
-    written = {
-        file.rank: file.network.nccl_log_written_s
-        for file in files
-        if file.network and file.network.nccl_log_written_s is not None
-    }
-    if record.outcome != "completed" or not written:
+    if record.outcome != "completed":
         return None
-    try:
-        counted = window(record)
-    except ValueError:  # too short to have a window
-        return None
-    late = [
-        written[rank.rank] > starts_s[0] + _SLACK_S
-        for rank in record.ranks
-        if rank.rank in written
-        and (starts_s := rank.samples.get("start_s", ())[counted.start : counted.stop])
-        and starts_s[0] is not None
-    ]
+    first, late = window(record).start, []
+    for rank, file in zip(record.ranks, files, strict=True):
+        written_s = file.network.nccl_log_written_s if file.network else None
+        starts_s = rank.samples.get("start_s")
+        start_s = starts_s[first] if starts_s else None
+        if written_s is not None and start_s is not None:
+            late.append(written_s > start_s + _SLACK_S)
     return any(late) if late else None

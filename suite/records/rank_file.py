@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
-from pydantic.dataclasses import dataclass as validated
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from suite.files.json_file import read_json_lines
 from suite.schema.record import CheckResult, Scalar
 
 _NAME: Final = re.compile(r"rank-(\d+)\.jsonl")
-_FINITE: Final = ConfigDict(allow_inf_nan=False)
-# Sums of such numbers still fit into a record (``suite.records.validation``). Samples may have any value: they are
-# judged later.
+# Sums of such numbers still fit into a record (``suite.records.validation``).
 type _Measured = Annotated[float, Field(ge=-1e12, le=1e12)]
 type _Count = Annotated[int, Field(ge=0, le=10**12)]
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class Start:
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+class Start(_Event):
     event: Literal["start"]
     rank: _Count
     local_rank: _Count
@@ -30,8 +30,7 @@ class Start:
     machine: str | None = None  # equal for all processes on one kernel, also in containers; None: not known
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class Network:
+class Network(_Event):
     """The interfaces that gloo bound, or when NCCL last wrote to its log; see ``tasks.rank.machine``."""
 
     event: Literal["network"]
@@ -39,8 +38,7 @@ class Network:
     nccl_log_written_s: _Measured | None = None  # on the same clock as ``start_s``
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class ClockOffset:
+class ClockOffset(_Event):
     """Measured by the first rank of every node but rank 0's; see ``tasks.rank.machine``."""
 
     event: Literal["clock_offset"]
@@ -50,46 +48,41 @@ class ClockOffset:
     wall_offset_s: _Measured
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class Clock:
+class Clock(_Event):
     event: Literal["clock"]
     zero_monotonic_s: _Measured  # zero of the iterations' ``start_s``, on the clock that all processes of a host share
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class Phase:
+class Phase(_Event):
     event: Literal["phase"]
     name: str
     duration_s: _Measured
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class Settings:
+class Settings(_Event):
     event: Literal["settings"]
     settings: dict[str, str | int | float | bool | None]
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class Workload:
+class Workload(_Event):
     event: Literal["workload"]
     workload: dict[str, Scalar]
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class Validity:
+class Validity(_Event):
     event: Literal["validity"]
     checks: tuple[CheckResult, ...]
 
 
-@validated(frozen=True, kw_only=True)
-class Iteration:
+class Iteration(_Event):
+    model_config = ConfigDict(allow_inf_nan=True)  # samples may have any value: they are judged later
+
     event: Literal["iteration"]
     iteration: int
     samples: dict[str, float | None]
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class End:
+class End(_Event):
     event: Literal["end"]
     parameters_sha256: str | None = None
     peak_memory_gb: _Measured | None = None
@@ -98,8 +91,7 @@ class End:
     warp_compile_time_s: _Measured | None = None
 
 
-@validated(frozen=True, kw_only=True, config=_FINITE)
-class Error:
+class Error(_Event):
     event: Literal["error"]
     type: str
     message: str

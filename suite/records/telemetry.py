@@ -4,19 +4,19 @@ Energy is computed twice, from the driver's counter and as power integrated over
 The samplers of several nodes are combined on the clock of rank 0's node.
 """
 
-import itertools
 import statistics
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from suite.files.wording import counted
 from suite.records.network import NEEDED_S, clock_of
 from suite.records.rank_file import RankFile
 from suite.records.telemetry_file import (
-    SAMPLER_LOG,
     TELEMETRY_FILE,
     Sample,
     TelemetryContent,
@@ -37,121 +37,79 @@ THROTTLING: Final = frozenset(
     {"power_cap", "hardware_slowdown", "sync_boost", "thermal_software", "thermal_hardware", "power_brake"}
 )
 _DIGITS: Final = 6  # significant ones that are kept
+# Fields of a reading or a summary that are reduced alike.
+_GPU_SPREADS: Final = (
+    "sm_utilisation_percent", "memory_utilisation_percent", "memory_used_gb", "sm_clock_mhz", "memory_clock_mhz",
+    "temperature_c",
+)  # fmt: skip
+_RANK_SPREADS: Final = ("cpu_percent", "memory_gb", "threads")
+_HOST_SPREADS: Final = ("cpu_percent", "stolen_percent", "memory_used_gb", "load")
+_COSTS: Final = ("sample_time_mean_s", "sample_time_max_s", "sampler_cpu_share")
 
-Points = Sequence[tuple[float, float]]  # (time [s], value), in the order of time
+type Points = Sequence[tuple[float, float]]  # (time [s], value), in the order of time
+type Piece = tuple[np.ndarray, np.ndarray]  # times [s] and values, from the start to the end of a span
 
 
 def with_telemetry(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> RunRecord:
     """Return the record with its telemetry. What is wrong with it becomes the note, and never makes a round fail."""
     if record.outcome != "completed":
         return replace(record, telemetry_note=f"the round is {record.outcome}, so it has no window")
-    if record.case.nnodes > 1:
-        return _with_nodes(run_dir, record, files[0])
+    nodes = range(record.case.nnodes) if record.case.nnodes > 1 else (None,)
     try:
-        content = read_telemetry(run_dir / TELEMETRY_FILE)
-        if content is None:
-            return replace(record, telemetry_note=f"the sampler wrote no {TELEMETRY_FILE}; {SAMPLER_LOG} may say why")
-        window, frames = window_of(record, files[0])
-        num_gpus = record.case.world_size if record.case.device == "cuda" else 0
-        summary = summarise(content, window, frames=frames, num_gpus=num_gpus)
-        kept = kept_readings(content, record, files[0])
-        return replace(record, telemetry=summary, readings=() if kept is None else (kept,))
-    except (OSError, ValueError, ArithmeticError) as error:
-        return replace(record, telemetry_note=f"{TELEMETRY_FILE}: {error}")
-
-
-def _with_nodes(run_dir: Path, record: RunRecord, rank_0: RankFile) -> RunRecord:
-    contents: dict[int, TelemetryContent | str] = {}
-    for node in range(record.case.nnodes):
-        path = telemetry_path(run_dir, node)
-        try:
-            contents[node] = (
-                read_telemetry(path) or f"its sampler wrote no {path.name}; {sampler_log(node)} may say why"
-            )
-        except OSError as error:
-            contents[node] = f"{path.name}: {error.strerror}"
-    try:
-        summary = summarise_nodes(record, rank_0, contents)
-        return replace(record, telemetry=summary, readings=_readings_of_nodes(record, rank_0, contents, summary))
+        contents = {node or 0: _content(run_dir, node) for node in nodes}
+        summary, readings = summarise_nodes(record, files[0], contents)
     except (ValueError, ArithmeticError) as error:
         return replace(record, telemetry_note=str(error))
+    return replace(record, telemetry=summary, readings=readings)
 
 
-def _readings_of_nodes(
-    record: RunRecord, rank_0: RankFile, contents: Mapping[int, TelemetryContent | str], summary: TelemetrySummary
-) -> tuple[NodeReadings, ...]:
-    """Return the readings of every node that has a summary; the others' cannot be placed in time."""
-    kept = []
-    for node, content in contents.items():
-        if isinstance(content, str) or node in summary.missing_nodes:
-            continue
-        clock = clock_of(node, record.clocks, reference=rank_0.node or 0, needed_s=NEEDED_S)
-        readings = kept_readings(content, record, rank_0, node=node, offset_s=clock.offset_s)
-        kept += [] if readings is None else [readings]
-    return tuple(kept)
+def _content(run_dir: Path, node: int | None) -> TelemetryContent | str:
+    path = telemetry_path(run_dir, node)
+    try:
+        return read_telemetry(path) or f"the sampler wrote no {path.name}; {sampler_log(node)} may say why"
+    except OSError as error:
+        return f"{path.name}: {error.strerror}"
 
 
 # ---- the window ----
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
-    """An interval on the host's monotonic clock, which nobody sets while a round runs [s]."""
-
-    start_s: float
-    end_s: float
-
-    @property
-    def length_s(self) -> float:
-        return self.end_s - self.start_s
-
-    def contains(self, sample: Sample) -> bool:
-        return self.start_s <= sample.monotonic_s <= self.end_s
-
-
-@dataclass(frozen=True, kw_only=True)
 class Window:
-    """The window of a round: one span, or one for each of its turns, in their order."""
+    """The window of a round: its start and end, or those of each of its turns, in their order [s].
 
-    spans: tuple[Span, ...]
+    They are on the host's monotonic clock, which nobody sets while a round runs.
+    """
 
-    @property
-    def start_s(self) -> float:
-        return self.spans[0].start_s
+    spans: tuple[tuple[float, float], ...]
 
     @property
     def length_s(self) -> float:
-        return sum(span.length_s for span in self.spans)
+        return sum(end_s - start_s for start_s, end_s in self.spans)
 
     def contains(self, sample: Sample) -> bool:
-        return any(span.contains(sample) for span in self.spans)
+        return any(start_s <= sample.monotonic_s <= end_s for start_s, end_s in self.spans)
 
 
-def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
+def window_of(record: RunRecord, zero_s: float) -> tuple[Window, int | None]:
     """Return the time of rank 0's window of iterations, and the frames of all ranks in it (None for an all-reduce).
 
-    Raises ValueError as ``suite.statistics.reduce.window`` does, and if the rank's clock cannot be related to the
-    sampler's.
+    ``zero_s``: what rank 0's clock counts from. Raises ValueError as ``suite.statistics.reduce.window`` does, and if
+    the rank did not write when its iterations began.
     """
     part = window(record)
-    if rank_0.clock is None:
-        raise ValueError("rank 0 did not write what its clock counts from")
-    starts_s = record.ranks[0].samples.get("start_s", ())
-    times_s = record.ranks[0].samples["iteration_time_s"]
+    samples = record.ranks[0].samples
+    times_s = samples["iteration_time_s"]
+    starts_s = samples.get("start_s") or (None,) * len(times_s)
     borders = [part.start, *(index for index in starts_of_turns(record) if index > part.start), part.stop]
-    spans = [
-        _span(starts_s[first:after], times_s[first:after], rank_0.clock.zero_monotonic_s)
-        for first, after in itertools.pairwise(borders)
-    ]
+    spans = []
+    for first, after in pairwise(borders):
+        start_s, last_s, time_s = starts_s[first], starts_s[after - 1], times_s[after - 1]
+        if start_s is None or last_s is None or time_s is None:
+            raise ValueError("rank 0 did not write when its iterations began")
+        spans.append((zero_s + start_s, zero_s + last_s + time_s))
     frames = len(part) * record.case.frames_per_iteration if record.case.has_frames else None
     return Window(spans=tuple(spans)), frames
-
-
-def _span(starts_s: Sequence[float | None], times_s: Sequence[float | None], zero_s: float) -> Span:
-    """The span of iterations that follow each other, from the start of the first to the end of the last."""
-    if not starts_s or starts_s[0] is None or starts_s[-1] is None or times_s[-1] is None:
-        raise ValueError("rank 0 did not write when its iterations began")
-    return Span(start_s=zero_s + starts_s[0], end_s=zero_s + starts_s[-1] + times_s[-1])
 
 
 # ---- one node ----
@@ -162,76 +120,73 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
 
     Raises ValueError if a line is not an event, if times do not increase, or if samples cover only a part of it.
     """
+    samples = _samples_inside(content, window)
+    gpus = tuple(_gpu(index, content, window) for index in sorted({gpu.index for s in samples for gpu in s.gpus}))
+    is_complete = 0 < num_gpus == len(gpus)
+    ranks = [reading for sample in samples for reading in sample.ranks]
+    host = _spreads([sample.host for sample in samples], _HOST_SPREADS)
+    others = [sample.host.others_percent for sample in samples if sample.host.others_percent is not None]
+    reading_times_s = [sample.reading_time_s for sample in samples]
+    wall_s = samples[-1].monotonic_s - samples[0].monotonic_s
+    cpu_s = samples[-1].sampler_cpu_s - samples[0].sampler_cpu_s
+    return TelemetrySummary(
+        window_start_unix_s=round(samples[0].time_unix_s - samples[0].monotonic_s + window.spans[0][0], 3),
+        window_s=rounded(window.length_s),
+        rate_hz=content.rate_hz,
+        num_samples=len(samples),
+        gpus=gpus,
+        ranks=tuple(
+            RankTelemetry(rank=rank, **_spreads([reading for reading in ranks if reading.rank == rank], _RANK_SPREADS))
+            for rank in sorted({reading.rank for reading in ranks})
+        ),
+        **{f"host_{name}": spread for name, spread in host.items()},
+        # Unknown if a rank was hidden in a sample, as in a container: its time would count as others'.
+        host_others_percent=max(0.0, rounded(statistics.fmean(others))) if len(others) == len(samples) else None,
+        power_w=power_over_time(clipped(_total_power(content), window)) if is_complete else None,
+        **_energy(gpus, frames, is_complete=is_complete),
+        sample_time_mean_s=rounded(statistics.fmean(reading_times_s)),
+        sample_time_max_s=rounded(max(reading_times_s)),
+        sampler_cpu_share=rounded(cpu_s / wall_s) if wall_s > 0 else None,
+        notes=(*content.notes, *filter(None, map(_energy_note, gpus))),
+    )
+
+
+def _samples_inside(content: TelemetryContent, window: Window) -> list[Sample]:
     if content.corrupt:
         raise ValueError(content.corrupt)
-    if any(later.monotonic_s <= sample.monotonic_s for sample, later in itertools.pairwise(content.samples)):
+    if any(later.monotonic_s <= sample.monotonic_s for sample, later in pairwise(content.samples)):
         raise ValueError("the samples are not in the order of time")
     samples = [sample for sample in content.samples if window.contains(sample)]
     if not samples:
         raise ValueError(
             f"none of {counted(len(content.samples), 'sample')} lies in the window of {window.length_s:.3g} s"
         )
-    if (unseen_s := _unseen_s(samples, window)) > MOST_UNSEEN * window.length_s:
+    unseen_s = 0.0
+    for start_s, end_s in window.spans:
+        times_s = [sample.monotonic_s for sample in samples if start_s <= sample.monotonic_s <= end_s]
+        gaps_s = [later_s - time_s for time_s, later_s in pairwise([start_s, *times_s, end_s])]
+        unseen_s += sum(gap_s for gap_s in gaps_s if gap_s > MAX_GAP_S)
+    if unseen_s > MOST_UNSEEN * window.length_s:
         raise ValueError(
             f"{counted(len(samples), 'sample')} cover {window.length_s - unseen_s:.3g} of the "
             f"{window.length_s:.3g} s of the window; the sampler ended early or was held up"
         )
-    indices = sorted({gpu.index for sample in samples for gpu in sample.gpus})
-    gpus = tuple(_gpu(index, content, window) for index in indices)
-    is_complete = 0 < num_gpus == len(gpus)
-    energy_j = total_energy_j(gpus) if is_complete else None
-    reading_times_s = [sample.reading_time_s for sample in samples]
-    return TelemetrySummary(
-        window_start_unix_s=round(samples[0].time_unix_s - samples[0].monotonic_s + window.start_s, 3),
-        window_s=rounded(window.length_s),
-        rate_hz=content.rate_hz,
-        num_samples=len(samples),
-        gpus=gpus,
-        ranks=tuple(_rank(rank, samples) for rank in sorted({r.rank for sample in samples for r in sample.ranks})),
-        host_cpu_percent=spread(sample.host.cpu_percent for sample in samples),
-        host_stolen_percent=spread(sample.host.stolen_percent for sample in samples),
-        host_others_percent=_others([sample.host.others_percent for sample in samples]),
-        host_memory_used_gb=spread(sample.host.memory_used_gb for sample in samples),
-        host_load=spread(sample.host.load for sample in samples),
-        power_w=power_over_time(total_power(content.samples), window) if is_complete else None,
-        energy_j=energy_j,
-        energy_agrees=agrees(gpus) if is_complete else None,
-        frames_per_joule=rounded(frames / energy_j) if frames is not None and energy_j else None,
-        sample_time_mean_s=rounded(statistics.fmean(reading_times_s)),
-        sample_time_max_s=rounded(max(reading_times_s)),
-        sampler_cpu_share=_cpu_share(samples),
-        notes=(*content.notes, *(note for gpu in gpus if (note := _energy_note(gpu)))),
-    )
-
-
-def _unseen_s(samples: Sequence[Sample], window: Window) -> float:
-    """Time in the window that is in gaps between samples, and before the first and after the last [s]."""
-    gaps_s = []
-    for span in window.spans:
-        inside = [sample.monotonic_s for sample in samples if span.contains(sample)]
-        gaps_s += [b_s - a_s for a_s, b_s in itertools.pairwise([span.start_s, *inside, span.end_s])]
-    return sum(gap_s for gap_s in gaps_s if gap_s > MAX_GAP_S)
+    return samples
 
 
 def _gpu(index: int, content: TelemetryContent, window: Window) -> GpuTelemetry:
-    samples = content.samples
-    timed = [(sample.monotonic_s, gpu) for sample in samples for gpu in sample.gpus if gpu.index == index]
-    inside = [gpu for sample in samples if window.contains(sample) for gpu in sample.gpus if gpu.index == index]
-    counter = [(time_s, gpu.energy_j) for time_s, gpu in timed if gpu.energy_j is not None]
-    power = [(time_s, gpu.power_w) for time_s, gpu in timed if gpu.power_w is not None]
-    counted_j, integrated_j = counted_energy_j(counter, window), integrated_energy_j(power, window)
+    readings = [(sample, gpu) for sample in content.samples for gpu in sample.gpus if gpu.index == index]
+    inside = [gpu for sample, gpu in readings if window.contains(sample)]
+    counter = [(sample.monotonic_s, gpu.energy_j) for sample, gpu in readings if gpu.energy_j is not None]
+    power = clipped([(sample.monotonic_s, gpu.power_w) for sample, gpu in readings if gpu.power_w is not None], window)
+    counted_j, integrated_j = counted_energy_j(counter, window), integrated_energy_j(power)
     reasons = [gpu.slowdowns for gpu in inside if gpu.slowdowns is not None]
     throttled = sum(not THROTTLING.isdisjoint(words) for words in reasons)
     return GpuTelemetry(
         index=index,
         persistence=content.persistence[index] if index < len(content.persistence) else None,
-        sm_utilisation_percent=spread(gpu.sm_utilisation_percent for gpu in inside),
-        memory_utilisation_percent=spread(gpu.memory_utilisation_percent for gpu in inside),
-        memory_used_gb=spread(gpu.memory_used_gb for gpu in inside),
-        power_w=power_over_time(power, window),
-        sm_clock_mhz=spread(gpu.sm_clock_mhz for gpu in inside),
-        memory_clock_mhz=spread(gpu.memory_clock_mhz for gpu in inside),
-        temperature_c=spread(gpu.temperature_c for gpu in inside),
+        **_spreads(inside, _GPU_SPREADS),
+        power_w=power_over_time(power),
         energy_counter_j=counted_j,
         energy_integrated_j=integrated_j,
         energy_disagreement=_disagreement(counted_j, integrated_j),
@@ -245,17 +200,35 @@ def _gpu(index: int, content: TelemetryContent, window: Window) -> GpuTelemetry:
     )
 
 
-def _rank(rank: int, samples: Sequence[Sample]) -> RankTelemetry:
-    readings = [reading for sample in samples for reading in sample.ranks if reading.rank == rank]
-    return RankTelemetry(
-        rank=rank,
-        cpu_percent=spread(reading.cpu_percent for reading in readings),
-        memory_gb=spread(reading.memory_gb for reading in readings),
-        threads=spread(reading.threads for reading in readings),
-    )
+def _spreads(readings: Sequence[object], names: Iterable[str]) -> dict[str, Any]:
+    return {name: _spread([getattr(reading, name) for reading in readings]) for name in names}
+
+
+def _spread(values: Sequence[float | None]) -> Spread | None:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
+        return None
+    return Spread(min=rounded(min(numbers)), mean=rounded(statistics.fmean(numbers)), max=rounded(max(numbers)))
+
+
+def rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
 
 
 # ---- energy ----
+
+
+def clipped(points: Points, window: Window) -> list[Piece] | None:
+    """Return the points in each span, with interpolated ones at its ends; None if there is a gap."""
+    times_s, values = np.array(points, float).reshape(-1, 2).T
+    pieces = []
+    for start_s, end_s in window.spans:
+        first, last = np.searchsorted(times_s, start_s, side="right") - 1, np.searchsorted(times_s, end_s)
+        if first < 0 or last == len(times_s) or (np.diff(times_s[first : last + 1]) > MAX_GAP_S).any():
+            return None
+        piece_s = np.array([start_s, *times_s[first + 1 : last], end_s])
+        pieces.append((piece_s, np.interp(piece_s, times_s, values)))
+    return pieces
 
 
 def counted_energy_j(counter: Points, window: Window) -> float | None:
@@ -263,55 +236,34 @@ def counted_energy_j(counter: Points, window: Window) -> float | None:
 
     None for turns too: the counter is read once a second, so the ends of a turn would get others' energy.
     """
-    if len(window.spans) > 1:
+    pieces = clipped(counter, window) if len(window.spans) == 1 else None
+    if pieces is None or (np.diff(pieces[0][1]) < 0).any():
         return None
-    pieces = clipped(counter, window)
-    if pieces is None or any(b < a for piece in pieces for (_, a), (_, b) in itertools.pairwise(piece)):
-        return None
-    return rounded(sum(piece[-1][1] - piece[0][1] for piece in pieces))
+    return rounded(pieces[0][1][-1] - pieces[0][1][0])
 
 
-def integrated_energy_j(power: Points, window: Window) -> float | None:
+def integrated_energy_j(power: Sequence[Piece] | None) -> float | None:
     """Integrate power over the window by trapezoids; None if there is a gap."""
-    pieces = clipped(power, window)
-    return None if pieces is None else rounded(sum(map(_integral, pieces)))
+    return None if power is None else rounded(_integral(power))
 
 
-def power_over_time(power: Points, window: Window) -> Spread | None:
+def power_over_time(power: Sequence[Piece] | None) -> Spread | None:
     """Minimum, time-weighted mean and maximum of power in the window; None if there is a gap."""
-    pieces = clipped(power, window)
-    if pieces is None:
+    if power is None:
         return None
-    values = [value for piece in pieces for _, value in piece]
-    mean = sum(map(_integral, pieces)) / window.length_s
-    return Spread(min=rounded(min(values)), mean=rounded(mean), max=rounded(max(values)))
+    values = np.concatenate([piece for _, piece in power])
+    mean = _integral(power) / sum(times_s[-1] - times_s[0] for times_s, _ in power)
+    return Spread(min=rounded(values.min()), mean=rounded(mean), max=rounded(values.max()))
 
 
-def _integral(points: Points) -> float:
-    return sum((b_s - a_s) * (a_w + b_w) / 2 for (a_s, a_w), (b_s, b_w) in itertools.pairwise(points))
+def _integral(pieces: Sequence[Piece]) -> float:
+    return sum(float(np.trapezoid(values, times_s)) for times_s, values in pieces)
 
 
-def clipped(points: Points, window: Window) -> list[Points] | None:
-    """Return the points in each span, with interpolated ones at its ends; None if there is a gap."""
-    pieces = [_in_span(points, span) for span in window.spans]
-    known = [piece for piece in pieces if piece is not None]
-    return known if len(known) == len(pieces) else None
-
-
-def _in_span(points: Points, span: Span) -> Points | None:
-    times_s = [time_s for time_s, _ in points]
-    first, last = bisect_right(times_s, span.start_s) - 1, bisect_left(times_s, span.end_s)
-    if first < 0 or last == len(points):
-        return None
-    around = points[first : last + 1]
-    if any(b_s - a_s > MAX_GAP_S for (a_s, _), (b_s, _) in itertools.pairwise(around)):
-        return None
-    return [at(around[:2], span.start_s), *around[1:-1], at(around[-2:], span.end_s)]
-
-
-def at(pair: Points, time_s: float) -> tuple[float, float]:
-    (a_s, a), (b_s, b) = pair
-    return time_s, a + (b - a) * (time_s - a_s) / (b_s - a_s)
+def _total_power(content: TelemetryContent) -> Points:
+    """Power of all GPUs together, at the samples that have every GPU's."""
+    powers_w = ((sample.monotonic_s, [gpu.power_w for gpu in sample.gpus]) for sample in content.samples)
+    return [(time_s, sum(filter(None, gpus_w))) for time_s, gpus_w in powers_w if None not in gpus_w]
 
 
 def _disagreement(counted_j: float | None, integrated_j: float | None) -> float | None:
@@ -320,9 +272,18 @@ def _disagreement(counted_j: float | None, integrated_j: float | None) -> float 
     return rounded((integrated_j - counted_j) / max(counted_j, integrated_j))
 
 
-def agrees(gpus: Sequence[GpuTelemetry]) -> bool | None:
-    known = [gpu.energy_disagreement for gpu in gpus if gpu.energy_disagreement is not None]
-    return all(abs(value) <= AGREEMENT for value in known) if len(known) == len(gpus) else None
+def _energy(gpus: Sequence[GpuTelemetry], frames: int | None, *, is_complete: bool) -> dict[str, Any]:
+    """Return the energy of all GPUs by one method: the counter if every GPU has one, otherwise the integral."""
+    if not is_complete:
+        return dict.fromkeys(("energy_j", "energy_agrees", "frames_per_joule"))
+    methods = ([gpu.energy_counter_j for gpu in gpus], [gpu.energy_integrated_j for gpu in gpus])
+    energy_j = next((rounded(sum(filter(None, energies))) for energies in methods if None not in energies), None)
+    differences = [gpu.energy_disagreement for gpu in gpus]
+    return {
+        "energy_j": energy_j,
+        "energy_agrees": None if None in differences else not any(map(_energy_note, gpus)),
+        "frames_per_joule": rounded(frames / energy_j) if frames is not None and energy_j else None,
+    }
 
 
 def _energy_note(gpu: GpuTelemetry) -> str | None:
@@ -334,171 +295,103 @@ def _energy_note(gpu: GpuTelemetry) -> str | None:
     )
 
 
-def total_energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
-    """Energy of all GPUs by one method: the counter if every GPU has one, otherwise the integral."""
-    for energies_j in ([gpu.energy_counter_j for gpu in gpus], [gpu.energy_integrated_j for gpu in gpus]):
-        known = [energy_j for energy_j in energies_j if energy_j is not None]
-        if len(known) == len(gpus):
-            return rounded(sum(known))
-    return None
-
-
-def total_power(samples: Sequence[Sample]) -> Points:
-    """Power of all GPUs together, at the samples that have every GPU's."""
-    readings = [(sample.monotonic_s, [gpu.power_w for gpu in sample.gpus]) for sample in samples]
-    return [
-        (time_s, sum(power_w for power_w in powers_w if power_w is not None))
-        for time_s, powers_w in readings
-        if None not in powers_w
-    ]
-
-
-# ---- small reductions ----
-
-
-def spread(values: Iterable[float | None]) -> Spread | None:
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    return Spread(min=rounded(min(known)), mean=rounded(statistics.fmean(known)), max=rounded(max(known)))
-
-
-def _others(percents: Sequence[float | None]) -> float | None:
-    """Mean over the samples; None if a rank was hidden in one, as in a container: its time would count as others'."""
-    known = [percent for percent in percents if percent is not None]
-    return max(0.0, rounded(statistics.fmean(known))) if known and len(known) == len(percents) else None
-
-
-def _cpu_share(samples: Sequence[Sample]) -> float | None:
-    wall_s = samples[-1].monotonic_s - samples[0].monotonic_s
-    return rounded((samples[-1].sampler_cpu_s - samples[0].sampler_cpu_s) / wall_s) if wall_s > 0 else None
-
-
-def rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
-
-
-# ---- several nodes ----
+# ---- all nodes ----
 
 
 def summarise_nodes(
     record: RunRecord, rank_0: RankFile, contents: Mapping[int, TelemetryContent | str]
-) -> TelemetrySummary:
-    """Summarise ``contents``: for every node, what its sampler wrote or why there is nothing.
+) -> tuple[TelemetrySummary, tuple[NodeReadings, ...]]:
+    """Summarise ``contents``: for every node, what its sampler wrote or why there is nothing; and keep readings.
 
     A node without readings in the window, or whose clock is not known precisely enough, is missing. Energy and power of
     the round are then unknown. Raises ValueError if every node is missing.
     """
-    window, frames = window_of(record, rank_0)
-    reference = rank_0.node or 0
+    if rank_0.clock is None:
+        raise ValueError("rank 0 did not write what its clock counts from")
+    zero_s = rank_0.clock.zero_monotonic_s
+    window, frames = window_of(record, zero_s)
+    is_alone = len(contents) == 1
     per_node = record.case.nproc_per_node if record.case.device == "cuda" else 0
-    shifted: dict[int, TelemetryContent] = {}
-    seen: dict[int, TelemetrySummary] = {}
+    placed: dict[int, TelemetryContent] = {}  # on the clock of rank 0's node
+    summaries: dict[int, TelemetrySummary] = {}
     notes: list[str] = []
     for node, content in contents.items():
         if isinstance(content, str):
-            notes.append(f"node {node}: {content}")
+            notes.append(content if is_alone else f"node {node}: {content}")
             continue
         try:
-            clock = clock_of(node, record.clocks, reference=reference, needed_s=NEEDED_S)
-            at_rank_0 = [replace(item, monotonic_s=item.monotonic_s - clock.offset_s) for item in content.samples]
-            shifted[node] = replace(content, samples=at_rank_0)
-            seen[node] = summarise(shifted[node], window, frames=frames, num_gpus=per_node)
+            clock = clock_of(node, record.clocks, reference=rank_0.node or 0, needed_s=NEEDED_S)
+            samples = [replace(sample, monotonic_s=sample.monotonic_s - clock.offset_s) for sample in content.samples]
+            placed[node] = replace(content, samples=samples)
+            summaries[node] = summarise(placed[node], window, frames=frames, num_gpus=per_node)
         except ValueError as error:
-            notes.append(f"node {node}: {error}")
-    if not seen:
+            notes.append(f"{TELEMETRY_FILE if is_alone else f'node {node}'}: {error}")
+    if not summaries:
         raise ValueError("; ".join(notes))
-    missing = tuple(sorted(contents.keys() - seen.keys()))
-    has_all_gpus = 0 < per_node == min(len(summary.gpus) for summary in seen.values())
-    power = _power([shifted[node] for node in seen], window) if has_all_gpus and not missing else None
-    first = seen.get(reference) or next(iter(seen.values()))
-    return _together(record, seen, replace(first, power_w=power), frames, missing, notes)
+    readings = tuple(kept_readings(placed[node], record, zero_s, node=node) for node in summaries)
+    if is_alone:
+        return summaries[0], readings
+    first = summaries.get(rank_0.node or 0) or next(iter(summaries.values()))
+    summary = replace(
+        first,  # it has what is equal for all nodes
+        **_together(record, summaries, [placed[node] for node in summaries], window, frames),
+        notes=(*notes, *(f"node {node}: {note}" for node, summary in summaries.items() for note in summary.notes)),
+        missing_nodes=tuple(sorted(contents.keys() - summaries.keys())),
+    )
+    return summary, readings
 
 
 def _together(
     record: RunRecord,
-    seen: Mapping[int, TelemetrySummary],
-    first: TelemetrySummary,
+    summaries: Mapping[int, TelemetrySummary],
+    contents: Sequence[TelemetryContent],
+    window: Window,
     frames: int | None,
-    missing: tuple[int, ...],
-    notes: Sequence[str],
-) -> TelemetrySummary:
-    """Combine the nodes' summaries; ``first`` has what is equal for all nodes, and the power of all."""
-    gpus = tuple(replace(gpu, node=node) for node, summary in seen.items() for gpu in summary.gpus)
-    is_complete = not missing and len(gpus) == record.case.world_size
-    energy_j = total_energy_j(gpus) if is_complete else None
+) -> dict[str, Any]:
+    """Combine the nodes' figures."""
+    gpus = tuple(replace(gpu, node=node) for node, summary in summaries.items() for gpu in summary.gpus)
+    is_complete = len(summaries) == record.case.nnodes and len(gpus) == record.case.world_size
     node_of = {rank.rank: rank.node for rank in record.ranks}
-    summaries = list(seen.values())
-    return replace(
-        first,
-        num_samples=min(summary.num_samples for summary in summaries),
-        gpus=gpus,
-        ranks=tuple(  # nodes on the same machine see each other's ranks
-            rank for node, summary in seen.items() for rank in summary.ranks if node_of.get(rank.rank) == node
+    is_emulated = record.transport is None or record.transport.emulated is not False  # or that is not known
+    of_node = [item.name for item in fields(NodeTelemetry) if item.name != "node"]
+
+    def values(name: str) -> list[Any]:
+        """Return the nodes' known values."""
+        return [value for summary in summaries.values() if (value := getattr(summary, name)) is not None]
+
+    return {
+        "num_samples": min(summary.num_samples for summary in summaries.values()),
+        "gpus": gpus,
+        "ranks": tuple(  # nodes on the same machine see each other's ranks
+            rank for node, summary in summaries.items() for rank in summary.ranks if node_of.get(rank.rank) == node
         ),
-        host_cpu_percent=_of_all([summary.host_cpu_percent for summary in summaries]),
-        host_stolen_percent=_of_all([summary.host_stolen_percent for summary in summaries]),
-        host_others_percent=_others_percent(record, summaries),
-        host_memory_used_gb=_of_all([summary.host_memory_used_gb for summary in summaries]),
-        host_load=_of_all([summary.host_load for summary in summaries]),
-        energy_j=energy_j,
-        energy_agrees=agrees(gpus) if is_complete else None,
-        frames_per_joule=rounded(frames / energy_j) if frames is not None and energy_j else None,
-        sample_time_mean_s=_most(summary.sample_time_mean_s for summary in summaries),
-        sample_time_max_s=_most(summary.sample_time_max_s for summary in summaries),
-        sampler_cpu_share=_most(summary.sampler_cpu_share for summary in summaries),
-        notes=(*notes, *(f"node {node}: {note}" for node, summary in seen.items() for note in summary.notes)),
-        nodes=tuple(_of_node(node, summary) for node, summary in seen.items()),
-        missing_nodes=missing,
-    )
+        **{f"host_{name}": _over_nodes(values(f"host_{name}")) for name in _HOST_SPREADS},
+        "power_w": power_over_time(_power_of_nodes(contents, window)) if is_complete else None,
+        **_energy(gpus, frames, is_complete=is_complete),
+        **{name: max(values(name), default=None) for name in _COSTS},
+        # Nodes that may share a machine would count each other's ranks.
+        "host_others_percent": None if is_emulated else max(values("host_others_percent"), default=None),
+        "nodes": tuple(
+            NodeTelemetry(node=node, **{name: getattr(summary, name) for name in of_node})
+            for node, summary in summaries.items()
+        ),
+    }
 
 
-def _of_node(node: int, summary: TelemetrySummary) -> NodeTelemetry:
-    return NodeTelemetry(
-        node=node,
-        num_samples=summary.num_samples,
-        power_w=summary.power_w,
-        energy_j=summary.energy_j,
-        host_cpu_percent=summary.host_cpu_percent,
-        host_memory_used_gb=summary.host_memory_used_gb,
-        host_load=summary.host_load,
-    )
-
-
-def _others_percent(record: RunRecord, summaries: Sequence[TelemetrySummary]) -> float | None:
-    """Value of the worst node; None if nodes may share a machine, because each would count the others' ranks."""
-    if record.transport is None or record.transport.emulated is not False:
-        return None
-    return _most(summary.host_others_percent for summary in summaries)
-
-
-def _most(values: Iterable[float | None]) -> float | None:
-    """Largest known value; None if none is known."""
-    return max((value for value in values if value is not None), default=None)
-
-
-def _power(contents: Sequence[TelemetryContent], window: Window) -> Spread | None:
+def _power_of_nodes(contents: Sequence[TelemetryContent], window: Window) -> list[Piece] | None:
     """Power of all nodes' GPUs at the times of the first node's samples; the others' is interpolated."""
-    clips = [clipped(total_power(content.samples), window) for content in contents]
-    series = [[point for piece in pieces for point in piece] for pieces in clips if pieces is not None]
-    if len(series) < len(contents):
+    clips = [clipped(_total_power(content), window) for content in contents]
+    nodes = [pieces for pieces in clips if pieces is not None]
+    if len(nodes) < len(clips):
         return None
-    first, *others = series
-    sums = [(time_s, first_w + sum(_between(points, time_s) for points in others)) for time_s, first_w in first]
-    return power_over_time(sums, window)
+    return [
+        (spans[0][0], np.sum([np.interp(spans[0][0], times_s, values) for times_s, values in spans], axis=0))
+        for spans in zip(*nodes, strict=True)
+    ]
 
 
-def _between(points: Points, time_s: float) -> float:
-    after = min(bisect_right(points, time_s, key=lambda point: point[0]), len(points) - 1)
-    return at(points[after - 1 : after + 1], time_s)[1]
-
-
-def _of_all(spreads: Sequence[Spread | None]) -> Spread | None:
-    known = [spread for spread in spreads if spread is not None]
-    if not known:
+def _over_nodes(spreads: Sequence[Spread]) -> Spread | None:
+    if not spreads:
         return None
-    return Spread(
-        min=min(spread.min for spread in known),
-        mean=rounded(statistics.fmean(spread.mean for spread in known)),
-        max=max(spread.max for spread in known),
-    )
+    mean = rounded(statistics.fmean(spread.mean for spread in spreads))
+    return Spread(min=min(spread.min for spread in spreads), mean=mean, max=max(spread.max for spread in spreads))

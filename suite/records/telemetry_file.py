@@ -5,17 +5,16 @@ as much as the ranks' samples. Every reading of the energy counter is kept, so i
 computed again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as validated
 
 from suite.external.nvml.values import GpuReading
 from suite.files.json_file import read_json_lines
-from suite.records.rank_file import RankFile
 from suite.schema.observations import NodeReadings, Reading
 from suite.schema.record import RunRecord
 
@@ -120,7 +119,7 @@ def read_telemetry(path: Path) -> TelemetryContent | None:
 # ---- what is stored of it ----
 
 
-EVERY_S: Final = 0.95  # at least, as ``suite.external.nvml.live.COUNT_EVERY_S``
+EVERY_S: Final = 0.95  # at least, as ``suite.external.nvml.gpus.COUNT_EVERY_S``
 # Field -> decimals that are kept; a finer digit is below what the driver or the kernel resolves, or what anyone needs.
 _DECIMALS: Final = {
     "power_w": 2, "energy_j": 2, "memory_used_gb": 4, "memory_gb": 4, "cpu_percent": 1, "stolen_percent": 2,
@@ -129,16 +128,11 @@ _DECIMALS: Final = {
 _TIME_DECIMALS: Final = 4
 
 
-def kept_readings(
-    content: TelemetryContent, record: RunRecord, rank_0: RankFile, *, node: int = 0, offset_s: float = 0.0
-) -> NodeReadings | None:
-    """Return a node's readings of the training, and the last before and the first after it; None if there are none.
+def kept_readings(content: TelemetryContent, record: RunRecord, zero_s: float, *, node: int = 0) -> NodeReadings:
+    """Return a node's readings of the training, and the last before and the first after it.
 
-    ``offset_s``: the clock of the node minus that of rank 0's node.
+    ``zero_s``: what rank 0's clock counts from, on the clock of the samples.
     """
-    if rank_0.clock is None:
-        return None
-    zero_s = rank_0.clock.zero_monotonic_s + offset_s
     training = record.ranks[0].samples
     starts_s, times_s = training.get("start_s", ()), training["iteration_time_s"]
     start_s, end_s = zero_s + (starts_s[0] or 0.0), zero_s + (starts_s[-1] or 0.0) + (times_s[-1] or 0.0)
@@ -148,7 +142,11 @@ def kept_readings(
         *(sample for sample in thinned if start_s <= sample.monotonic_s <= end_s),
         *[sample for sample in thinned if sample.monotonic_s > end_s][:1],
     ]
-    return NodeReadings(node=node, columns=dict(_columns(samples, zero_s))) if samples else None
+    rows = [_values(sample) for sample in samples]
+    columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    read = {name: column for name, column in columns.items() if column != [None] * len(rows)}
+    times_s = tuple(round(sample.monotonic_s - zero_s, _TIME_DECIMALS) for sample in samples)
+    return NodeReadings(node=node, columns={"time_s": times_s} | {name: _stored(name, read[name]) for name in read})
 
 
 def _thinned(samples: Sequence[Sample]) -> list[Sample]:
@@ -163,37 +161,30 @@ def _thinned(samples: Sequence[Sample]) -> list[Sample]:
     return kept
 
 
-def _columns(samples: Sequence[Sample], zero_s: float) -> Iterator[tuple[str, tuple[Reading, ...]]]:
-    """Yield every column in which anything was read."""
-    yield "time_s", tuple(round(sample.monotonic_s - zero_s, _TIME_DECIMALS) for sample in samples)
-    rows = [dict(_row(sample)) for sample in samples]
-    for name in dict.fromkeys(name for row in rows for name in row):
-        column = [row.get(name) for row in rows]
-        if any(value is not None for value in column):
-            yield name, tuple(_since_first(column) if name.endswith(".energy_j") else column)
+def _values(sample: Sample) -> dict[str, Any]:
+    parts: dict[str, Any] = {"host": sample.host}
+    parts |= {f"gpu{gpu.index}": gpu for gpu in sample.gpus} | {f"rank{rank.rank}": rank for rank in sample.ranks}
+    return {
+        f"{prefix}.{item.name}": getattr(part, item.name)
+        for prefix, part in parts.items()
+        for item in fields(part)
+        if item.name not in ("index", "rank")
+    }
 
 
-def _row(sample: Sample) -> Iterator[tuple[str, Reading]]:
-    parts: list[tuple[str, GpuReading | RankReading | HostReading]] = [("host", sample.host)]
-    parts += [(f"gpu{gpu.index}", gpu) for gpu in sample.gpus]
-    parts += [(f"rank{rank.rank}", rank) for rank in sample.ranks]
-    for prefix, part in parts:
-        for name in (item.name for item in fields(part)):
-            if name not in {"index", "rank"}:
-                yield f"{prefix}.{name}", _short(name, getattr(part, name))
+def _stored(name: str, column: Sequence[Any]) -> tuple[Reading, ...]:
+    field_name = name.partition(".")[2]
+    decimals = _DECIMALS.get(field_name, 0)
+    if field_name == "energy_j":  # a driver that was loaded weeks ago has counted 1e9 J
+        first_j = next(value for value in column if value is not None)
+        return tuple(None if value is None else round(value - first_j, decimals) for value in column)
+    return tuple(_short(value, decimals) for value in column)
 
 
-def _short(name: str, value: float | tuple[str, ...] | None) -> Reading:
+def _short(value: float | tuple[str, ...] | None, decimals: int) -> Reading:
     if isinstance(value, tuple):
         return "+".join(value)
-    if value is None or name == "energy_j":  # rounded after subtraction
-        return value
-    short = round(value, _DECIMALS.get(name, 0))
+    if value is None:
+        return None
+    short = round(value, decimals)
     return int(short) if short == int(short) else short
-
-
-def _since_first(column: Sequence[Reading]) -> list[Reading]:
-    """Subtract the first known value: a driver that was loaded weeks ago has counted 1e9 J."""
-    numbers = [value if isinstance(value, int | float) else None for value in column]
-    first = next(number for number in numbers if number is not None)
-    return [None if number is None else round(number - first, _DECIMALS["energy_j"]) for number in numbers]

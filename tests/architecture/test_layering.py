@@ -58,6 +58,7 @@ ALLOWED = {
 EXTRA = {
     "suite/external/docker_engine.py": {"docker", "requests"},
     "suite/external/ray_cluster.py": {"ray"},
+    "suite/records/telemetry.py": {"numpy"},
     "suite/statistics/machine_model.py": {"numpy"},
     "suite/statistics/series_model.py": {"numpy"},
     "suite/launch/images/build.py": {"cyclonedx", "packageurl"},

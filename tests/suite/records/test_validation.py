@@ -12,6 +12,7 @@ import pytest
 from suite.errors import StoreError
 from suite.records import store
 from suite.records.validation import fault_of, stored_case
+from suite.schema.observations import NodeReadings
 from suite.schema.record import CaseResult, RunRecord
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.results.rank_events import RankFiles, end, head, iterations, whole
@@ -59,6 +60,10 @@ UNSOUND = [
             ("rsl_rl.collection_time_s", 3.0),
             ("rl_games.total_fps", -10.0),
         )
+    ),
+    (
+        replace(SOUND, readings=(NodeReadings(node=2, columns={"time_s": (1.0, 2.0), "rank0.core": (3,)}),)),
+        "node 2 has 2 readings of time_s and 1 of rank0.core",
     ),
     (with_samples(reward_mean=(1e300,) * 12), "ranks.1.samples.reward_mean.0: Input should be less than or equal to 1"),
 ]
