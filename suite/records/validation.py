@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, TypedDict
 from pydantic import TypeAdapter, ValidationError
 
 from suite.errors import StoreError
-from suite.files.json_file import STORED, explained, parsed
+from suite.files.json_file import STORED, explained
 from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, Environment, Observations, RankRecord, RunRecord
 from suite.schema.stored import Between, plain, stored_name
 
@@ -132,7 +132,7 @@ def record_of(content: bytes, path: Path, next_step: str) -> RunRecord:
     try:
         stored = _RECORD.validate_json(content)
     except ValidationError as error:
-        raise _refusal(error, _object(content, path, next_step), path, next_step) from error
+        raise _refusal(error, path, next_step) from error
     record = RunRecord(**{item.name: getattr(stored, item.name) for item in fields(RunRecord)})
     if fault := next(_faults(record), None):
         raise StoreError(f"{path} is not valid: {fault}. {next_step}")
@@ -144,10 +144,7 @@ def case_of(content: bytes, path: Path, next_step: str) -> CaseResult:
     try:
         stored = _DOCUMENT.validate_json(content)["labscale"]
     except ValidationError as error:
-        labscale = _object(content, path, next_step).get("labscale")
-        if not isinstance(labscale, dict):
-            raise StoreError(f"{path} is not a case stored by labscale: it has no labscale. {next_step}") from error
-        raise _refusal(error, labscale, path, next_step, skip=1) from error
+        raise _refusal(error, path, next_step, skip=1) from error
     case, machines = stored["configuration"], stored["machines"]
     rounds = []
     for run in stored["runs"]:
@@ -161,27 +158,25 @@ def case_of(content: bytes, path: Path, next_step: str) -> CaseResult:
     return result
 
 
-def _refusal(
-    error: ValidationError, stored: Mapping[str, Any], path: Path, next_step: str, *, skip: int = 0
-) -> StoreError:
-    """Return what is wrong: the version, which explains everything else, or the first fields."""
-    version = stored.get("schema_version")
-    if version == SCHEMA_VERSION:
-        return StoreError(f"{path} is not valid: {explained(error, skip=skip)}. {next_step}")
-    is_older = isinstance(version, int) and 0 < version < SCHEMA_VERSION
-    is_newer = isinstance(version, int) and version > SCHEMA_VERSION
-    step = OLDER if is_older else "Use a newer labscale." if is_newer else next_step
-    return StoreError(f"{path}: schema_version is {version!r}; this labscale reads {SCHEMA_VERSION}. {step}")
-
-
-def _object(content: bytes, path: Path, next_step: str) -> dict[str, Any]:
-    try:
-        stored = parsed(content)
-    except ValueError as error:
-        raise StoreError(f"{path} is corrupt, not JSON: {error}. {next_step}") from error
-    if not isinstance(stored, dict):
-        raise StoreError(f"{path} contains a {type(stored).__name__} where a JSON object was expected. {next_step}")
-    return stored
+def _refusal(error: ValidationError, path: Path, next_step: str, *, skip: int = 0) -> StoreError:
+    """Return what is wrong: no record at all, the version, which explains everything else, or the first fields."""
+    faults = error.errors(include_url=False)
+    first = faults[0]
+    of_version = [fault for fault in faults if fault["loc"][skip:] == ("schema_version",)]
+    if first["type"] == "json_invalid":
+        text = f"{path} is corrupt, not JSON: {first['msg']}"
+    elif not first["loc"]:
+        text = f"{path} contains a {type(first['input']).__name__} where a JSON object was expected"
+    elif first["loc"] == ("labscale",):
+        text = f"{path} is not a case stored by labscale: it has no labscale"
+    elif of_version:
+        version = None if of_version[0]["type"] == "missing" else of_version[0]["input"]
+        text = f"{path}: schema_version is {version!r}; this labscale reads {SCHEMA_VERSION}"
+        if isinstance(version, int) and version > 0:
+            next_step = OLDER if version < SCHEMA_VERSION else "Use a newer labscale."
+    else:
+        text = f"{path} is not valid: {explained(error, skip=skip)}"
+    return StoreError(f"{text}. {next_step}")
 
 
 # ---- fields that have to fit together ----
