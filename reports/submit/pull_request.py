@@ -107,7 +107,7 @@ def _of_cpu(source: Source) -> Iterator[str]:
     yield from _over(most["stolen_share"], MATTERS, "A hypervisor gave others", "the CPU time in use here")
     campaign = source.one.campaign
     if slowed := slowed_cores(campaign.with_twins, campaign.fastest_probe_s):
-        yield str(slowed)
+        yield slowed
 
 
 def _over(shares: pl.Series, limit: float, who: str, what: str) -> Iterator[str]:

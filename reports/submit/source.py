@@ -1,6 +1,6 @@
 """Read the folder of a finished campaign. Refuses what cannot be published."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +15,11 @@ from suite.records.folders import (
     ALONE,
     CAMPAIGN_FILE,
     CASES,
-    MAX_NAMED,
     PLAN_FILE,
     RUN_LOG,
     TWINS,
     files_of_videos,
+    first_names,
     json_files,
 )
 from suite.schema.record import CaseResult, RunRecord
@@ -118,8 +118,8 @@ def _refuse_unfinished(source: Source, plan: _Plan) -> None:
     if missing:
         raise NotFitToSubmit(
             f"{source.folder} is unfinished: {len(missing)} of {counted(len(planned), 'planned configuration')}"
-            f" {are(len(missing))} not stored: {_named(missing)}. Run the same `nox -s bench` again: it goes on where"
-            " it stopped."
+            f" {are(len(missing))} not stored: {first_names(missing)}. Run the same `nox -s bench` again: it goes on"
+            " where it stopped."
         )
 
 
@@ -147,8 +147,3 @@ def _refuse_commits(records: Iterable[RunRecord], folder: Path) -> None:
     if len(commits) > 1:
         names = ", ".join(sorted(str(commit) for commit, _ in commits))
         raise NotFitToSubmit(f"{folder} has runs of several commits: {names}. Run all of them from one commit.")
-
-
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - MAX_NAMED
-    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -16,8 +16,7 @@ from suite.files.input_file import open_at_once
 from suite.records import store
 from suite.records.folders import ALONE, CAMPAIGN_FILE, CASES, TWINS, json_files
 from suite.schema.record import Case, CaseResult
-from suite.statistics.turns_check import is_alone
-from suite.statistics.twins import is_twin
+from suite.statistics.twins import is_alone, is_twin
 
 MIN_FREE_GB: Final = 0.5  # a round of 8 ranks needs far less, with its library's logs and checkpoints
 

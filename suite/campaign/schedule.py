@@ -11,8 +11,7 @@ from suite.matrix.resources import Need, Room, blocks
 from suite.records import store
 from suite.schema.record import Case, PlannedCase, RunRecord
 from suite.statistics.stopping_rule import Decision, decide, rotated
-from suite.statistics.turns_check import is_alone
-from suite.statistics.twins import ratios_of
+from suite.statistics.twins import is_alone, ratios_of
 
 LEARNED: Final = 1.1  # a later round may need more memory than the most that an earlier one was seen to use
 

@@ -122,7 +122,7 @@ class MatrixTable(TomlTable):
     precision: Fraction | None = None  # relative half-width to reach, see suite.statistics.stopping_rule
     max_rounds: Rounds | None = None  # per case, with a precision
     a_a: bool = False  # run the baseline of every series twice, see suite.statistics.twins
-    turns_check: bool = False  # run every case alone too, see suite.statistics.turns_check
+    turns_check: bool = False  # run every case alone too, see suite.statistics.twins
     warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.campaign.runs.warm_up
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     seed_per_round: bool = False  # round k of a case starts k * world size above, see Case.seed_of

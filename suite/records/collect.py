@@ -13,11 +13,10 @@ from suite.files.wording import counted, listed
 from suite.records.checks import checks_from_outside
 from suite.records.failure import find_failure
 from suite.records.network import apart, node_clocks, transport_of
-from suite.records.rank_file import End, RankFile, nccl_log_path, rank_paths, read_rank_file
+from suite.records.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.records.redaction import public
 from suite.records.telemetry import with_telemetry
 from suite.records.validation import fault_of
-from suite.schema.observations import Transport
 from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, Outcome, RankRecord, RunRecord, Scalar
 from suite.schema.stored import LARGEST
@@ -67,7 +66,11 @@ def collect(
     )
     if record.outcome == "completed" and (fault := fault_of(record)):
         record = replace(record, outcome="invalid", reason=fault)
-    record = replace(record, transport=_transport(run_dir, record, files))
+    logs = {}
+    for file in files:
+        with suppress(OSError):  # a log that cannot be read costs no round
+            logs[file.rank] = read_text(nccl_log_path(run_dir, file.rank))
+    record = replace(record, transport=transport_of(record, files, logs))
     observed = with_telemetry(run_dir, record, files)
     if observed.telemetry is not None and (fault := fault_of(observed)):
         observed = replace(record, telemetry_note=f"the samplers' figures make no sense: {fault}")
@@ -86,15 +89,6 @@ def _published(record: RunRecord, run_dir: Path, nodes: Sequence[str]) -> RunRec
         telemetry_note=named(record.telemetry_note),
         ranks=tuple(replace(rank, error=named(rank.error)) for rank in record.ranks),
     )
-
-
-def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> Transport | None:
-    """Read how the ranks exchanged data; an unreadable log is skipped."""
-    logs = {}
-    for file in files:
-        with suppress(OSError):
-            logs[file.rank] = read_text(nccl_log_path(run_dir, file.rank))
-    return transport_of(record, files, logs)
 
 
 def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:
@@ -130,7 +124,7 @@ def _progress(file: RankFile, case: Case) -> str:
         return "finished its training, but did not exit"
     if file.iterations:
         return f"{len(file.iterations)} of {case.iterations} iterations"
-    return f"in start-up, after {file.phases[-1].name}" if file.phases else "in start-up"
+    return f"in start-up, after {[*file.phases_s][-1]}" if file.phases_s else "in start-up"
 
 
 def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
@@ -177,41 +171,32 @@ def _workload_faults(files: Sequence[RankFile]) -> Iterator[str]:
     for rank, workload in described[1:]:
         first_rank, first = described[0]
         if workload != first:
-            where = workload_differences(workload, first)
-            more = f"; and {len(where) - _SHOWN} more" if len(where) > _SHOWN else ""
-            yield f"rank {rank} ran another workload than rank {first_rank}: {'; '.join(where[:_SHOWN])}{more}"
+            differences = workload_differences(workload, first)
+            more = f"; and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+            yield f"rank {rank} ran another workload than rank {first_rank}: {'; '.join(differences[:_SHOWN])}{more}"
 
 
-def workload_differences(one: Mapping[str, Scalar], other: Mapping[str, Scalar]) -> tuple[str, ...]:
+def workload_differences(first: Mapping[str, Scalar], second: Mapping[str, Scalar]) -> tuple[str, ...]:
     """Return every setting that differs between two fingerprints, as ``name: value and value``, sorted by name."""
 
-    def said(workload: Mapping[str, Scalar], name: str) -> str:
+    def value(workload: Mapping[str, Scalar], name: str) -> str:
         return repr(workload[name]) if name in workload else "not set"
 
-    return tuple(
-        f"{name}: {said(one, name)} and {said(other, name)}"
-        for name in sorted(one.keys() | other.keys())
-        if name not in one or name not in other or one[name] != other[name]
-    )
+    differ = [name for name in first.keys() | second.keys() if first.get(name, ...) != second.get(name, ...)]
+    return tuple(f"{name}: {value(first, name)} and {value(second, name)}" for name in sorted(differ))
 
 
 def _rank_record(file: RankFile, case: Case) -> RankRecord:
-    end = file.end or End(event="end")
-    seen = dict.fromkeys(column for event in file.iterations for column in event.samples)
-    columns: list[str] = [column for column in SAMPLE_COLUMNS if column in seen]
-    columns += [column for column in seen if column not in SAMPLE_COLUMNS]
+    written = dict.fromkeys(column for event in file.iterations for column in event.samples)
+    columns = dict.fromkeys([column for column in SAMPLE_COLUMNS if column in written]) | written
     return RankRecord(
         rank=file.rank,
         local_rank=file.start.local_rank if file.start else file.rank % case.processes_per_node,
-        phases_s={phase.name: phase.duration_s for phase in file.phases},
+        phases_s=file.phases_s,
         settings=file.settings,
         samples={column: tuple(_kept(event.samples.get(column)) for event in file.iterations) for column in columns},
         validity=file.validity,
-        parameters_sha256=end.parameters_sha256,
-        peak_memory_gb=end.peak_memory_gb,
-        kernels_compiled=end.kernels_compiled,
-        warp_modules_compiled=end.warp_modules_compiled,
-        warp_compile_time_s=end.warp_compile_time_s,
+        **(file.end.model_dump(exclude={"event"}) if file.end else {}),
         error=str(file.error) if file.error else None,
         node=file.node,
     )

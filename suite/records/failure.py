@@ -7,10 +7,9 @@ first one. So what torchrun calls the root cause is often such a follow-up.
 import math
 import re
 import signal
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from suite.files.input_file import read_text
 from suite.records.network import failed_at_s
@@ -48,9 +47,7 @@ _FOLLOW_UP: Final = re.compile(
     re.IGNORECASE,
 )
 _EXIT: Final = re.compile(
-    r"^ *rank +: (?P<rank>\d+) \(local_rank: (?P<local_rank>\d+)\)\n"
-    r" *exitcode +: (?P<code>-?\d+) +\(pid: (?P<pid>\d+)\)",
-    re.MULTILINE,
+    r"^ *rank +: (\d+) \(local_rank: (\d+)\)\n *exitcode +: (-?\d+) +\(pid: (\d+)\)", re.MULTILINE
 )
 _KILLED_BY_TORCHRUN: Final = re.compile(r"Unable to shutdown process (\d+) via")
 _KILLER: Final = {
@@ -64,17 +61,13 @@ _RULER: Final = re.compile(r"[=\-*\s]*")
 type Failure = tuple[Literal["crashed", "oom"], str]  # outcome and reason
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankExit:
+class RankExit(NamedTuple):
     """The end of a rank's process in torchrun's report; ``code`` is negative for a signal."""
 
     rank: int
     local_rank: int
     code: int
-
-
-def _ending(code: int) -> str:
-    return f"killed by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"ended with exit code {code}"
+    logs: Path  # of its node
 
 
 def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int, oom_kills: int | None) -> Failure | None:
@@ -84,44 +77,38 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int, oom_k
     without an error, then the first of the other errors. ``oom_kills``: processes that the kernel killed meanwhile for
     lack of memory. Raises OSError if a log cannot be read.
     """
-    failed_s = {file.rank: failed_at_s(file, files) for file in files}
-    errors = sorted(
-        ((file.rank, file.error) for file in files if file.error),
-        key=lambda failed: math.inf if (time_s := failed_s[failed[0]]) is None else time_s,
-    )
-    for rank, error in errors:
-        if error.out_of_memory or _lacks_memory(str(error)):
-            return "oom", f"rank {rank}: {error}"
-    for rank, error in errors:
-        logs_of_rank = (log for file in files if file.rank == rank for log in rank_logs(file, run_dir))
-        if lack := _lack_in(logs_of_rank):
-            return "oom", f"rank {rank}: {lack}\n{error}"
-        if not _FOLLOW_UP.search(str(error)):
-            return "crashed", f"rank {rank}: {error}"
+    failed = [(failed_at_s(file, files), file) for file in files if file.error]
+    errors = [file for _, file in sorted(failed, key=lambda at: math.inf if at[0] is None else at[0])]
+    for file in errors:
+        if (file.error and file.error.out_of_memory) or _lacks_memory(str(file.error)):
+            return "oom", f"rank {file.rank}: {file.error}"
+    for file in errors:
+        if lack := _lack_in(rank_logs(file, run_dir)):
+            return "oom", f"rank {file.rank}: {lack}\n{file.error}"
+        if not _FOLLOW_UP.search(str(file.error)):
+            return "crashed", f"rank {file.rank}: {file.error}"
     logs = sorted(run_dir.glob("logs/**/torchrun.log"))  # one per node
-    silent = [
-        (exit_, log.parent)
-        for log in logs
-        for exit_ in rank_exits(read_text(log))
-        if exit_.rank not in {rank for rank, _ in errors}
-    ]
-    ended = {file.rank for file in files if file.end}
+    speaking, ended = ({file.rank for file in files if getattr(file, event)} for event in ("error", "end"))
+    silent = [exit_ for log in logs for exit_ in _rank_exits(log) if exit_.rank not in speaking]
     if silent:  # first a rank that had not finished its training, then one that was killed
-        return _without_a_word(*min(silent, key=lambda exit_: (exit_[0].rank in ended, exit_[0].code > 0)), oom_kills)
-    for rank, error in errors:
-        return "crashed", f"rank {rank}: {error}"
-    spoken = [log for log in logs if log.stat().st_size] or logs or [run_dir / "logs" / "torchrun.log"]
-    return _of_torchrun(spoken[-1], exit_code) if exit_code else None
+        return _without_a_word(min(silent, key=lambda exit_: (exit_.rank in ended, exit_.code > 0)), oom_kills)
+    if errors:
+        return "crashed", f"rank {errors[0].rank}: {errors[0].error}"
+    spoken = [log for log in logs if log.stat().st_size] or logs
+    ending = f"torchrun {'was ' if exit_code < 0 else ''}{_ending(exit_code)}"
+    last_lines = _telling_lines(spoken[-1]) if exit_code and spoken else ""
+    return ("crashed", f"{ending}; {_quoted('log', last_lines)}") if exit_code else None
 
 
-def rank_exits(torchrun_log: str) -> list[RankExit]:
-    """Find the ranks that failed by themselves; torchrun ends the others by SIGTERM, then SIGKILL."""
-    killed = set(_KILLED_BY_TORCHRUN.findall(torchrun_log))
-    return [
-        RankExit(rank=int(match["rank"]), local_rank=int(match["local_rank"]), code=int(match["code"]))
-        for match in _EXIT.finditer(torchrun_log)
-        if int(match["code"]) != -signal.SIGTERM and match["pid"] not in killed
-    ]
+def _rank_exits(torchrun_log: Path) -> Iterator[RankExit]:
+    """Yield the ranks that failed by themselves; torchrun ends the others by SIGTERM, then SIGKILL."""
+    text = read_text(torchrun_log)
+    killed = set(_KILLED_BY_TORCHRUN.findall(text))
+    for match in _EXIT.finditer(text):
+        *numbers, pid = match.groups()
+        rank, local_rank, code = map(int, numbers)
+        if code != -signal.SIGTERM and pid not in killed:
+            yield RankExit(rank, local_rank, code, torchrun_log.parent)
 
 
 def _lacks_memory(text: str) -> bool:
@@ -138,8 +125,8 @@ def _lack_in(logs: Iterable[Path]) -> str | None:
     return None
 
 
-def _without_a_word(exit_: RankExit, node_logs: Path, oom_kills: int | None) -> Failure:
-    logs = sorted(path for path in node_logs.glob("**/stderr.log") if path.parent.name == str(exit_.local_rank))
+def _without_a_word(exit_: RankExit, oom_kills: int | None) -> Failure:
+    logs = sorted(path for path in exit_.logs.glob("**/stderr.log") if path.parent.name == str(exit_.local_rank))
     last_lines = _telling_lines(logs[-1]) if logs else ""
     lack = _lack_in(logs[-1].parent.glob("std*.log")) if logs else None
     by_kernel = exit_.code == -signal.SIGKILL and bool(oom_kills)
@@ -152,10 +139,8 @@ def _without_a_word(exit_: RankExit, node_logs: Path, oom_kills: int | None) -> 
     return outcome, f"rank {exit_.rank}: {ending}; {_quoted('stderr', last_lines)}"
 
 
-def _of_torchrun(log: Path, exit_code: int) -> Failure:
-    ending = f"torchrun {'was ' if exit_code < 0 else ''}{_ending(exit_code)}"
-    last_lines = _telling_lines(log) if log.exists() else ""
-    return "crashed", f"{ending}; {_quoted('log', last_lines)}"
+def _ending(code: int) -> str:
+    return f"killed by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"ended with exit code {code}"
 
 
 def _quoted(source: str, last_lines: str) -> str:

@@ -22,7 +22,6 @@ RAW: Final = "raw"  # the files of each round of a campaign
 CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder
 PLAN_FILE: Final = "plan.json"  # the cases that a campaign was to measure
 RUN_LOG: Final = "runs.log"  # a line for each run that ended, each with the hash of the line before
-_OF_A_ROUND: Final = frozenset({CONFIGURATION_FILE, "record.json"})
 MAX_NAMED: Final = 5
 
 
@@ -32,39 +31,32 @@ def case_files(folder: Path) -> list[Path]:
     Raises StoreError if ``folder`` contains sets but is none, contains a campaign without a stored case, or cannot be
     read.
     """
-    ours = set_folders(folder)
-    if not ours:
-        found = json_files(folder)
-        _refuse_campaigns(found)
-        return found
-    if folder not in ours:
+    sets = set_folders(folder)
+    if sets and folder not in sets:
         raise StoreError(
-            f"{folder} is not one set of results; below it there are {_named(ours, folder)}."
-            f" Name one set, for example {ours[0]}."
+            f"{folder} is not one set of results; below it there are"
+            f" {first_names([path.relative_to(folder).as_posix() for path in sets])}."
+            f" Name one set, for example {sets[0]}."
         )
-    stored = json_files(folder / CASES)
-    if not stored:
+    files = json_files(folder / CASES if sets else folder)
+    if not (sets and files):
         _refuse_campaigns(json_files(folder))
-    return stored
+    return files
 
 
 def _refuse_campaigns(files: Sequence[Path]) -> None:
     """Raise StoreError for a file of a campaign: the files of its rounds are no cases."""
     for path in files:
-        root = _campaign_of(path)
-        if root is not None:
-            raise StoreError(
-                f"{root} is a campaign of which no case is stored yet. Run the same `nox -s bench` again to go on with"
-                f" it, or store the rounds that have ended with `nox -s store -- {shlex.quote(str(root))}`."
-            )
-
-
-def _campaign_of(path: Path) -> Path | None:
-    if path.name == CAMPAIGN_FILE:
-        return path.parent
-    if path.name not in _OF_A_ROUND:
-        return None
-    return next((folder.parent for folder in path.parents if folder.name == RAW), path.parent)
+        if path.name == CAMPAIGN_FILE:
+            root = path.parent
+        elif path.name in (CONFIGURATION_FILE, "record.json"):
+            root = next((folder.parent for folder in path.parents if folder.name == RAW), path.parent)
+        else:
+            continue
+        raise StoreError(
+            f"{root} is a campaign of which no case is stored yet. Run the same `nox -s bench` again to go on with"
+            f" it, or store the rounds that have ended with `nox -s store -- {shlex.quote(str(root))}`."
+        )
 
 
 def set_folders(folder: Path) -> list[Path]:
@@ -73,26 +65,18 @@ def set_folders(folder: Path) -> list[Path]:
     A set within a set is left out: it is a report's download and repeats the same cases. Raises StoreError for a folder
     that cannot be read.
     """
-    found = []
-    for root, folders, _ in folder.walk(on_error=_refuse_unreadable):
-        if _has_folder(root, CASES):
-            found.append(root)
+    sets = []
+    for root, folders, names in folder.walk(on_error=_refuse_unreadable):
+        if CASES in folders or (CASES in names and (root / CASES).is_dir()):  # a link to a folder is among the names
+            sets.append(root)
             folders.clear()
-    return sorted(found)
+    return sorted(sets)
 
 
 def json_files(folder: Path) -> list[Path]:
     """Return all below ``folder``, sorted; none if it is missing. Raises StoreError for an unreadable folder."""
     paths = (root / name for root, _, names in folder.walk(on_error=_refuse_unreadable) for name in names)
     return sorted(path for path in paths if path.suffix == ".json")
-
-
-def _has_folder(folder: Path, name: str) -> bool:
-    try:
-        return (folder / name).is_dir()
-    except OSError as error:
-        _refuse_unreadable(error)
-        return False
 
 
 def _refuse_unreadable(error: OSError) -> None:
@@ -102,8 +86,7 @@ def _refuse_unreadable(error: OSError) -> None:
         ) from error
 
 
-def _named(sets: Sequence[Path], folder: Path) -> str:
-    names = [path.relative_to(folder).as_posix() for path in sets]
+def first_names(names: Sequence[str]) -> str:
     more = len(names) - MAX_NAMED
     return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -113,8 +96,6 @@ def _named(sets: Sequence[Path], folder: Path) -> str:
 
 VIDEOS: Final = "videos"
 VIDEO_LIST: Final = "videos.json"
-VIDEO_SUFFIX: Final = ".mp4"
-POSTER_SUFFIX: Final = ".jpg"
 _FILM_AGAIN: Final = "Move it away; the same `nox -s bench -- --video` writes it again."
 
 
@@ -137,11 +118,11 @@ class Video(Facts):
 
 
 def video_path(root: Path, case_id: str) -> Path:
-    return root / VIDEOS / f"{case_id}{VIDEO_SUFFIX}"
+    return root / VIDEOS / f"{case_id}.mp4"
 
 
 def poster_path(root: Path, case_id: str) -> Path:
-    return root / VIDEOS / f"{case_id}{POSTER_SUFFIX}"
+    return root / VIDEOS / f"{case_id}.jpg"
 
 
 def read_videos(root: Path) -> dict[str, Video]:
@@ -152,11 +133,15 @@ def read_videos(root: Path) -> dict[str, Video]:
 def intact_videos(root: Path) -> dict[str, Video]:
     """Return the videos whose files are those that were filmed. Raises StoreError as ``read_videos``."""
 
-    def is_intact(case_id: str, video: Video) -> bool:
-        expected = {video_path(root, case_id): video.sha256, poster_path(root, case_id): video.poster_sha256}
-        return all(path.is_file() and _sha256(read_input(path)) == sha256 for path, sha256 in expected.items())
+    def is_intact(path: Path, sha256: str) -> bool:
+        return path.is_file() and _sha256(read_input(path)) == sha256
 
-    return {case_id: video for case_id, video in read_videos(root).items() if is_intact(case_id, video)}
+    return {
+        case_id: video
+        for case_id, video in read_videos(root).items()
+        if is_intact(video_path(root, case_id), video.sha256)
+        and is_intact(poster_path(root, case_id), video.poster_sha256)
+    }
 
 
 def store_video(root: Path, case_id: str, facts: Facts, *, video: bytes, poster: bytes) -> None:

@@ -115,7 +115,7 @@ class RankFile:
     network: Network | None = None
     clock: Clock | None = None
     clock_offsets: list[ClockOffset] = field(default_factory=list)
-    phases: list[Phase] = field(default_factory=list)
+    phases_s: dict[str, float] = field(default_factory=dict)
     settings: dict[str, str | int | float | bool | None] = field(default_factory=dict)
     workload: dict[str, Scalar] | None = None
     iterations: list[Iteration] = field(default_factory=list)
@@ -136,7 +136,7 @@ class RankFile:
             case ClockOffset():
                 self.clock_offsets.append(event)
             case Phase():
-                self.phases.append(event)
+                self.phases_s[event.name] = event.duration_s
             case Settings():
                 self.settings.update(event.settings)
             case Workload():
@@ -155,8 +155,8 @@ def rank_path(run_dir: Path, rank: int) -> Path:
 
 def rank_paths(run_dir: Path) -> dict[int, Path]:
     """Return every rank file of a run directory, by rank."""
-    found = {int(match[1]): path for path in run_dir.iterdir() if (match := _NAME.fullmatch(path.name))}
-    return dict(sorted(found.items()))
+    paths = {int(match[1]): path for path in run_dir.iterdir() if (match := _NAME.fullmatch(path.name))}
+    return dict(sorted(paths.items()))
 
 
 def nccl_log_path(run_dir: Path, rank: int) -> Path:

@@ -68,14 +68,14 @@ def what_worked(results: Sequence[CaseResult]) -> tuple[Worked, ...]:
 
 def _parts(records: Sequence[RunRecord]) -> dict[Part, State]:
     """State of each part: it failed if it failed in any round, and works if it worked in one and failed in none."""
-    seen = [_parts_of(record) for record in records]
+    rounds = [_parts_of(record) for record in records]
 
     def weight(state: State, part: Part) -> int:
         # Any round shows whether the task has a camera; a round with one rank shows nothing about several.
         last: tuple[State, State] = ("none", "unknown") if part == "rendering" else ("unknown", "none")
         return ("failed", "works", *last).index(state)
 
-    return {part: min((states[part] for states in seen), key=partial(weight, part=part)) for part in seen[0]}
+    return {part: min((states[part] for states in rounds), key=partial(weight, part=part)) for part in rounds[0]}
 
 
 def _parts_of(record: RunRecord) -> dict[Part, State]:

@@ -28,31 +28,31 @@ class Attribution:
     other: float  # the rest: the library's book-keeping, and gaps of the host between the parts
 
 
-def attribution(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[Attribution, ...]:
-    """Shares of every rank over ``iterations``, by default over all marked iterations of the window.
+def attribution(record: RunRecord) -> tuple[Attribution, ...]:
+    """Shares of every rank over the marked iterations of the window.
 
-    Raises ValueError if a rank lacks one of these iterations or a time that every rank measures.
+    Raises ValueError if the window has none, or if a rank lacks a time that every rank measures.
     """
-    counted = marked_iterations(record) if iterations is None else iterations
-    if not counted or any(rank.num_iterations <= max(counted) for rank in record.ranks):
-        raise ValueError(f"round {record.round} has no samples of iterations {_listed(counted)}")
-    reduced = [_column(rank, "all_reduce_time_s", counted) for rank in record.ranks]
-    least = [min(times) for times in zip(*(times for times in reduced if times), strict=True)] if all(reduced) else None
-    return tuple(_of_rank(rank, counted, sum(least) if least else None) for rank in record.ranks)
+    marked = marked_iterations(record)
+    all_reduce_s = [_times_s(rank, "all_reduce_time_s", marked) for rank in record.ranks]
+    least_s = sum(map(min, zip(*all_reduce_s, strict=True))) if all(all_reduce_s) else None
+    return tuple(_of_rank(rank, marked, least_s) for rank in record.ranks)
 
 
-def _of_rank(rank: RankRecord, iterations: Sequence[int], least_all_reduce_s: float | None) -> Attribution:
-    iteration = _required(rank, "iteration_time_s", iterations)
-    learning = _required(rank, "learning_time_s", iterations)
-    environment = _required(rank, "environment_step_time_s", iterations)
-    simulate, render, infer = (
-        _total(rank, column, iterations) for column in ("simulate_time_s", "render_time_s", "inference_time_s")
-    )
-    all_reduce = _total(rank, "all_reduce_time_s", iterations) if least_all_reduce_s is not None else None
+def _of_rank(rank: RankRecord, marked: Sequence[int], least_all_reduce_s: float | None) -> Attribution:
+    def total(column: str) -> float | None:
+        return sum(times_s) if (times_s := _times_s(rank, column, marked)) else None
+
+    whole, learning, environment = map(total, ("iteration_time_s", "learning_time_s", "environment_step_time_s"))
+    if whole is None or learning is None or environment is None:
+        raise ValueError(f"rank {rank.rank} lacks times of marked iterations")
+    iteration = whole
 
     def share(time_s: float | None) -> float | None:
         return None if time_s is None else time_s / iteration
 
+    simulate, render, infer = map(total, ("simulate_time_s", "render_time_s", "inference_time_s"))
+    all_reduce = None if least_all_reduce_s is None else total("all_reduce_time_s")
     return Attribution(
         rank=rank.rank,
         simulate=share(simulate),
@@ -60,31 +60,14 @@ def _of_rank(rank: RankRecord, iterations: Sequence[int], least_all_reduce_s: fl
         environment=(environment - (simulate or 0.0) - (render or 0.0)) / iteration,
         infer=share(infer),
         learn=(learning - (all_reduce or 0.0)) / iteration,
-        all_reduce=share(least_all_reduce_s if all_reduce is not None else None),
-        waiting=share(all_reduce - (least_all_reduce_s or 0.0) if all_reduce is not None else None),
+        all_reduce=share(least_all_reduce_s),
+        waiting=share(None if all_reduce is None else all_reduce - (least_all_reduce_s or 0.0)),
         other=(iteration - learning - environment - (infer or 0.0)) / iteration,
     )
 
 
-def _column(rank: RankRecord, column: str, iterations: Sequence[int]) -> Sequence[float] | None:
-    """Times of one column [s]; None if an iteration has no time."""
-    stored = rank.samples.get(column, ())
-    values = [stored[iteration] for iteration in iterations if iteration < len(stored)]
-    times = [value for value in values if value is not None]
-    return times if len(times) == len(iterations) else None
-
-
-def _total(rank: RankRecord, column: str, iterations: Sequence[int]) -> float | None:
-    times = _column(rank, column, iterations)
-    return None if times is None else sum(times)
-
-
-def _required(rank: RankRecord, column: str, iterations: Sequence[int]) -> float:
-    total = _total(rank, column, iterations)
-    if total is None:
-        raise ValueError(f"rank {rank.rank} has no {column} in iterations {_listed(iterations)}")
-    return total
-
-
-def _listed(iterations: Sequence[int]) -> str:
-    return ", ".join(map(str, iterations)) or "of the window that are marked"
+def _times_s(rank: RankRecord, column: str, iterations: Sequence[int]) -> list[float]:
+    """Times of one column; [] if an iteration has no time."""
+    stored = rank.samples.get(column, (None,) * rank.num_iterations)
+    times_s = [time_s for iteration in iterations if (time_s := stored[iteration]) is not None]
+    return times_s if len(times_s) == len(iterations) else []

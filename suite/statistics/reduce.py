@@ -9,7 +9,7 @@ each run by its own times would compare different work.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Final
 from weakref import finalize
@@ -36,15 +36,10 @@ def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
     Raises ValueError if a rank is missing, ranks differ in length, or a time is missing or not positive: the slowest
     of the remaining ranks would look like a faster machine.
     """
-    return _computed_once(_slowest_rank_times_s, record, _KNOWN)
-
-
-def _computed_once[T](compute: Callable[[RunRecord], T], record: RunRecord, known: dict[int, T]) -> T:
-    result = known.get(id(record))
-    if result is None:
-        result = known[id(record)] = compute(record)
-        finalize(record, known.pop, id(record), None)
-    return result
+    if id(record) not in _KNOWN:
+        _KNOWN[id(record)] = _slowest_rank_times_s(record)
+        finalize(record, _KNOWN.pop, id(record), None)
+    return _KNOWN[id(record)]
 
 
 def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ A flag is a sentence for the reader. It rejects nothing: the numbers stay as the
 import itertools
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -31,9 +31,8 @@ def flags(records: Sequence[RunRecord]) -> tuple[str, ...]:
     completed = [record for record in records if record.counts]
     started = sorted(completed, key=lambda record: (record.started_utc or "", record.round))
     times_s = [round_time_s(record) for record in started]
-    found = [bimodal(times_s), drifting(times_s), stolen(completed), shared(completed)]
-    found += warned(completed)
-    return tuple(flag for flag in found if flag)
+    of_times = filter(None, (bimodal(times_s), drifting(times_s)))
+    return (*of_times, *short_of_cpu_time(completed), *warned(completed))
 
 
 def bimodal(times_s: Sequence[float]) -> str | None:
@@ -86,44 +85,29 @@ def trend_p_value(values: Sequence[float]) -> float:
     return min(1.0, 2 * sum(counts[: extreme + 1]) / sum(counts))
 
 
-def stolen(completed: Sequence[RunRecord]) -> str | None:
-    """Flag the rounds in which a hypervisor withheld CPU time from the machine."""
-    shares = stolen_shares(completed)
-    if not shares:
-        return None
-    most = max(shares.values())
-    return f"{listed('round', [*shares])}: a hypervisor gave up to {most:.1%} of the CPU time in use here to others"
-
-
-def stolen_shares(completed: Sequence[RunRecord]) -> dict[int, float]:
-    """Return number -> share of the wanted CPU time of the rounds in which a hypervisor withheld some that matters."""
-    counted = {record.round: record.telemetry.stolen_share for record in completed if record.telemetry}
-    return {number: share for number, share in counted.items() if share is not None and share > MATTERS}
-
-
-def shared(completed: Sequence[RunRecord]) -> str | None:
-    """Flag the rounds during which other processes used the host."""
-    found = others_percent(completed)
-    if not found:
-        return None
-    return f"{listed('round', [*found])}: other processes took up to {max(found.values()):.0f}% of the host's CPU time"
-
-
-def others_percent(completed: Sequence[RunRecord]) -> dict[int, float]:
-    """Return number -> percent of all cores that other processes used, of the rounds in which that is much."""
-    counted = {record.round: record.telemetry.host_others_percent for record in completed if record.telemetry}
-    return {number: percent for number, percent in counted.items() if percent is not None and percent > OTHERS_PERCENT}
+def short_of_cpu_time(completed: Sequence[RunRecord]) -> Iterator[str]:
+    """Flag the rounds in which a hypervisor withheld CPU time, and those during which other processes used the host."""
+    telemetry = {record.round: record.telemetry for record in completed if record.telemetry}
+    stolen = {number: share for number, seen in telemetry.items() if (share := seen.stolen_share or 0.0) > MATTERS}
+    if stolen:
+        most = f"a hypervisor gave up to {max(stolen.values()):.1%} of the CPU time in use here to others"
+        yield f"{listed('round', [*stolen])}: {most}"
+    percents = {number: seen.host_others_percent or 0.0 for number, seen in telemetry.items()}
+    others = {number: percent for number, percent in percents.items() if percent > OTHERS_PERCENT}
+    if others:
+        most = f"other processes took up to {max(others.values()):.0f}% of the host's CPU time"
+        yield f"{listed('round', [*others])}: {most}"
 
 
 def warned(completed: Sequence[RunRecord]) -> list[str]:
     """Flag the warnings of ranks about their own work: for each kind its rounds and its first message."""
-    found: dict[str, dict[int, str]] = {}
+    warnings: dict[str, dict[int, str]] = {}
     for record in completed:
         for rank in record.ranks:
             for check in (check for check in rank.validity if check.verdict == "warning"):
-                said = f"rank {rank.rank} says of {check.name}: {check.found}"
-                found.setdefault(check.fault or check.name, {}).setdefault(record.round, said)
-    return [f"{listed('round', [*said])}: {next(iter(said.values()))}" for said in found.values()]
+                message = f"rank {rank.rank} says of {check.name}: {check.found}"
+                warnings.setdefault(check.fault or check.name, {}).setdefault(record.round, message)
+    return [f"{listed('round', [*messages])}: {next(iter(messages.values()))}" for messages in warnings.values()]
 
 
 def _inversion_counts(size: int) -> list[int]:

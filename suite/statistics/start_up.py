@@ -6,7 +6,7 @@ the caches; there the time decides. Compiled kernels are kept between rounds, so
 ``COLD_FACTOR`` times as long as the shortest start of its case. A single such round is undecided.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -25,29 +25,17 @@ Start = Literal["cold", "warm"]
 class StartUp:
     """One process from the first line of the worker to the end of its first iteration, slowest rank."""
 
-    round: int
     total_s: float  # phases, first iteration, and the time between: joining the ranks, the library's preparation
-    first_iteration_s: float
-    phases_s: Mapping[str, float]
     kernels_compiled: int | None = None  # in the round, on the node with most; None: unknown
-    warp_compile_time_s: float | None = None  # of the rank whose modules took longest; None: unknown
     kernel_cache: KernelCache = "kept"
 
 
 def start_up(record: RunRecord) -> StartUp:
-    """The start of a completed round. Raises ValueError as ``iteration_times_s`` does, and without an iteration."""
-    times_s = iteration_times_s(record)
-    if not times_s:
-        raise ValueError(f"round {record.round} has no iteration, so its start never ended")
-    slowest = max(record.ranks, key=lambda rank: sum(rank.phases_s.values()))
-    times_known_s = [rank.warp_compile_time_s for rank in record.ranks if rank.warp_compile_time_s is not None]
+    """The start of a completed round. Raises ValueError as ``iteration_times_s`` does."""
+    first_iteration_s = iteration_times_s(record)[0]
     return StartUp(
-        round=record.round,
-        total_s=max(_total_s(rank, times_s[0]) for rank in record.ranks),
-        first_iteration_s=times_s[0],
-        phases_s=slowest.phases_s,
+        total_s=max(_total_s(rank, first_iteration_s) for rank in record.ranks),
         kernels_compiled=_kernels_compiled(record),
-        warp_compile_time_s=max(times_known_s) if len(times_known_s) == len(record.ranks) else None,
         kernel_cache=record.case.kernel_cache,
     )
 
@@ -74,15 +62,15 @@ def _kernels_compiled(record: RunRecord) -> int | None:
 
 def classify(starts: Sequence[StartUp]) -> tuple[Start | None, ...]:
     """Tell for each start of one case on one host whether it was cold or warm; None if undecided."""
-
-    def by_time(start: StartUp) -> Start | None:
-        if len(starts) < 2:  # noqa: PLR2004  (one cannot be compared)
-            return None
-        return "cold" if start.total_s > COLD_FACTOR * min(other.total_s for other in starts) else "warm"
+    limit_s = COLD_FACTOR * min((start.total_s for start in starts), default=0.0)
 
     def kind(start: StartUp) -> Start | None:
         if start.kernel_cache == "empty":
             return "cold"
-        return by_time(start) if start.kernels_compiled is None else "cold" if start.kernels_compiled else "warm"
+        if start.kernels_compiled is not None:
+            return "cold" if start.kernels_compiled else "warm"
+        if len(starts) == 1:  # it cannot be compared
+            return None
+        return "cold" if start.total_s > limit_s else "warm"
 
     return tuple(map(kind, starts))

@@ -7,36 +7,26 @@ iterations without marks (``suite.statistics.reduce``) and do not contain it.
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import Interval, mean_of
+from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.reduce import iteration_times_s, starts_of_turns, window
 
 MIN_MARKED: Final = 8  # with fewer, the median depends on single iterations
 
 
-@dataclass(frozen=True, kw_only=True)
-class TimingCost:
-    """Time with marks relative to time without, minus 1."""
+def timing_cost(records: Sequence[RunRecord]) -> tuple[Estimate, int] | None:
+    """Time with marks relative to time without, minus 1, over the windows of all rounds; and the marked iterations.
 
-    iterations: int  # marked ones
-    median: float  # over the rounds, each by the median of its own marked iterations
-    interval: Interval | None  # None for too few rounds
-
-
-def timing_cost(records: Sequence[RunRecord]) -> TimingCost | None:
-    """The cost over the windows of all rounds; None for fewer than ``MIN_MARKED`` usable marked ones.
-
-    Raises ValueError as ``suite.statistics.reduce.window`` does.
+    None for fewer than ``MIN_MARKED`` usable ones. A round has the median of its own. Raises ValueError as
+    ``suite.statistics.reduce.window`` does.
     """
     costs = [own for record in records if (own := iteration_costs(record))]
     iterations = sum(map(len, costs))
     if iterations < MIN_MARKED:
         return None
-    found = mean_of([1 + statistics.median(own) for own in costs]).mapped(lambda ratio: ratio - 1)
-    return TimingCost(iterations=iterations, median=found.value, interval=found.interval)
+    return mean_of([1 + statistics.median(own) for own in costs]).mapped(lambda ratio: ratio - 1), iterations
 
 
 def iteration_costs(record: RunRecord) -> list[float]:

@@ -1,20 +1,34 @@
-"""Repeat measurements (A/A pairs): the baseline case of each series runs twice, interleaved.
+"""Copies of cases under ids of their own, with rounds of their own: repeats of baselines, and cases measured alone.
 
-The twin is the same case under an id of its own, with rounds of its own. In ``suite.statistics.series_model`` both are
-one configuration. How often an interval of their ratio contains 1 is a check of the intervals.
+A repeat measurement (A/A pair) is the baseline case of a series, measured twice and interleaved. In
+``suite.statistics.series_model`` both are one configuration. How often an interval of their ratio contains 1 is a check
+of the intervals.
+
+A matrix with ``turns_check`` has every case twice: in turns, and as a copy whose rounds always run alone. The rounds of
+both alternate. Are rounds that are measured in turns as fast?
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from suite.schema.record import Case
+from suite.schema.record import ALONE_SUFFIX, Case
 
 SUFFIX: Final = "-aa"
 
 
 def is_twin(case: Case) -> bool:
     return case.case_id.endswith(SUFFIX)
+
+
+def is_alone(case: Case) -> bool:
+    """Whether a case is the copy whose rounds run alone."""
+    return case.case_id.endswith(ALONE_SUFFIX)
+
+
+def with_copies(cases: Sequence[Case]) -> list[Case]:
+    """Return ``cases`` in their order, each followed by the copy whose rounds run alone."""
+    return [copy for case in cases for copy in (case, _copy(case, ALONE_SUFFIX))]
 
 
 def with_twins(cases: Sequence[Case]) -> list[Case]:
@@ -27,11 +41,11 @@ def with_twins(cases: Sequence[Case]) -> list[Case]:
     for case in sorted(cases, key=lambda case: case.world_size):
         if case.workload == "train":
             baselines.setdefault(case.series, case)
-    return [
-        member
-        for case in cases
-        for member in ((case, replace(case, case_id=case.case_id + SUFFIX)) if case in baselines.values() else (case,))
-    ]
+    return [copy for case in cases for copy in ((case, _copy(case, SUFFIX)) if case in baselines.values() else (case,))]
+
+
+def _copy(case: Case, suffix: str) -> Case:
+    return replace(case, case_id=case.case_id + suffix)
 
 
 def ratios_of(case: Case, cases: Iterable[Case]) -> list[tuple[Case, Case]]:

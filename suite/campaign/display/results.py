@@ -167,19 +167,20 @@ def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
     completed = [record for result in results for record in result.completed]
     slowed = slowed_cores(results, fastest_probes_s(completed))
     if slowed is not None:
-        say(console, str(slowed), style="yellow")
+        say(console, slowed, style="yellow")
 
 
 def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
     """Print what detailed timing costs the iterations that have it, over all training of the campaign."""
-    cost = timing_cost([record for result in results if result.case.learns for record in result.completed])
-    if cost is None:
+    costs = timing_cost([record for result in results if result.case.learns for record in result.completed])
+    if costs is None:
         return
+    cost, iterations = costs
     between = "" if cost.interval is None else "{:+.1%} to {:+.1%} at 95 %; ".format(*cost.interval)
     say(
         console,
-        f"Detailed timing changes the time of an iteration by {cost.median:+.1%} ({between}"
-        f"{cost.iterations} iterations had it). "
+        f"Detailed timing changes the time of an iteration by {cost.value:+.1%} ({between}"
+        f"{iterations} iterations had it). "
         "The times above are of the other iterations.",
     )
 

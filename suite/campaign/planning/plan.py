@@ -30,8 +30,7 @@ from suite.options.command_line import say
 from suite.options.options import Options
 from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
-from suite.statistics.turns_check import with_copies
-from suite.statistics.twins import with_twins
+from suite.statistics.twins import with_copies, with_twins
 
 
 def make_plan(campaign: Campaign) -> Campaign:

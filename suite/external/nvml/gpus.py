@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -56,6 +57,12 @@ _PEER_ACCESS: Final = {
     pynvml.NVML_P2P_STATUS_DISABLED_BY_REGKEY: "disabled_by_driver_setting",
     pynvml.NVML_P2P_STATUS_NOT_SUPPORTED: "not_supported",
 }
+_FAULTS: Final[Mapping[int, NvmlFault]] = {
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no_library",
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "no_driver",
+    pynvml.NVML_ERROR_NO_PERMISSION: "no_permission",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "version_mismatch",
+}
 _SM: Final = pynvml.NVML_CLOCK_SM
 _MEMORY: Final = pynvml.NVML_CLOCK_MEM
 _UNCORRECTED: Final = (pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)
@@ -67,7 +74,7 @@ COUNT_EVERY_S: Final = 0.95
 
 
 class Answers:
-    """Asks NVML; a refused value is None, and ``refused`` has the reason."""
+    """Asks NVML; a refused value is None, and ``refused`` has the first reason."""
 
     def __init__(self) -> None:
         self.refused: dict[str, str] = {}
@@ -76,7 +83,7 @@ class Answers:
         try:
             return query()
         except pynvml.NVMLError as error:
-            self.refused[name] = str(error)
+            self.refused.setdefault(name, str(error))
             return None
 
 
@@ -170,6 +177,15 @@ COUNTERS: Final[Queries] = {
 }
 
 
+@contextmanager
+def _nvml() -> Iterator[None]:
+    pynvml.nvmlInit()
+    try:
+        yield
+    finally:
+        pynvml.nvmlShutdown()
+
+
 def whole_uuids(names: Sequence[str]) -> tuple[str, ...]:
     """Complete the UUIDs in ``names``, of which CUDA_VISIBLE_DEVICES may have only the beginning.
 
@@ -177,21 +193,14 @@ def whole_uuids(names: Sequence[str]) -> tuple[str, ...]:
     """
 
     def whole(name: str) -> str:
-        try:
+        with suppress(pynvml.NVMLError):
             return str(pynvml.nvmlDeviceGetUUID(_handle_by_uuid(name)))
-        except pynvml.NVMLError:
-            return name
+        return name
 
-    if not any(name.startswith(_UUID) for name in names):
-        return tuple(names)
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return tuple(names)
-    try:
-        return tuple(whole(name) if name.startswith(_UUID) else name for name in names)
-    finally:
-        pynvml.nvmlShutdown()
+    if any(name.startswith(_UUID) for name in names):
+        with suppress(pynvml.NVMLError), _nvml():
+            return tuple(whole(name) if name.startswith(_UUID) else name for name in names)
+    return tuple(names)
 
 
 def visible_handles() -> Iterator[object]:
@@ -216,31 +225,26 @@ def _handle_by_uuid(name: str) -> object:
         if not name.startswith(_UUID):
             raise
         handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
-        found = [handle for handle in handles if pynvml.nvmlDeviceGetUUID(handle).startswith(name)]
-        if len(found) != 1:
+        matches = [handle for handle in handles if pynvml.nvmlDeviceGetUUID(handle).startswith(name)]
+        if len(matches) != 1:
             raise
-        return found[0]
+        return matches[0]
 
 
 def read_state() -> NvmlState:
     """Read driver and GPUs. Errors are part of the result."""
     try:
-        pynvml.nvmlInit()
+        with _nvml():
+            handles = tuple(visible_handles())
+            return NvmlState(
+                driver_version=pynvml.nvmlSystemGetDriverVersion(),
+                nvml_version=pynvml.nvmlSystemGetNVMLVersion().partition(".")[2],
+                cuda_driver_version=_cuda_driver_version(),
+                num_gpus=pynvml.nvmlDeviceGetCount(),
+                gpus=tuple(_gpu_state(index, handle, handles) for index, handle in enumerate(handles)),
+            )
     except pynvml.NVMLError as error:
-        return NvmlState(fault=_fault(error), message=str(error))
-    try:
-        handles = tuple(visible_handles())
-        return NvmlState(
-            driver_version=pynvml.nvmlSystemGetDriverVersion(),
-            nvml_version=pynvml.nvmlSystemGetNVMLVersion().partition(".")[2],
-            cuda_driver_version=_cuda_driver_version(),
-            num_gpus=pynvml.nvmlDeviceGetCount(),
-            gpus=tuple(_gpu_state(index, handle, handles) for index, handle in enumerate(handles)),
-        )
-    except pynvml.NVMLError as error:
-        return NvmlState(fault="failed", message=str(error))
-    finally:
-        pynvml.nvmlShutdown()
+        return NvmlState(fault=_FAULTS.get(error.value, "failed"), message=str(error))
 
 
 def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
@@ -253,35 +257,16 @@ def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return (), None, None
     try:
-        pynvml.nvmlInit()
+        with _nvml():
+            gpus = tuple(_gpu(index, handle) for index, handle in enumerate(visible_handles()))
+            return gpus, pynvml.nvmlSystemGetDriverVersion(), _cuda_driver_version()
     except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded, pynvml.NVMLError_NoPermission):
         return (), None, None
-    except pynvml.NVMLError as error:
-        raise _no_answer(error) from error
-    try:
-        gpus = tuple(_gpu(index, handle) for index, handle in enumerate(visible_handles()))
-        return gpus, pynvml.nvmlSystemGetDriverVersion(), _cuda_driver_version()
-    except pynvml.NVMLError as error:  # a GPU that is lost
-        raise _no_answer(error) from error
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _no_answer(error: pynvml.NVMLError) -> WorkerEnvironmentError:
-    return WorkerEnvironmentError(
-        f"the NVIDIA driver does not answer: {error}. Repair it until nvidia-smi works (after a driver update:"
-        " restart), or set CUDA_VISIBLE_DEVICES to nothing to use the CPU only."
-    )
-
-
-def _fault(error: pynvml.NVMLError) -> NvmlFault:
-    known: dict[int, NvmlFault] = {
-        pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no_library",
-        pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "no_driver",
-        pynvml.NVML_ERROR_NO_PERMISSION: "no_permission",
-        pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "version_mismatch",
-    }
-    return known.get(error.value, "failed")
+    except pynvml.NVMLError as error:  # another version of the driver, or a GPU that is lost
+        raise WorkerEnvironmentError(
+            f"the NVIDIA driver does not answer: {error}. Repair it until nvidia-smi works (after a driver update:"
+            " restart), or set CUDA_VISIBLE_DEVICES to nothing to use the CPU only."
+        ) from error
 
 
 def _cuda_driver_version() -> str:
@@ -302,16 +287,15 @@ def _gpu(index: int, handle: object) -> Gpu:
 
 def _gpu_state(index: int, handle: object, handles: tuple[object, ...]) -> GpuState:
     answers = Answers()
-    values = {name: answers.ask(name, partial(query, handle)) for name, query in QUERIES.items()}
-    links = tuple(
-        "self" if number == index else answers.ask(f"links[{number}]", partial(_link, handle, other))
-        for number, other in enumerate(handles)
-    )
-    peer_access = tuple(
-        "self" if number == index else answers.ask(f"peer_access[{number}]", partial(_peer_access, handle, other))
-        for number, other in enumerate(handles)
-    )
-    return GpuState(index=index, links=links, peer_access=peer_access, unanswered=answers.refused, **values)
+    values: dict[str, Any] = {name: answers.ask(name, partial(query, handle)) for name, query in QUERIES.items()}
+    pairs: dict[str, Any] = {
+        name: tuple(
+            "self" if number == index else answers.ask(f"{name}[{number}]", partial(query, handle, other))
+            for number, other in enumerate(handles)
+        )
+        for name, query in (("links", _link), ("peer_access", _peer_access))
+    }
+    return GpuState(index=index, unanswered=answers.refused, **pairs, **values)
 
 
 def _peer_access(handle: object, other: object) -> str:
@@ -334,7 +318,8 @@ class LiveGpus:
     """Reads the first visible GPUs repeatedly while they work. It raises no error: ``notes`` says what failed."""
 
     def __init__(self, count: int) -> None:
-        self.notes: dict[str, str] = {}  # what could not be read -> NVML's reason
+        self._answers = Answers()
+        self.notes = self._answers.refused  # what could not be read -> NVML's reason
         self.persistence: tuple[bool | None, ...] = ()  # mode of each GPU, read once: nobody sets it during a run
         self._handles: tuple[object, ...] = ()
         self._is_open = False
@@ -350,7 +335,10 @@ class LiveGpus:
             return
         if len(self._handles) < count:
             self.notes["GPUs"] = f"only {len(self._handles)} of {count} are visible"
-        self.persistence = tuple(self._persistence(index, handle) for index, handle in enumerate(self._handles))
+        self.persistence = tuple(
+            self._ask(index, "persistence", partial(QUERIES["persistence"], handle))
+            for index, handle in enumerate(self._handles)
+        )
 
     def read(self) -> tuple[GpuReading, ...]:
         """Return one reading of each GPU; about once a second it includes the energy counter."""
@@ -361,27 +349,17 @@ class LiveGpus:
         queries = {**LIVE_QUERIES, **COUNTERS} if is_counting else LIVE_QUERIES
         return tuple(self._reading(index, handle, queries) for index, handle in enumerate(self._handles))
 
-    def _persistence(self, index: int, handle: object) -> bool | None:
-        answers = Answers()
-        mode: bool | None = answers.ask("persistence", partial(QUERIES["persistence"], handle))
-        self._note(index, answers)
-        return mode
-
     def _reading(self, index: int, handle: object, queries: Queries) -> GpuReading:
-        answers = Answers()
-        utilisation = answers.ask("utilisation", partial(pynvml.nvmlDeviceGetUtilizationRates, handle))
-        values = {name: answers.ask(name, partial(query, handle)) for name, query in queries.items()}
-        self._note(index, answers)
+        utilisation = self._ask(index, "utilisation", partial(pynvml.nvmlDeviceGetUtilizationRates, handle))
         return GpuReading(
             index=index,
             sm_utilisation_percent=None if utilisation is None else utilisation.gpu,
             memory_utilisation_percent=None if utilisation is None else utilisation.memory,
-            **values,
+            **{name: self._ask(index, name, partial(query, handle)) for name, query in queries.items()},
         )
 
-    def _note(self, index: int, answers: Answers) -> None:
-        for name, reason in answers.refused.items():
-            self.notes.setdefault(f"GPU {index} {name}", reason)
+    def _ask(self, index: int, name: str, query: Callable[[], Any]) -> Any:
+        return self._answers.ask(f"GPU {index} {name}", query)
 
     def close(self) -> None:
         """Close NVML."""

@@ -14,7 +14,7 @@ from suite.matrix.resources import HOST_GB_OF_RANK, USABLE, Need, Room, blocks, 
 from suite.records import store
 from suite.schema.observations import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary, TurnsTaken
 from suite.schema.record import Case, Environment, Gpu, PlannedCase, RunRecord
-from suite.statistics.turns_check import with_copies
+from suite.statistics.twins import with_copies
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import changed

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,19 +43,19 @@ class SlowStore:
 
 def exchanged(store: SlowStore, *, ahead_s: float, wall_ahead_s: float) -> ClockOffset:
     """What the second node finds, whose clocks are ahead by so much."""
-    found: list[ClockOffset | None] = []
+    offsets: list[ClockOffset | None] = []
 
     def clocks() -> tuple[float, float]:
         return time.perf_counter() + ahead_s, time.time() + wall_ahead_s
 
     def second() -> None:
-        found.append(clock_offset(store, "start", rank=4, first_ranks=(0, 4), clocks=clocks))
+        offsets.append(clock_offset(store, "start", rank=4, first_ranks=(0, 4), clocks=clocks))
 
     thread = threading.Thread(target=second)
     thread.start()
     assert clock_offset(store, "start", rank=0, first_ranks=(0, 4)) is None
     thread.join(10)
-    (offset,) = found
+    (offset,) = offsets
     assert offset is not None
     return offset
 
@@ -157,7 +157,7 @@ gpu7:52:60 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("text", "kind"),
     [
         ("Channel 03/0 : 0[0] -> 1[1] via P2P/MNNVL/read", "P2P/MNNVL/read"),
         ("Channel 03/1 : 0[2a000] -> 1[51000] via P2P/IPC/read", "P2P/IPC/read"),
@@ -168,46 +168,39 @@ gpu7:52:60 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0
         ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/Socket/0 comm 0x55 nRanks 02", "NET/Socket"),
     ],
 )
-def test_every_known_shape_of_a_channel(said: str, kind: str) -> None:
-    log = read_log(f"host:1:2 [0] NCCL INFO {said}\n")
-    (connection,) = log.connections
-    channel = said.split()[1]
-    assert (connection, log.unread_lines) == (Connection(source=0, target=1, channel=channel, kind=kind), 0)
+def test_every_known_shape_of_a_channel(text: str, kind: str) -> None:
+    log = read_log(f"host:1:2 [0] NCCL INFO {text}\n")
+    assert (log.connections, log.unread_lines) == ({Connection(0, 1, text.split()[1], kind)}, 0)
 
 
-def started(rank: int, *, node: int | None = None, machine: str | None = "a" * 12, local_rank: int = 0) -> Events:
+def started(rank: int, *, node: int, machine: str | None = "a" * 12) -> Events:
     first, *others = head(rank)
-    return [{**first, "node": node, "machine": machine, "local_rank": local_rank}, *others]
+    return [{**first, "node": node, "machine": machine, "local_rank": 0}, *others]
 
 
-def transport(
-    files: RankFiles,
-    logs: Mapping[int, str] | None = None,
-    *,
-    machines: str = "aa",
-    nnodes: int = 1,
-    more: Sequence[dict[str, Any]] = (),
-) -> Transport:
-    """Transport of two ranks; a letter names each rank's machine."""
+def transport(files: RankFiles, log: str, *, machines: str = "aa", nnodes: int = 1) -> Transport:
+    """Transport of two ranks, of which rank 0 has NCCL's log; a letter names each rank's machine."""
     files.case = replace(files.case, nnodes=nnodes, nproc_per_node=2 // nnodes)
     for rank, letter in enumerate(machines):
-        node = rank if nnodes == 2 else 0
         machine = None if letter == "?" else letter * 12
-        files.rank(rank, started(rank, node=node, machine=machine) + list(more) + iterations(3) + end())
-    for rank, text in (logs or {}).items():
-        path = nccl_log_path(files.run_dir, rank)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        files.rank(rank, started(rank, node=rank if nnodes == 2 else 0, machine=machine) + iterations(3) + end())
+    write_log(files, 0, log)
     record = files.collect()
     assert (record.outcome, record.reason) == ("completed", None)
     assert record.transport is not None
     return record.transport
 
 
-def test_one_node_over_nvlink(rank_files: RankFiles) -> None:
-    back = NVLINK_LOG.replace("0[0] -> 1[1]", "1[1] -> 0[0]")
-    found = transport(rank_files, {0: NVLINK_LOG, 1: back})
-    assert found == Transport(
+def write_log(files: RankFiles, rank: int, text: str) -> None:
+    path = nccl_log_path(files.run_dir, rank)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+def test_one_node_over_nvlink_or_pcie(rank_files: RankFiles) -> None:
+    write_log(rank_files, 1, NVLINK_LOG.replace("0[0] -> 1[1]", "1[1] -> 0[0]"))
+    by_nvlink = transport(rank_files, NVLINK_LOG)
+    assert by_nvlink == Transport(
         library="nccl",
         version="2.28.9",
         interfaces=("eth0",),  # looked for, and not used
@@ -216,35 +209,35 @@ def test_one_node_over_nvlink(rank_files: RankFiles) -> None:
         emulated=False,
         nvls=True,
     )
-    assert found.interconnect == "nvlink"
-    for rank in (0, 1):
-        rank_files.run_dir.joinpath(f"rank-{rank}.jsonl").unlink()
-    assert transport(rank_files, {0: NVLINK_LOG.replace("type NVL", "type SYS"), 1: ""}).within_node == ("pcie",)
+    assert by_nvlink.interconnect == "nvlink"
+    write_log(rank_files, 1, "")
+    assert transport(rank_files, NVLINK_LOG.replace("type NVL", "type SYS")).within_node == ("pcie",)
 
 
 def test_two_nodes_on_one_machine_are_emulated(rank_files: RankFiles) -> None:
-    found = transport(rank_files, {0: SOCKET_LOG}, nnodes=2)
-    assert found.routes == (Route(kind="NET/Socket", between_nodes=True, pairs=2, channels=3),)
-    assert (found.interfaces, found.between_nodes) == (("eth0", "eth1"), ("ethernet",))
-    assert (found.emulated, found.interconnect) == (True, "emulated (ethernet)")
-    assert transport(rank_files, {0: SOCKET_LOG}).emulated  # one node that NCCL was told is two
+    two = transport(rank_files, SOCKET_LOG, nnodes=2)
+    assert two.routes == (Route(kind="NET/Socket", between_nodes=True, pairs=2, channels=3),)
+    assert (two.interfaces, two.between_nodes) == (("eth0", "eth1"), ("ethernet",))
+    assert (two.emulated, two.interconnect) == (True, "emulated (ethernet)")
+    assert transport(rank_files, SOCKET_LOG).emulated  # one node that NCCL was told is two
 
 
-@pytest.mark.parametrize(("machines", "emulated"), [("ab", False), ("a?", None)])
-@pytest.mark.parametrize(("layer", "word"), [("IB", "infiniband"), ("RoCE", "roce")])
+@pytest.mark.parametrize(
+    ("machines", "layer", "emulated", "word"), [("ab", "IB", False, "infiniband"), ("a?", "RoCE", None, "roce")]
+)
 def test_two_machines_over_verbs(
-    rank_files: RankFiles, machines: str, emulated: bool | None, layer: str, word: str
+    rank_files: RankFiles, machines: str, layer: str, emulated: bool | None, word: str
 ) -> None:
     text = SOCKET_LOG.replace("NET/Socket/", "NET/IB/").replace(
         "NET/Socket : Using [0]eth0:10.1.0.7<0> [1]eth1:10.2.0.7<0>",
         f"NET/IB : Using [0]mlx5_0:1/{layer} [1]mlx5_4:1/{layer} [RO]; OOB eth0:10.1.0.7<0>",
     )
-    found = transport(rank_files, {0: text}, machines=machines, nnodes=2)
-    assert (found.interfaces, found.emulated, found.interconnect) == (("mlx5_0", "mlx5_4"), emulated, word)
+    verbs = transport(rank_files, text, machines=machines, nnodes=2)
+    assert (verbs.interfaces, verbs.emulated, verbs.interconnect) == (("mlx5_0", "mlx5_4"), emulated, word)
 
 
 @pytest.mark.parametrize(("written_s", "late"), [(0.4, False), (900.0, True)])
-@pytest.mark.parametrize("ahead_s", [(0.0, 0.0), (0.0, 20.0), (20.0, 0.0)])  # whose imports were done earlier
+@pytest.mark.parametrize("ahead_s", [(0.0, 20.0), (20.0, 0.0)])  # whose imports were done earlier
 def test_a_log_that_grows_in_steady_iterations_is_flagged(
     rank_files: RankFiles, written_s: float, late: bool, ahead_s: tuple[float, float]
 ) -> None:
@@ -252,14 +245,20 @@ def test_a_log_that_grows_in_steady_iterations_is_flagged(
         events = iterations(3)
         for row, event in enumerate(events):
             event["samples"] = {**event["samples"], "start_s": ahead_s[rank] + 0.5 * row}
-        said = [{"event": "network", "nccl_log_written_s": ahead_s[rank] + written_s}]
-        rank_files.rank(rank, started(rank, node=0) + said + events + end())
-        path = nccl_log_path(rank_files.run_dir, rank)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(NVLINK_LOG)
-    found = rank_files.collect().transport
-    assert found is not None
-    assert found.logged_while_steady is late
+        network = {"event": "network", "nccl_log_written_s": ahead_s[rank] + written_s}
+        rank_files.rank(rank, [*started(rank, node=0), network, *events, *end()])
+        write_log(rank_files, rank, NVLINK_LOG)
+    transport = rank_files.collect().transport
+    assert transport is not None
+    assert transport.logged_while_steady is late
+
+
+def test_a_log_that_cannot_be_read_costs_no_round(rank_files: RankFiles) -> None:
+    for rank in range(2):
+        rank_files.rank(rank, whole(rank))
+        nccl_log_path(rank_files.run_dir, rank).mkdir(parents=True)
+    record = rank_files.collect()
+    assert (record.outcome, record.transport) == ("completed", None)
 
 
 # ---- the rank's part ----
@@ -295,11 +294,3 @@ def test_what_the_user_asked_of_nccl_is_kept(tmp_path: Path) -> None:
     assert asked["NCCL_DEBUG_FILE"].endswith("/100%%/logs/nccl-rank-3.log")
     assert machine.nccl_log_path(tmp_path, 3) == nccl_log_path(tmp_path, 3)
     assert "COLL" not in asked["NCCL_DEBUG_SUBSYS"].split(","), "a line for every collective would cost time"
-
-
-def test_a_log_that_cannot_be_read_costs_no_round(rank_files: RankFiles) -> None:
-    for rank in range(2):
-        rank_files.rank(rank, whole(rank))
-        nccl_log_path(rank_files.run_dir, rank).mkdir(parents=True)
-    record = rank_files.collect()
-    assert (record.outcome, record.transport) == ("completed", None)

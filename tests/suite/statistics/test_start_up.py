@@ -8,18 +8,9 @@ from suite.statistics.start_up import COLD_FACTOR, StartUp, classify, start_up
 from tests.fixtures.results.generated_results import make_case, make_record
 
 
-def start(total_s: float, kernels_compiled: int | None = None) -> StartUp:
-    return StartUp(
-        round=0, total_s=total_s, first_iteration_s=0.0, phases_s={}, kernels_compiled=kernels_compiled
-    )  # fmt: skip
-
-
 def test_a_start_is_phases_and_first_iteration_of_the_slowest_rank() -> None:
     record = make_record(make_case(world_size=2), iteration_time_s=(0.4, 0.5))
-    found = start_up(record)
-    assert found.phases_s == {"imports": 4.0, "environment_creation": 6.0}
-    assert found.first_iteration_s == pytest.approx(5.0)
-    assert found.total_s == pytest.approx(15.0)
+    assert start_up(record).total_s == pytest.approx(15.0)  # 4 s of imports, 6 s of a scene, 5 s of an iteration
 
 
 def test_what_lies_between_the_phases_belongs_to_the_start() -> None:
@@ -33,21 +24,25 @@ def test_what_lies_between_the_phases_belongs_to_the_start() -> None:
         )
         for rank, imports_s, first_s in zip(record.ranks, (1.0, 2.0), (18.0, 14.0), strict=True)
     )
-    found = start_up(replace(record, ranks=ranks))
-    assert found.total_s == pytest.approx(1.0 + 18.0 + 1.0)
-    assert found.first_iteration_s == pytest.approx(4.0)
+    assert start_up(replace(record, ranks=ranks)).total_s == pytest.approx(1.0 + 18.0 + 1.0)
 
 
-def test_cold_is_what_takes_much_longer_than_the_shortest() -> None:
-    assert classify([start(69.0), start(12.3), start(12.0)]) == ("cold", "warm", "warm")
-    assert classify([start(12.3), start(12.0)]) == ("warm", "warm")
-    assert classify([start(COLD_FACTOR * 10.0), start(10.0)]) == ("warm", "warm")
-
-
-def test_a_count_of_kernels_goes_before_the_time() -> None:
-    assert classify([start(12.0, 96)]) == ("cold",)
-    assert classify([start(56.2, 0), start(35.8, 0), start(12.0, 1)]) == ("warm", "warm", "cold")
-    assert classify([start(69.0), start(12.3, 0)]) == ("cold", "warm")
+@pytest.mark.parametrize(
+    ("starts", "kinds"),
+    [
+        ([(69.0, None), (12.3, None), (12.0, None)], ("cold", "warm", "warm")),
+        ([(COLD_FACTOR * 10.0, None), (10.0, None)], ("warm", "warm")),
+        ([(12.0, None)], (None,)),
+        # a count of kernels goes before the time
+        ([(12.0, 96)], ("cold",)),
+        ([(56.2, 0), (35.8, 0), (12.0, 1)], ("warm", "warm", "cold")),
+        ([(69.0, None), (12.3, 0)], ("cold", "warm")),
+    ],
+)
+def test_cold_is_what_compiled_kernels_or_took_much_longer_than_the_shortest(
+    starts: list[tuple[float, int | None]], kinds: tuple[str | None, ...]
+) -> None:
+    assert classify([StartUp(total_s=total_s, kernels_compiled=count) for total_s, count in starts]) == kinds
 
 
 @pytest.mark.parametrize(
@@ -62,7 +57,5 @@ def test_kernels_are_those_that_the_first_rank_of_a_node_counted(
     counts: tuple[int | None, ...], expected: int | None
 ) -> None:
     record = make_record(make_case(world_size=2))
-    ranks = tuple(
-        replace(rank, kernels_compiled=count) for rank, count in zip(record.ranks, counts, strict=True)
-    )  # fmt: skip
+    ranks = tuple(replace(rank, kernels_compiled=count) for rank, count in zip(record.ranks, counts, strict=True))
     assert start_up(replace(record, ranks=ranks)).kernels_compiled == expected

@@ -31,7 +31,7 @@ def rounds(times_s: Sequence[float | None], case: Case = ONE) -> list[RunRecord]
     ]
 
 
-@pytest.mark.parametrize("spread", [0.005, 0.01, 0.02, 0.03, 0.1])
+@pytest.mark.parametrize("spread", [0.01, 0.03, 0.1])
 def test_the_interval_where_a_case_stops_contains_the_time_in_at_least_92_of_100_cases(
     spread: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,7 +39,7 @@ def test_the_interval_where_a_case_stops_contains_the_time_in_at_least_92_of_100
     monkeypatch.setattr(repeats, "completed_times_s", list)  # a round is its own number here
     generator = random.Random(5)  # noqa: S311  (the same numbers every time)
     rule = Rule(rounds=6, precision=0.01, max_rounds=12)
-    hits, draws = 0, 4000
+    hits, draws = 0, 1500
     for _ in range(draws):
         times_s: list[float] = []
         while decide(times_s, rule).go_on:  # type: ignore[arg-type]
