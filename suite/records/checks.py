@@ -51,13 +51,10 @@ def check_messages(file: RankFile, run_dir: Path) -> CheckResult | None:
     names = Counter(name for log in rank_logs(file, run_dir) for name in _full_buffers(log))
     if not names:
         return None
-    found = ", ".join(f"{name} ({counted(count, 'message')})" for name, count in names.most_common())
+    buffers = ", ".join(f"{name} ({counted(count, 'message')})" for name, count in names.most_common())
+    found = f"{buffers}: it went on without contacts or constraints; increase these sizes in env.sim.physics"
     return CheckResult(
-        name="full buffers of the physics",
-        feature="physics",
-        verdict="failure",
-        found=f"{found}: it went on without contacts or constraints; increase these sizes in env.sim.physics",
-        fault=DROPPED,
+        name="full buffers of the physics", feature="physics", verdict="failure", found=found, fault=DROPPED
     )
 
 
@@ -123,12 +120,13 @@ def _reference_of(case: Case, num_iterations: int, references: Sequence[Learning
         ranks = f" on {counted(case.world_size, 'rank')}" if of_size else ""
         steps = counted(case.optimiser_steps, "optimiser step")
         return f"the catalog has no reference for {size[0]} frames and {steps} in an iteration{ranks}"
+    of_ranks.sort(key=lambda entry: entry.iterations)
     reached = [entry for entry in of_ranks if entry.iterations <= num_iterations]
-    if not reached:
-        return (
-            f"{counted(num_iterations, 'iteration')}; the reference is of {min(entry.iterations for entry in of_ranks)}"
-        )
-    return max(reached, key=lambda entry: entry.iterations)
+    return (
+        reached[-1]
+        if reached
+        else f"{counted(num_iterations, 'iteration')}; the reference is of {of_ranks[0].iterations}"
+    )
 
 
 def mean_over_ranks(columns: Iterable[Sequence[float | None]]) -> list[float | None]:

@@ -14,7 +14,6 @@ from suite.schema.record import CaseResult, RunRecord
 State = Literal["works", "failed", "none", "unknown"]
 Part = Literal["physics", "rendering", "trains", "equal gradients"]
 
-FEATURES: Final[Mapping[str, Part]] = {"physics": "physics", "cameras": "rendering", "learning": "trains"}
 SYMBOLS: Final[Mapping[State, str]] = {"works": "✓", "failed": "✗", "none": "-", "unknown": "?"}
 LEGEND: Final[Mapping[State, str]] = {
     "works": "works",
@@ -79,38 +78,24 @@ def _parts(records: Sequence[RunRecord]) -> dict[Part, State]:
 
 
 def _parts_of(record: RunRecord) -> dict[Part, State]:
-    parts: dict[Part, State] = {
-        "physics": _checked(record, "physics"),
-        "rendering": _checked(record, "rendering"),
-        "trains": "works" if _trained(record) else "unknown",
-        "equal gradients": _equal(record),
-    }
-    if parts["rendering"] == "unknown" and parts["physics"] != "unknown":
-        parts["rendering"] = "none"  # a rank runs all its checks, or none
-    has_reason = "failed" in parts.values()
-    if _checked(record, "trains") == "failed" or (record.outcome != "completed" and not has_reason):
-        parts["trains"] = "failed"  # the round did not train to its end, whatever the reason
-    return parts
-
-
-def _checked(record: RunRecord, part: Part) -> State:
-    verdicts = {
-        check.verdict for rank in record.ranks for check in rank.validity if FEATURES.get(check.feature) == part
-    }
-    return "failed" if "failure" in verdicts else "works" if "ok" in verdicts else "unknown"
-
-
-def _trained(record: RunRecord) -> bool:
-    """Whether every rank finished all iterations and has trained parameters."""
+    physics, rendering, learning = (_checked(record, feature) for feature in ("physics", "cameras", "learning"))
+    if rendering == "unknown" and physics != "unknown":
+        rendering = "none"  # a rank runs all its checks, or none
     case = record.case
     done = [rank for rank in record.ranks if rank.parameters_sha256 and rank.num_iterations == case.iterations]
-    return len(done) == case.num_processes
+    has_trained = len(done) == case.num_processes
+    gradients: State = "unknown"
+    if case.world_size == 1:
+        gradients = "none"
+    elif has_trained:  # the ranks began with equal parameters, so they stay equal if all gradients were
+        gradients = "works" if len({rank.parameters_sha256 for rank in record.ranks}) == 1 else "failed"
+    has_reason = "failed" in (physics, rendering, gradients)
+    # A round that did not complete did not train to its end, whatever the reason.
+    has_failed = learning == "failed" or (record.outcome != "completed" and not has_reason)
+    trains: State = "failed" if has_failed else "works" if has_trained else "unknown"
+    return {"physics": physics, "rendering": rendering, "trains": trains, "equal gradients": gradients}
 
 
-def _equal(record: RunRecord) -> State:
-    """Whether all ranks ended with equal parameters: they began equal, so they stay equal if all gradients were."""
-    if record.case.world_size == 1:
-        return "none"
-    if not _trained(record):
-        return "unknown"
-    return "works" if len({rank.parameters_sha256 for rank in record.ranks}) == 1 else "failed"
+def _checked(record: RunRecord, feature: str) -> State:
+    verdicts = {check.verdict for rank in record.ranks for check in rank.validity if check.feature == feature}
+    return "failed" if "failure" in verdicts else "works" if "ok" in verdicts else "unknown"

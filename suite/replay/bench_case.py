@@ -24,17 +24,13 @@ class SampleClock:
     # Stored as options.timer of every benchmark. It tells readers that the storing process did not measure the times.
     __name__ = "labscale.SampleClock (measured inside the training processes)"
 
-    def __init__(self) -> None:
-        self._now_s = 0.0
+    now_s = 0.0
 
     def __call__(self) -> float:
-        return self._now_s
+        return self.now_s
 
-    def reset(self) -> None:
-        self._now_s = 0.0
-
-    def play(self, sample_s: float) -> None:
-        self._now_s = sample_s
+    def play(self, now_s: float) -> None:
+        self.now_s = now_s
 
 
 CLOCK = SampleClock()
@@ -64,11 +60,8 @@ class Cases:
     def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
         self.document = output_json
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.errors += [report.longreprtext] if report.failed else []
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        self.errors += [report.longreprtext] if report.failed else []
+    def pytest_exception_interact(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        self.errors.append(report.longreprtext)
 
     def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.errors.append(str(excrepr))
@@ -88,7 +81,7 @@ def test_case(benchmark: BenchmarkFixture, request: pytest.FixtureRequest, case_
     unplayed: Iterator[float] = iter(samples_s)
     # Not benchmark(...), which would calibrate itself with a clock that does not run.
     benchmark.pedantic(  # type: ignore[no-untyped-call]
-        lambda: CLOCK.play(next(unplayed)), setup=CLOCK.reset, rounds=len(samples_s), iterations=1
+        lambda: CLOCK.play(next(unplayed)), setup=lambda: CLOCK.play(0.0), rounds=len(samples_s), iterations=1
     )
 
 
