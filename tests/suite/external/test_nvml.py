@@ -1,4 +1,4 @@
-"""NVML, read once: which GPUs are visible, what is said of them, and what is not there."""
+"""NVML, read once and again and again: which GPUs are visible, their values, and what is not there."""
 
 import dataclasses
 import json
@@ -9,8 +9,9 @@ import pynvml
 import pytest
 
 from suite.errors import WorkerEnvironmentError
-from suite.external.nvml.gpus import read_gpus, read_state
-from suite.external.nvml.values import NvmlState
+from suite.external.nvml import gpus as nvml
+from suite.external.nvml.gpus import LiveGpus, read_gpus, read_state
+from suite.external.nvml.values import GpuReading, NvmlState
 from suite.launch.containers import requested_gpus
 from suite.schema.record import Gpu
 from tests.fixtures.stand_ins.fake_nvml import answer, refusal
@@ -64,16 +65,7 @@ def test_a_container_engine_is_asked_for_whole_uuids(visible: str, gpus: tuple[s
     assert requested_gpus("cuda", {"CUDA_VISIBLE_DEVICES": visible}) == gpus
 
 
-@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED])
-def test_no_driver_means_no_gpus(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(pynvml, "nvmlInit", refusal(code))
-    assert read_gpus() == ((), None, None)
-    assert requested_gpus("cuda", {"CUDA_VISIBLE_DEVICES": "GPU-5a7"}) == ("GPU-5a7",)
-
-
 def test_broken_driver_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(pynvml, "nvmlInit", refusal(pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH))
     with pytest.raises(WorkerEnvironmentError, match="nvidia-smi"):
         read_gpus()
@@ -97,6 +89,9 @@ def test_every_end_of_nvml_has_its_word(code: int, fault: str, monkeypatch: pyte
     assert state.fault == fault
     assert state.message
     assert (state.driver_version, state.num_gpus, state.gpus) == (None, None, ())
+    if fault.startswith("no_"):
+        assert read_gpus() == ((), None, None)
+        assert requested_gpus("cuda", {"CUDA_VISIBLE_DEVICES": "GPU-5a7"}) == ("GPU-5a7",)
 
 
 @pytest.mark.parametrize("function", ["nvmlDeviceGetHandleByIndex", "nvmlDeviceGetName"])
@@ -104,11 +99,8 @@ def test_a_lost_gpu_ends_with_what_to_do(function: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(pynvml, function, refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
     with pytest.raises(WorkerEnvironmentError, match="nvidia-smi"):
         read_gpus()
-
-
-def test_a_lost_gpu_is_a_fault_and_not_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
-    assert read_state() == NvmlState(fault="failed", message="GPU is lost")
+    if function == "nvmlDeviceGetHandleByIndex":
+        assert read_state() == NvmlState(fault="failed", message="GPU is lost")
 
 
 def test_what_nvml_refuses_is_none_with_its_reason() -> None:
@@ -123,6 +115,7 @@ def test_what_nvml_refuses_is_none_with_its_reason() -> None:
         field.name for field in dataclasses.fields(gb10) if getattr(gb10, field.name) is None
     }  # every None has its reason
     assert refused <= set(gb10.unanswered)
+    assert (h200.peer_access, h200.unanswered["peer_access[1]"]) == (("self", None), "Not Supported")
     assert json.loads(json.dumps(dataclasses.asdict(state)))["gpus"][1]["unanswered"]["mig"] == "Not Supported"
 
 
@@ -133,9 +126,9 @@ def test_settings_are_read_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None
         nvmlDeviceGetClockInfo=345,
         nvmlDeviceGetMaxClockInfo=1980,
         nvmlDeviceGetApplicationsClock=1500,
-        nvmlDeviceGetDefaultApplicationsClock=1980,
+        nvmlDeviceGetDefaultApplicationsClock=1600,
         nvmlDeviceGetPowerManagementLimit=700_000,
-        nvmlDeviceGetPowerManagementDefaultLimit=700_000,
+        nvmlDeviceGetPowerManagementDefaultLimit=600_000,
         nvmlDeviceGetTemperatureV=31,
         nvmlDeviceGetEccMode=[1, 0],
         nvmlDeviceGetDefaultEccMode=[1],
@@ -146,13 +139,14 @@ def test_settings_are_read_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None
         nvmlDeviceGetMaxPcieLinkWidth=16,
         nvmlDeviceGetComputeRunningProcesses_v3=[SimpleNamespace(usedGpuMemory=500_000_000)] * 2,
     )
-    gpu = read_state().gpus[0]
-    assert (gpu.uuid, gpu.sm_clock_mhz, gpu.sm_clock_max_mhz) == ("GPU-a", 345, 1980)
-    assert (gpu.sm_clock_setting_mhz, gpu.sm_clock_setting_default_mhz) == (1500, 1980)
-    assert (gpu.power_limit_w, gpu.power_limit_default_w, gpu.temperature_c) == (700.0, 700.0, 31)
-    assert (gpu.ecc, gpu.ecc_after_restart, gpu.ecc_default, gpu.ecc_uncorrected_errors) == (True, False, True, 2)
-    assert (gpu.persistence, gpu.mig, gpu.pcie_width, gpu.pcie_width_max) == (True, False, 8, 16)
-    assert (gpu.compute_processes, gpu.compute_processes_memory_gb) == (2, 1.0)
+    expected = {
+        "uuid": "GPU-a", "sm_clock_mhz": 345, "sm_clock_max_mhz": 1980, "sm_clock_setting_mhz": 1500,
+        "sm_clock_setting_default_mhz": 1600, "power_limit_w": 700.0, "power_limit_default_w": 600.0,
+        "temperature_c": 31, "ecc": True, "ecc_after_restart": False, "ecc_default": True,
+        "ecc_uncorrected_errors": 2, "persistence": True, "mig": False, "pcie_width": 8, "pcie_width_max": 16,
+        "compute_processes": 2, "compute_processes_memory_gb": 1.0,
+    }  # fmt: skip
+    assert dataclasses.asdict(read_state().gpus[0]).items() >= expected.items()
 
 
 def test_a_mig_instance_is_one_where_nvml_tells_only_of_whole_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,12 +182,6 @@ def test_links_between_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_state().gpus[0].peer_access == ("self", "unknown")
 
 
-def test_peer_access_that_nvml_does_not_tell_is_none_with_its_reason() -> None:
-    (gpu, _) = read_state().gpus
-    assert gpu.peer_access == ("self", None)
-    assert gpu.unanswered["peer_access[1]"] == "Not Supported"
-
-
 def test_active_nvlinks_are_counted_as_far_as_the_gpu_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def state(_: int, link: int) -> int:
         if link >= 18:
@@ -210,3 +198,90 @@ def test_fabric_state_is_read_out_of_nvmls_struct(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetGpuFabricInfoV", fill)
     assert read_state().gpus[0].fabric == "in_progress"
+
+
+# ---- read again and again beside a run ----
+
+
+def test_live_values_are_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetClockInfo", lambda _, kind: {1: 1980, 2: 3201}[kind])
+    power_cap_and_idle = pynvml.nvmlClocksEventReasonSwPowerCap | pynvml.nvmlClocksEventReasonGpuIdle
+    answer(
+        monkeypatch,
+        nvmlDeviceGetUtilizationRates=SimpleNamespace(gpu=97, memory=41),
+        nvmlDeviceGetPowerUsage=512_345,
+        nvmlDeviceGetTotalEnergyConsumption=9_000_500,
+        nvmlDeviceGetTemperatureV=64,
+        nvmlDeviceGetCurrentClocksEventReasons=power_cap_and_idle,
+        nvmlDeviceGetPersistenceMode=1,
+    )
+    gpus = LiveGpus(1)
+    expected = GpuReading(
+        index=0, sm_utilisation_percent=97, memory_utilisation_percent=41, memory_used_gb=None, power_w=512.345,
+        energy_j=9000.5, sm_clock_mhz=1980, memory_clock_mhz=3201, temperature_c=64, slowdowns=("idle", "power_cap"),
+    )  # fmt: skip
+    assert gpus.read() == (expected,)  # of the first visible GPU only, whose memory is the host's
+    assert gpus.persistence == (True,)
+    assert gpus.notes == {"GPU 0 memory_used_gb": "Not Supported"}
+    gpus.close()
+    assert gpus.read() == ()
+
+
+def test_live_values_that_nvml_refuses_are_none_and_noted_once_each() -> None:
+    gpus = LiveGpus(2)
+    assert gpus.read() == (GpuReading(index=0, memory_used_gb=1.0), GpuReading(index=1))
+    notes = dict(gpus.notes)
+    assert gpus.persistence == (None, None)
+    assert len([what for what in notes if what.startswith("GPU 0 ")]) == 8
+    assert notes["GPU 1 power_w"] == "Not Supported"
+    gpus.read()
+    assert gpus.notes == notes
+
+
+def test_the_energy_counter_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, nvmlDeviceGetTotalEnergyConsumption=9_000_500, nvmlDeviceGetPowerUsage=500_000)
+    now_s = iter([0.2 * number for number in range(11)])
+    monkeypatch.setattr(nvml, "time", SimpleNamespace(monotonic=lambda: next(now_s)))
+    gpus = LiveGpus(2)
+    readings = [gpus.read() for _ in range(11)]
+    assert [first.energy_j for first, _ in readings] == [9000.5 if number % 5 == 0 else None for number in range(11)]
+    assert {second.power_w for _, second in readings} == {500.0}
+    assert {first.energy_j == second.energy_j for first, second in readings} == {True}
+
+
+def test_fewer_gpus_than_asked_for_are_noted() -> None:
+    gpus = LiveGpus(3)
+    assert len(gpus.read()) == 2
+    assert gpus.notes["GPUs"] == "only 2 of 3 are visible"
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        ("nvmlInit", pynvml.NVML_ERROR_LIBRARY_NOT_FOUND),
+        ("nvmlInit", pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH),
+        ("nvmlDeviceGetHandleByIndex", pynvml.NVML_ERROR_GPU_IS_LOST),
+    ],
+)
+def test_a_broken_nvml_leaves_live_values_empty(function: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, function, refusal(code))
+    gpus = LiveGpus(1)
+    assert gpus.read() == ()
+    assert gpus.notes == {"GPUs": str(pynvml.NVMLError(code))}
+    gpus.close()
+
+
+def test_a_gpu_lost_while_it_works_is_none_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, nvmlDeviceGetPowerUsage=500_000)
+    gpus = LiveGpus(1)
+    assert gpus.read()[0].power_w == 500.0
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetPowerUsage", refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
+    assert gpus.read()[0].power_w is None
+    assert gpus.notes["GPU 0 power_w"] == "GPU is lost"
+
+
+def test_without_gpus_nvml_is_not_even_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, "nvmlInit", refusal(pynvml.NVML_ERROR_UNKNOWN))
+    gpus = LiveGpus(0)
+    assert (gpus.read(), gpus.notes) == ((), {})

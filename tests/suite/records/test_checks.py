@@ -5,48 +5,41 @@ from typing import Any
 
 import pytest
 
-from suite.matrix.catalog import LearningReference
+from suite.matrix.catalog import Catalog, LearningReference
 from suite.records.checks import check_learning, only_learned_less
 from suite.schema.record import CheckResult
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import held_to_a_reference, make_result
 from tests.fixtures.results.generated_results import make_case as generated_case
+from tests.fixtures.results.rank_events import RankFiles, end, head, iterations
 
 REFERENCE = LearningReference(
     stack="kitless", frames_per_iteration=1024, optimiser_steps=20, iterations=10, reward_at_least=4.0, source="a test"
 )
 
 
-@pytest.mark.parametrize(
-    ("rewards", "verdict", "fault"),
-    [
-        ([4.0] * 10, "ok", None),
-        ([400.0] * 10, "ok", None),  # better than known is no fault
-        ([3.9] * 10, "failure", "learns_worse"),
-        ([9.0] * 5 + [3.0] * 5, "failure", "learns_worse"),  # unlearned
-        ([0.0] * 5 + [3.0, 3.0, 5.0, 5.0, 5.0], "ok", None),  # one low iteration is noise
-        ([5.0] * 10 + [0.0] * 20, "ok", None),  # the reference says nothing of later ones
-        ([None] * 10, "failure", "learns_worse"),
-        ([None] * 9 + [4.5], "ok", None),
-        ([1.0] * 9, "not_checked", None),
-    ],
-)
-def test_rewards_are_held_to_the_reference(
-    rewards: list[float | None], verdict: str, fault: str | None, make_case: CaseMaker
-) -> None:
-    result = check_learning(make_case(), rewards, [REFERENCE])
-    assert (result.verdict, result.fault) == (verdict, fault)
+LATER = REFERENCE.model_copy(update={"iterations": 20, "reward_at_least": 8.0})
 
 
 @pytest.mark.parametrize(
     ("rewards", "verdict"),
-    [([4.0] * 10, "ok"), ([4.0] * 19, "ok"), ([4.0] * 20, "failure"), ([4.0] * 10 + [8.0] * 10, "ok")],
+    [
+        ([4.0] * 10, "ok"),
+        ([400.0] * 10, "ok"),  # better than known is no fault
+        ([3.9] * 10, "failure"),
+        ([9.0] * 5 + [3.0] * 5, "failure"),  # unlearned
+        ([0.0] * 5 + [3.0, 3.0, 5.0, 5.0, 5.0], "ok"),  # one low iteration is noise
+        ([5.0] * 10 + [0.0] * 9, "ok"),  # the reference says nothing of later ones
+        ([None] * 10, "failure"),
+        ([None] * 9 + [4.5], "ok"),
+        ([1.0] * 9, "not_checked"),
+        ([4.0] * 20, "failure"),  # the latest that was reached counts
+        ([4.0] * 10 + [8.0] * 10, "ok"),
+    ],
 )
-def test_the_latest_iteration_that_was_reached_counts(
-    rewards: list[float | None], verdict: str, make_case: CaseMaker
-) -> None:
-    later = REFERENCE.model_copy(update={"iterations": 20, "reward_at_least": 8.0})
-    assert check_learning(make_case(), rewards, [later, REFERENCE]).verdict == verdict
+def test_rewards_are_held_to_the_reference(rewards: list[float | None], verdict: str, make_case: CaseMaker) -> None:
+    result = check_learning(make_case(), rewards, [LATER, REFERENCE])
+    assert (result.verdict, result.fault) == (verdict, "learns_worse" if verdict == "failure" else None)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +82,28 @@ def test_where_ranks_learn_something_alone_other_ranks_are_not_held_to_it(make_c
     size = f"{case.frames_per_iteration} frames and {case.optimiser_steps} optimiser steps in an iteration"
     missing = f"the catalog has no reference for {size} on {case.world_size} ranks"
     assert (result.verdict, result.found) == ("not_checked", missing)
+
+
+@pytest.mark.parametrize(
+    ("of_ranks", "reward"),
+    [
+        ((3.0, 3.0), "3"),
+        ((6.0, 1.0), "3.5"),  # rank 0 alone reached it
+        ((3.0, None), "3"),  # rsl_rl keeps rewards on rank 0
+        ((3.5, 5.0), None),
+    ],
+)
+def test_learning_worse_than_the_reference_is_invalid(
+    of_ranks: tuple[float | None, ...], reward: str | None, rank_files: RankFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = REFERENCE.model_copy(update={"iterations": 3})
+    monkeypatch.setattr(Catalog, "learning_references", lambda *_: (reference,))
+    for rank, of_rank in enumerate(of_ranks):
+        rank_files.rank(rank, head(rank) + iterations(3, reward_mean=of_rank) + end())
+    record = rank_files.collect()
+    assert record.outcome == ("completed" if reward is None else "invalid")
+    assert reward is None or f"reward is {reward};" in (record.reason or "")
+    assert reward is None or "(learns_worse)" in (record.reason or "")
 
 
 def test_only_a_round_that_did_nothing_else_wrong_only_learned_less() -> None:

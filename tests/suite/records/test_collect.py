@@ -7,16 +7,24 @@ from dataclasses import replace
 import pytest
 
 from suite.errors import Interrupted, StoreError
-from suite.matrix.catalog import Catalog, LearningReference
 from suite.schema.record import Gpu
 from tests.fixtures.results.rank_events import Events, RankFiles, end, head, iterations, whole
+
+
+def workload(**changes: object) -> Events:
+    return [{"event": "workload", "workload": {"task": "Isaac-Cartpole-Direct", "decimation": 2, **changes}}]
+
+
+def validity(verdict: str, fault: str | None = None) -> Events:
+    check = {"name": "camera form", "feature": "cameras", "verdict": verdict, "found": "grey", "fault": fault}
+    return [{"event": "validity", "checks": [check]}]
 
 
 def test_completed_run_becomes_columns(rank_files: RankFiles) -> None:
     for rank in (1, 0):
         events = iterations(3, reward_mean=1.0)
         events[0]["samples"] = {"rsl_rl.total_fps": 9e4, "iteration_time_s": 0.7, "reward_mean": None}
-        rank_files.rank(rank, head(rank) + events + end())
+        rank_files.rank(rank, head(rank) + workload() + events + end() + (validity("ok") if rank else []))
     record = rank_files.collect()
     assert (record.outcome, record.reason, record.exit_code, record.round) == ("completed", None, 0, 1)
     assert (record.started_utc, record.wall_time_s) == ("2026-11-21T02:45:50+00:00", 9.5)
@@ -36,6 +44,9 @@ def test_completed_run_becomes_columns(rank_files: RankFiles) -> None:
     assert second.settings == {"seed": 43, "tf32": True, "versions.torch": "2.11.0"}
     assert (second.parameters_sha256, second.peak_memory_gb, second.error) == ("ab" * 32, 1.5, None)
     assert second.kernels_compiled == 7
+    assert record.workload == {"task": "Isaac-Cartpole-Direct", "decimation": 2}
+    verdicts = [[check.verdict for check in rank.validity] for rank in record.ranks]
+    assert verdicts == [["not_checked"], ["ok"]]  # learning, without a reference
 
 
 def test_a_last_line_without_its_end_counts_if_it_is_whole_and_is_ignored_if_it_is_torn(rank_files: RankFiles) -> None:
@@ -72,25 +83,6 @@ def test_vanished_run_directory_is_reported(rank_files: RankFiles) -> None:
 
 
 # ---- runs that ended well, but whose output is no measurement ----
-
-
-def workload(**changes: object) -> Events:
-    return [{"event": "workload", "workload": {"task": "Isaac-Cartpole-Direct", "decimation": 2, **changes}}]
-
-
-def validity(verdict: str, fault: str | None = None) -> Events:
-    check = {"name": "camera form", "feature": "cameras", "verdict": verdict, "found": "grey", "fault": fault}
-    return [{"event": "validity", "checks": [check]}]
-
-
-def test_what_ranks_found_of_their_work_is_kept(rank_files: RankFiles) -> None:
-    for rank in (0, 1):
-        rank_files.rank(rank, head(rank) + workload() + iterations(3) + end() + (validity("ok") if rank else []))
-    record = rank_files.collect()
-    assert record.outcome == "completed"
-    assert record.workload == {"task": "Isaac-Cartpole-Direct", "decimation": 2}
-    verdicts = [[check.verdict for check in rank.validity] for rank in record.ranks]
-    assert verdicts == [["not_checked"], ["ok"]]  # learning, without a reference
 
 
 @pytest.mark.parametrize(
@@ -135,37 +127,6 @@ def test_surplus_rank_is_invalid(rank_files: RankFiles) -> None:
     for rank in (0, 1, 2):
         rank_files.rank(rank, whole(rank))
     assert rank_files.collect().reason == "rank 2 should not exist: the case has 2 ranks"
-
-
-@pytest.mark.parametrize(
-    ("of_ranks", "said"),
-    [
-        ((4.0, 4.0), "4"),
-        ((6.0, 3.0), "4.5"),  # rank 0 alone reached it
-        ((4.0, None), "4"),  # rsl_rl keeps rewards on rank 0
-        ((4.5, 6.0), None),
-    ],
-)
-def test_learning_worse_than_the_reference_is_invalid(
-    of_ranks: tuple[float | None, ...], said: str | None, rank_files: RankFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    case = rank_files.case
-    reference = LearningReference(
-        stack=case.stack,
-        frames_per_iteration=case.frames_per_iteration,
-        optimiser_steps=case.optimiser_steps,
-        iterations=3,
-        reward_at_least=5.0,
-        source="a test",
-    )
-    monkeypatch.setattr(Catalog, "learning_references", lambda *_: (reference,))
-    for rank, reward in enumerate(of_ranks):
-        rank_files.rank(rank, head(rank) + iterations(3, reward_mean=reward) + end())
-    record = rank_files.collect()
-    assert record.outcome == ("completed" if said is None else "invalid")
-    if said is not None:
-        assert f"reward is {said};" in (record.reason or "")
-        assert "(learns_worse)" in (record.reason or "")
 
 
 PHYSX = "[Error] [omni.physx.plugin] PhysX error: "
