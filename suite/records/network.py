@@ -74,12 +74,17 @@ def apart(case: Case, files: Sequence[RankFile], clocks: Sequence[NodeClock] | N
     reduces = case.learns or case.workload == "all_reduce"
     if not reduces or case.trainings_per_gpu > 1:
         return None
-    try:
-        zeros_s = [_zero_s(file, clocks, reference=files[0].node or 0) for file in files]
-    except (IndexError, ValueError):  # there is no common clock
-        return None
+    zeros_s = []  # of each rank's ``start_s``, on the monotonic clock of rank 0's node
+    for file in files:
+        try:
+            clock = clock_of(file.node or 0, clocks, reference=files[0].node or 0, needed_s=math.inf)
+        except ValueError:
+            return None
+        if file.clock is None:
+            return None
+        zeros_s.append(file.clock.zero_monotonic_s - clock.offset_s)
     slack_s = NEEDED_S + 2 * max((clock.bound_s for clock in clocks or ()), default=0.0)
-    for row in range(min(len(file.iterations) for file in files)):
+    for row in range(min((len(file.iterations) for file in files), default=0)):
         begun, ended = [], []
         for file, zero_s in zip(files, zeros_s, strict=True):
             samples = file.iterations[row].samples
@@ -95,14 +100,6 @@ def apart(case: Case, files: Sequence[RankFile], clocks: Sequence[NodeClock] | N
                 "their samples share no window"
             )
     return None
-
-
-def _zero_s(file: RankFile, clocks: Sequence[NodeClock] | None, *, reference: int) -> float:
-    """Zero of the rank's ``start_s``, on the monotonic clock of rank 0's node."""
-    if file.clock is None:
-        raise ValueError(f"rank {file.rank} did not write what its clock counts from")
-    clock = clock_of(file.node or 0, clocks, reference=reference, needed_s=math.inf)
-    return file.clock.zero_monotonic_s - clock.offset_s
 
 
 # ---- NCCL's log ----
@@ -178,34 +175,33 @@ _SLACK_S: Final = 1.0  # a file system notes the time of a write late
 
 def transport_of(record: RunRecord, files: Sequence[RankFile], logs: Mapping[int, str]) -> Transport | None:
     """Return the transport from ``logs``: NCCL's, by rank. None for one rank, or if neither library left a trace."""
-    if record.case.world_size == 1:
+    case = record.case
+    if case.world_size == 1:
         return None
-    if logs:
-        return _of_nccl(record, files, read_log("\n".join(logs.values())))
-    interfaces = sorted({name for file in files if file.network for name in file.network.interfaces})
-    if not interfaces:
-        return None
-    return Transport(
-        library="gloo",
-        interfaces=tuple(interfaces),
-        within_node=("host_memory",) if record.case.nproc_per_node > 1 else (),
-        between_nodes=_of_sockets(interfaces) if record.case.nnodes > 1 else (),
-        emulated=_is_emulated(record, files, None),
-    )
-
-
-def _of_nccl(record: RunRecord, files: Sequence[RankFile], log: NcclLog) -> Transport:
+    if not logs:
+        interfaces = sorted({name for file in files if file.network for name in file.network.interfaces})
+        if not interfaces:
+            return None
+        return Transport(
+            library="gloo",
+            interfaces=tuple(interfaces),
+            within_node=("host_memory",) if case.nproc_per_node > 1 else (),
+            between_nodes=_of_sockets(interfaces) if case.nnodes > 1 else (),
+            emulated=_is_emulated(record, files, None),
+        )
+    log = read_log("\n".join(logs.values()))
     routes = _routes(log.connections, {file.rank: file.node for file in files})
-    crossed: dict[bool, set[Interconnect]] = {True: set(), False: set()}  # by whether it is between nodes
-    for route in routes:
-        crossed[route.between_nodes] |= set(_interconnects(route, log))
+    within, between = (
+        tuple(sorted({word for route in routes if route.between_nodes is side for word in _interconnects(route, log)}))
+        for side in (False, True)
+    )
     return Transport(
         library="nccl",
         version=log.version,
         interfaces=tuple(sorted(log.interfaces)),
         routes=routes,
-        within_node=tuple(sorted(crossed[False])),
-        between_nodes=tuple(sorted(crossed[True])),
+        within_node=within,
+        between_nodes=between,
         emulated=_is_emulated(record, files, log.nnodes),
         nvls=log.nvls,
         unread_lines=log.unread_lines,

@@ -113,12 +113,8 @@ def warned(completed: Sequence[RunRecord]) -> list[str]:
 def _inversion_counts(size: int) -> list[int]:
     """Count the permutations of ``size`` items that have 0, 1, 2, … inversions."""
     counts = [1]
-    for items in range(2, size + 1):
-        longer = [0] * (len(counts) + items - 1)
-        for inversions, count in enumerate(counts):
-            for more in range(items):
-                longer[inversions + more] += count
-        counts = longer
+    for items in range(2, size + 1):  # one more item adds up to ``items - 1`` inversions
+        counts = [sum(counts[max(0, most - items + 1) : most + 1]) for most in range(len(counts) + items - 1)]
     return counts
 
 
