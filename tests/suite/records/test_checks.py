@@ -1,7 +1,7 @@
 """One-sided: a reward below the reference is a fault, whatever is above or beyond it is none."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -42,28 +42,23 @@ def test_rewards_are_held_to_the_reference(rewards: list[float | None], verdict:
     assert (result.verdict, result.fault) == (verdict, "learns_worse" if verdict == "failure" else None)
 
 
+NONE_FOR: Final = "the catalog has no reference for "
+
+
 @pytest.mark.parametrize(
     ("changed", "references", "why"),
     [
-        (
-            {"num_envs_global": 128},
-            [REFERENCE],
-            "the catalog has no reference for 2048 frames and 20 optimiser steps in an iteration",
-        ),
-        (
-            {"optimiser_steps": 40},
-            [REFERENCE],
-            "the catalog has no reference for 1024 frames and 40 optimiser steps in an iteration",
-        ),
+        ({"num_envs_global": 128}, [REFERENCE], f"{NONE_FOR}2048 frames and 20 optimiser steps in an iteration"),
+        ({"optimiser_steps": 40}, [REFERENCE], f"{NONE_FOR}1024 frames and 40 optimiser steps in an iteration"),
         # PhysX was held to what runs on Newton had learned, and controls were invalid: they count no episode.
         (
             {"stack": "ovphysx", "device": "cuda"},
             [REFERENCE],
-            "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl on the stack ovphysx",
+            f"{NONE_FOR}Isaac-Cartpole-Direct with rsl_rl on the stack ovphysx",
         ),
         ({"workload": "environment_step"}, [REFERENCE], "nothing learns in a control"),
         ({"assets": "official"}, [REFERENCE], "references are of offline assets, and these are official"),
-        ({}, [], "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl on the stack kitless"),
+        ({}, [], f"{NONE_FOR}Isaac-Cartpole-Direct with rsl_rl on the stack kitless"),
     ],
 )
 def test_a_case_unlike_every_reference_is_not_checked(
@@ -80,7 +75,7 @@ def test_where_ranks_learn_something_alone_other_ranks_are_not_held_to_it(make_c
     assert check_learning(case, [0.0] * 10, [REFERENCE]).verdict == "failure"  # whose ranks learn together
     result = check_learning(case, [0.0] * 10, [other])
     size = f"{case.frames_per_iteration} frames and {case.optimiser_steps} optimiser steps in an iteration"
-    missing = f"the catalog has no reference for {size} on {case.world_size} ranks"
+    missing = f"{NONE_FOR}{size} on {case.world_size} ranks"
     assert (result.verdict, result.found) == ("not_checked", missing)
 
 

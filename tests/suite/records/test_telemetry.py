@@ -103,13 +103,37 @@ def test_a_damaged_line_is_named_and_the_rest_kept(line: bytes, tmp_path: Path) 
 # ---- energy and power ----
 
 
-def test_constant_power_is_power_times_time() -> None:
-    summary = summary_of(constant())
+def loaded_anew(time_s: float) -> tuple[GpuReading, ...]:
+    return (GpuReading(index=0, power_w=300.0, energy_j=300 * (time_s if time_s < 6 else time_s - 6)),)
+
+
+def unread(time_s: float) -> tuple[GpuReading, ...]:
+    """The mean of these readings would take the half in which some are missing for less than it was."""
+    return (GpuReading(index=0, power_w=None if 6.1 <= time_s <= 7.5 else 100.0 if time_s < 6 else 300.0),)
+
+
+@pytest.mark.parametrize(
+    ("gpus_at", "counter_j", "integrated_j", "mean_w", "agrees"),
+    [
+        (constant(), 3000.0, 3000.0, 300.0, True),
+        (constant(counter_w=286.0), 2860.0, 3000.0, 300.0, True),
+        (constant(counter_w=316.0), 3160.0, 3000.0, 300.0, False),
+        (loaded_anew, None, 3000.0, 300.0, None),
+        (unread, None, 2026.0, 202.6, None),
+    ],
+)
+def test_energy_is_that_of_the_counter_else_of_power_over_time_and_each_checks_the_other(
+    gpus_at: GpuAt, counter_j: float | None, integrated_j: float, mean_w: float, agrees: bool | None
+) -> None:
+    summary = summary_of(gpus_at)
     (gpu,) = summary.gpus
-    assert gpu.energy_counter_j == gpu.energy_integrated_j == summary.energy_j == 3000.0
-    assert (gpu.energy_disagreement, summary.energy_agrees, summary.frames_per_joule) == (0.0, True, 2.0)
-    assert gpu.power_w == summary.power_w == Spread(min=300.0, mean=300.0, max=300.0)
-    assert summary.notes == ()
+    assert (gpu.energy_counter_j, gpu.energy_integrated_j) == (counter_j, integrated_j)
+    energy_j = counter_j or integrated_j  # the counter is taken, flagged or not
+    assert (summary.energy_j, summary.energy_agrees, len(summary.notes)) == (energy_j, agrees, agrees is False)
+    assert summary.frames_per_joule == pytest.approx(6000 / energy_j, rel=1e-5)
+    assert gpu.power_w == summary.power_w == Spread(min=100.0 if gpus_at is unread else 300.0, mean=mean_w, max=300.0)
+    off = None if counter_j is None else (integrated_j - counter_j) / max(integrated_j, counter_j)
+    assert gpu.energy_disagreement == (off if off is None else pytest.approx(off, rel=1e-5))
 
 
 @pytest.mark.parametrize(
@@ -136,37 +160,6 @@ def test_energy_of_turns_is_that_of_each_and_no_counter_tells_it() -> None:
     turns = Window(spans=((1.03, 3.03), (5.5, 6.5)))
     (gpu,) = summarise(content(constant()), turns, frames=6000, num_gpus=1).gpus
     assert (gpu.energy_counter_j, gpu.energy_integrated_j) == (None, 900.0)
-
-
-def test_the_mean_power_is_the_energy_over_time_though_readings_are_missing() -> None:
-    """The mean of the readings there are would take the half in which they are missing for less than it was."""
-
-    def gpus_at(time_s: float) -> tuple[GpuReading, ...]:
-        power_w = None if 6.1 <= time_s <= 7.5 else 100.0 if time_s < 6 else 300.0
-        return (GpuReading(index=0, power_w=power_w),)
-
-    summary = summary_of(gpus_at)
-    assert summary.gpus[0].power_w == summary.power_w == Spread(min=100.0, mean=202.6, max=300.0)
-    assert summary.energy_j == 2026.0
-
-
-def test_counter_that_starts_anew_is_unknown_and_power_takes_its_place() -> None:
-    def reloaded(time_s: float) -> tuple[GpuReading, ...]:
-        return (GpuReading(index=0, power_w=300.0, energy_j=300 * (time_s if time_s < 6 else time_s - 6)),)
-
-    summary = summary_of(reloaded)
-    assert (summary.gpus[0].energy_counter_j, summary.gpus[0].energy_disagreement) == (None, None)
-    assert (summary.energy_j, summary.energy_agrees) == (3000.0, None)
-
-
-@pytest.mark.parametrize(("counter_w", "agrees"), [(286.0, True), (316.0, False)])
-def test_counter_and_power_are_held_against_each_other(counter_w: float, agrees: bool) -> None:
-    summary = summary_of(constant(counter_w=counter_w))
-    expected = (300 - counter_w) / max(300, counter_w)
-    assert summary.gpus[0].energy_disagreement == pytest.approx(expected, rel=1e-5)
-    assert summary.energy_agrees is agrees
-    assert summary.energy_j == pytest.approx(10 * counter_w)  # the counter is taken, flagged or not
-    assert len(summary.notes) == (0 if agrees else 1)
 
 
 def test_energy_of_all_gpus_is_by_one_method() -> None:
