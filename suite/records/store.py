@@ -107,14 +107,14 @@ def load_results(folder: Path) -> list[CaseResult]:
             f"{folder} contains no results. Run `nox -s bench -- --out {shlex.quote(str(folder))}` first, or name"
             " another folder."
         )
-    found: dict[str, tuple[Path, CaseResult]] = {}
+    cases: dict[str, tuple[Path, CaseResult]] = {}
     for path in paths:
         result = read_case(path)
         case_id = result.case.case_id
-        if case_id in found:
-            raise StoreError(f"{found[case_id][0]} and {path} both contain the case {case_id}. Move one of them away.")
-        found[case_id] = (path, result)
-    return [found[case_id][1] for case_id in sorted(found)]
+        if case_id in cases:
+            raise StoreError(f"{cases[case_id][0]} and {path} both contain the case {case_id}. Move one of them away.")
+        cases[case_id] = (path, result)
+    return [cases[case_id][1] for case_id in sorted(cases)]
 
 
 # ---- the document of a case ----

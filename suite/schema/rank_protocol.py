@@ -23,9 +23,9 @@ def text_of(case: Case) -> str:
 def read_configuration(run_dir: Path) -> Case:
     """Read the launcher's case; JSON's lists become tuples again."""
     stored: dict[str, Any] = json.loads((run_dir / CONFIGURATION_FILE).read_text(encoding="utf-8"))
-    found = ((item.name, stored[stored_name(item.name)]) for item in fields(Case))
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found}
-    return Case(**values)
+    values: dict[str, Any] = {item.name: stored[stored_name(item.name)] for item in fields(Case)}
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Case(**{**values, **lists})
 
 
 def round_of(case: Case, environ: Mapping[str, str]) -> int:

@@ -54,10 +54,10 @@ def _total_s(rank: RankRecord, first_iteration_s: float) -> float:
 
 def _kernels_compiled(record: RunRecord) -> int | None:
     """Kernels that the round compiled; None if unknown or if other rounds used the same caches."""
-    counts = [rank.kernels_compiled for rank in record.ranks if rank.local_rank == 0]
-    known = [count for count in counts if count is not None]
+    first_of_node = [rank for rank in record.ranks if rank.local_rank == 0]
+    counts = [rank.kernels_compiled for rank in first_of_node if rank.kernels_compiled is not None]
     is_own = record.case.kernel_cache == "empty" or record.turns is None
-    return max(known) if is_own and known and len(known) == len(counts) else None
+    return max(counts) if is_own and counts and len(counts) == len(first_of_node) else None
 
 
 def classify(starts: Sequence[StartUp]) -> tuple[Start | None, ...]:

@@ -62,11 +62,16 @@ def decide(
         return Decision(go_on=False, reason="as many rounds as were asked for")
     times_s = completed_times_s(records)
     model = SetModel(of_set)
-    known = [ratio for case, baseline in ratios if times_s and (ratio := model.ratio(case, baseline))]
-    widths = [relative_half_width(figure) for figure in known or ([mean_of(times_s)] if times_s else [])]
-    width = None if None in widths else max((width for width in widths if width is not None), default=None)
-    what = "the ratio to the baseline" if known else "the time"
-    reached = f"{_reached(what, width, len(times_s))}, {100 * rule.precision:g} % is the target"
+    to_baseline = [ratio for case, baseline in ratios if times_s and (ratio := model.ratio(case, baseline))]
+    figures = to_baseline or ([mean_of(times_s)] if times_s else [])
+    widths = [width for figure in figures if (width := relative_half_width(figure)) is not None]
+    width = max(widths) if widths and len(widths) == len(figures) else None
+    what = "the ratio to the baseline" if to_baseline else "the time"
+    if width is None:
+        reached = f"no interval of {what} from {counted(len(times_s), 'round')} (too few runs)"
+    else:
+        reached = f"{what} is known to {width:.1%} after {counted(len(times_s), 'round')}"
+    reached += f", {100 * rule.precision:g} % is the target"
     if width is not None and width <= rule.precision:
         return Decision(go_on=False, reason=f"precise enough: {reached}")
     if spent := _spent(len(records), rule, completed=len(times_s), elapsed_s=elapsed_s):
@@ -85,18 +90,12 @@ def _spent(rounds: int, rule: Rule, *, completed: int, elapsed_s: float) -> str 
     return None
 
 
-def relative_half_width(found: Estimate) -> float | None:
+def relative_half_width(figure: Estimate) -> float | None:
     """Half the interval, divided by the figure; None without an interval."""
-    return None if found.interval is None else (found.interval[1] - found.interval[0]) / 2 / found.value
+    return None if figure.interval is None else (figure.interval[1] - figure.interval[0]) / 2 / figure.value
 
 
 def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
     """The order of one round. Each starts one item later than the last, so that no case always runs first or last."""
     start = round_index % len(items) if items else 0
     return [*items[start:], *items[:start]]
-
-
-def _reached(what: str, width: float | None, rounds: int) -> str:
-    if width is None:
-        return f"no interval of {what} from {counted(rounds, 'round')} (too few runs)"
-    return f"{what} is known to {width:.1%} after {counted(rounds, 'round')}"

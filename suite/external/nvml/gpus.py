@@ -93,9 +93,9 @@ def compute_capability(handle: object) -> str:
 
 def _slowdowns(handle: object) -> tuple[str, ...]:
     active = pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
-    known = {getattr(pynvml, name): word for name, word in _SLOWDOWNS.items()}
-    rest = active & ~sum(known)
-    return tuple(word for bit, word in known.items() if active & bit) + ((hex(rest),) if rest else ())
+    words = {getattr(pynvml, name): word for name, word in _SLOWDOWNS.items()}
+    rest = active & ~sum(words)
+    return tuple(word for bit, word in words.items() if active & bit) + ((hex(rest),) if rest else ())
 
 
 def _active_nvlinks(handle: object) -> int:

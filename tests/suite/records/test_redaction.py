@@ -28,8 +28,8 @@ def test_folders_and_users_have_other_names(text: str, stored: str) -> None:
 
 def test_this_host_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "gpu-node-17.corp.example")
-    said = "[gpu-node-17.corp.example:29500] refused gpu-node-17, not gpu-node-171 nor my-gpu-node-17"
-    assert public(said) == "[HOST:29500] refused HOST, not gpu-node-171 nor my-gpu-node-17"
+    text = "[gpu-node-17.corp.example:29500] refused gpu-node-17, not gpu-node-171 nor my-gpu-node-17"
+    assert public(text) == "[HOST:29500] refused HOST, not gpu-node-171 nor my-gpu-node-17"
 
 
 NODES = ("n1", "robot@gpu02.corp.example", "10.0.0.7")

@@ -45,10 +45,10 @@ def a_round(*probes_s: float) -> RunRecord:
 
 def test_iterations_are_told_apart_by_the_look_before_them() -> None:
     record = a_round(*[FAST_S, SLOW_S] * 12)
-    found = core_speed([record], fastest_probes_s([record]))
-    assert found is not None
-    assert found.slowed / found.looks == pytest.approx(0.5, abs=0.05)
-    assert found.slower_by == pytest.approx(0.4)
+    speed = core_speed([record], fastest_probes_s([record]))
+    assert speed is not None
+    assert speed.slowed / speed.looks == pytest.approx(0.5, abs=0.05)
+    assert speed.slower_by == pytest.approx(0.4)
 
 
 def test_a_case_that_never_had_a_fast_core_is_told_by_the_others_of_its_host() -> None:
@@ -56,7 +56,7 @@ def test_a_case_that_never_had_a_fast_core_is_told_by_the_others_of_its_host() -
     alone = core_speed([slow], fastest_probes_s([slow]))
     assert alone is not None
     assert alone.slowed == 0
-    found = core_speed([slow], fastest_probes_s([slow, a_round(*[FAST_S] * 12)]))
-    assert found is not None
-    assert found.slowed == found.looks == alone.looks
-    assert found.slower_by is None
+    speed = core_speed([slow], fastest_probes_s([slow, a_round(*[FAST_S] * 12)]))
+    assert speed is not None
+    assert speed.slowed == speed.looks == alone.looks
+    assert speed.slower_by is None

@@ -16,24 +16,24 @@ def test_the_interval_of_a_figure_is_students_t_on_logarithms() -> None:
     """Worked by hand: the logarithms are 0, a and 2a, so their mean is a and their standard deviation too."""
     a = math.log(1.1)
     half_width = 4.302652729911275 * a / math.sqrt(3)
-    found = mean_of(ONE_S)
-    assert found.value == pytest.approx(1.1)
-    assert found.interval == pytest.approx((math.exp(a - half_width), math.exp(a + half_width)))
+    mean = mean_of(ONE_S)
+    assert mean.value == pytest.approx(1.1)
+    assert mean.interval == pytest.approx((math.exp(a - half_width), math.exp(a + half_width)))
 
 
 def test_the_interval_of_a_ratio_is_welchs() -> None:
     logs = [[math.log(value) for value in values] for values in (ONE_S, MANY_S)]
     expected = stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
-    found = ratio_of(ONE_S, MANY_S)
-    assert found.value == pytest.approx(statistics.geometric_mean(ONE_S) / statistics.geometric_mean(MANY_S))
-    assert found.interval == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    ratio = ratio_of(ONE_S, MANY_S)
+    assert ratio.value == pytest.approx(statistics.geometric_mean(ONE_S) / statistics.geometric_mean(MANY_S))
+    assert ratio.interval == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_fewer_than_three_processes_of_any_sample_have_no_interval(count: int) -> None:
     assert mean_of([1.0] * count).interval is None
-    found = ratio_of([2.0] * 5, [1.0] * count)
-    assert (found.value, found.interval) == (2.0, None)
+    ratio = ratio_of([2.0] * 5, [1.0] * count)
+    assert (ratio.value, ratio.interval) == (2.0, None)
     with pytest.raises(ValueError, match="no value"):
         mean_of([])
 

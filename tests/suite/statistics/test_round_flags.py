@@ -21,10 +21,10 @@ def test_what_ranks_warn_of_is_a_flag_for_each_kind_of_fault() -> None:
         record = make_record(make_case(), index=number)
         return replace(record, ranks=(replace(record.ranks[0], validity=checks), *record.ranks[1:]))
 
-    one, other = of("warning", "it is on GPU 0", "on_other"), of("warning", "it is late", "late")
+    misplaced, late = of("warning", "it is on GPU 0", "on_other"), of("warning", "it is late", "late")
     fine = of("ok", "all is well", None)
     assert flags([round_with(0, fine), round_with(1)]) == ()
-    assert flags([round_with(0, one, fine), round_with(1), round_with(2, one, other)]) == (
+    assert flags([round_with(0, misplaced, fine), round_with(1), round_with(2, misplaced, late)]) == (
         "rounds 0, 2: rank 0 says of some_check: it is on GPU 0",
         "round 2: rank 0 says of some_check: it is late",
     )
@@ -33,8 +33,8 @@ def test_what_ranks_warn_of_is_a_flag_for_each_kind_of_fault() -> None:
 @pytest.mark.parametrize("size", [5, 10])
 def test_a_normal_series_is_seldom_called_bimodal(size: int) -> None:
     generator = random.Random(size)  # noqa: S311  (the same numbers every time)
-    found = sum(bimodal([1 + 0.05 * generator.gauss(0, 1) for _ in range(size)]) is not None for _ in range(1000))
-    assert found < 30
+    flagged = sum(bimodal([1 + 0.05 * generator.gauss(0, 1) for _ in range(size)]) is not None for _ in range(1000))
+    assert flagged < 30
 
 
 @pytest.mark.parametrize("size", [4, 5])
