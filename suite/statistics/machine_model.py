@@ -20,9 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from suite.statistics.intervals import CONFIDENCE, Estimate, mean_of
+from suite.statistics.intervals import CONFIDENCE, Estimate, mean_of, t_quantile
 from suite.statistics.series_model import MIN_FREEDOM, PRIOR_SLOPE, PRIOR_WEIGHT
-from suite.statistics.student_t import t_quantile
 
 # The core probe at which machines are compared, of seconds: 100 µs, which the fastest cores take.
 FULL_SPEED_LOG_PROBE: Final = math.log(1e-4)

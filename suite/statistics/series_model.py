@@ -31,9 +31,8 @@ from typing import Final, Self
 import numpy as np
 
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.intervals import CONFIDENCE, Estimate
+from suite.statistics.intervals import CONFIDENCE, Estimate, t_quantile
 from suite.statistics.reduce import round_time_s, window
-from suite.statistics.student_t import t_quantile
 from suite.statistics.twins import SUFFIX
 
 PRIOR_SLOPE: Final = 0.5  # of runs alone of version 2026.11: 0.55

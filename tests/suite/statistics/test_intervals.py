@@ -6,8 +6,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from suite.statistics.intervals import mean_of, ratio_of
-from suite.statistics.student_t import t_quantile, two_sided_tail
+from suite.statistics.intervals import mean_of, ratio_of, t_quantile, two_sided_tail
 
 ONE_S, MANY_S = [1.00, 1.10, 1.21], [0.50, 0.52, 0.60, 0.55]
 
