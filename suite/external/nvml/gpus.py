@@ -256,13 +256,16 @@ def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
     """
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return (), None, None
+    is_open = False
     try:
         with _nvml():
+            is_open = True
             gpus = tuple(_gpu(index, handle) for index, handle in enumerate(visible_handles()))
             return gpus, pynvml.nvmlSystemGetDriverVersion(), _cuda_driver_version()
-    except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded, pynvml.NVMLError_NoPermission):
-        return (), None, None
-    except pynvml.NVMLError as error:  # another version of the driver, or a GPU that is lost
+    except pynvml.NVMLError as error:
+        if not is_open and _FAULTS.get(error.value, "failed").startswith("no_"):
+            return (), None, None
+        # The driver has another version than its library, or a GPU is lost or forbidden.
         raise WorkerEnvironmentError(
             f"the NVIDIA driver does not answer: {error}. Repair it until nvidia-smi works (after a driver update:"
             " restart), or set CUDA_VISIBLE_DEVICES to nothing to use the CPU only."

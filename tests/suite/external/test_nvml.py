@@ -11,7 +11,7 @@ import pytest
 from suite.errors import WorkerEnvironmentError
 from suite.external.nvml import gpus as nvml
 from suite.external.nvml.gpus import LiveGpus, read_gpus, read_state
-from suite.external.nvml.values import GpuReading, NvmlState
+from suite.external.nvml.values import GpuReading
 from suite.launch.containers import requested_gpus
 from suite.schema.record import Gpu
 from tests.fixtures.stand_ins.fake_nvml import answer, refusal
@@ -94,13 +94,14 @@ def test_every_end_of_nvml_has_its_word(code: int, fault: str, monkeypatch: pyte
         assert requested_gpus("cuda", {"CUDA_VISIBLE_DEVICES": "GPU-5a7"}) == ("GPU-5a7",)
 
 
+@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_NO_PERMISSION])
 @pytest.mark.parametrize("function", ["nvmlDeviceGetHandleByIndex", "nvmlDeviceGetName"])
-def test_a_lost_gpu_ends_with_what_to_do(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pynvml, function, refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
+def test_a_lost_gpu_ends_with_what_to_do(function: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, function, refusal(code))
     with pytest.raises(WorkerEnvironmentError, match="nvidia-smi"):
         read_gpus()
     if function == "nvmlDeviceGetHandleByIndex":
-        assert read_state() == NvmlState(fault="failed", message="GPU is lost")
+        assert read_state().fault == ("failed" if code == pynvml.NVML_ERROR_GPU_IS_LOST else "no_permission")
 
 
 def test_what_nvml_refuses_is_none_with_its_reason() -> None:

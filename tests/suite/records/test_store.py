@@ -189,7 +189,7 @@ def test_a_case_is_stored_from_any_folder_whatever_pytest_is_configured_to_do(
         "record = store.read_record(pathlib.Path('record.json'))\n"
         "store.write_cases({pathlib.Path('a.json'): CaseResult(case=record.case, rounds=(record,))})\n"
     )
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    environment = os.environ | {"PYTHONPATH": str(checkout), "PYTEST_ADDOPTS": "--no-such-option"}
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=True)
     assert store.read_case(tmp_path / "a.json").rounds == (store.read_record(tmp_path / "record.json"),)
 
