@@ -20,8 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from suite.statistics.intervals import CONFIDENCE, Estimate, mean_of, t_quantile
-from suite.statistics.series_model import MIN_FREEDOM, PRIOR_SLOPE, PRIOR_WEIGHT
+from suite.statistics.intervals import Estimate, mean_of
+from suite.statistics.series_model import Fit
 
 # The core probe at which machines are compared, of seconds: 100 µs, which the fastest cores take.
 FULL_SPEED_LOG_PROBE: Final = math.log(1e-4)
@@ -42,29 +42,10 @@ class MachineModel:
     def __init__(self, machines: Sequence[MachineRuns]) -> None:
         self.gpus = tuple(sorted({machine.gpu for machine in machines}))
         y, x = np.array([np.mean(machine.runs, axis=0) for machine in machines]).T
-        x = x - FULL_SPEED_LOG_PROBE
-        gpu_columns = np.array([[float(machine.gpu == gpu) for gpu in self.gpus] for machine in machines])
-        unexplained = x - gpu_columns @ np.linalg.pinv(gpu_columns) @ x
-        self._probe_weight = float(unexplained @ unexplained)
-        self._freedom = len(machines) - len(self.gpus) - self._probe_weight / (self._probe_weight + PRIOR_WEIGHT)
-        pseudo = [0.0] * len(self.gpus) + [math.sqrt(PRIOR_WEIGHT)]
-        design = np.vstack([np.column_stack([gpu_columns, x]), pseudo])
-        values: np.ndarray = np.append(y, math.sqrt(PRIOR_WEIGHT) * PRIOR_SLOPE)
-        self._inverse = np.linalg.inv(design.T @ design)
-        self._effects = self._inverse @ design.T @ values
-        rests = (values - design @ self._effects)[: len(machines)]
-        self._variance = float(rests @ rests) / max(self._freedom, 1.0)
-
-    @property
-    def likely_slope(self) -> float:
-        """s however little machines say of it: then 0.5."""
-        return float(self._effects[-1])
-
-    @property
-    def slope(self) -> Estimate | None:
-        """s with its interval; None for too few machines, or where they say less of it than the pseudo-observation."""
-        is_known = self._probe_weight >= PRIOR_WEIGHT and self._freedom >= MIN_FREEDOM
-        return self._estimate({}, slope=1.0) if is_known else None
+        columns = np.array([[float(machine.gpu == gpu) for gpu in self.gpus] for machine in machines])
+        self._fit = Fit(columns, y, x - FULL_SPEED_LOG_PROBE)
+        self.likely_slope = float(self._fit.effects[-1])  # s however little machines say of it: then 0.5
+        self.slope = self._fit.slope()  # s with its interval; None for too few machines
 
     def time_s(self, gpu: str) -> Estimate:
         """The time of an iteration at full core speed, of machines with this GPU model."""
@@ -76,17 +57,11 @@ class MachineModel:
 
     def time_of(self, machine: MachineRuns) -> Estimate:
         """The time of an iteration of one machine at full core speed; its interval is of its runs alone."""
-        slope = float(self._effects[-1])
+        slope = self.likely_slope
         return mean_of(
             [math.exp(log_time - slope * (log_probe - FULL_SPEED_LOG_PROBE)) for log_time, log_probe in machine.runs]
         )
 
-    def _estimate(self, of_gpus: dict[str, float], *, slope: float = 0.0) -> Estimate:
-        """A sum of effects of GPU models and of the slope, each with its factor."""
-        contrast = np.array([*(of_gpus.get(gpu, 0.0) for gpu in self.gpus), slope])
-        value = float(contrast @ self._effects)
-        if self._freedom < MIN_FREEDOM:
-            return Estimate(value=value, interval=None)
-        error = math.sqrt(self._variance * float(contrast @ self._inverse @ contrast))
-        half_width = t_quantile(CONFIDENCE, self._freedom) * error
-        return Estimate(value=value, interval=(value - half_width, value + half_width))
+    def _estimate(self, of_gpus: dict[str, float]) -> Estimate:
+        """A sum of effects of GPU models, each with its factor."""
+        return self._fit.estimate(np.array([*(of_gpus.get(gpu, 0.0) for gpu in self.gpus), 0.0]))

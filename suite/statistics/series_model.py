@@ -75,6 +75,46 @@ def _mean_log(probes_s: np.ndarray) -> float | None:
     return float(np.nanmean(np.log(probes_s), axis=1).mean())
 
 
+class Fit:
+    """Least squares of ``y`` on the columns of ``design`` and, if it is given, on x with its pseudo-observation."""
+
+    def __init__(self, design: np.ndarray, y: np.ndarray, x: np.ndarray | None) -> None:
+        count = len(y)
+        self.freedom = float(count - np.linalg.matrix_rank(design))
+        self._probe_weight = 0.0
+        if x is not None:
+            unexplained = x - design @ np.linalg.pinv(design) @ x
+            weight = self._probe_weight = float(unexplained @ unexplained)
+            self.freedom -= weight / (weight + PRIOR_WEIGHT)
+            pseudo = [0.0] * design.shape[1] + [math.sqrt(PRIOR_WEIGHT)]
+            design = np.vstack([np.column_stack([design, x]), pseudo])
+            y = np.append(y, math.sqrt(PRIOR_WEIGHT) * PRIOR_SLOPE)
+        self._inverse, self._known = np.linalg.pinv(design.T @ design), np.linalg.pinv(design) @ design
+        self.effects = self._inverse @ design.T @ y
+        residuals = (y - design @ self.effects)[:count]
+        self._variance = float(residuals @ residuals) / max(self.freedom, 1.0)
+
+    def determines(self, contrast: np.ndarray) -> bool:
+        """Whether the observations determine the contrast."""
+        return bool(np.allclose(contrast @ self._known, contrast))
+
+    def variance_of(self, contrast: np.ndarray) -> float:
+        return self._variance * float(contrast @ self._inverse @ contrast)
+
+    def estimate(self, contrast: np.ndarray) -> Estimate:
+        """The sum of effects, each with its factor."""
+        value = float(contrast @ self.effects)
+        if self.freedom < MIN_FREEDOM:
+            return Estimate(value=value, interval=None)
+        half_width = t_quantile(CONFIDENCE, self.freedom) * math.sqrt(self.variance_of(contrast))
+        return Estimate(value=value, interval=(value - half_width, value + half_width))
+
+    def slope(self) -> Estimate | None:
+        """The slope with its interval; None for too few, or where they say less of it than the pseudo-observation."""
+        is_known = self._probe_weight >= PRIOR_WEIGHT and self.freedom >= MIN_FREEDOM
+        return self.estimate(np.eye(len(self.effects))[-1]) if is_known else None
+
+
 class SeriesModel:
     """The fit of the runs of one series. x is part of it if every run was probed, and one was alone or it is asked for.
 
@@ -87,36 +127,13 @@ class SeriesModel:
         blocks = tuple(dict.fromkeys(run.block for run in runs))
         columns = [[run.configuration == name for run in runs] for name in self.configurations]
         columns += [[run.block == block for run in runs] for block in blocks[1:]]
-        design, y = np.array(columns, float).T, np.array([run.log_time for run in runs])
         probes = [run.log_probe for run in runs if run.log_probe is not None]
-        self._has_slope = (needs_probe or None in blocks) and len(probes) == len(runs)
-        self._probe_weight = 0.0
-        freedom = float(len(runs) - np.linalg.matrix_rank(design))
-        if self._has_slope:
-            x = np.array(probes) - np.mean(probes)
-            unexplained = x - design @ np.linalg.pinv(design) @ x
-            weight = self._probe_weight = float(unexplained @ unexplained)
-            freedom -= weight / (weight + PRIOR_WEIGHT)
-            pseudo = [0.0] * design.shape[1] + [math.sqrt(PRIOR_WEIGHT)]
-            design = np.vstack([np.column_stack([design, x]), pseudo])
-            y = np.append(y, math.sqrt(PRIOR_WEIGHT) * PRIOR_SLOPE)
-        self._inverse, self._known = np.linalg.pinv(design.T @ design), np.linalg.pinv(design) @ design
-        self._effects = self._inverse @ design.T @ y
-        residuals = (y - design @ self._effects)[: len(runs)]
-        self._freedom, self._variance = freedom, float(residuals @ residuals) / max(freedom, 1.0)
-
-    @property
-    def slope(self) -> float | None:
-        """How far the time of an iteration goes with the time of the core probe: 0 not at all, 1 in proportion."""
-        return float(self._effects[-1]) if self._has_slope else None
-
-    @property
-    def core_slope(self) -> Estimate | None:
-        """The slope with its interval; None where the runs say less of it than the pseudo-observation."""
-        if self.slope is None or self._probe_weight < PRIOR_WEIGHT or self._freedom < MIN_FREEDOM:
-            return None
-        half_width = t_quantile(CONFIDENCE, self._freedom) * math.sqrt(self._variance * float(self._inverse[-1, -1]))
-        return Estimate(value=self.slope, interval=(self.slope - half_width, self.slope + half_width))
+        has_slope = (needs_probe or None in blocks) and len(probes) == len(runs)
+        x = np.array(probes) - np.mean(probes) if has_slope else None
+        self._fit = Fit(np.array(columns, float).T, np.array([run.log_time for run in runs]), x)
+        # How far the time of an iteration goes with the time of the core probe: 0 not at all, 1 in proportion.
+        self.slope = float(self._fit.effects[-1]) if has_slope else None
+        self.core_slope = self._fit.slope()  # with its interval
 
     def ratio(self, over: str, under: str) -> Estimate:
         """The time of an iteration of the configuration ``over``, divided by that of ``under``.
@@ -125,19 +142,18 @@ class SeriesModel:
         """
         if over == under:
             return Estimate(value=1.0, interval=None)
-        contrast = np.zeros(len(self._effects))
+        fit = self._fit
+        contrast = np.zeros(len(fit.effects))
         contrast[self.configurations.index(over)] += 1
         contrast[self.configurations.index(under)] -= 1
         own, own_variance, own_freedom = self._own_difference(over, under)
-        # Else they shared no block, nor others by way of both.
-        is_joined = np.allclose(contrast @ self._known, contrast)
-        log_ratio = float(contrast @ self._effects) if is_joined else own
-        lent = min(PRIOR_FREEDOM, max(0.0, self._freedom - own_freedom)) if is_joined else 0.0
+        is_joined = fit.determines(contrast)  # else they shared no block, nor others by way of both
+        log_ratio = float(contrast @ fit.effects) if is_joined else own
+        lent = min(PRIOR_FREEDOM, max(0.0, fit.freedom - own_freedom)) if is_joined else 0.0
         freedom = own_freedom + lent
         if freedom < MIN_FREEDOM:
             return Estimate(value=math.exp(log_ratio), interval=None)
-        of_all = self._variance * float(contrast @ self._inverse @ contrast)
-        variance = (own_freedom * own_variance + lent * of_all) / freedom
+        variance = (own_freedom * own_variance + lent * fit.variance_of(contrast)) / freedom
         half_width = t_quantile(CONFIDENCE, freedom) * math.sqrt(variance)
         interval = math.exp(log_ratio - half_width), math.exp(log_ratio + half_width)
         return Estimate(value=math.exp(log_ratio), interval=interval)
