@@ -3,9 +3,8 @@
 A judging function has everything about its faults in one place: the word, what was found, and the repair.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 # The parts of a machine that a stack may need. Every stack needs "host" and "worker".
 Feature = Literal["host", "worker", "cuda", "cuda-graphs", "nccl", "egl", "vulkan", "rt-cores"]
@@ -19,17 +18,13 @@ ExitCode = Literal[0, 1, 2]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
-    """The result of one check, as reports show it."""
-
-    name: str  # snake_case, stable: "vulkan_manifests"
-    feature: Feature
+class Judgement:
     verdict: Verdict
     found: str  # one line for a person
     wanted: str
     fault: str | None = None  # a stable word for programs and tests; None exactly for "ok" and "not_checked"
     repair: str | None = None  # the next step, with the command if there is one; None exactly if ``fault`` is
-    evidence: Any  # what was read, with raw messages: the check's own frozen dataclass, or its JSON
+    evidence: Any  # what was read, with raw messages: a frozen dataclass, or its JSON
 
     def __post_init__(self) -> None:
         """Require a fault and a repair for each faulty verdict, and neither for the others.
@@ -39,19 +34,15 @@ class Check:
         """
         is_faulty = self.verdict in ("warning", "failure", "not_needed")
         if is_faulty != (self.fault is not None) or is_faulty != (self.repair is not None):
-            raise ValueError(f"{self.name}: verdict {self.verdict}, fault {self.fault}, repair {self.repair}")
+            raise ValueError(f"verdict {self.verdict}, fault {self.fault}, repair {self.repair}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """A check without its name and feature, which only ``CHECKS`` knows. The fields are those of ``Check``."""
+class Check(Judgement):
+    """A judgement with the name and the feature that ``suite.env_check.report.CHECKS`` gives it."""
 
-    verdict: Verdict
-    found: str
-    wanted: str
-    fault: str | None = None
-    repair: str | None = None
-    evidence: Any
+    name: str  # snake_case, stable: "vulkan_manifests"
+    feature: Feature
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,31 +79,6 @@ class Subject:
             verdict=fault.verdict, found=fault.found, wanted=self.wanted, fault=fault.word, repair=fault.repair,
             evidence=self.evidence,
         )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Declaration[*Facts]:
-    """A check: its name in reports, its feature, and the function that judges the facts that it looks at."""
-
-    name: str
-    feature: Feature
-    judge: Callable[[*Facts], Judgement]
-
-    def __call__(self, *facts: *Facts) -> Judgement:
-        return self.judge(*facts)
-
-
-class _Declare(Protocol):
-    def __call__[*Facts](self, judge: Callable[[*Facts], Judgement], /) -> Declaration[*Facts]: ...
-
-
-def declare(name: str, feature: Feature) -> _Declare:
-    """Declare the decorated function, which has the words and the repairs of a check's faults."""
-
-    def of[*Facts](judge: Callable[[*Facts], Judgement]) -> Declaration[*Facts]:
-        return Declaration(name, feature, judge)
-
-    return of
 
 
 def parts(version: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from suite.env_check.check import Judgement, Subject, declare
+from suite.env_check.check import Judgement, Subject
 
 Part = Literal["compute", "utility", "graphics"]  # of the driver, as NVIDIA_DRIVER_CAPABILITIES names them
 
@@ -108,25 +108,14 @@ def read_container(environ: Mapping[str, str], root: Path = Path("/")) -> Contai
     )
 
 
-@declare("driver_capabilities", "vulkan")
-def judge_graphics_capabilities(container: Container, driver: str | None, libraries: tuple[str, ...]) -> Judgement:
-    """Check that the container requests the graphics part of the driver, which rendering needs."""
-    return _judge_capabilities(container, ("graphics",), driver, libraries)
-
-
-@declare("driver_capabilities_compute", "cuda")
-def judge_compute_capabilities(container: Container, driver: str | None, libraries: tuple[str, ...]) -> Judgement:
-    """Check that the container requests the compute part, which CUDA needs, and the utility part, which NVML needs."""
-    return _judge_capabilities(container, ("compute", "utility"), driver, libraries)
-
-
-def _judge_capabilities(
+def judge_capabilities(
     container: Container, wanted: tuple[Part, ...], driver: str | None, libraries: tuple[str, ...]
 ) -> Judgement:
-    """Judge what a container requests.
+    """Check that the container requests the ``wanted`` parts of the driver.
 
-    ``driver``: the kernel driver's version, if there is one. ``libraries``: found libraries of the ``wanted`` parts. If
-    there are at least as many as parts, none is missing.
+    CUDA needs the compute part, NVML the utility part, and rendering the graphics part. ``driver``: the kernel driver's
+    version, if there is one. ``libraries``: found libraries of the ``wanted`` parts. If there are at least as many as
+    parts, none is missing.
     """
     value = container.driver_capabilities
     missing = tuple(part for part in wanted if not container.gives(part))

@@ -11,6 +11,7 @@ from rich.table import Table
 from suite.env_check.check import Check, ExitCode
 from suite.env_check.nodes import Difference, NodeFailure
 from suite.env_check.report import Report
+from suite.env_check.request import is_needed
 from suite.files.wording import counted
 
 WORDS: Final = {
@@ -30,7 +31,7 @@ VERDICTS: Final = {
 
 
 def print_report(console: Console, report: Report) -> None:
-    needed = [check for check in report.checks if report.needs.cover(check)]
+    needed = [check for check in report.checks if is_needed(check, report.needed)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("check", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
@@ -80,7 +81,7 @@ def _print_repairs(console: Console, checks: Sequence[Check]) -> None:
 
 def _print_rest(console: Console, report: Report) -> None:
     """Print one line for each feature that the stack does not need, with its first fault and how to repair it."""
-    rest = [check for check in report.checks if not report.needs.cover(check)]
+    rest = [check for check in report.checks if not is_needed(check, report.needed)]
     if not rest:
         return
     console.print(f"Not needed by {report.stack} on {report.device}:", highlight=False)

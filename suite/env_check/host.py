@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 import psutil
 
-from suite.env_check.check import Judgement, Subject, declare, parts
+from suite.env_check.check import Judgement, Subject, parts
 from suite.env_check.container import is_folder, is_there
 from suite.env_check.probes.run import run_probe
 from suite.external.machine import Counters, HostCpu, num_usable_cpus, read_counters
@@ -126,7 +126,6 @@ def _runtime_dir(value: str | None) -> RuntimeDir:
     return "good" if is_private else "open"
 
 
-@declare("shared_memory", "nccl")
 def judge_shared_memory(facts: HostFacts) -> Judgement:
     """Judge /dev/shm: NCCL uses it for messages, and for data between GPUs without peer access."""
     subject = facts.subject(f"{_size(SHM_NEEDED_GB)} free in /dev/shm", "shm_gb", "shm_free_gb")
@@ -147,7 +146,6 @@ def judge_shared_memory(facts: HostFacts) -> Judgement:
     return subject.ok(found)
 
 
-@declare("memlock", "nccl")
 def judge_memlock(facts: HostFacts) -> Judgement:
     subject = facts.subject(
         f"unlimited, or {_size(MEMLOCK_NEEDED_BYTES / 1e9)} or more, where there are RDMA devices",
@@ -165,7 +163,6 @@ def judge_memlock(facts: HostFacts) -> Judgement:
     return subject.ok(found)
 
 
-@declare("nofile", "host")
 def judge_nofile(facts: HostFacts) -> Judgement:
     subject = facts.subject(f"{NOFILE_NEEDED} open files or more", "nofile", "nofile_hard")
     if facts.nofile == UNLIMITED:
@@ -176,7 +173,6 @@ def judge_nofile(facts: HostFacts) -> Judgement:
     return subject.ok(str(facts.nofile))
 
 
-@declare("xdg_runtime_dir", "vulkan")
 def judge_xdg_runtime_dir(facts: HostFacts) -> Judgement:
     """Judge XDG_RUNTIME_DIR: Vulkan and EGL drivers keep sockets there; Isaac Sim complains without it."""
     subject = facts.subject("a folder of this user alone", "xdg_runtime_dir", "runtime_dir")
@@ -193,7 +189,6 @@ def judge_xdg_runtime_dir(facts: HostFacts) -> Judgement:
     return subject.ok(found)
 
 
-@declare("cpu_governor", "cuda")
 def judge_cpu_governor(facts: HostFacts) -> Judgement:
     """Judge the CPU governor: a core that clocks down makes the GPUs wait between kernels."""
     subject = facts.subject("performance", "governors", "scaling_driver")
@@ -205,7 +200,6 @@ def judge_cpu_governor(facts: HostFacts) -> Judgement:
     return subject.ok(found)
 
 
-@declare("cores_per_gpu", "cuda")
 def judge_cores_per_gpu(facts: HostFacts, num_gpus: int) -> Judgement:
     subject = facts.subject(f"{CORES_PER_GPU} or more for each", "num_cpus")
     if num_gpus == 0:
@@ -217,7 +211,6 @@ def judge_cores_per_gpu(facts: HostFacts, num_gpus: int) -> Judgement:
     return subject.ok(found)
 
 
-@declare("cache_disk", "host")
 def judge_cache_disk(facts: HostFacts, needed_gb: float) -> Judgement:
     """Judge the cache's disk.
 
@@ -244,7 +237,6 @@ def judge_cache_disk(facts: HostFacts, needed_gb: float) -> Judgement:
     return subject.ok(found)
 
 
-@declare("libc", "host")
 def judge_libc(facts: HostFacts) -> Judgement:
     """Judge libc: the worker's wheels need glibc, of at least the version in their tags."""
     subject = facts.subject(f"glibc {WORKER_GLIBC} or newer", "libc", "libc_version")
@@ -304,7 +296,6 @@ def spread(cores: Sequence[int], most: int) -> list[int]:
     return [cores[index * len(cores) // most] for index in range(most)]
 
 
-@declare("core_speed", "cuda")
 def judge_core_speed(facts: CoreFacts) -> Judgement:
     subject = Subject(f"every look within {SLOWED:g} times the fastest", facts)
     if not facts.looks_s:
@@ -381,7 +372,6 @@ def _cpu_times_s() -> Mapping[tuple[int, str], float]:
     return seconds
 
 
-@declare("cpu_load", "host")
 def judge_cpu_load(facts: LoadFacts) -> Judgement:
     """Judge whether other processes use the CPU: they slow every run.
 

@@ -20,7 +20,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 
-from suite.env_check.check import Declaration, Fault, Feature, Judgement, Subject, declare, parts
+from suite.env_check.check import Fault, Judgement, Subject, parts
 from suite.env_check.container import Container, Part, read_container
 from suite.env_check.probes.run import run_probe
 
@@ -374,26 +374,6 @@ def judge_driver_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judge
         if mismatch := version_mismatch(library, seen.driver_version, seen.container):
             return subject.faulty(mismatch)
     return judge_libraries(seen, names)
-
-
-def _loader(name: str, feature: Feature, names: tuple[str, ...]) -> Declaration[LibrariesSeen]:
-    return Declaration(name, feature, lambda seen: judge_libraries(seen, names))
-
-
-def _driver(name: str, feature: Feature, names: tuple[str, ...]) -> Declaration[LibrariesSeen]:
-    return Declaration(name, feature, lambda seen: judge_driver_libraries(seen, names))
-
-
-JUDGE_LIBGL: Final = _loader("libgl", "egl", LIBGL)
-JUDGE_EGL_LOADER: Final = _loader("egl_loader", "egl", EGL_LOADER)
-JUDGE_VULKAN_LOADER: Final = _loader("vulkan_loader", "vulkan", VULKAN_LOADER)
-JUDGE_CUDA_DRIVER: Final = _driver("cuda_driver", "cuda", CUDA_DRIVER)
-JUDGE_VULKAN_DRIVER: Final = _driver("vulkan_driver", "vulkan", VULKAN_DRIVER)
-
-
-@declare("egl_driver", "egl")
-def judge_egl_driver(seen: LibrariesSeen) -> Judgement:
-    return judge_driver_libraries(seen, egl_driver(seen.driver_version))
 
 
 def version_mismatch(library: Library, driver_version: str | None, container: Container) -> Fault | None:

@@ -16,7 +16,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from suite.env_check import container, host, libraries, worker
-from suite.env_check.check import Check, Declaration, ExitCode, Feature, Judgement
+from suite.env_check.check import Check, ExitCode, Feature, Judgement
+from suite.env_check.container import Part
 from suite.env_check.gpu import cuda, driver, gpus, nccl
 from suite.env_check.gpu.cuda import CudaFacts
 from suite.env_check.gpu.driver import DriverFacts, StackDrivers
@@ -25,7 +26,7 @@ from suite.env_check.graphics import devices, frame, manifests
 from suite.env_check.graphics.frame import GraphicsSeen, read_graphics
 from suite.env_check.host import CoreFacts, HostFacts, LoadFacts
 from suite.env_check.libraries import LibrariesSeen
-from suite.env_check.request import Needs, Request, needs, unproved, weigh
+from suite.env_check.request import Request, needs, unproved, weigh
 from suite.env_check.worker import AssetFacts, KernelFacts, WorkerFacts
 from suite.external.nvml.values import NvmlState
 from suite.files.cache import cache_root
@@ -41,7 +42,9 @@ RENDERING: Final[frozenset[Feature]] = frozenset({"egl", "vulkan", "rt-cores"})
 class Machine:
     """All facts that were read, before any is judged."""
 
-    stack: Stack  # the one to run
+    stack: Stack  # the one to run, on ``device``
+    device: Device
+    needed: frozenset[str]  # features, and single checks of others
     driver: DriverFacts
     nvml: NvmlState
     cuda: CudaFacts
@@ -56,10 +59,6 @@ class Machine:
     kernels: KernelFacts
 
     @property
-    def num_gpus(self) -> int:
-        return len(self.nvml.gpus)
-
-    @property
     def driver_version(self) -> str | None:
         return driver.kernel_version(self.driver, self.nvml)
 
@@ -68,15 +67,13 @@ class Machine:
         """Return the drivers that the stack supports, for the installed release of Isaac Sim."""
         return driver.drivers_for(self.stack, driver.read_drivers(), release=self.worker.isaac_sim)
 
-    @property
-    def cuda_libraries(self) -> tuple[str, ...]:
-        """Return the names of the driver's libraries for CUDA and NVML that are there."""
-        return tuple(name for name in (driver.CUDA, driver.NVML) if self.driver.library(name).path)
-
-    @property
-    def graphics_libraries(self) -> tuple[str, ...]:
-        """Return the names of the driver's libraries for rendering that load."""
-        return tuple(library.name for library in self.libraries.named(*driver.GRAPHICS) if not library.fault)
+    def judge_capabilities(self, *wanted: Part) -> Judgement:
+        """Judge what a container requests, and which of the driver's libraries of these parts are there anyway."""
+        if "graphics" in wanted:
+            there = [library.name for library in self.libraries.named(*driver.GRAPHICS) if not library.fault]
+        else:
+            there = [name for name in (driver.CUDA, driver.NVML) if self.driver.library(name).path]
+        return container.judge_capabilities(self.driver.container, wanted, self.driver_version, tuple(there))
 
     @property
     def uuids(self) -> tuple[str, ...]:
@@ -92,88 +89,82 @@ class Machine:
 
 @dataclass(frozen=True)
 class Row:
-    """A declared check, and the judgement of a machine; None if the facts that it looks at were not read."""
+    """A check: its name in reports, its feature, and its judgement; None if the facts for it were not read."""
 
     name: str
     feature: Feature
     judge: Callable[[Machine], Judgement | None]
 
 
-def _row[*Facts](declared: Declaration[*Facts], facts: Callable[[Machine], tuple[*Facts] | None]) -> Row:
-    def judge(machine: Machine) -> Judgement | None:
-        read = facts(machine)
-        return None if read is None else declared.judge(*read)
-
-    return Row(declared.name, declared.feature, judge)
+def _of_gpus(table: gpus.EachGpu) -> Row:
+    return Row(table.name, table.feature, lambda m: table.judge(m.nvml))
 
 
-def _of_host(declared: Declaration[HostFacts]) -> Row:
-    return _row(declared, lambda m: (m.host,))
+def _rendered(name: str, feature: Feature, judge: Callable[[Machine, GraphicsSeen], Judgement]) -> Row:
+    return Row(name, feature, lambda m: judge(m, m.graphics) if m.graphics else None)
 
 
-def _of_gpus(declared: Declaration[NvmlState] | gpus.EachGpu) -> Row:
-    return Row(declared.name, declared.feature, lambda m: declared.judge(m.nvml))
-
-
-def _of_libraries(declared: Declaration[LibrariesSeen]) -> Row:
-    return _row(declared, lambda m: (m.libraries,))
-
-
-def _rendered[*Facts](declared: Declaration[*Facts], facts: Callable[[Machine, GraphicsSeen], tuple[*Facts]]) -> Row:
-    return _row(declared, lambda m: facts(m, m.graphics) if m.graphics else None)
-
-
-# What each check looks at, in the order in which a person would repair them.
+# Every check, in the order in which a person would repair them.
 CHECKS: Final = (
-    _of_host(host.judge_libc),
-    _of_host(host.judge_nofile),
-    _row(host.judge_cache_disk, lambda m: (m.host, m.cache_needed_gb)),
-    _row(worker.judge_worker_packages, lambda m: (m.worker,)),
-    _row(worker.judge_asset_root, lambda m: (m.assets,)),
-    _row(worker.judge_kernel_cache, lambda m: (m.kernels,)),
-    _row(gpus.judge_gpus_present, lambda m: (m.nvml, m.driver)),
-    _row(driver.judge_driver_versions, lambda m: (m.driver, m.nvml)),
-    _row(driver.judge_device_nodes, lambda m: (m.driver,)),
-    _row(cuda.judge_cuda_start, lambda m: (m.cuda, m.driver, m.nvml)),
-    _row(driver.judge_driver_for_stack, lambda m: (m.driver_version, m.drivers)),
-    _row(container.judge_compute_capabilities, lambda m: (m.driver.container, m.driver_version, m.cuda_libraries)),
-    _row(gpus.judge_compute_capability, lambda m: (m.nvml, m.drivers.minimum_compute_capability)),
-    _row(cuda.judge_cuda_graphs, lambda m: (m.cuda,)),
-    _of_gpus(gpus.judge_mig),
+    Row("libc", "host", lambda m: host.judge_libc(m.host)),
+    Row("nofile", "host", lambda m: host.judge_nofile(m.host)),
+    Row("cache_disk", "host", lambda m: host.judge_cache_disk(m.host, m.cache_needed_gb)),
+    Row("worker_packages", "worker", lambda m: worker.judge_worker_packages(m.worker)),
+    Row("asset_root", "worker", lambda m: worker.judge_asset_root(m.assets)),
+    Row("kernel_cache", "worker", lambda m: worker.judge_kernel_cache(m.kernels)),
+    Row("gpus_present", "cuda", lambda m: gpus.judge_gpus_present(m.nvml, m.driver)),
+    Row("driver_versions", "cuda", lambda m: driver.judge_driver_versions(m.driver, m.nvml)),
+    Row("device_nodes", "cuda", lambda m: driver.judge_device_nodes(m.driver)),
+    Row("cuda_start", "cuda", lambda m: cuda.judge_cuda_start(m.cuda, m.driver, m.nvml)),
+    Row("driver_for_stack", "cuda", lambda m: driver.judge_driver_for_stack(m.driver_version, m.drivers)),
+    Row("driver_capabilities_compute", "cuda", lambda m: m.judge_capabilities("compute", "utility")),
+    Row("compute_capability", "cuda", lambda m: gpus.judge_compute_capability(m.nvml, m.drivers)),
+    Row("cuda_graphs", "cuda-graphs", lambda m: cuda.judge_cuda_graphs(m.cuda)),
+    Row("mig", "cuda", lambda m: gpus.judge_mig(m.nvml)),
     *map(_of_gpus, gpus.SETTINGS),
-    _of_host(host.judge_cpu_governor),
-    _row(host.judge_cores_per_gpu, lambda m: (m.host, m.num_gpus)),
-    _row(host.judge_cpu_load, lambda m: (m.load,)),
-    _row(host.judge_core_speed, lambda m: (m.cores,)),
-    _of_gpus(gpus.judge_gpus_alike),
-    _of_gpus(gpus.judge_gpu_links),
+    Row("cpu_governor", "cuda", lambda m: host.judge_cpu_governor(m.host)),
+    Row("cores_per_gpu", "cuda", lambda m: host.judge_cores_per_gpu(m.host, len(m.nvml.gpus))),
+    Row("cpu_load", "host", lambda m: host.judge_cpu_load(m.load)),
+    Row("core_speed", "cuda", lambda m: host.judge_core_speed(m.cores)),
+    Row("gpus_alike", "nccl", lambda m: gpus.judge_gpus_alike(m.nvml)),
+    Row("gpu_links", "nccl", lambda m: gpus.judge_gpu_links(m.nvml)),
     _of_gpus(gpus.FABRIC),
-    _of_host(host.judge_shared_memory),
-    _of_host(host.judge_memlock),
-    _row(nccl.judge_nccl_all_reduce, lambda m: (m.nccl, m.num_gpus, host.judge_shared_memory(m.host).repair)),
-    _row(
-        container.judge_graphics_capabilities,
-        lambda m: (m.driver.container, m.driver_version, m.graphics_libraries),
+    Row("shared_memory", "nccl", lambda m: host.judge_shared_memory(m.host)),
+    Row("memlock", "nccl", lambda m: host.judge_memlock(m.host)),
+    Row(
+        "nccl_all_reduce",
+        "nccl",
+        lambda m: nccl.judge_nccl_all_reduce(m.nccl, len(m.nvml.gpus), host.judge_shared_memory(m.host).repair),
     ),
-    _of_libraries(libraries.JUDGE_CUDA_DRIVER),
-    _of_libraries(libraries.JUDGE_LIBGL),
-    _of_libraries(libraries.JUDGE_EGL_LOADER),
-    _of_libraries(libraries.judge_egl_driver),
-    _rendered(manifests.JUDGE_EGL_VENDORS, lambda _, seen: (seen.egl_vendors,)),
-    _rendered(devices.JUDGE_EGL_DEVICES, lambda m, seen: (seen.egl, seen.egl_vendors, m.driver, m.libraries, m.uuids)),
-    _rendered(frame.judge_egl_frame, lambda _, seen: (seen.egl_frame,)),
-    _of_libraries(libraries.JUDGE_VULKAN_LOADER),
-    _of_libraries(libraries.JUDGE_VULKAN_DRIVER),
-    _rendered(manifests.JUDGE_VULKAN_MANIFESTS, lambda _, seen: (seen.vulkan_manifests,)),
+    Row("driver_capabilities", "vulkan", lambda m: m.judge_capabilities("graphics")),
+    Row("cuda_driver", "cuda", lambda m: libraries.judge_driver_libraries(m.libraries, libraries.CUDA_DRIVER)),
+    Row("libgl", "egl", lambda m: libraries.judge_libraries(m.libraries, libraries.LIBGL)),
+    Row("egl_loader", "egl", lambda m: libraries.judge_libraries(m.libraries, libraries.EGL_LOADER)),
+    Row(
+        "egl_driver",
+        "egl",
+        lambda m: libraries.judge_driver_libraries(m.libraries, libraries.egl_driver(m.libraries.driver_version)),
+    ),
+    _rendered("egl_vendors", "egl", lambda _, seen: manifests.judge_manifests(seen.egl_vendors)),
     _rendered(
-        devices.JUDGE_VULKAN_DEVICES,
-        lambda m, seen: (seen.vulkan, seen.vulkan_manifests, m.driver, m.libraries, m.uuids),
+        "egl_devices",
+        "egl",
+        lambda m, seen: devices.judge_devices(seen.egl, seen.egl_vendors, m.driver, m.libraries, m.uuids),
     ),
-    _rendered(frame.judge_vulkan_frame, lambda _, seen: (seen.vulkan_frame,)),
-    _rendered(devices.judge_ray_tracing, lambda _, seen: (seen.vulkan,)),
-    _of_host(host.judge_xdg_runtime_dir),
-    _row(gpus.judge_rt_cores, lambda m: (m.nvml, gpus.read_table())),
-    _row(gpus.judge_denoiser, lambda m: (m.driver, m.nvml, gpus.read_table())),
+    _rendered("egl_frame", "egl", lambda _, seen: frame.judge_frame(seen.egl_frame, "EGL")),
+    Row("vulkan_loader", "vulkan", lambda m: libraries.judge_libraries(m.libraries, libraries.VULKAN_LOADER)),
+    Row("vulkan_driver", "vulkan", lambda m: libraries.judge_driver_libraries(m.libraries, libraries.VULKAN_DRIVER)),
+    _rendered("vulkan_manifests", "vulkan", lambda _, seen: manifests.judge_manifests(seen.vulkan_manifests)),
+    _rendered(
+        "vulkan_devices",
+        "vulkan",
+        lambda m, seen: devices.judge_devices(seen.vulkan, seen.vulkan_manifests, m.driver, m.libraries, m.uuids),
+    ),
+    _rendered("vulkan_frame", "vulkan", lambda _, seen: frame.judge_frame(seen.vulkan_frame, "Vulkan")),
+    _rendered("vulkan_ray_tracing", "rt-cores", lambda _, seen: devices.judge_ray_tracing(seen.vulkan)),
+    Row("xdg_runtime_dir", "vulkan", lambda m: host.judge_xdg_runtime_dir(m.host)),
+    Row("rt_cores", "rt-cores", lambda m: gpus.judge_rt_cores(m.nvml)),
+    Row("denoiser", "rt-cores", lambda m: gpus.judge_denoiser(m.driver, m.nvml)),
 )
 
 
@@ -212,9 +203,12 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
         version = driver.kernel_version(driver_facts, nvml.result())
         loaded = pool.submit(libraries.read_driver_libraries, environ, driver_version=version)
         device = request.device or default_device(request.stack, nvml.result(), driver_facts)
-        renders = request.everything or RENDERING & needed_by(request, device, nvml.result()).features
+        needed = needs(request.stack, device=device, num_gpus=len(nvml.result().gpus), require=request.require)
+        renders = request.everything or RENDERING & needed
         return Machine(
             stack=request.stack,
+            device=device,
+            needed=needed,
             driver=driver_facts,
             nvml=nvml.result(),
             cuda=cuda_facts.result() if cuda_facts else CudaFacts(message=cuda.NO_GPU),
@@ -248,16 +242,12 @@ def default_device(stack: Stack, nvml: NvmlState, facts: DriverFacts) -> Device:
     return "cuda" if has_gpu or stack != "kitless" else "cpu"
 
 
-def needed_by(request: Request, device: Device, nvml: NvmlState) -> Needs:
-    return needs(request.stack, device=device, num_gpus=len(nvml.gpus), require=request.require)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Report:
     host: str
     stack: Stack
     device: Device
-    needs: Needs
+    needed: frozenset[str]  # features, and single checks of others
     checks: tuple[Check, ...]
     duration_s: float
 
@@ -271,7 +261,7 @@ class Report:
 
     @property
     def unproved(self) -> tuple[Check, ...]:
-        return unproved(self.checks, self.needs)
+        return unproved(self.checks, self.needed)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -282,10 +272,10 @@ class Report:
             "host": self.host,
             "stack": self.stack,
             "device": self.device,
-            "needed": sorted(self.needs.names),
+            "needed": sorted(self.needed),
             "exit_code": self.exit_code,
             "duration_s": round(self.duration_s, 3),
-            "checks": [asdict(check) for check in self.checks],
+            "checks": [{"name": check.name, "feature": check.feature, **asdict(check)} for check in self.checks],
         }
 
     def as_json(self) -> str:
@@ -296,29 +286,14 @@ def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Repo
     """Check this machine for a stack. This takes 1 to 2 s; GPUs and an installed worker add some seconds."""
     start_s = time.monotonic()
     machine = look(request, environ)
-    device = request.device or default_device(machine.stack, machine.nvml, machine.driver)
-    needed = needed_by(request, device, machine.nvml)
     return Report(
         host=platform.node(),
         stack=request.stack,
-        device=device,
-        needs=needed,
-        checks=tuple(weigh(check, needed) for check in judge(machine)),
+        device=machine.device,
+        needed=machine.needed,
+        checks=tuple(weigh(check, machine.needed) for check in judge(machine)),
         duration_s=time.monotonic() - start_s,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Document:
-    """The output of ``as_document``; evidence is plain JSON."""
-
-    host: str
-    stack: Stack
-    device: Device
-    needed: frozenset[str]
-    exit_code: ExitCode
-    duration_s: float
-    checks: tuple[Check, ...]
 
 
 def read_report(text: str) -> Report:
@@ -330,19 +305,11 @@ def read_report(text: str) -> Report:
     if not text.strip():
         raise ValueError("the report is empty")
     try:
-        sent = TypeAdapter(_Document).validate_json(text)
+        return TypeAdapter(Report).validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "file"
         raise ValueError(f"not a report of env_check: {where}: {first['msg']}") from None
-    return Report(
-        host=sent.host,
-        stack=sent.stack,
-        device=sent.device,
-        needs=Needs.of(sent.needed),
-        checks=sent.checks,
-        duration_s=sent.duration_s,
-    )
 
 
 def summarised(report: Report) -> tuple[CheckResult, ...]:

@@ -6,27 +6,19 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Self, get_args
+from typing import Final, Self
 
 from suite.env_check.check import Check, Feature
 from suite.install.bundle_contents import is_bundled
 from suite.options.command_line import any_path, any_text
 from suite.schema.record import Device, Stack
 
-ALWAYS: Final[frozenset[Feature]] = frozenset({"host", "worker"})
-ON_CUDA: Final[Mapping[Stack, frozenset[Feature]]] = {
+# What each stack needs on a GPU: features, and single checks of a feature that it does not need as a whole.
+ON_CUDA: Final[Mapping[Stack, frozenset[str]]] = {
     "kitless": frozenset({"cuda", "cuda-graphs"}),
-    "ovphysx": frozenset({"cuda"}),
-    "isaacsim": frozenset({"cuda", "vulkan", "rt-cores"}),
+    "ovphysx": frozenset({"cuda", "libgl"}),
+    "isaacsim": frozenset({"cuda", "vulkan", "rt-cores", "libgl"}),
 }
-# Single checks that the stack needs from a feature that it does not need as a whole.
-SINGLE: Final[Mapping[Stack, frozenset[str]]] = {
-    "kitless": frozenset(),
-    "ovphysx": frozenset({"libgl"}),
-    "isaacsim": frozenset({"libgl"}),
-}
-# Single checks that a feature needs from another: NVIDIA's Vulkan driver does not start without libEGL.
-WITH: Final[Mapping[Feature, frozenset[str]]] = {"vulkan": frozenset({"egl_loader"})}
 # The check that proves the feature. If it could not run, the feature is unproved.
 DECISIVE: Final[Mapping[Feature, str]] = {
     "cuda": "gpus_present",
@@ -101,50 +93,33 @@ def _worker_python(given: str) -> Path:
     return python
 
 
-@dataclass(frozen=True, kw_only=True)
-class Needs:
-    features: frozenset[Feature]
-    checks: frozenset[str]  # single checks of other features
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Return features and single checks together, as JSON reports list them."""
-        return self.features | self.checks
-
-    @classmethod
-    def of(cls, names: Collection[str]) -> "Needs":
-        """Split ``names`` into features and single checks."""
-        features = frozenset(feature for feature in get_args(Feature) if feature in names)
-        return cls(features=features, checks=frozenset(names) - features)
-
-    def cover(self, check: Check) -> bool:
-        return check.feature in self.features or check.name in self.checks
-
-
-def needs(stack: Stack, *, device: Device, num_gpus: int, require: Collection[Feature] = ()) -> Needs:
-    """Return what must work to run ``stack`` on ``device``, including the features that the user requires."""
-    features = ALWAYS | frozenset(require)
+def needs(stack: Stack, *, device: Device, num_gpus: int, require: Collection[Feature] = ()) -> frozenset[str]:
+    """Return what must work to run ``stack`` on ``device``: features, also those required, and single checks."""
+    needed: set[str] = {"host", "worker", *require}
     if device == "cuda":
-        features |= ON_CUDA[stack] | (frozenset({"nccl"}) if num_gpus > 1 else frozenset())
-    if features & {"cuda-graphs", "nccl", "rt-cores"}:
-        features |= {"cuda"}
-    single = SINGLE[stack] if device == "cuda" else frozenset()
-    return Needs(features=features, checks=single.union(*(WITH.get(feature, ()) for feature in features)))
+        needed |= ON_CUDA[stack] | ({"nccl"} if num_gpus > 1 else set())
+    if needed & {"cuda-graphs", "nccl", "rt-cores"}:
+        needed.add("cuda")
+    if "vulkan" in needed:
+        needed.add("egl_loader")  # NVIDIA's Vulkan driver does not start without libEGL
+    return frozenset(needed)
 
 
-def weigh(check: Check, needed: Needs) -> Check:
+def is_needed(check: Check, needed: Collection[str]) -> bool:
+    return check.feature in needed or check.name in needed
+
+
+def weigh(check: Check, needed: Collection[str]) -> Check:
     """Mark a fault as "not_needed" if the stack does not need the check."""
-    if check.verdict in ("failure", "warning") and not needed.cover(check):
+    if check.verdict in ("failure", "warning") and not is_needed(check, needed):
         return replace(check, verdict="not_needed")
     return check
 
 
-def unproved(checks: Collection[Check], needed: Needs) -> tuple[Check, ...]:
+def unproved(checks: Collection[Check], needed: Collection[str]) -> tuple[Check, ...]:
     """Return the decisive checks of needed features that could not run."""
     return tuple(
         check
         for check in checks
-        if check.verdict == "not_checked"
-        and check.feature in needed.features
-        and DECISIVE.get(check.feature) == check.name
+        if check.verdict == "not_checked" and check.feature in needed and DECISIVE.get(check.feature) == check.name
     )

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from pydantic import BaseModel, ValidationError
 
-from suite.env_check.check import Fault, Judgement, Subject, declare
+from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.container import is_folder, is_there
 from suite.files.input_file import read_input
 from suite.files.paths import ROOT
@@ -166,7 +166,6 @@ def _site_folders_of(prefix: Path, version: str | None) -> Iterator[Path]:
             yield from (path for name in ("site-packages", "dist-packages") if (path := folder / name).is_dir())
 
 
-@declare("worker_packages", "worker")
 def judge_worker_packages(facts: WorkerFacts) -> Judgement:
     """Judge the packages: the suite's own worker must match every pin, the user's own only what the stack needs."""
     subject = Subject(f"Python {PYTHON_VERSION} and {facts.num_wanted} packages, as pinned", facts)
@@ -300,7 +299,6 @@ def _hashed(root: Path, facts: AssetFacts) -> AssetFacts:
     )
 
 
-@declare("asset_root", "worker")
 def judge_asset_root(facts: AssetFacts) -> Judgement:
     """Check the asset root: the manifest exists, and every file has the hash that the manifest gives."""
     subject = Subject("a manifest, and every file as it says", facts)
@@ -351,7 +349,6 @@ def read_kernels(cache_dir: Path) -> KernelFacts:
     )
 
 
-@declare("kernel_cache", "worker")
 def judge_kernel_cache(facts: KernelFacts) -> Judgement:
     """Check Warp's cache of compiled kernels: every run fails that needs a damaged module."""
     subject = Subject("no file that is cut short", facts)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from suite.env_check.check import Judgement, Subject, declare, parts
+from suite.env_check.check import Judgement, Subject, parts
 from suite.env_check.gpu.driver import CUDA, RELOAD_UVM, DriverFacts, judge_device_nodes, kernel_version
 from suite.env_check.gpu.gpus import SHOW_GPUS, by_value
 from suite.env_check.probes.run import End, run_probe
@@ -41,12 +41,9 @@ def read_cuda(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> Cu
     if run.end != "answered":
         last_words = "".join(f": {line}" for line in run.stderr.strip().splitlines()[-1:])
         return CudaFacts(message=f"the CUDA driver {run.how} when asked{last_words}", end=run.end)
-    if message := run.answer.get("message"):
-        return CudaFacts(message=message, code=run.answer.get("code"))
-    return CudaFacts(driver_version=run.answer["driver_version"], memory_pools=tuple(run.answer["memory_pools"]))
+    return run.as_facts(CudaFacts)
 
 
-@declare("cuda_start", "cuda")
 def judge_cuda_start(facts: CudaFacts, driver: DriverFacts, nvml: NvmlState) -> Judgement:
     """Check that ``cuInit`` returns 0, and that CUDA then lists a GPU if NVML does."""
     subject = Subject("cuInit returns 0 and CUDA lists a GPU", facts)
@@ -115,7 +112,6 @@ def _fabric_repair(nvml: NvmlState, version: str) -> str:
     return f"{start} With confidential computing: sudo nvidia-smi conf-compute -srs 1."
 
 
-@declare("cuda_graphs", "cuda-graphs")
 def judge_cuda_graphs(facts: CudaFacts) -> Judgement:
     """Fail a driver that is too old; warn of GPUs without memory pools, because some graphs need none."""
     subject = Subject(GRAPHS_WANTED, facts)

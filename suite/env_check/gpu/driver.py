@@ -4,6 +4,7 @@ This module reads files; a child process opens the device nodes, and ``suite.env
 ``drivers.toml`` lists the drivers and GPUs that each stack runs on.
 """
 
+import functools
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from suite.env_check.check import Fault, Judgement, Subject, declare, parts
+from suite.env_check.check import Fault, Judgement, Subject, parts
 from suite.env_check.container import Container, read_container
 from suite.env_check.libraries import SearchPath, is_compat, part_of, read_search_path, version_of
 from suite.env_check.probes.run import run_probe
@@ -175,7 +176,6 @@ def kernel_version(facts: DriverFacts, nvml: NvmlState) -> str | None:
     return facts.kernel_version or nvml.driver_version
 
 
-@declare("driver_versions", "cuda")
 def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
     """Check that the kernel driver, libcuda and libnvidia-ml exist and have the same version."""
     kernel, cuda, management = kernel_version(facts, nvml), facts.library(CUDA), facts.library(NVML)
@@ -265,7 +265,6 @@ def _library_repair(facts: DriverFacts, library: Library, container: Container) 
     return container.repair_of(part, library.name)
 
 
-@declare("device_nodes", "cuda")
 def judge_device_nodes(facts: DriverFacts) -> Judgement:
     """Check that the device nodes CUDA needs exist, and that this user may open them."""
     subject = Subject(
@@ -371,6 +370,7 @@ class _Document(TomlTable):
     stack: NonEmptyTuple[StackDrivers]
 
 
+@functools.cache
 def read_drivers(path: Path = DRIVERS_PATH) -> tuple[StackDrivers, ...]:
     """Read the table. Raises MatrixError with every problem of the file."""
     file = read_toml(path)
@@ -404,7 +404,6 @@ def drivers_for(stack: Stack, stacks: tuple[StackDrivers, ...], *, release: str 
     return (fitting or entries)[0]
 
 
-@declare("driver_for_stack", "cuda")
 def judge_driver_for_stack(driver_version: str | None, drivers: StackDrivers) -> Judgement:
     """Compare the kernel driver's version with the versions that the stack needs."""
     bad = next((bad for bad in drivers.known_bad if driver_version and bad.includes(driver_version)), None)

@@ -4,17 +4,18 @@ A check without all its values from NVML never passes. ``gpus.toml`` lists which
 CUDA reports that.
 """
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import StringConstraints, TypeAdapter
+from pydantic import StringConstraints
 
-from suite.env_check.check import Fault, Feature, Judgement, Subject, declare, parts
-from suite.env_check.gpu.driver import NVOPTIX, DriverFacts, SourcedVersion, kernel_version
-from suite.env_check.probes.run import ProbeRun, run_probe
+from suite.env_check.check import Fault, Feature, Judgement, Subject, parts
+from suite.env_check.gpu.driver import NVOPTIX, DriverFacts, StackDrivers, kernel_version
+from suite.env_check.probes.run import run_probe
 from suite.external.nvml.values import GpuState, NvmlState
 from suite.files.toml_file import NonEmptyTuple, TomlTable, read_toml
 from suite.files.wording import counted
@@ -81,8 +82,8 @@ def by_value(described: Mapping[int, str]) -> str:
     return "; ".join(f"{value} (GPU {', '.join(indices)})" for value, indices in gpus.items())
 
 
-@declare("compute_capability", "cuda")
-def judge_compute_capability(state: NvmlState, minimum: SourcedVersion) -> Judgement:
+def judge_compute_capability(state: NvmlState, drivers: StackDrivers) -> Judgement:
+    minimum = drivers.minimum_compute_capability
     return EachGpu(
         name="compute_capability",
         fields=("compute_capability",),
@@ -96,7 +97,6 @@ def judge_compute_capability(state: NvmlState, minimum: SourcedVersion) -> Judge
     ).judge(state)
 
 
-@declare("mig", "cuda")
 def judge_mig(state: NvmlState) -> Judgement:
     """Check that MIG is off: NCCL cannot connect MIG instances, and one instance is smaller than its GPU."""
     return EachGpu(
@@ -240,13 +240,9 @@ FABRIC: Final = EachGpu(  # until NVSwitch's fabric is ready, CUDA does not star
 
 def read_nvml(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> NvmlState:
     """Ask NVML in a child process. If a broken driver hangs or aborts there, the state's ``fault`` says so."""
-    return state_of(run_probe("machine", "nvml", environ=environ, timeout_s=timeout_s))
-
-
-def state_of(run: ProbeRun) -> NvmlState:
-    """Return the child's answer; without one, a state whose ``fault`` and ``message`` say how the child ended."""
+    run = run_probe("machine", "nvml", environ=environ, timeout_s=timeout_s)
     if run.end == "answered":
-        return TypeAdapter(NvmlState).validate_python(run.answer)
+        return run.as_facts(NvmlState)
     last_words = run.stderr.strip().splitlines()[-1:]
     if run.end == "hung":
         return NvmlState(fault="hung", message=f"no answer in {run.wall_s:.0f} s")
@@ -255,7 +251,6 @@ def state_of(run: ProbeRun) -> NvmlState:
     return NvmlState(fault="failed", message=" ".join((f"exit code {run.exit_code}", *last_words)))
 
 
-@declare("gpus_present", "cuda")
 def judge_gpus_present(state: NvmlState, driver: DriverFacts) -> Judgement:
     """Check that at least one GPU is visible, and that NVML lists those that are on the PCI bus."""
     subject = Subject("1 GPU or more, and all that are on the PCI bus", state)
@@ -288,7 +283,6 @@ def _title(gpu: GpuState) -> str:
     return name if gpu.memory_gb is None else f"{name} {gpu.memory_gb:.0f} GB"
 
 
-@declare("gpus_alike", "nccl")
 def judge_gpus_alike(state: NvmlState) -> Judgement:
     """Check that the GPUs are alike: all ranks wait for the slowest GPU, so different ones give no scaling curve."""
     subject = Subject("GPUs of one model with the same settings", values_of(state, ALIKE))
@@ -304,7 +298,6 @@ def judge_gpus_alike(state: NvmlState) -> Judgement:
     )
 
 
-@declare("gpu_links", "nccl")
 def judge_gpu_links(state: NvmlState) -> Judgement:
     """Check that every pair of GPUs has the same kind of link: one slow link slows a whole ring of NCCL."""
     subject = Subject("the same kind of link between all GPUs, best NVLink", values_of(state, LINK_FIELDS))
@@ -370,15 +363,15 @@ class RtCores:
     source: str | None
 
 
-def read_table(path: Path = GPUS_PATH) -> RtCoreTable:
+@functools.cache
+def read_table() -> RtCoreTable:
     """Read the table. Raises MatrixError with every problem of the file."""
-    return read_toml(path).validate(RtCoreTable)
+    return read_toml(GPUS_PATH).validate(RtCoreTable)
 
 
-@declare("rt_cores", "rt-cores")
-def judge_rt_cores(state: NvmlState, table: RtCoreTable) -> Judgement:
+def judge_rt_cores(state: NvmlState) -> Judgement:
     """Check that every GPU has RT cores, which RTX rendering needs."""
-    gpus = tuple(_rt_cores(gpu, table) for gpu in state.gpus)
+    gpus = tuple(map(_rt_cores, state.gpus))
     subject = Subject("RT cores, for the RTX renderer of Isaac Sim", {"gpus": gpus})
     if without := [gpu for gpu in gpus if gpu.rt_cores is False]:
         return subject.failure(
@@ -393,10 +386,9 @@ def judge_rt_cores(state: NvmlState, table: RtCoreTable) -> Judgement:
     return subject.ok(f"{_names(gpus)}: has them ({gpus[0].source})")
 
 
-@declare("denoiser", "rt-cores")
-def judge_denoiser(driver: DriverFacts, state: NvmlState, table: RtCoreTable) -> Judgement:
+def judge_denoiser(driver: DriverFacts, state: NvmlState) -> Judgement:
     """Check that a container has nvoptix.bin: without it, the denoiser of Isaac Sim's renderer does not start."""
-    gpus = tuple(_rt_cores(gpu, table) for gpu in state.gpus)
+    gpus = tuple(map(_rt_cores, state.gpus))
     container, file = driver.container, f"/{NVOPTIX}"
     subject = Subject(f"{file}, in a container with RTX GPUs", {"gpus": gpus})
     if not any(gpu.rt_cores for gpu in gpus):
@@ -410,7 +402,8 @@ def judge_denoiser(driver: DriverFacts, state: NvmlState, table: RtCoreTable) ->
     return subject.warning("no_denoiser_weights", f"no {file}", repair)
 
 
-def _rt_cores(gpu: GpuState, table: RtCoreTable) -> RtCores:
+def _rt_cores(gpu: GpuState) -> RtCores:
+    table = read_table()
 
     def is_word(word: str, name: str) -> bool:
         return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", name, re.IGNORECASE) is not None

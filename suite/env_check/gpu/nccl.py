@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from suite.env_check.check import Judgement, Subject, declare
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.container import is_there
 from suite.external.program import ProgramRun, run_program
 from suite.files.paths import ROOT, import_path
@@ -273,7 +273,6 @@ _REPAIRS: Final = {
 }
 
 
-@declare("nccl_all_reduce", "nccl")
 def judge_nccl_all_reduce(facts: NcclFacts, num_gpus: int, shm_repair: str | None) -> Judgement:
     """Check NCCL's sum over ``num_gpus``, the GPUs that NVML and CUDA_VISIBLE_DEVICES show.
 

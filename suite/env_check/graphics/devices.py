@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from suite.env_check.check import Declaration, Fault, Judgement, Subject, declare
+from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.gpu.driver import GRAPHICS, DriverFacts, judge_device_nodes
-from suite.env_check.graphics.manifests import LIBEGL, Manifest, ManifestsSeen, blocking_fault, usable
+from suite.env_check.graphics.manifests import LIBEGL, Manifest, ManifestsSeen, all_faults, usable
 from suite.env_check.libraries import LibrariesSeen, fault_of, is_nvidia
 from suite.env_check.probes.run import Ending, run_probe
 from suite.env_check.probes.vulkan import INCOMPATIBLE_DRIVER, NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
@@ -31,31 +31,20 @@ _EGL_ERRORS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriverAlone(Ending):
-    """A driver that a process loaded alone."""
+class DriverSeen(Ending):
+    """A driver that a process loaded alone. Results of Vulkan's calls that did not run are None, as all are for EGL."""
 
     manifest: str
     library: str
+    num_devices: int | None = None
+    negotiate_result: int | None = None
+    create_result: int | None = None
+    enumerate_result: int | None = None
+    missing: str | None = None  # the function whose address the driver gives as null
 
     @property
     def is_nvidia(self) -> bool:
         return is_nvidia(self.library)
-
-    def no_gpu(self, next_step: str) -> Fault:
-        return Fault(word="zero_devices", found=f"{self.library} finds no GPU", repair=next_step)
-
-    def crash(self, go_without: str, next_step: str) -> Fault:
-        """Return the fault of a driver that died or hung.
-
-        ``go_without`` is the setting that excludes this driver; empty if no other driver works.
-        """
-        look = "look for a hung GPU in dmesg (Xid); " if self.end == "hung" else ""
-        without = f", or exclude it with {go_without}" if go_without else ""
-        return Fault(
-            word=self.driver_fault,
-            found=f"{self.library}: the process {self.how} in {self.stage}",
-            repair=f"{look}reinstall that driver{without}; NVIDIA: {next_step}",
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +53,13 @@ class EglDevice:
     extensions: tuple[str, ...]
     drm_node: str | None
     render_node: str | None
-    cuda_index: int | None
-    uuid: str | None
-    initialised: bool
-    error: int | None  # from eglInitialize
-    version: str | None
-    vendor: str | None
-    client_apis: str | None
+    cuda_index: int | None = None
+    uuid: str | None = None
+    initialised: bool = False
+    error: int | None = None  # from eglInitialize
+    version: str | None = None
+    vendor: str | None = None
+    client_apis: str | None = None
 
     @property
     def name(self) -> str:
@@ -118,8 +107,8 @@ class VulkanDevice:
 class Seen[Device: (EglDevice, VulkanDevice)](Ending):
     """What an API lists."""
 
-    loader_error: str | None  # why the loader's library does not load
-    devices: tuple[Device, ...]
+    loader_error: str | None = None  # why the loader's library does not load
+    devices: tuple[Device, ...] = ()
     stderr: str
     wall_s: float
 
@@ -134,28 +123,19 @@ class Seen[Device: (EglDevice, VulkanDevice)](Ending):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VendorSeen(DriverAlone):
-    """The result of one vendor library that libEGL loads alone."""
-
-    num_devices: int
-
-    def refusal(self, next_step: str, _manifests: ManifestsSeen) -> Fault | None:
-        return self.no_gpu(next_step) if self.is_nvidia and self.num_devices == 0 else None
-
-
-@dataclass(frozen=True, kw_only=True)
 class EglSeen(Seen[EglDevice]):
     API: ClassVar = "EGL"
     LOADER: ClassVar = ("libEGL.so.1", "libegl1")  # its library and package
     FIND_CAUSE: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
     CHOOSERS: ClassVar = ("__EGL_VENDOR_LIBRARY_FILENAMES", "__EGL_VENDOR_LIBRARY_DIRS")
 
-    client_extensions: tuple[str, ...]
-    query_error: int | None  # from eglQueryDevicesEXT
-    vendors: tuple[VendorSeen, ...] = ()  # loaded alone, only if no hardware device was initialised
+    devices: tuple[EglDevice, ...] = ()
+    client_extensions: tuple[str, ...] = ()
+    query_error: int | None = None  # from eglQueryDevicesEXT
+    vendors: tuple[DriverSeen, ...] = ()  # each alone, only if no device is a usable GPU
 
     @property
-    def alone(self) -> tuple[VendorSeen, ...]:
+    def drivers(self) -> tuple[DriverSeen, ...]:
         return self.vendors
 
     def device_fault(self, next_step: str) -> Fault | None:
@@ -177,76 +157,14 @@ class EglSeen(Seen[EglDevice]):
         text = f"eglQueryDevicesEXT returned {_egl_error(self.query_error)}"
         return Fault(word="enumeration_failed", found=text, repair=next_step)
 
-    def going_without(self, _failed: DriverAlone) -> str:
-        others = ":".join(vendor.manifest for vendor in self.vendors if vendor.end == "answered")
+    def going_without(self, _failed: DriverSeen) -> str:
+        """Return the setting that excludes a driver; empty if no other driver works."""
+        others = ":".join(driver.manifest for driver in self.drivers if driver.end == "answered")
         return f"__EGL_VENDOR_LIBRARY_FILENAMES={others}" if others else ""
 
 
 def _egl_error(code: int | None) -> str:
     return _EGL_ERRORS.get(code or 0, hex(code or 0))
-
-
-def read_egl(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> EglSeen:
-    """List the devices. If none is hardware, load each usable vendor library of ``manifests`` alone."""
-    run = run_probe("egl", "devices", environ=environ, timeout_s=timeout_s)
-    answer = run.answer
-
-    def ask(manifest: Manifest) -> VendorSeen:
-        only_this = {**environ, "__EGL_VENDOR_LIBRARY_FILENAMES": manifest.path}
-        alone = run_probe("egl", "devices", environ=only_this, timeout_s=timeout_s)
-        library, num_devices = Path(manifest.library_path or manifest.path).name, len(alone.answer.get("devices", ()))
-        return VendorSeen(manifest=manifest.path, library=library, **alone.ending, num_devices=num_devices)
-
-    seen = EglSeen(
-        **run.ending,
-        loader_error=answer.get("loader_error"),
-        client_extensions=tuple(answer.get("client_extensions", ())),
-        query_error=answer.get("query_error"),
-        devices=tuple(
-            EglDevice(**{**device, "extensions": tuple(device["extensions"])}) for device in answer.get("devices", ())
-        ),
-        stderr=run.stderr,
-        wall_s=run.wall_s,
-    )
-    return replace(seen, vendors=_ask_each(manifests, ask)) if _needs_cause(seen) else seen
-
-
-@dataclass(frozen=True, kw_only=True)
-class DriverSeen(DriverAlone):
-    """The results of one driver that is called without the loader. Calls that did not run are None."""
-
-    negotiate_result: int | None = None
-    create_result: int | None = None
-    enumerate_result: int | None = None
-    num_devices: int | None = None
-    missing: str | None = None  # the function whose address the driver gives as null
-
-    def refusal(self, next_step: str, manifests: ManifestsSeen) -> Fault | None:
-        without_egl = fault_of(manifests.nvidia[LIBEGL], manifests.container)
-        if without_egl and (self.missing or self.is_nvidia):
-            next_step = without_egl.repair
-        if self.end != "answered":
-            return self.crash(_disabling(self), next_step)
-        if self.negotiate_result == INCOMPATIBLE_DRIVER:
-            return Fault(
-                word="interface_mismatch",
-                found=f"{self.library} refuses the loader's interface ({result_name(self.negotiate_result)})",
-                repair="update the loader: apt-get install --only-upgrade libvulkan1; or install the driver that fits"
-                " it",
-            )
-        if self.missing:
-            text = f"{self.library}: vk_icdGetInstanceProcAddr gives no {self.missing}"
-            return Fault(word="driver_function_missing", found=text, repair=next_step)
-        codes = (
-            ("instance_refused", "vk_icdNegotiateLoaderICDInterfaceVersion", self.negotiate_result),
-            ("instance_refused", "vkCreateInstance", self.create_result),
-            ("enumeration_failed", "vkEnumeratePhysicalDevices", self.enumerate_result),
-        )
-        for word, call, code in codes:
-            if code:
-                text = f"{self.library}: {call} returned {result_name(code)} ({self.manifest})"
-                return Fault(word=word, found=text, repair=next_step)
-        return self.no_gpu(next_step) if self.num_devices == 0 and self.is_nvidia else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,15 +176,12 @@ class VulkanSeen(Seen[VulkanDevice]):
     )
     CHOOSERS: ClassVar = ("VK_LOADER_DEVICE_SELECT", "MESA_VK_DEVICE_SELECT", "VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
-    loader_version: str | None
-    create_result: int | None  # VkResult from vkCreateInstance
-    enumerate_result: int | None
-    drivers: tuple[DriverSeen, ...] = ()  # called alone, only if no hardware device was found
-    messages: tuple[Mapping[str, str], ...]  # severity and text
-
-    @property
-    def alone(self) -> tuple[DriverSeen, ...]:
-        return self.drivers
+    devices: tuple[VulkanDevice, ...] = ()
+    loader_version: str | None = None
+    create_result: int | None = None  # VkResult from vkCreateInstance
+    enumerate_result: int | None = None
+    drivers: tuple[DriverSeen, ...] = ()  # each alone, only if no device is a usable GPU
+    messages: tuple[Mapping[str, str], ...] = ()  # severity and text
 
     def call_fault(self, next_step: str) -> Fault | None:
         if not self.create_result:
@@ -277,62 +192,44 @@ class VulkanSeen(Seen[VulkanDevice]):
     def device_fault(self, _next_step: str) -> None:
         """Return nothing: a device that Vulkan lists is usable."""
 
-    def going_without(self, failed: DriverAlone) -> str:
-        return _disabling(failed)
-
-
-def _disabling(driver: DriverAlone) -> str:
-    return f"VK_LOADER_DRIVERS_DISABLE={Path(driver.manifest).name}"
-
-
-def read_vulkan(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> VulkanSeen:
-    """List the devices through the loader. If none is hardware, call each usable driver of ``manifests`` alone."""
-    run = run_probe("vulkan", "devices", environ=environ, timeout_s=timeout_s)
-    answer = run.answer
-
-    def ask(manifest: Manifest) -> DriverSeen:
-        library = manifest.library.name if manifest.library else manifest.path
-        alone = run_probe("vulkan", "driver", library, environ=environ, timeout_s=timeout_s)
-        results = ("negotiate_result", "create_result", "enumerate_result", "num_devices", "missing")
-        answered: dict[str, Any] = {name: alone.answer.get(name) for name in results}
-        return DriverSeen(manifest=manifest.path, library=Path(library).name, **alone.ending, **answered)
-
-    seen = VulkanSeen(
-        **run.ending,
-        loader_error=answer.get("loader_error"),
-        loader_version=answer.get("loader_version"),
-        create_result=answer.get("create_result"),
-        enumerate_result=answer.get("enumerate_result"),
-        devices=tuple(
-            VulkanDevice(**{**device, "ray_tracing": tuple(device["ray_tracing"])})
-            for device in answer.get("devices", ())
-        ),
-        messages=tuple(answer.get("messages", ())),
-        stderr=run.stderr,
-        wall_s=run.wall_s,
-    )
-    return replace(seen, drivers=_ask_each(manifests, ask)) if _needs_cause(seen) else seen
+    def going_without(self, failed: DriverSeen) -> str:
+        return f"VK_LOADER_DRIVERS_DISABLE={Path(failed.manifest).name}"
 
 
 type AnySeen = EglSeen | VulkanSeen
 
 
-def _needs_cause(seen: AnySeen) -> bool:
-    return seen.loader_error is None and (seen.end != "answered" or not seen.hardware)
+def read_egl(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> EglSeen:
+    """List the devices. If none is hardware, load each usable vendor library of ``manifests`` alone."""
+
+    def ask(manifest: Manifest) -> DriverSeen:
+        only_this = {**environ, "__EGL_VENDOR_LIBRARY_FILENAMES": manifest.path}
+        alone = run_probe("egl", "devices", environ=only_this, timeout_s=timeout_s)
+        library, num_devices = Path(manifest.library_path or manifest.path).name, len(alone.answer.get("devices", ()))
+        return alone.as_facts(DriverSeen, manifest=manifest.path, library=library, num_devices=num_devices)
+
+    seen = run_probe("egl", "devices", environ=environ, timeout_s=timeout_s).as_facts(EglSeen)
+    return replace(seen, vendors=_ask_each(seen, manifests, ask))
 
 
-def _ask_each[Driver: DriverAlone](manifests: ManifestsSeen, ask: Callable[[Manifest], Driver]) -> tuple[Driver, ...]:
+def read_vulkan(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> VulkanSeen:
+    """List the devices through the loader. If none is hardware, call each usable driver of ``manifests`` alone."""
+
+    def ask(manifest: Manifest) -> DriverSeen:
+        library = manifest.library.name if manifest.library else manifest.path
+        alone = run_probe("vulkan", "driver", library, environ=environ, timeout_s=timeout_s)
+        return alone.as_facts(DriverSeen, manifest=manifest.path, library=Path(library).name)
+
+    seen = run_probe("vulkan", "devices", environ=environ, timeout_s=timeout_s).as_facts(VulkanSeen)
+    return replace(seen, drivers=_ask_each(seen, manifests, ask))
+
+
+def _ask_each(seen: AnySeen, manifests: ManifestsSeen, ask: Callable[[Manifest], DriverSeen]) -> tuple[DriverSeen, ...]:
+    """Ask each driver alone if the loader works and lists no usable GPU."""
+    if seen.loader_error is not None or (seen.end == "answered" and seen.hardware):
+        return ()
     with ThreadPoolExecutor() as pool:
         return tuple(pool.map(ask, usable(manifests)))
-
-
-@dataclass(frozen=True)
-class _Around:
-    """The facts beside the devices, which tell what to do next."""
-
-    manifests: ManifestsSeen
-    loader: Fault | None  # of the API's loader
-    next_step: str
 
 
 def judge_devices(
@@ -346,18 +243,22 @@ def judge_devices(
 
     ``cuda_uuids``: UUIDs in CUDA order, as NVML writes them ("GPU-…"); empty if they are unknown.
     """
-    loader = next((fault_of(library, manifests.container) for library in libraries.named(seen.LOADER[0])), None)
-    around = _Around(manifests, loader, _next_step(driver))
     for_each = f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else ""
     article = "an" if seen.API == "EGL" else "a"
     subject = Subject(f"{article} {seen.API} device that is a GPU{for_each}", seen)
-    if fault := _fault(seen, around, cuda_uuids):
+    next_step = _next_step(driver)
+    if seen.loader_error is not None:
+        name, package = seen.LOADER
+        loader = next((fault_of(library, manifests.container) for library in libraries.named(name)), None)
+        repair = loader.repair if loader else f"apt-get install {package}"
+        return subject.failure("no_loader", f"{name} does not load: {seen.loader_error}", repair)
+    if seen.end != "answered":
+        return subject.faulty(_crash(seen, manifests, next_step))
+    if not seen.hardware:
+        return subject.faulty(seen.device_fault(next_step) or _no_hardware(seen, manifests, next_step))
+    if fault := _not_matched(seen, manifests, cuda_uuids):
         return subject.faulty(fault)
     return subject.ok(", ".join(device.description for device in seen.hardware))
-
-
-JUDGE_EGL_DEVICES: Final = Declaration("egl_devices", "egl", judge_devices)
-JUDGE_VULKAN_DEVICES: Final = Declaration("vulkan_devices", "vulkan", judge_devices)
 
 
 def _next_step(driver: DriverFacts) -> str:
@@ -374,23 +275,11 @@ def _next_step(driver: DriverFacts) -> str:
     return "look for NVRM and Xid lines in dmesg; then reinstall the driver's GL packages, on the host"
 
 
-def _fault(seen: AnySeen, around: _Around, cuda_uuids: Sequence[str]) -> Fault | None:
-    if seen.loader_error is not None:
-        library, package = seen.LOADER
-        next_step = around.loader.repair if around.loader else f"apt-get install {package}"
-        return Fault(word="no_loader", found=f"{library} does not load: {seen.loader_error}", repair=next_step)
-    if seen.end != "answered":
-        return _crash(seen, around)
-    if not seen.hardware:
-        return seen.device_fault(around.next_step) or _no_hardware(seen, around)
-    return _not_matched(seen, around.manifests, cuda_uuids)
-
-
-def _crash(seen: AnySeen, around: _Around) -> Fault:
-    if failed := next((driver for driver in seen.alone if driver.end != "answered"), None):
-        return failed.crash(seen.going_without(failed), around.next_step)
+def _crash(seen: AnySeen, manifests: ManifestsSeen, next_step: str) -> Fault:
+    if failed := next((driver for driver in seen.drivers if driver.end != "answered"), None):
+        return _driver_crash(seen, failed, next_step)
     how = f"the process {seen.how} in {seen.stage}"
-    if cause := _cause(seen, around):
+    if cause := _cause(seen, manifests, next_step):
         # Each driver answers when it is loaded alone, so the loader crashes on what one of them does.
         return replace(cause, found=f"{cause.found}; then {how}")
     return Fault(
@@ -400,29 +289,71 @@ def _crash(seen: AnySeen, around: _Around) -> Fault:
     )
 
 
-def _no_hardware(seen: AnySeen, around: _Around) -> Fault:
-    cause = _cause(seen, around)
+def _driver_crash(seen: AnySeen, driver: DriverSeen, next_step: str) -> Fault:
+    look = "look for a hung GPU in dmesg (Xid); " if driver.end == "hung" else ""
+    without = f", or exclude it with {setting}" if (setting := seen.going_without(driver)) else ""
+    return Fault(
+        word=driver.driver_fault,
+        found=f"{driver.library}: the process {driver.how} in {driver.stage}",
+        repair=f"{look}reinstall that driver{without}; NVIDIA: {next_step}",
+    )
+
+
+def _no_hardware(seen: AnySeen, manifests: ManifestsSeen, next_step: str) -> Fault:
+    cause = _cause(seen, manifests, next_step)
     if seen.software:
         why = f"; {cause.found}" if cause else ""
-        needed = f"this machine needs a GPU and its driver's {seen.API} half: {around.next_step}"
+        needed = f"this machine needs a GPU and its driver's {seen.API} half: {next_step}"
         return Fault(
             word="software_renderer",
             found=f"only software: {', '.join(device.name for device in seen.software)}{why}",
             repair=cause.repair if cause else needed,
         )
-    no_devices = Fault(word="zero_devices", found="no driver has a device", repair=around.next_step)
-    return cause or seen.call_fault(around.next_step) or no_devices
+    no_devices = Fault(word="zero_devices", found="no driver has a device", repair=next_step)
+    return cause or seen.call_fault(next_step) or no_devices
 
 
-def _cause(seen: AnySeen, around: _Around) -> Fault | None:
+def _cause(seen: AnySeen, manifests: ManifestsSeen, next_step: str) -> Fault | None:
     """Return why there is no GPU: the error of a driver, NVIDIA's first, else the worst fault of the manifests."""
     # If a software device is listed, another vendor's driver without hardware is no fault.
-    drivers = [driver for driver in seen.alone if driver.is_nvidia or not seen.devices]
+    drivers = [driver for driver in seen.drivers if driver.is_nvidia or not seen.devices]
     for driver in sorted(drivers, key=lambda driver: not driver.is_nvidia):
-        if refusal := driver.refusal(around.next_step, around.manifests):
+        if refusal := _refusal(seen, driver, manifests, next_step):
             return refusal
-    blocking = blocking_fault(around.manifests)
-    return blocking and replace(blocking, word="zero_devices" if usable(around.manifests) else "no_driver")
+    blocking = next((fault for fault in all_faults(manifests) if fault.verdict == "failure"), None)
+    return blocking and replace(blocking, word="zero_devices" if usable(manifests) else "no_driver")
+
+
+def _refusal(seen: AnySeen, driver: DriverSeen, manifests: ManifestsSeen, next_step: str) -> Fault | None:
+    """Return why a driver that was loaded alone gives no GPU."""
+    libegl = manifests.nvidia.get(LIBEGL)  # which only the Vulkan half of NVIDIA's driver needs
+    without_egl = fault_of(libegl, manifests.container) if libegl else None
+    if without_egl and (driver.missing or driver.is_nvidia):
+        next_step = without_egl.repair
+    if driver.end != "answered":
+        return _driver_crash(seen, driver, next_step)
+    library = driver.library
+    if driver.negotiate_result == INCOMPATIBLE_DRIVER:
+        return Fault(
+            word="interface_mismatch",
+            found=f"{library} refuses the loader's interface ({result_name(driver.negotiate_result)})",
+            repair="update the loader: apt-get install --only-upgrade libvulkan1; or install the driver that fits it",
+        )
+    if driver.missing:
+        text = f"{library}: vk_icdGetInstanceProcAddr gives no {driver.missing}"
+        return Fault(word="driver_function_missing", found=text, repair=next_step)
+    codes = (
+        ("instance_refused", "vk_icdNegotiateLoaderICDInterfaceVersion", driver.negotiate_result),
+        ("instance_refused", "vkCreateInstance", driver.create_result),
+        ("enumeration_failed", "vkEnumeratePhysicalDevices", driver.enumerate_result),
+    )
+    for word, call, code in codes:
+        if code:
+            text = f"{library}: {call} returned {result_name(code)} ({driver.manifest})"
+            return Fault(word=word, found=text, repair=next_step)
+    if driver.num_devices == 0 and driver.is_nvidia:
+        return Fault(word="zero_devices", found=f"{library} finds no GPU", repair=next_step)
+    return None
 
 
 def _not_matched(seen: AnySeen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -> Fault | None:
@@ -450,7 +381,6 @@ def _not_matched(seen: AnySeen, manifests: ManifestsSeen, cuda_uuids: Sequence[s
     )
 
 
-@declare("vulkan_ray_tracing", "rt-cores")
 def judge_ray_tracing(seen: VulkanSeen) -> Judgement:
     """Judge the extensions that a ray tracing renderer needs. A GPU without RT cores lacks at least one of them."""
     subject = Subject(", ".join(sorted(RAY_TRACING)), seen)

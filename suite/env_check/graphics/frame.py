@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from suite.env_check.check import Judgement, Subject, declare
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.graphics.devices import TIMEOUT_S, EglDevice, EglSeen, VulkanSeen, read_egl, read_vulkan
 from suite.env_check.graphics.manifests import ManifestsSeen, read_manifests
 from suite.env_check.probes.run import SIZE, Ending, run_probe
@@ -16,11 +16,11 @@ from suite.env_check.probes.run import SIZE, Ending, run_probe
 class FrameSeen(Ending):
     """The result of the frame. Fields of steps that did not run are None."""
 
-    error: str | None  # the library's own message, if it failed
-    package_missing: str | None  # the Python package of the suite that is not installed
-    device: str | None  # the renderer's name, from the driver
-    is_software: bool | None
-    wrong_pixels: int | None
+    error: str | None = None  # the library's own message, if it failed
+    package_missing: str | None = None  # the Python package of the suite that is not installed
+    device: str | None = None  # the renderer's name, from the driver
+    is_software: bool | None = None
+    wrong_pixels: int | None = None
     stderr: str
     wall_s: float
 
@@ -43,23 +43,10 @@ def read_vulkan_frame(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_
 def _read_frame(
     api: Literal["egl", "vulkan"], *arguments: str, environ: Mapping[str, str], timeout_s: float
 ) -> FrameSeen:
-    run = run_probe(api, "frame", *arguments, environ=environ, timeout_s=timeout_s)
-    answers = ("error", "package_missing", "device", "is_software", "wrong_pixels")
-    answered: dict[str, Any] = {name: run.answer.get(name) for name in answers}
-    return FrameSeen(**run.ending, **answered, stderr=run.stderr, wall_s=run.wall_s)
+    return run_probe(api, "frame", *arguments, environ=environ, timeout_s=timeout_s).as_facts(FrameSeen)
 
 
-@declare("egl_frame", "egl")
-def judge_egl_frame(seen: FrameSeen) -> Judgement:
-    return _judge_frame(seen, "EGL")
-
-
-@declare("vulkan_frame", "vulkan")
-def judge_vulkan_frame(seen: FrameSeen) -> Judgement:
-    return _judge_frame(seen, "Vulkan")
-
-
-def _judge_frame(seen: FrameSeen, api: str) -> Judgement:
+def judge_frame(seen: FrameSeen, api: str) -> Judgement:
     """Judge a frame. Right pixels from a software renderer are a fault too."""
     subject = Subject(f"a frame rendered through {api} on a GPU, every pixel right", seen)
     first = f"repair what the checks of the {api} loader, drivers and devices name first"

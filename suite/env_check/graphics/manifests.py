@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from suite.env_check.check import Declaration, Fault, Judgement, Subject
+from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.container import Container, is_folder, read_container
 from suite.env_check.libraries import Library, fault_of, host, read_libraries, version_mismatch
 from suite.files.input_file import read_input
@@ -405,11 +405,6 @@ def _file_name(manifest: Manifest) -> str:
     return Path((manifest.library.path if manifest.library else None) or manifest.path).name
 
 
-def blocking_fault(seen: ManifestsSeen) -> Fault | None:
-    """Return the most severe fault for which the loader drops a driver."""
-    return next((fault for fault in all_faults(seen) if fault.verdict == "failure"), None)
-
-
 def judge_manifests(seen: ManifestsSeen) -> Judgement:
     good = usable(seen)
     of_version = f", of the kernel driver's version {seen.driver_version}" if seen.driver_version else ""
@@ -420,7 +415,3 @@ def judge_manifests(seen: ManifestsSeen) -> Judgement:
     works = bool(good) and (seen.driver_version is None or any(manifest.is_nvidia for manifest in good))
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     return subject.faulty(replace(faults[0], found=faults[0].found + more, verdict="warning" if works else "failure"))
-
-
-JUDGE_EGL_VENDORS: Final = Declaration("egl_vendors", "egl", judge_manifests)
-JUDGE_VULKAN_MANIFESTS: Final = Declaration("vulkan_manifests", "vulkan", judge_manifests)

@@ -107,13 +107,6 @@ def _describe(egl: _Egl, device: int) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "is_software": "EGL_MESA_device_software" in extensions,
         "extensions": extensions,
-        "cuda_index": None,
-        "uuid": None,
-        "initialised": False,
-        "error": None,
-        "version": None,
-        "vendor": None,
-        "client_apis": None,
     }
     for key, (name, extension) in _DEVICE_STRINGS.items():
         value = egl.device_string(device, name) if extension in extensions else None

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from pydantic import TypeAdapter
+
 from suite.external.program import run_program
 from suite.files.paths import ROOT, import_path
 from suite.schema.rank_protocol import answer_line, last_answer
@@ -50,10 +52,9 @@ class ProbeRun(Ending):
     stderr: str  # its end
     wall_s: float
 
-    @property
-    def ending(self) -> dict[str, Any]:
-        """The fields of ``Ending``."""
-        return {"end": self.end, "signal": self.signal, "exit_code": self.exit_code, "stage": self.stage}
+    def as_facts[Facts](self, kind: type[Facts], **facts: object) -> Facts:
+        """Return those of the answer, the end and ``facts`` for which the dataclass ``kind`` has a field."""
+        return TypeAdapter(kind).validate_python({**self.answer, **vars(self), **facts})
 
 
 def run_probe(

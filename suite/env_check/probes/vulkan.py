@@ -296,17 +296,16 @@ def ask_driver(answer: Answer, path: str) -> None:
     """Ask one driver as the loader does (Vulkan-Loader's docs/LoaderDriverInterface.md), for the driver's own codes.
 
     The loader turns every refusal into VK_ERROR_INCOMPATIBLE_DRIVER, and zero devices into
-    VK_ERROR_INITIALIZATION_FAILED. A result is null if its call was not reached. ``missing``: the function whose
+    VK_ERROR_INITIALIZATION_FAILED. A call that was not reached has no result. ``missing``: the function whose
     address the driver gives as null; calling that would be a crash of this probe, not of the driver.
     """
-    results = ("negotiate_result", "interface_version", "create_result", "enumerate_result", "num_devices", "missing")
-    progress = Progress(answer, "dlopen", **dict.fromkeys(results))
+    progress = Progress(answer, "dlopen")
     library = ctypes.CDLL(path)
     if hasattr(library, _NEGOTIATE):
         progress.at("negotiation")
         version = c_uint32(_INTERFACE_VERSION)
         result = library[_NEGOTIATE](byref(version))
-        progress.add(negotiate_result=result, interface_version=version.value)
+        progress.add(negotiate_result=result)
         if result != 0:
             return
     progress.at("vkCreateInstance")

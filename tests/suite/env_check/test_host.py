@@ -15,7 +15,7 @@ import pytest
 
 from suite.env_check import host
 from suite.env_check.check import Judgement
-from suite.env_check.container import judge_compute_capabilities, judge_graphics_capabilities, read_container
+from suite.env_check.container import judge_capabilities, read_container
 from suite.env_check.host import (
     LOOKS,
     MAX_CORES,
@@ -382,8 +382,8 @@ def test_capabilities_of_a_container(
 ) -> None:
     (tmp_path / ".dockerenv").touch()
     container = read_container({} if value is None else {"NVIDIA_DRIVER_CAPABILITIES": value}, tmp_path)
-    graphics = judge_graphics_capabilities(container, "580", ())
-    compute = judge_compute_capabilities(container, "580", ())
+    graphics = judge_capabilities(container, ("graphics",), "580", ())
+    compute = judge_capabilities(container, ("compute", "utility"), "580", ())
     assert (graphics.fault, compute.fault) == (fault, compute_fault)
     if fault:
         assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics" in (graphics.repair or "")
@@ -394,8 +394,8 @@ def test_capabilities_of_a_container(
 def test_capabilities_do_not_matter_where_the_libraries_came_otherwise(tmp_path: Path) -> None:
     (tmp_path / ".dockerenv").touch()
     container = read_container({}, tmp_path)
-    check = judge_graphics_capabilities(container, "580", ("libGLX_nvidia.so.0",))
+    check = judge_capabilities(container, ("graphics",), "580", ("libGLX_nvidia.so.0",))
     assert check.verdict == "ok"
-    assert judge_graphics_capabilities(container, None, ()).verdict == "not_checked"
+    assert judge_capabilities(container, ("graphics",), None, ()).verdict == "not_checked"
     on_host = replace(container, is_container=False)
-    assert judge_graphics_capabilities(on_host, "580", ()).verdict == "ok"
+    assert judge_capabilities(on_host, ("graphics",), "580", ()).verdict == "ok"

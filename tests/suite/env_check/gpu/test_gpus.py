@@ -12,7 +12,7 @@ import pytest
 from suite.env_check.check import Judgement
 from suite.env_check.container import Container
 from suite.env_check.gpu import gpus
-from suite.env_check.gpu.driver import DriverFacts, SourcedVersion, read_driver
+from suite.env_check.gpu.driver import DriverFacts, drivers_for, read_driver, read_drivers
 from suite.env_check.gpu.gpus import (
     FABRIC,
     SETTINGS,
@@ -23,7 +23,6 @@ from suite.env_check.gpu.gpus import (
     judge_gpus_present,
     judge_mig,
     judge_rt_cores,
-    read_table,
 )
 from suite.external.nvml.values import GpuState, NvmlState
 
@@ -69,10 +68,9 @@ NO_DRIVER = DriverFacts(
     kernel_version=None, kernel_line=None, libraries=(), nodes=(), closed_nodes=(), num_pci_gpus=0,
     container=Container(is_container=False, signs=(), driver_capabilities=None, visible_devices=None),
 )  # fmt: skip
-MINIMUM = SourcedVersion(version="7.5", source="CUDA 13")
 
 JUDGES: dict[str, Callable[[NvmlState], Judgement]] = {
-    "compute_capability": lambda state: judge_compute_capability(state, MINIMUM),
+    "compute_capability": lambda state: judge_compute_capability(state, drivers_for("kitless", read_drivers())),
     "gpus_alike": judge_gpus_alike,
     "mig": judge_mig,
     "gpu_links": judge_gpu_links,
@@ -218,7 +216,7 @@ def test_gpus_on_the_bus_are_compared_with_those_that_nvml_lists(
 )
 def test_rt_cores(name: str, capability: str | None, verdict: str) -> None:
     state = replace(HEALTHY, gpus=(replace(H200, name=name, compute_capability=capability),))
-    check = judge_rt_cores(state, read_table())
+    check = judge_rt_cores(state)
     assert check.verdict == verdict
     assert name in check.found
     if verdict == "failure":
@@ -229,8 +227,8 @@ def test_rt_cores(name: str, capability: str | None, verdict: str) -> None:
 
 def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
     state = second(name="NVIDIA L40S", compute_capability="8.9")
-    assert judge_rt_cores(state, read_table()).found.startswith("NVIDIA H200: none")
-    assert judge_rt_cores(NONE, read_table()).verdict == "not_checked"
+    assert judge_rt_cores(state).found.startswith("NVIDIA H200: none")
+    assert judge_rt_cores(NONE).verdict == "not_checked"
 
 
 def test_nvml_is_asked_on_this_machine() -> None:
@@ -291,6 +289,6 @@ def test_the_weights_of_the_denoiser(
     driver = replace(read_driver(os.environ, tmp_path), container=with_graphics)
     capability = "9.0" if name == "NVIDIA H200" else "8.9"
     gpu = replace(H200, name=name, compute_capability=capability)
-    check = judge_denoiser(driver, replace(HEALTHY, gpus=(gpu,)), read_table())
+    check = judge_denoiser(driver, replace(HEALTHY, gpus=(gpu,)))
     assert (check.verdict, check.fault) == (verdict, "no_denoiser_weights" if verdict == "warning" else None)
     assert word in (check.repair or "")

@@ -18,8 +18,7 @@ from suite.env_check.container import Container
 from suite.env_check.gpu.driver import DriverFacts
 from suite.env_check.graphics.devices import EglSeen, judge_devices, judge_ray_tracing, read_egl, read_vulkan
 from suite.env_check.graphics.frame import (
-    judge_egl_frame,
-    judge_vulkan_frame,
+    judge_frame,
     read_egl_frame,
     read_graphics,
     read_vulkan_frame,
@@ -312,8 +311,8 @@ def check_frame(
 ) -> Judgement:
     variables = with_drivers(api, folder, **environ)
     if api == "vulkan":
-        return judge_vulkan_frame(read_vulkan_frame(variables, timeout_s=timeout_s))
-    return judge_egl_frame(read_egl_frame(variables, seen or read_egl_of(folder), timeout_s=timeout_s))
+        return judge_frame(read_vulkan_frame(variables, timeout_s=timeout_s), "Vulkan")
+    return judge_frame(read_egl_frame(variables, seen or read_egl_of(folder), timeout_s=timeout_s), "EGL")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from rich.console import Console
 from suite.commands.packing import BUILD_COMMAND
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
-from suite.env_check.request import Needs
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
@@ -64,8 +63,8 @@ def report(verdict: Verdict) -> Report:
             fault=repair and "no_manifest", repair=repair, evidence={},
         ),
     )  # fmt: skip
-    needed = Needs(features=frozenset({"egl", "vulkan"}), checks=frozenset())
-    return Report(host="image", stack="kitless", device="cpu", needs=needed, checks=checks, duration_s=1.5)
+    needed = frozenset({"egl", "vulkan"})
+    return Report(host="image", stack="kitless", device="cpu", needed=needed, checks=checks, duration_s=1.5)
 
 
 PASSED = report("ok")

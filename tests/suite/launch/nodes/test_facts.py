@@ -6,7 +6,6 @@ import pytest
 
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
-from suite.env_check.request import Needs
 from suite.launch.nodes.facts import main, worst
 from tests.suite.env_check.test_nodes import report
 
@@ -46,8 +45,7 @@ def report_of(host: str, verdict: Verdict) -> Report:
         name="cpu_load", feature="host", verdict=verdict, found="x", wanted="y", fault=fault, repair=repair,
         evidence=None,
     )  # fmt: skip
-    needs = Needs(features=frozenset({"host"}), checks=frozenset())
-    return Report(host=host, stack="kitless", device="cpu", needs=needs, checks=(check,), duration_s=1.0)
+    return Report(host=host, stack="kitless", device="cpu", needed=frozenset({"host"}), checks=(check,), duration_s=1.0)
 
 
 @pytest.mark.parametrize(
