@@ -30,11 +30,17 @@ VERDICTS: Final = {
 }
 
 
+def _table(*narrow: str) -> Table:
+    """Return a table that begins with columns which never wrap."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in narrow:
+        table.add_column(heading, no_wrap=True)
+    return table
+
+
 def print_report(console: Console, report: Report) -> None:
     needed = [check for check in report.checks if is_needed(check, report.needed)]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("check", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = _table("check", "verdict")
     table.add_column("found", overflow="fold", ratio=3)
     table.add_column("wanted", overflow="fold", ratio=2)
     not_checked: dict[str, list[str]] = {}  # reason -> checks: without a GPU, many have the same
@@ -69,9 +75,7 @@ def print_faults(console: Console, report: Report) -> None:
 def _print_repairs(console: Console, checks: Sequence[Check]) -> None:
     if not checks:
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("check", no_wrap=True)
-    table.add_column("fault", no_wrap=True)
+    table = _table("check", "fault")
     table.add_column("repair", overflow="fold")
     for check in checks:
         colour = "red" if check.verdict == "failure" else "yellow"
@@ -88,10 +92,9 @@ def _print_rest(console: Console, report: Report) -> None:
     for feature in dict.fromkeys(check.feature for check in rest):
         faults = [check for check in rest if check.feature == feature and check.verdict == "not_needed"]
         if not faults:
-            seen = [check.verdict for check in rest if check.feature == feature]
-            console.print(
-                f"  [bold]{feature}[/]: {seen.count('ok')} of {counted(len(seen), 'check')} ok", highlight=False
-            )
+            verdicts = [check.verdict for check in rest if check.feature == feature]
+            text = f"{verdicts.count('ok')} of {counted(len(verdicts), 'check')} ok"
+            console.print(f"  [bold]{feature}[/]: {text}", highlight=False)
             continue
         first = faults[0]
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -108,7 +111,7 @@ def print_nodes(
     differing: Sequence[Difference],
 ) -> None:
     """Print one line for each node, then the differences between nodes."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = _table()
     for heading in ("node", "verdict", "faults"):
         table.add_column(heading, overflow="fold")
     for node, report in reports.items():

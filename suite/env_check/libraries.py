@@ -63,7 +63,7 @@ VULKAN_DRIVER: Final = ("libGLX_nvidia.so.0",)
 CUDA_DRIVER: Final = ("libcuda.so.1",)
 
 
-ElfFault = Literal["absent", "unreadable", "not_elf", "truncated"]
+ElfFault = Literal["absent", "library_unreadable", "library_not_elf", "library_truncated"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,14 +88,14 @@ def read_elf(path: Path) -> Elf:
     try:
         with path.open("rb") as stream:
             if stream.read(len(_MAGIC)) != _MAGIC:
-                return Elf(path=str(path), fault="not_elf")
+                return Elf(path=str(path), fault="library_not_elf")
             return _parse(path, ELFFile(stream), path.stat().st_size)
     except FileNotFoundError:
         return Elf(path=str(path), fault="absent")
     except OSError:
-        return Elf(path=str(path), fault="unreadable")
+        return Elf(path=str(path), fault="library_unreadable")
     except (ELFError, ValueError):
-        return Elf(path=str(path), fault="truncated")
+        return Elf(path=str(path), fault="library_truncated")
 
 
 @functools.cache
@@ -107,7 +107,7 @@ def host() -> Elf:
 def _parse(path: Path, elf: ELFFile, size_bytes: int) -> Elf:
     segments = list(elf.iter_segments())
     if any(segment["p_offset"] + segment["p_filesz"] > size_bytes for segment in segments):
-        return Elf(path=str(path), fault="truncated")
+        return Elf(path=str(path), fault="library_truncated")
     tags: dict[str, list[str]] = {"DT_NEEDED": [], "DT_RPATH": [], "DT_RUNPATH": []}
     for segment in segments:
         if isinstance(segment, DynamicSegment):
@@ -145,8 +145,8 @@ class SearchPath:
 
     def find(self, name: str, runpath: tuple[str, ...] = ()) -> Elf | None:
         """Return the file that the loader would load; else one for another machine, which it skips; else None."""
-        seen = [elf for path in self.candidates(name, runpath) if (elf := read_elf(path)).fault != "absent"]
-        return next((elf for elf in seen if elf.fault or elf.loads_here), seen[0] if seen else None)
+        files = [elf for path in self.candidates(name, runpath) if (elf := read_elf(path)).fault != "absent"]
+        return next((elf for elf in files if elf.fault or elf.loads_here), files[0] if files else None)
 
     def find_missing(self, elf: Elf) -> tuple[str, str] | None:
         """Return the first missing dependency of ``elf`` or of its dependencies, and the file that needs it."""
@@ -268,8 +268,7 @@ def _explain(name: str, loaded: Mapping[str, Any], search: SearchPath, patience_
 def _why_refused(elf: Elf, search: SearchPath) -> tuple[str, str | None, str | None]:
     """Return the fault and, for a missing dependency, its name and the file that needs it."""
     if elf.fault is not None:
-        words = {"not_elf": "library_not_elf", "truncated": "library_truncated", "unreadable": "library_unreadable"}
-        return words[elf.fault], None, None
+        return elf.fault, None, None
     if elf.bits != host().bits:
         return "library_wrong_class", None, None
     if elf.machine != host().machine:

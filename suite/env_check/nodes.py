@@ -24,6 +24,7 @@ TIMEOUT_S: Final = 300.0
 CONNECT_TIMEOUT_S: Final = 10
 AT_ONCE: Final = 32  # most nodes that are asked at the same time
 NOT_REPORTED: Final = "not reported"
+_BANDWIDTH: Final = "NCCL bus bandwidth [GB/s]"
 SLOWER: Final = 0.9  # a bandwidth below this part of the fastest node's is a difference
 SHOWN_CHARACTERS: Final = 80  # of an output that is not a report
 
@@ -203,33 +204,22 @@ class Difference:
         return f"{self.subject}: " + "; ".join(f"{group.value} on {', '.join(group.nodes)}" for group in self.groups)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Fact:
-    """A fact in the evidence of a check. ``path``: keys joined by dots, ``[]`` for every element of a list."""
-
-    subject: str
-    check: str
-    path: str
-    slower: float | None = None  # numbers count as the same down to this part of the largest
-
-
+# Subject, check, and path in its evidence: keys joined by dots, ``[]`` for every element of a list.
 _FACTS: Final = (
-    _Fact(subject="driver", check="driver_versions", path="kernel_version"),
-    _Fact(subject="GPUs", check="gpus_present", path="gpus[].name"),
-    _Fact(subject="GPU memory [GB]", check="gpus_present", path="gpus[].memory_gb"),
-    _Fact(subject="highest SM clock [MHz]", check="gpus_present", path="gpus[].sm_clock_max_mhz"),
-    _Fact(subject="clock setting [MHz]", check="gpus_present", path="gpus[].sm_clock_setting_mhz"),
-    _Fact(subject="power limit [W]", check="gpus_present", path="gpus[].power_limit_w"),
-    _Fact(subject="ECC", check="gpus_present", path="gpus[].ecc"),
-    _Fact(subject="MIG", check="gpus_present", path="gpus[].mig"),
-    _Fact(subject="NVLinks active", check="gpus_present", path="gpus[].nvlinks_active"),
-    _Fact(subject="NCCL", check="nccl_all_reduce", path="result.nccl"),
-    _Fact(
-        subject="NCCL bus bandwidth [GB/s]", check="nccl_all_reduce", path="result.bus_bandwidth_gb_s", slower=SLOWER
-    ),
-    _Fact(subject="cores", check="cores_per_gpu", path="values.num_cpus"),
-    _Fact(subject="libc", check="libc", path="values.libc_version"),
-    _Fact(subject="assets", check="asset_root", path="manifest_sha256"),
+    ("driver", "driver_versions", "kernel_version"),
+    ("GPUs", "gpus_present", "gpus[].name"),
+    ("GPU memory [GB]", "gpus_present", "gpus[].memory_gb"),
+    ("highest SM clock [MHz]", "gpus_present", "gpus[].sm_clock_max_mhz"),
+    ("clock setting [MHz]", "gpus_present", "gpus[].sm_clock_setting_mhz"),
+    ("power limit [W]", "gpus_present", "gpus[].power_limit_w"),
+    ("ECC", "gpus_present", "gpus[].ecc"),
+    ("MIG", "gpus_present", "gpus[].mig"),
+    ("NVLinks active", "gpus_present", "gpus[].nvlinks_active"),
+    ("NCCL", "nccl_all_reduce", "result.nccl"),
+    (_BANDWIDTH, "nccl_all_reduce", "result.bus_bandwidth_gb_s"),
+    ("cores", "cores_per_gpu", "values.num_cpus"),
+    ("libc", "libc", "values.libc_version"),
+    ("assets", "asset_root", "manifest_sha256"),
 )
 
 # These checks describe a moment, not a machine: their verdicts do not make nodes different.
@@ -239,10 +229,10 @@ _MOMENTARY: Final = frozenset({"cpu_load", "core_speed", "gpu_throttling"})
 def differences(reports: Mapping[str, Report]) -> tuple[Difference, ...]:
     """Return the differences, facts before verdicts. ``reports``: node -> its report."""
     compared = [_difference("stack", {node: report.stack for node, report in reports.items()})]
-    for fact in _FACTS:
-        values = {node: _value(report, fact) for node, report in reports.items()}
-        if fact.slower is None or not _are_close(tuple(values.values()), fact.slower):
-            compared.append(_difference(fact.subject, {node: _text(value) for node, value in values.items()}))
+    for subject, check, keys in _FACTS:
+        values = {node: _value(report, check, keys) for node, report in reports.items()}
+        if subject != _BANDWIDTH or not _are_close(tuple(values.values())):
+            compared.append(_difference(subject, {node: _text(value) for node, value in values.items()}))
     names = dict.fromkeys(check.name for report in reports.values() for check in report.checks)
     compared += [
         _difference(f"check {name}", {node: _verdict(report, name) for node, report in reports.items()})
@@ -273,12 +263,12 @@ def _check(report: Report, name: str) -> Check | None:
     return next((check for check in report.checks if check.name == name), None)
 
 
-def _value(report: Report, fact: _Fact) -> Any:
-    check = _check(report, fact.check)
+def _value(report: Report, name: str, keys: str) -> Any:
+    check = _check(report, name)
     if check is None:
         return None
-    values = list(_walk(check.evidence, fact.path.split(".")))
-    if "[]" not in fact.path:
+    values = list(_walk(check.evidence, keys.split(".")))
+    if "[]" not in keys:
         return next(iter(values), None)
     return None if values and set(values) == {None} else tuple(values)
 
@@ -293,9 +283,9 @@ def _walk(value: Any, path: list[str]) -> Iterator[Any]:
         yield from _walk(item, path[1:])
 
 
-def _are_close(values: tuple[Any, ...], slower: float) -> bool:
+def _are_close(values: tuple[Any, ...]) -> bool:
     numbers = [value for value in values if isinstance(value, int | float)]
-    return len(numbers) == len(values) and min(numbers, default=0) >= slower * max(numbers, default=0)
+    return len(numbers) == len(values) and min(numbers, default=0) >= SLOWER * max(numbers, default=0)
 
 
 def _text(value: Any) -> str:

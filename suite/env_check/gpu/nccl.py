@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from suite.env_check.check import Judgement, Subject
 from suite.env_check.container import is_there
@@ -127,10 +127,9 @@ def describe_tries(tries: tuple[PathTry, ...]) -> str:
     return f"; it works with {' '.join(last.variables)}{speed}, so {path.what}"
 
 
-class NcclResult(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class NcclResult:
     """The measurements of ``tasks.nccl_probe``."""
-
-    model_config = ConfigDict(frozen=True)
 
     torch: str
     cuda: str | None
@@ -143,7 +142,8 @@ class NcclResult(BaseModel):
     bus_bandwidth_gb_s: float | None  # from the median time; None for one GPU
 
 
-class _Error(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class _Error:
     error: ProbeError
     message: str
 
@@ -159,18 +159,14 @@ class NcclFacts:
     signal: str | None = None
     output: str = ""  # the end of its standard output and error: NCCL's warnings
     wall_s: float | None = None
-    result: Mapping[str, object] | None = None
+    result: NcclResult | None = None
     tries: tuple[PathTry, ...] = ()  # retries, each without the paths that may be broken
     variables: Mapping[str, str] = field(default_factory=dict)  # of NCCL, as the user set them
 
     @property
-    def measured(self) -> NcclResult | None:
-        return None if self.result is None else NcclResult.model_validate(self.result)
-
-    @property
     def failed(self) -> str | None:
         """The fault, which may be a wrong sum; None if NCCL works."""
-        return "nccl_wrong_sum" if self.measured and not self.measured.is_sum_right else self.fault
+        return "nccl_wrong_sum" if self.result and not self.result.is_sum_right else self.fault
 
 
 def read_nccl(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> NcclFacts:
@@ -203,14 +199,13 @@ def try_paths(facts: NcclFacts, *, environ: Mapping[str, str], timeout_s: float 
         tried.append(unset(path, environ))
         without = dict(text.split("=") for text in path.variables)
         again = read_nccl(Path(facts.python), environ={**environ, **without}, timeout_s=timeout_s)
-        measured = again.measured
         tries.append(
             PathTry(
                 variables=path.variables,
                 fault=again.failed,
                 message=again.message,
                 wall_s=again.wall_s,
-                bus_bandwidth_gb_s=measured.bus_bandwidth_gb_s if measured else None,
+                bus_bandwidth_gb_s=again.result.bus_bandwidth_gb_s if again.result else None,
             )
         )
         if again.failed is None:
@@ -235,8 +230,8 @@ def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
         return replace(facts, fault="nccl_crashed", message=f"{run.signal}: {_last_words(run)}")
     try:
         if run.exit_code == 0:
-            return replace(facts, result=NcclResult.model_validate_json(answer or "").model_dump())
-        error = _Error.model_validate_json(answer or "")
+            return replace(facts, result=TypeAdapter(NcclResult).validate_json(answer or ""))
+        error = TypeAdapter(_Error).validate_json(answer or "")
     except ValidationError:
         return replace(facts, fault="nccl_no_answer", message=f"exit code {run.exit_code}: {_last_words(run)}")
     return replace(facts, fault=error.error, message=error.message + _warning(run))
@@ -283,8 +278,8 @@ def judge_nccl_all_reduce(facts: NcclFacts, num_gpus: int, shm_repair: str | Non
     if path := broken_path(facts.tries):
         repair = path.repair(facts.variables, shm_repair)
         return subject.failure(path.fault, (facts.message or "wrong sum") + tried, repair)
-    if facts.measured is not None:
-        return _judge_result(subject, facts.measured, num_gpus, tried)
+    if facts.result is not None:
+        return _judge_result(subject, facts.result, num_gpus, tried)
     if num_gpus == 0:
         return subject.not_checked("no GPU" + tried)
     found = (facts.message or "") + tried

@@ -8,8 +8,9 @@ The answer grows by stages; ``stage`` is the call that was running. Other keys o
 
 import ctypes
 import uuid
+from collections.abc import Sequence
 from ctypes import CFUNCTYPE, POINTER, byref, c_char, c_char_p, c_int, c_int32, c_uint8, c_uint32, c_void_p
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from suite.env_check.probes.run import (
     CLEAR_COLOUR,
@@ -86,99 +87,71 @@ def pack_version(major: int, minor: int) -> int:
     return major << 22 | minor << 12
 
 
-class ApplicationInfo(ctypes.Structure):
+class _Chained(ctypes.Structure):
+    """The beginning of most of Vulkan's structures."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = (("sType", c_int), ("pNext", c_void_p))
+
+
+class ApplicationInfo(_Chained):
     _fields_ = (
-        ("sType", c_int),
-        ("pNext", c_void_p),
-        ("pApplicationName", c_char_p),
-        ("applicationVersion", c_uint32),
-        ("pEngineName", c_char_p),
-        ("engineVersion", c_uint32),
-        ("apiVersion", c_uint32),
-    )
+        ("pApplicationName", c_char_p), ("applicationVersion", c_uint32), ("pEngineName", c_char_p),
+        ("engineVersion", c_uint32), ("apiVersion", c_uint32),
+    )  # fmt: skip
 
 
-class InstanceCreateInfo(ctypes.Structure):
+class InstanceCreateInfo(_Chained):
     _fields_ = (
-        ("sType", c_int),
-        ("pNext", c_void_p),
-        ("flags", c_uint32),
-        ("pApplicationInfo", POINTER(ApplicationInfo)),
-        ("enabledLayerCount", c_uint32),
-        ("ppEnabledLayerNames", c_void_p),
-        ("enabledExtensionCount", c_uint32),
-        ("ppEnabledExtensionNames", POINTER(c_char_p)),
-    )
+        ("flags", c_uint32), ("pApplicationInfo", POINTER(ApplicationInfo)),
+        ("enabledLayerCount", c_uint32), ("ppEnabledLayerNames", c_void_p),
+        ("enabledExtensionCount", c_uint32), ("ppEnabledExtensionNames", POINTER(c_char_p)),
+    )  # fmt: skip
 
 
-class MessengerCallbackData(ctypes.Structure):
+class MessengerCallbackData(_Chained):
     """The beginning of VkDebugUtilsMessengerCallbackDataEXT; the rest is not read."""
 
     _fields_ = (
-        ("sType", c_int),
-        ("pNext", c_void_p),
-        ("flags", c_uint32),
-        ("pMessageIdName", c_char_p),
-        ("messageIdNumber", c_int32),
-        ("pMessage", c_char_p),
-    )
+        ("flags", c_uint32), ("pMessageIdName", c_char_p), ("messageIdNumber", c_int32), ("pMessage", c_char_p),
+    )  # fmt: skip
 
 
 MessengerCallback = ctypes.CFUNCTYPE(c_uint32, c_int, c_uint32, POINTER(MessengerCallbackData), c_void_p)
 
 
-class MessengerCreateInfo(ctypes.Structure):
+class MessengerCreateInfo(_Chained):
     _fields_ = (
-        ("sType", c_int),
-        ("pNext", c_void_p),
-        ("flags", c_uint32),
-        ("messageSeverity", c_uint32),
-        ("messageType", c_uint32),
-        ("pfnUserCallback", MessengerCallback),
-        ("pUserData", c_void_p),
-    )
+        ("flags", c_uint32), ("messageSeverity", c_uint32), ("messageType", c_uint32),
+        ("pfnUserCallback", MessengerCallback), ("pUserData", c_void_p),
+    )  # fmt: skip
 
 
 class DeviceProperties(ctypes.Structure):
     """The beginning of VkPhysicalDeviceProperties. ``rest`` has room for ``limits`` and later fields (below 1 KiB)."""
 
     _fields_ = (
-        ("apiVersion", c_uint32),
-        ("driverVersion", c_uint32),
-        ("vendorID", c_uint32),
-        ("deviceID", c_uint32),
-        ("deviceType", c_int),
-        ("deviceName", c_char * 256),
-        ("pipelineCacheUUID", c_uint8 * 16),
+        ("apiVersion", c_uint32), ("driverVersion", c_uint32), ("vendorID", c_uint32), ("deviceID", c_uint32),
+        ("deviceType", c_int), ("deviceName", c_char * 256), ("pipelineCacheUUID", c_uint8 * 16),
         ("rest", ctypes.c_uint64 * 256),
-    )
+    )  # fmt: skip
 
 
-class DriverProperties(ctypes.Structure):
+class DriverProperties(_Chained):
     _fields_ = (
-        ("sType", c_int),
-        ("pNext", c_void_p),
-        ("driverID", c_int),
-        ("driverName", c_char * 256),
-        ("driverInfo", c_char * 256),
+        ("driverID", c_int), ("driverName", c_char * 256), ("driverInfo", c_char * 256),
         ("conformanceVersion", c_uint8 * 4),
-    )
+    )  # fmt: skip
 
 
-class IdProperties(ctypes.Structure):
+class IdProperties(_Chained):
     _fields_ = (
-        ("sType", c_int),
-        ("pNext", c_void_p),
-        ("deviceUUID", c_uint8 * 16),
-        ("driverUUID", c_uint8 * 16),
-        ("deviceLUID", c_uint8 * 8),
-        ("deviceNodeMask", c_uint32),
-        ("deviceLUIDValid", c_uint32),
-    )
+        ("deviceUUID", c_uint8 * 16), ("driverUUID", c_uint8 * 16), ("deviceLUID", c_uint8 * 8),
+        ("deviceNodeMask", c_uint32), ("deviceLUIDValid", c_uint32),
+    )  # fmt: skip
 
 
-class Properties2(ctypes.Structure):
-    _fields_ = (("sType", c_int), ("pNext", c_void_p), ("properties", DeviceProperties))
+class Properties2(_Chained):
+    _fields_ = (("properties", DeviceProperties),)
 
 
 class ExtensionProperties(ctypes.Structure):

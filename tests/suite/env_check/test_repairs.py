@@ -1,33 +1,35 @@
 """A repair follows from all facts: on about a thousand faulty machines, no check advises what is set already."""
 
 import itertools
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-import pytest
-
 from suite.env_check import report as all_checks
 from suite.env_check.container import Container
 from suite.env_check.gpu.cuda import CudaFacts
 from suite.env_check.gpu.driver import LIBRARIES, DriverFacts
-from suite.env_check.gpu.driver import Library as DriverLibrary
 from suite.env_check.gpu.nccl import PATHS, NcclFacts, PathTry, unset
 from suite.env_check.graphics.devices import DriverSeen
 from suite.env_check.graphics.frame import GraphicsSeen
 from suite.env_check.graphics.manifests import LIBEGL, ManifestsSeen
 from suite.env_check.libraries import PACKAGES, LibrariesSeen, Library
 from suite.env_check.report import Machine
-from suite.env_check.request import Request
-from suite.external.nvml.values import GpuState, NvmlState
+from suite.external.nvml.values import NvmlState
+from tests.fixtures.machines.nvidia_gpus import (
+    APPTAINER,
+    CUDA_LIBRARY,
+    DOCKER,
+    HEALTHY,
+    HOST,
+    NODES,
+    OPEN_MODULES,
+    VERSION,
+    second,
+)  # fmt: skip
 
-VERSION: Final = "580.65.06"
-NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl")
-HOST: Final = Container(is_container=False, signs=(), driver_capabilities=None, visible_devices=None)
-DOCKER: Final = replace(HOST, is_container=True, signs=("/.dockerenv",), visible_devices="all")
 CONTAINERS: Final = (
     HOST,
     replace(HOST, is_wsl=True),
@@ -35,7 +37,7 @@ CONTAINERS: Final = (
     replace(DOCKER, visible_devices="void"),
     replace(DOCKER, driver_capabilities="all"),
     replace(DOCKER, driver_capabilities="graphics,utility,compute"),
-    replace(DOCKER, signs=("APPTAINER_CONTAINER",)),
+    APPTAINER,
 )
 NODES_SEEN: Final[tuple[tuple[tuple[str, ...], dict[str, str]], ...]] = (  # with those that do not open
     ((), {}),
@@ -45,26 +47,20 @@ NODES_SEEN: Final[tuple[tuple[tuple[str, ...], dict[str, str]], ...]] = (  # wit
     (NODES, {"/dev/nvidia0": "EIO"}),
     (NODES[1:], {}),  # without /dev/nvidia-uvm
 )
-GPUS: Final = tuple(
-    GpuState(index=index, name="NVIDIA L40S", compute_capability="8.9", fabric="completed") for index in range(2)
-)
 STATES: Final = (
-    NvmlState(driver_version=VERSION, nvml_version=VERSION, num_gpus=2, gpus=GPUS),
-    NvmlState(driver_version=VERSION, nvml_version=VERSION, num_gpus=2),
-    NvmlState(driver_version=VERSION, nvml_version=VERSION, num_gpus=0),
+    second(name="NVIDIA L40S", compute_capability="8.9"),
+    replace(HEALTHY, gpus=()),
+    replace(HEALTHY, gpus=(), num_gpus=0),
     NvmlState(fault="failed", message="Unknown Error"),
     NvmlState(fault="no_library", message="not found"),
     NvmlState(fault="version_mismatch", message="Driver/library version mismatch"),
 )
-OPEN_MODULES: Final = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06"
 
 
 def has(machine: Machine, library: str) -> bool:
-    found = (
-        *machine.libraries.libraries,
-        *(machine.graphics.vulkan_manifests.nvidia.values() if machine.graphics else ()),
-    )
-    return all(known.fault is None for known in found if known.name == library)
+    assert machine.graphics
+    there = (*machine.libraries.libraries, *machine.graphics.vulkan_manifests.nvidia.values())
+    return all(other.fault is None for other in there if other.name == library)
 
 
 def in_docker(machine: Machine) -> bool:
@@ -90,12 +86,6 @@ ALREADY: Final[dict[str, Callable[[Machine], bool]]] = {
     "NCCL_DEBUG=INFO": lambda m: "NCCL_DEBUG" in m.nccl.variables,
     **{f"install (--reinstall )?{package} ": partial(has, library=name) for name, package in PACKAGES.items()},
 }
-
-
-@pytest.fixture(scope="module")
-def seen() -> Machine:
-    """This machine, whose parts the tests replace."""
-    return all_checks.look(Request(stack="isaacsim"), os.environ)
 
 
 def machines(seen: Machine) -> Iterator[Machine]:
@@ -124,9 +114,7 @@ def driver_facts(
     return DriverFacts(
         kernel_version=VERSION if has_kernel else None,
         kernel_line=OPEN_MODULES if loads else None,
-        libraries=tuple(
-            DriverLibrary(name=name, path=path + name if loads else None, file=None, version=None) for name in LIBRARIES
-        ),
+        libraries=tuple(replace(CUDA_LIBRARY, name=name, path=path + name if loads else None) for name in LIBRARIES),
         nodes=nodes,
         closed_nodes=tuple(refusals),
         num_pci_gpus=0 if container.is_wsl else 2,
@@ -165,9 +153,9 @@ def graphics_seen(seen: GraphicsSeen | None, container: Container, *, loads: boo
     """No manifest of NVIDIA's, and a driver that lists no device."""
     assert seen
 
-    def manifests(found: ManifestsSeen) -> ManifestsSeen:
-        nvidia = {name: library(name, is_there=loads == (name != LIBEGL)) for name in found.nvidia}
-        return replace(found, manifests=(), variables={}, driver_version=VERSION, container=container, nvidia=nvidia)
+    def manifests(read: ManifestsSeen) -> ManifestsSeen:
+        nvidia = {name: library(name, is_there=loads == (name != LIBEGL)) for name in read.nvidia}
+        return replace(read, manifests=(), variables={}, driver_version=VERSION, container=container, nvidia=nvidia)
 
     of_driver = DriverSeen(
         manifest="nvidia_icd.json", library="libGLX_nvidia.so.0", end="answered", signal=None, exit_code=0,
@@ -181,9 +169,9 @@ def graphics_seen(seen: GraphicsSeen | None, container: Container, *, loads: boo
     )
 
 
-def test_no_check_advises_what_is_set_already(seen: Machine) -> None:
+def test_no_check_advises_what_is_set_already(this_machine: Machine) -> None:
     words, wrong = set(), set()
-    for machine in machines(seen):
+    for machine in machines(this_machine):
         for check in all_checks.judge(machine):
             words.add(check.fault)
             wrong |= {

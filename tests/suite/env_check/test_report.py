@@ -1,10 +1,9 @@
 """env_check as a whole, on the machine that runs the tests, and what it said on H200s."""
 
-import dataclasses
 import io
 import json
 import os
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +11,10 @@ import pytest
 from rich.console import Console
 
 from suite import __main__
+from suite.env_check import host
+from suite.env_check import report as all_checks
 from suite.env_check.display import print_faults, print_report
-from suite.env_check.report import CHECKS, Report, env_check, judge, look, read_report, summarised
+from suite.env_check.report import CHECKS, Machine, Report, env_check, judge, read_report, summarised
 from suite.env_check.request import Request
 from suite.external.nvml.gpus import read_gpus
 from suite.files.cache import cache_root
@@ -27,18 +28,10 @@ PAGE: Final = ROOT / "book" / "run" / "env-check.md"
 
 
 @pytest.fixture(scope="module")
-def empty_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache without a worker, so that the tests say the same whatever was installed before."""
-    cache = tmp_path_factory.mktemp("cache")
+def report(this_machine: Machine) -> Report:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LABSCALE_CACHE", str(cache))
-        yield cache
-
-
-@pytest.fixture(scope="module")
-def report(empty_cache: Path) -> Report:
-    assert empty_cache.is_dir()
-    return env_check(Request(device="cpu"))
+        patch.setattr(all_checks, "look", lambda *_: this_machine)
+        return env_check(Request(device="cpu"))
 
 
 def shown(report: Report) -> str:
@@ -67,8 +60,10 @@ def test_a_check_belongs_to_the_feature_that_stored_reports_say(path: Path) -> N
     assert {name: known.get(name) for name in stored} == stored
 
 
-def test_nothing_is_rendered_that_is_not_needed(empty_cache: Path) -> None:
-    assert empty_cache.is_dir()
+def test_nothing_is_rendered_that_is_not_needed(this_machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at the whole machine is made once for all tests, so here only the rendering is left of it."""
+    monkeypatch.setattr(all_checks, "read_graphics", lambda *_, **__: this_machine.graphics)
+    monkeypatch.setattr(host, "read_load", lambda: this_machine.load)
     rendered = {"egl_vendors", "egl_devices", "egl_frame"}
     rendered |= {"vulkan_manifests", "vulkan_devices", "vulkan_frame", "vulkan_ray_tracing"}
     names = {check.name for check in env_check(Request(device="cpu", everything=False)).checks}
@@ -89,10 +84,15 @@ def test_a_machine_without_a_gpu_says_what_one_would_add(report: Report) -> None
     ("arguments", "names"),
     [(("--stack", "ovphysx"), ("gpus_present",)), (("--require", "cuda,vulkan,egl"), ("vulkan_frame", "egl_frame"))],
 )
-@pytest.mark.usefixtures("empty_cache")
 def test_asking_for_what_is_absent_fails_with_its_name(
-    arguments: tuple[str, ...], names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...],
+    names: tuple[str, ...],
+    this_machine: Machine,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(all_checks, "read_graphics", lambda *_, **__: this_machine.graphics)
+    monkeypatch.setattr(host, "read_load", lambda: this_machine.load)
     assert __main__.main(["env_check", "--json", *arguments]) == 2
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert checks["gpus_present"]["fault"] == "no_gpu"
@@ -101,14 +101,11 @@ def test_asking_for_what_is_absent_fails_with_its_name(
         assert checks[name]["repair"]
 
 
-def test_a_driver_is_judged_for_the_release_of_isaac_sim_that_is_there(empty_cache: Path) -> None:
-    assert empty_cache.is_dir()
-    seen = look(Request(stack="isaacsim"), {**os.environ, "CUDA_VISIBLE_DEVICES": ""})
-    with_driver = dataclasses.replace(seen.driver, kernel_version="595.71.05")
+def test_a_driver_is_judged_for_the_release_of_isaac_sim_that_is_there(this_machine: Machine) -> None:
+    with_driver = replace(this_machine.driver, kernel_version="595.71.05")
     for release, fault in (("5.1.0", "driver_known_bad"), ("6.2.0.0", None), (None, None)):
-        there = dataclasses.replace(seen.worker, isaac_sim=release)
-        machine = dataclasses.replace(seen, driver=with_driver, worker=there)
-        checks = judge(machine)
+        there = replace(this_machine.worker, isaac_sim=release)
+        checks = judge(replace(this_machine, stack="isaacsim", driver=with_driver, worker=there))
         assert [check.fault for check in checks if check.name == "driver_for_stack"] == [fault]
 
 
@@ -131,8 +128,8 @@ def test_records_keep_no_folder_of_this_machine(report: Report) -> None:
 
 def test_a_fault_of_what_is_needed_is_shown_with_its_repair(report: Report) -> None:
     (libc,) = (check for check in report.checks if check.name == "libc")
-    broken = dataclasses.replace(libc, verdict="failure", fault="glibc_too_old", repair="Use Debian 12.")
-    faulty = dataclasses.replace(report, checks=(broken,))
+    broken = replace(libc, verdict="failure", fault="glibc_too_old", repair="Use Debian 12.")
+    faulty = replace(report, checks=(broken,))
     assert faulty.exit_code == 2
     console = Console(width=200, file=io.StringIO(), record=True)
     print_faults(console, faulty)

@@ -7,37 +7,20 @@ from typing import Final
 
 import pytest
 
-from suite.env_check.check import Judgement
-from suite.env_check.container import Container
 from suite.env_check.gpu.cuda import NO_GPU, CudaFacts, judge_cuda_graphs, judge_cuda_start, read_cuda
-from suite.env_check.gpu.driver import DriverFacts, Library
-from suite.external.nvml.values import GpuState, NvmlState
+from suite.env_check.gpu.driver import DriverFacts
+from suite.external.nvml.values import NvmlState
+from tests.fixtures.machines.nvidia_gpus import CUDA_LIBRARY, DOCKER, DRIVER, HEALTHY, NODES, second
 from tests.fixtures.stand_ins.stub_drivers.build import build
 
-HOST: Final = Container(is_container=False, signs=(), driver_capabilities=None, visible_devices=None)
-DOCKER: Final = replace(HOST, is_container=True, signs=("/.dockerenv",))
-NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidiactl")
-DRIVER: Final = DriverFacts(
-    kernel_version="580.65.06",
-    kernel_line=None,
-    libraries=(Library(name="libcuda.so.1", path="/lib/libcuda.so.1", file="libcuda.so.580.65.06", version=None),),
-    nodes=NODES,
-    closed_nodes=(),
-    num_pci_gpus=1,
-    container=HOST,
-)
-ONE_GPU: Final = NvmlState(driver_version="580.65.06", num_gpus=1, gpus=(GpuState(index=0, fabric="in_progress"),))
-COMPAT: Final = replace(DRIVER.libraries[0], path="/usr/local/cuda/compat/libcuda.so.1", is_compat=True)
-DENIED: Final = replace(DRIVER, container=DOCKER, closed_nodes=NODES, refusals=dict.fromkeys(NODES, "EPERM"))
+COMPAT: Final = replace(CUDA_LIBRARY, path="/usr/local/cuda/compat/libcuda.so.1", is_compat=True)
+IN_DOCKER: Final = replace(DRIVER, container=DOCKER)
+DENIED: Final = replace(IN_DOCKER, closed_nodes=NODES, refusals=dict.fromkeys(NODES, "EPERM"))
 
 
 def read(folder: Path, *options: str, source: str = "cuda_driver.c") -> CudaFacts:
     build(folder / "libcuda.so.1", source, *options)
     return read_cuda({**os.environ, "LD_LIBRARY_PATH": str(folder)})
-
-
-def check(code: int | None, driver: DriverFacts = DRIVER, nvml: NvmlState = ONE_GPU) -> Judgement:
-    return judge_cuda_start(CudaFacts(message=f"cuInit returns {code}", code=code), driver, nvml)
 
 
 @pytest.mark.parametrize(
@@ -53,18 +36,18 @@ def check(code: int | None, driver: DriverFacts = DRIVER, nvml: NvmlState = ONE_
         ("-DINIT_RESULT=805", "cuda_mps_failed", "cuInit returns 805"),
         ("-DINIT_RESULT=999", "cuda_unknown_error", "cuInit returns 999"),
         ("-DABORTS", "cuda_aborted", "ends by SIGABRT"),
-        ("-DGPUS=0", "cuda_no_device", "CUDA lists no GPU, NVML lists 1"),
+        ("-DGPUS=0", "cuda_no_device", "CUDA lists no GPU, NVML lists 2"),
     ],
 )
 def test_each_way_in_which_cuda_does_not_start(option: str, fault: str | None, found: str, tmp_path: Path) -> None:
-    judged = judge_cuda_start(read(tmp_path, *filter(None, (option,))), DRIVER, ONE_GPU)
+    judged = judge_cuda_start(read(tmp_path, *filter(None, (option,))), DRIVER, HEALTHY)
     assert (judged.verdict, judged.fault) == ("failure" if fault else "ok", fault), judged
     assert found in judged.found
 
 
 def test_a_library_that_is_no_driver(tmp_path: Path) -> None:
     facts = read(tmp_path, source="library.c")
-    judged = judge_cuda_start(facts, DRIVER, ONE_GPU)
+    judged = judge_cuda_start(facts, DRIVER, HEALTHY)
     assert (judged.fault, judged.found) == ("cuda_not_started", "the driver has no cuInit")
     assert judge_cuda_graphs(facts).verdict == "not_checked"
 
@@ -72,29 +55,29 @@ def test_a_library_that_is_no_driver(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "driver", "nvml", "words", "without"),
     [
-        (802, DRIVER, ONE_GPU, "systemctl start nvidia-fabricmanager", "nvidia-smi -r"),
-        (802, DRIVER, replace(ONE_GPU, gpus=(GpuState(index=0, fabric="completed"),)), "nvidia-smi -r", "Start the"),
-        (804, replace(DRIVER, libraries=(COMPAT,)), ONE_GPU, "/usr/local/cuda/compat", "recreate"),
-        (804, DRIVER, ONE_GPU, "ld.so.conf.d", "recreate"),
-        (999, DRIVER, ONE_GPU, "modprobe -r nvidia_uvm", "ontainer"),
-        (999, replace(DRIVER, container=DOCKER), ONE_GPU, "Recreate the container", "--gpus"),
-        (803, DRIVER, ONE_GPU, "Restart the machine", "ontainer"),
-        (803, replace(DRIVER, container=DOCKER), ONE_GPU, "Recreate the container", "Restart"),
-        (100, replace(DRIVER, nodes=NODES[1:]), ONE_GPU, "nvidia-modprobe -u", "ontainer"),
-        (999, DENIED, ONE_GPU, "nvidia-ctk cdi generate", "nvidia_uvm"),
+        (802, DRIVER, second(fabric="in_progress"), "systemctl start nvidia-fabricmanager", "nvidia-smi -r"),
+        (802, DRIVER, HEALTHY, "nvidia-smi -r", "Start the"),
+        (804, replace(DRIVER, libraries=(COMPAT,)), HEALTHY, "/usr/local/cuda/compat", "recreate"),
+        (804, DRIVER, HEALTHY, "ld.so.conf.d", "recreate"),
+        (999, DRIVER, HEALTHY, "modprobe -r nvidia_uvm", "ontainer"),
+        (999, IN_DOCKER, HEALTHY, "Recreate the container", "--gpus"),
+        (803, DRIVER, HEALTHY, "Restart the machine", "ontainer"),
+        (803, IN_DOCKER, HEALTHY, "Recreate the container", "Restart"),
+        (100, replace(DRIVER, nodes=NODES[1:]), HEALTHY, "nvidia-modprobe -u", "ontainer"),
+        (999, DENIED, HEALTHY, "nvidia-ctk cdi generate", "nvidia_uvm"),
     ],
 )
 def test_the_repair_follows_from_the_code_and_the_driver(
     code: int, driver: DriverFacts, nvml: NvmlState, words: str, without: str
 ) -> None:
-    repair = check(code, driver, nvml).repair or ""
+    repair = judge_cuda_start(CudaFacts(message="cuInit fails", code=code), driver, nvml).repair or ""
     assert words in repair
     assert without not in repair
 
 
 def test_no_gpu_to_start_on_is_not_checked_and_hidden_ones_are_named() -> None:
     assert judge_cuda_start(CudaFacts(message=NO_GPU), DRIVER, NvmlState()).verdict == "not_checked"
-    hidden = check(100, nvml=replace(ONE_GPU, gpus=()))
+    hidden = judge_cuda_start(CudaFacts(message="cuInit returns 100", code=100), DRIVER, replace(HEALTHY, gpus=()))
     assert (hidden.fault, hidden.verdict) == ("gpus_hidden", "failure")
 
 

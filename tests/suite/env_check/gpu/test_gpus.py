@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import pynvml
 import pytest
 
 from suite.env_check.check import Judgement
 from suite.env_check.container import Container
 from suite.env_check.gpu import gpus
-from suite.env_check.gpu.driver import DriverFacts, drivers_for, read_driver, read_drivers
+from suite.env_check.gpu.driver import drivers_for, read_driver, read_drivers
 from suite.env_check.gpu.gpus import (
     FABRIC,
     SETTINGS,
@@ -24,63 +23,27 @@ from suite.env_check.gpu.gpus import (
     judge_mig,
     judge_rt_cores,
 )
-from suite.external.nvml.values import GpuState, NvmlState
-
-H200 = GpuState(
-    index=0,
-    name="NVIDIA H200",
-    uuid="GPU-a",
-    compute_capability="9.0",
-    memory_gb=150.755,
-    memory_used_gb=0.5,
-    sm_clock_mhz=345,
-    sm_clock_max_mhz=1980,
-    sm_clock_setting_mhz=1980,
-    sm_clock_setting_default_mhz=1980,
-    slowdowns=("idle",),
-    power_limit_w=700.0,
-    power_limit_default_w=700.0,
-    temperature_c=30,
-    ecc=True,
-    ecc_after_restart=True,
-    ecc_default=True,
-    ecc_uncorrected_errors=0,
-    persistence=True,
-    mig=False,
-    pcie_generation=5,
-    pcie_generation_max=5,
-    pcie_width=16,
-    pcie_width_max=16,
-    nvlinks_active=18,
-    fabric="completed",
-    links=("self", "nvlink"),
-    compute_processes=0,
-    compute_processes_memory_gb=0.0,
-)
-HEALTHY = NvmlState(
-    driver_version="580.65.06",
-    nvml_version="580.65.06",
-    num_gpus=2,
-    gpus=(H200, replace(H200, index=1, uuid="GPU-b", links=("nvlink", "self"))),
-)
-NONE = NvmlState(fault="no_library", message="NVML Shared Library Not Found")
-NO_DRIVER = DriverFacts(
-    kernel_version=None, kernel_line=None, libraries=(), nodes=(), closed_nodes=(), num_pci_gpus=0,
-    container=Container(is_container=False, signs=(), driver_capabilities=None, visible_devices=None),
+from suite.external.nvml.values import NvmlState
+from tests.fixtures.machines.nvidia_gpus import (
+    APPTAINER,
+    DOCKER,
+    H200,
+    HEALTHY,
+    HOST,
+    NO_DRIVER,
+    OPEN_MODULES,
+    second,
 )  # fmt: skip
+
+NONE: Final = NvmlState(fault="no_library", message="NVML Shared Library Not Found")
 
 JUDGES: dict[str, Callable[[NvmlState], Judgement]] = {
     "compute_capability": lambda state: judge_compute_capability(state, drivers_for("kitless", read_drivers())),
     "gpus_alike": judge_gpus_alike,
     "mig": judge_mig,
     "gpu_links": judge_gpu_links,
-    **{each.name: each.judge for each in (*SETTINGS, FABRIC)},
+    **{table.name: table.judge for table in (*SETTINGS, FABRIC)},
 }
-
-
-def second(**changes: Any) -> NvmlState:
-    """The healthy pair with its second GPU changed."""
-    return replace(HEALTHY, gpus=(HEALTHY.gpus[0], replace(HEALTHY.gpus[1], **changes)))
 
 
 @pytest.mark.parametrize("name", JUDGES)
@@ -161,10 +124,6 @@ def test_no_gpus(state: NvmlState, num_pci_gpus: int, verdict: str, fault: str |
     assert (check.verdict, check.fault, check.evidence) == (verdict, fault, state)
 
 
-OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06"
-DOCKER = replace(NO_DRIVER.container, is_container=True, signs=("/.dockerenv",))
-
-
 @pytest.mark.parametrize(
     ("on_bus", "nodes", "listed", "changes", "verdict"),
     [
@@ -192,7 +151,7 @@ def test_gpus_on_the_bus_are_compared_with_those_that_nvml_lists(
     if check.repair:
         for word in ("dmesg | grep NVRM", "Blackwell and newer GPUs need the open", "Above 4G Decoding"):
             assert word in check.repair
-        with_open = judge_gpus_present(NvmlState(num_gpus=listed, gpus=gpus), replace(driver, kernel_line=OPEN))
+        with_open = judge_gpus_present(NvmlState(num_gpus=listed, gpus=gpus), replace(driver, kernel_line=OPEN_MODULES))
         assert "Blackwell" not in (with_open.repair or "")  # it has the open modules already
 
 
@@ -233,20 +192,13 @@ def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
 
 def test_nvml_is_asked_on_this_machine() -> None:
     state = gpus.read_nvml(os.environ)
-    if state.fault is None:
-        assert state.driver_version
-    else:
-        assert state.fault in ("no_library", "no_driver")
-        assert state.gpus == ()
+    assert state.driver_version if state.fault is None else state.fault in ("no_library", "no_driver")
 
 
 FAKE_PYNVML = """
-import importlib.util, os, sys, time
-specification = importlib.util.spec_from_file_location("real_pynvml", {path!r})
-real = importlib.util.module_from_spec(specification)
-sys.modules["real_pynvml"] = real
-specification.loader.exec_module(real)
-globals().update({{name: value for name, value in vars(real).items() if not name.startswith("__")}})
+import os, time
+class NVMLError(Exception): pass
+def __getattr__(name): return 0
 def nvmlInit():
     {body}
 """
@@ -262,8 +214,8 @@ def nvmlInit():
 )
 def test_a_broken_driver_does_not_break_the_check(body: str, fault: str, message: str, tmp_path: Path) -> None:
     """A fake pynvml, in the child, dies as a broken driver library does."""
-    (tmp_path / "pynvml.py").write_text(FAKE_PYNVML.format(path=pynvml.__file__, body=body))
-    state = gpus.read_nvml({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
+    (tmp_path / "pynvml.py").write_text(FAKE_PYNVML.format(body=body))
+    state = gpus.read_nvml({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=1.0 if fault == "hung" else 60.0)
     assert state.fault == fault
     assert message in (state.message or "")
 
@@ -273,10 +225,10 @@ def test_a_broken_driver_does_not_break_the_check(body: str, fault: str, message
     [
         (DOCKER, "NVIDIA L40S", False, "warning", "docker run --volume /usr/share/nvidia/nvoptix.bin:"),
         (replace(DOCKER, driver_capabilities="compute,utility"), "NVIDIA L40S", False, "warning", "graphics"),
-        (replace(DOCKER, signs=("APPTAINER_CONTAINER",)), "NVIDIA L40S", False, "warning", "--bind /usr/share"),
+        (APPTAINER, "NVIDIA L40S", False, "warning", "--bind /usr/share"),
         (DOCKER, "NVIDIA L40S", True, "ok", ""),
         (DOCKER, "NVIDIA H200", False, "not_checked", ""),
-        (NO_DRIVER.container, "NVIDIA L40S", False, "ok", ""),
+        (HOST, "NVIDIA L40S", False, "ok", ""),
     ],
 )
 def test_the_weights_of_the_denoiser(
@@ -288,7 +240,6 @@ def test_the_weights_of_the_denoiser(
     with_graphics = replace(container, driver_capabilities=container.driver_capabilities or "all")
     driver = replace(read_driver(os.environ, tmp_path), container=with_graphics)
     capability = "9.0" if name == "NVIDIA H200" else "8.9"
-    gpu = replace(H200, name=name, compute_capability=capability)
-    check = judge_denoiser(driver, replace(HEALTHY, gpus=(gpu,)))
+    check = judge_denoiser(driver, second(name=name, compute_capability=capability))
     assert (check.verdict, check.fault) == (verdict, "no_denoiser_weights" if verdict == "warning" else None)
     assert word in (check.repair or "")
