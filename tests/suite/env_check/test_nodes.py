@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -19,15 +19,9 @@ COMMAND = ("python", "-m", "suite", "env_check", "--json")
 
 def check(name: str, evidence: dict[str, Any], verdict: str = "ok", fault: str | None = None) -> dict[str, Any]:
     return {
-        "name": name,
-        "feature": "cuda",
-        "verdict": verdict,
-        "found": "something",
-        "wanted": "something",
-        "fault": fault,
-        "repair": "mend it" if fault else None,
-        "evidence": evidence,
-    }
+        "name": name, "feature": "cuda", "verdict": verdict, "found": "something", "wanted": "something",
+        "fault": fault, "repair": "mend it" if fault else None, "evidence": evidence,
+    }  # fmt: skip
 
 
 def report(
@@ -37,32 +31,25 @@ def report(
     gpus: int = 2,
     clock_mhz: int = 1980,
     bandwidth: float = 250.0,
-    persistence: str | None = None,
-    busy: str | None = None,
-    throttled: str | None = None,
     has_tried_vulkan: bool = True,
+    failure: str | None = None,
+    **warnings: str,
 ) -> str:
-    """What a node sends; whoever sends it has weighed it, so the exit code is part of it."""
+    """Return what a node sends. ``failure``: of its driver; ``warnings``: name of a check -> its fault."""
     gpu = {"name": "NVIDIA H200", "memory_gb": 150.755, "sm_clock_max_mhz": clock_mhz, "ecc": True}
     checks = [
-        check("driver_versions", {"kernel_version": driver}),
+        check("driver_versions", {"kernel_version": driver}, "failure" if failure else "ok", failure),
         check("gpus_present", {"gpus": [gpu] * gpus}),
         check("nccl_all_reduce", {"result": {"nccl": "2.28.9", "bus_bandwidth_gb_s": bandwidth}}),
-        check("persistence", {"gpus": []}, "warning" if persistence else "ok", persistence),
-        check("cpu_load", {"others_percent": 0.0}, "warning" if busy else "ok", busy),
-        check("gpu_throttling", {"gpus": []}, "warning" if throttled else "ok", throttled),
+        *(
+            check(name, {}, "warning" if name in warnings else "ok", warnings.get(name))
+            for name in ("persistence", "cpu_load", "gpu_throttling")
+        ),
         {**check("vulkan_frame", {}, "ok" if has_tried_vulkan else "not_checked"), "feature": "vulkan"},
     ]
+    needed = ["cuda", "host", "vulkan", "worker"]
     return json.dumps(
-        {
-            "host": host,
-            "stack": "kitless",
-            "device": "cuda",
-            "needed": ["cuda", "host", "vulkan", "worker"],
-            "exit_code": 1 if persistence or busy or throttled or not has_tried_vulkan else 0,
-            "duration_s": 1.5,
-            "checks": checks,
-        }
+        {"host": host, "stack": "kitless", "device": "cuda", "needed": needed, "duration_s": 1.5, "checks": checks}
     )
 
 
@@ -70,14 +57,10 @@ def reports(**texts: str) -> dict[str, Report]:
     return {node: read_report(text) for node, text in texts.items()}
 
 
-def test_a_busy_moment_makes_no_other_kind_of_node() -> None:
-    """Nodes that differ are refused, and a process that ran for a second on one of them is no reason for that."""
-    assert differences(reports(n1=report("n1", busy="host_busy"), n2=report("n2"))) == ()
-    assert differences(reports(n1=report("n1", throttled="gpu_throttled"), n2=report("n2"))) == ()
-
-
 def test_alike_nodes_do_not_differ() -> None:
-    assert differences(reports(n1=report("n1"), n2=report("n2", bandwidth=240.0))) == ()
+    """Nodes that differ are refused, and a process that ran for a second on one of them is no reason for that."""
+    second = report("n2", bandwidth=240.0, cpu_load="host_busy", gpu_throttling="gpu_throttled")
+    assert differences(reports(n1=report("n1"), n2=second)) == ()
     assert differences(reports(n1=report("n1"))) == ()
     assert differences({}) == ()
 
@@ -101,16 +84,16 @@ def test_alike_nodes_do_not_differ() -> None:
     ],
 )
 def test_the_node_that_differs_is_named(other: dict[str, Any], lines: list[str]) -> None:
-    found = differences(reports(n1=report("n1"), n2=report("n2"), n3=report("n3", **other)))
-    assert [str(difference) for difference in found] == lines
+    differing = differences(reports(n1=report("n1"), n2=report("n2"), n3=report("n3", **other)))
+    assert [str(difference) for difference in differing] == lines
 
 
 def test_a_check_that_a_node_does_not_report() -> None:
     short = json.loads(report("n2"))
     short["checks"] = short["checks"][:2]
-    found = differences(reports(n1=report("n1"), n2=json.dumps(short)))
-    assert "check persistence: ok on n1; not reported on n2" in [str(difference) for difference in found]
-    assert "NCCL: 2.28.9 on n1; not reported on n2" in [str(difference) for difference in found]
+    lines = [str(difference) for difference in differences(reports(n1=report("n1"), n2=json.dumps(short)))]
+    assert "check persistence: ok on n1; not reported on n2" in lines
+    assert "NCCL: 2.28.9 on n1; not reported on n2" in lines
 
 
 @pytest.mark.parametrize(
@@ -182,15 +165,12 @@ sys.exit(2)
     collected = collect_slurm(
         COMMAND, nodes=("n1", "n2", "n3", "n4", "n5"), folder=out, environ=fake_program(tmp_path, "srun", script)
     )
-    assert {node: found.host for node, found in collected.reports.items()} == {"n1": "n1", "n2": "n2"}
+    assert {node: sent.host for node, sent in collected.reports.items()} == {"n1": "n1", "n2": "n2"}
     failures = {failure.node: failure for failure in collected.failures}
     without = collect_slurm(COMMAND, nodes=("n1",), folder=tmp_path, environ={"PATH": "/nowhere"})
     assert [(failure.node, failure.fault) for failure in without.failures] == [("n1", "not_started")]
-    assert {node: failure.fault for node, failure in failures.items()} == {
-        "n3": "no_report",
-        "n4": "no_report",
-        "n5": "bad_report",
-    }
+    faults = {node: failure.fault for node, failure in failures.items()}
+    assert faults == {"n3": "no_report", "n4": "no_report", "n5": "bad_report"}
     assert "node failure" in failures["n3"].message
     assert "connection failure" in failures["n4"].message
     assert "n3" in failures["n3"].repair
@@ -229,47 +209,39 @@ sys.exit(1)
     assert all(failure.repair for failure in collected.failures)
 
 
+OFF: Final = {"persistence": "persistence_off"}
+
+
 @pytest.mark.parametrize(
-    ("sent", "exit_code", "shown"),
+    ("first", "second", "exit_code", "shown"),
     [
-        ({}, 0, "2 nodes are alike"),
-        ({"has_tried_vulkan": False}, 1, "vulkan_frame: could not be made"),  # on both nodes: they do not differ
-        ({"persistence": "persistence_off"}, 1, "persistence: persistence_off"),
+        (report("n1"), report("n2"), 0, "2 nodes are alike"),
+        (  # on both nodes: they do not differ
+            report("n1", has_tried_vulkan=False), report("n2", has_tried_vulkan=False),
+            1, "vulkan_frame: could not be made",
+        ),
+        (report("n1", **OFF), report("n2", **OFF), 1, "persistence: persistence_off"),
+        (report("n1", **OFF), report("n2", failure="no_driver"), 2, "driver_versions: no_driver"),
+        ("no report", report("n2"), 2, "bad_report"),
     ],
-)
+)  # fmt: skip
 def test_the_worst_node_decides(
-    sent: dict[str, Any],
+    first: str,
+    second: str,
     exit_code: int,
     shown: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A fake ssh: both hosts send the same."""
-    (tmp_path / "report").write_text(report("n", **sent))
-    answer = f'print(Path("{tmp_path}", "report").read_text())'
+    """A fake ssh: each host sends its own report."""
+    (tmp_path / "n1").write_text(first)
+    (tmp_path / "n2").write_text(second)
+    answer = f'print(Path("{tmp_path}", sys.argv[sys.argv.index("--") + 1]).read_text())'
     monkeypatch.setenv("PATH", fake_program(tmp_path, "ssh", answer)["PATH"])
     assert __main__.main(["env_check", "--nodes", "n1,n2"]) == exit_code
     assert shown in capsys.readouterr().out
-
-
-def test_a_node_that_cannot_is_worse_than_one_with_warnings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A fake ssh: each host sends its own report."""
-    (tmp_path / "n1").write_text(report("n1", persistence="persistence_off"))
-    cannot = json.loads(report("n2"))
-    cannot["checks"][0] |= {"verdict": "failure", "fault": "versions_differ", "repair": "Restart."}
-    (tmp_path / "n2").write_text(json.dumps({**cannot, "exit_code": 2}))
-    answer = f'print(Path("{tmp_path}", sys.argv[sys.argv.index("--") + 1]).read_text())'
-    monkeypatch.setenv("PATH", fake_program(tmp_path, "ssh", answer)["PATH"])
-    assert __main__.main(["env_check", "--nodes", "n1,n2"]) == 2
-    capsys.readouterr()
-    assert __main__.main(["env_check", "--json", "--nodes", "n1,n2"]) == 2
-    said = json.loads(capsys.readouterr().out)
-    assert {name: node["exit_code"] for name, node in said["nodes"].items()} == {"n1": 1, "n2": 2}
-    assert said["failures"] == []
-    assert any(difference["subject"] == "check persistence" for difference in said["differences"])
-    (tmp_path / "n1").write_text("no report")
-    (tmp_path / "n2").write_text(report("n2"))
-    assert __main__.main(["env_check", "--nodes", "n1,n2"]) == 2
+    assert __main__.main(["env_check", "--json", "--nodes", "n1,n2"]) == exit_code
+    printed = json.loads(capsys.readouterr().out)
+    assert len(printed["nodes"]) + len(printed["failures"]) == 2
+    assert (0 if printed["differences"] == [] else 1) <= exit_code

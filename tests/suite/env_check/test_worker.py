@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +35,7 @@ class Environment:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.packages = folder / "lib/python3.12/site-packages"
         self.pins = folder.parent / "pins.txt"
         self.pins.write_text(PINS)
         self.python = folder / "bin" / "python"
@@ -42,9 +43,8 @@ class Environment:
         self.python.write_text("this is no program")
         self.set_version("3.12.1")
         (folder / "complete.json").write_text("{}")
-        for name, version in (("isaaclab", "3.0.0"), ("ruamel.yaml", "0.18.6"), ("torch", "2.11.0+cu130")):
+        for name, version in (("isaaclab", "3.0.0"), ("ruamel.yaml", "0.18.6"), ("torch", "2.11.0")):
             self.install(name, version)
-        self.install("torch", "2.11.0")
 
     def set_version(self, version: str, **settings: str) -> None:
         lines = [f"version_info = {version}", *(f"{key} = {value}" for key, value in settings.items())]
@@ -52,7 +52,7 @@ class Environment:
 
     def install(self, name: str, version: str) -> None:
         self.uninstall(name)
-        folder = self.folder / "lib/python3.12/site-packages" / f"{name}-{version}.dist-info"
+        folder = self.packages / f"{name}-{version}.dist-info"
         folder.mkdir(parents=True)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         module = folder.parent / name / "__init__.py"
@@ -62,7 +62,7 @@ class Environment:
         (folder / "RECORD").write_text(f"{name}/__init__.py,sha256={digest},6\n{folder.name}/RECORD,,\n")
 
     def uninstall(self, name: str) -> None:
-        for folder in (self.folder / "lib/python3.12/site-packages").glob(f"{name}-*.dist-info"):
+        for folder in self.packages.glob(f"{name}-*.dist-info"):
             shutil.rmtree(folder)
 
     def facts(self, *, is_own: bool = False, also: Sequence[Path] = (), **environ: str) -> WorkerFacts:
@@ -76,64 +76,54 @@ def environment(tmp_path: Path) -> Environment:
     return Environment(tmp_path / "worker")
 
 
-def test_an_environment_as_pinned(environment: Environment) -> None:
-    check = judge_worker_packages(environment.facts())
-    assert check.verdict == "ok"
-    assert "3 of 3 as wanted" in check.found
-    assert check.evidence.python_version == "3.12"
+Change = Callable[[Environment], object]
+
+
+def version(name: str, wanted: str) -> Change:
+    return lambda environment: environment.install(name, wanted)
+
+
+def without(name: str) -> Change:
+    return lambda environment: environment.uninstall(name)
+
+
+def file(name: str, text: str | None) -> Change:
+    def change(environment: Environment) -> None:
+        path = environment.packages / name
+        path.unlink() if text is None else path.write_text(text)
+
+    return change
 
 
 @pytest.mark.parametrize("is_own", [False, True])
 @pytest.mark.parametrize(
-    ("change", "fault", "words", "own_verdict"),
+    ("change", "fault", "found", "own_verdict"),
     [
-        (("ruamel.yaml", None), "packages_missing", "ruamel-yaml is missing, not 0.18.6", "warning"),
-        (("torch", "2.9.0"), "packages_differ", "torch is 2.9.0, not 2.11.0", "warning"),
-        (("torch", None), "packages_missing", "torch is missing", "failure"),
-        (("isaaclab", "2.3.2"), "packages_differ", "isaaclab is 2.3.2, not 3.0.0", "failure"),
+        (lambda _: None, None, "3 of 3 as wanted", "ok"),
+        (without("ruamel.yaml"), "packages_missing", "ruamel-yaml is missing, not 0.18.6", "warning"),
+        (version("torch", "2.9.0"), "packages_differ", "torch is 2.9.0, not 2.11.0", "warning"),
+        (without("torch"), "packages_missing", "torch is missing", "failure"),
+        (version("isaaclab", "2.3.2"), "packages_differ", "isaaclab is 2.3.2, not 3.0.0", "failure"),
+        # as long as before
+        (file("torch/__init__.py", "x = 2\n"), "packages_changed", "torch: torch/__init__.py was changed", "warning"),
+        (file("isaaclab/__init__.py", None), "packages_changed", "isaaclab/__init__.py is missing", "warning"),
+        (file("sitecustomize.py", "import os\n"), "packages_changed", "py belongs to no package", "warning"),
+        (file("mine.pth", "/elsewhere\n"), "packages_changed", "mine.pth belongs to no package", "warning"),
     ],
 )
-def test_a_package_is_not_as_pinned(
-    environment: Environment,
-    change: tuple[str, str | None],
-    fault: str,
-    words: str,
-    own_verdict: str,
-    is_own: bool,
+def test_a_worker_is_not_as_it_was_installed(
+    environment: Environment, change: Change, fault: str | None, found: str, own_verdict: str, is_own: bool
 ) -> None:
-    name, version = change
-    environment.uninstall(name)
-    if version:
-        environment.install(name, version)
+    change(environment)
     check = judge_worker_packages(environment.facts(is_own=is_own))
-    assert (check.verdict, check.fault) == (own_verdict if is_own else "failure", fault)
-    assert words in check.found
-    assert ("--worker-python" if is_own else "Remove") in (check.repair or "")
-
-
-@pytest.mark.parametrize("is_own", [False, True])
-@pytest.mark.parametrize(
-    ("file", "text", "found"),
-    [
-        ("torch/__init__.py", "x = 2\n", "torch: torch/__init__.py was changed"),  # as long as before
-        ("isaaclab/__init__.py", None, "isaaclab: isaaclab/__init__.py is missing"),
-        ("sitecustomize.py", "import os\n", "sitecustomize.py belongs to no package"),
-        ("mine.pth", "/elsewhere\n", "mine.pth belongs to no package"),
-    ],
-)
-def test_a_file_is_not_as_installed(
-    environment: Environment, file: str, text: str | None, found: str, is_own: bool
-) -> None:
-    path = environment.folder / "lib/python3.12/site-packages" / file
-    path.unlink(missing_ok=True) if text is None else path.write_text(text)
-    check = judge_worker_packages(environment.facts(is_own=is_own))
-    assert (check.verdict, check.fault) == ("warning" if is_own else "failure", "packages_changed")
+    assert (check.verdict, check.fault) == (own_verdict if is_own or not fault else "failure", fault)
     assert found in check.found
+    assert fault is None or ("--worker-python" if is_own else "Remove") in (check.repair or "")
 
 
 def test_a_file_of_another_worker_is_not_as_installed(environment: Environment, tmp_path: Path) -> None:
     other = Environment(tmp_path / "other")
-    (tmp_path / "other/lib/python3.12/site-packages/torch/__init__.py").write_text("x = 3\n")
+    (other.packages / "torch/__init__.py").write_text("x = 3\n")
     check = judge_worker_packages(environment.facts(also=[other.python]))
     assert (check.verdict, check.fault) == ("failure", "packages_changed")
 
@@ -183,16 +173,9 @@ def test_what_another_user_keeps_to_himself_is_not_there(
 
 
 WHOLE: Final = WorkerFacts(
-    python="/worker/bin/python",
-    exists=True,
-    is_own=False,
-    is_complete=True,
-    python_version="3.12",
-    num_wanted=3,
-    num_installed=3,
-    differences=(),
-    unusable=(),
-)
+    python="/worker/bin/python", exists=True, is_own=False, is_complete=True, python_version="3.12",
+    num_wanted=3, num_installed=3, differences=(), unusable=(),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -227,21 +210,17 @@ def test_what_is_there_is_read(environment: Environment, tmp_path: Path) -> None
 def test_packages_of_pythonpath_come_first(environment: Environment, tmp_path: Path) -> None:
     first = Environment(tmp_path / "bundle")
     first.install("isaaclab", "3.0.1")
-    folder = first.folder / "lib/python3.12/site-packages"
-    facts = worker.read_worker(
-        environment.python, is_own=True, pins_path=None, needed=NEEDED, environ={"PYTHONPATH": str(folder)}
-    )
+    facts = environment.facts(is_own=True, PYTHONPATH=str(first.packages))
     assert [difference.found for difference in facts.differences] == ["3.0.1"]
 
 
 def test_the_base_s_packages_count_where_the_environment_says_so(environment: Environment, tmp_path: Path) -> None:
     base = Environment(tmp_path / "base")
-    folder = base.folder / "lib/python3.12/site-packages"
     environment.set_version("3.12.1", home=str(base.folder / "bin"))
-    assert folder not in list(site_folders(environment.python, {}))
+    assert list(site_folders(environment.python, {})) == [environment.packages]
     settings = {"home": str(base.folder / "bin"), "include-system-site-packages": "true"}
     environment.set_version("3.12.1", **settings)
-    assert list(site_folders(environment.python, {}))[-1] == folder
+    assert list(site_folders(environment.python, {})) == [environment.packages, base.packages]
 
 
 def test_a_linked_python_without_an_environment_is_followed(tmp_path: Path) -> None:
@@ -271,16 +250,11 @@ def asset_root(tmp_path: Path) -> Path:
     return root
 
 
-def test_assets_as_in_their_manifest(asset_root: Path) -> None:
-    check = judge_asset_root(worker.read_assets(asset_root, is_own=False))
-    assert check.verdict == "ok"
-    assert "2 files" in check.found
-    assert "1 of them stand-ins" in check.found
-    assert len(check.evidence.manifest_sha256 or "") == 64
-
-
 @pytest.mark.parametrize("is_own", [False, True])
 def test_faults_of_assets(asset_root: Path, is_own: bool) -> None:
+    whole = judge_asset_root(worker.read_assets(asset_root, is_own=is_own))
+    assert (whole.verdict, len(whole.evidence.manifest_sha256)) == ("ok", 64)
+    assert whole.found == f"2 files in {asset_root}, 1 of them stand-ins"
     (asset_root / "Isaac/ant.usd").write_text("another ant")
     changed = judge_asset_root(worker.read_assets(asset_root, is_own=is_own))
     assert (changed.verdict, changed.fault) == ("failure", "assets_changed")
@@ -288,9 +262,10 @@ def test_faults_of_assets(asset_root: Path, is_own: bool) -> None:
     (asset_root / "Isaac/cartpole.usd").unlink()
     missing = judge_asset_root(worker.read_assets(asset_root, is_own=is_own))
     assert (missing.fault, missing.evidence.missing) == ("assets_missing", ("Isaac/cartpole.usd",))
-    (asset_root / "manifest.json").write_text("{")
-    invalid = judge_asset_root(worker.read_assets(asset_root, is_own=is_own))
-    assert (invalid.verdict, invalid.fault) == ("failure", "manifest_invalid")
+    for text in ("{", '{"format": 2, "files": {}}', '{"format": 1}', "[]"):
+        (asset_root / "manifest.json").write_text(text)
+        invalid = judge_asset_root(worker.read_assets(asset_root, is_own=is_own))
+        assert (invalid.verdict, invalid.fault) == ("failure", "manifest_invalid")
     for check in (changed, missing, invalid):
         assert ("ISAACSIM_ASSET_ROOT" if is_own else "Remove") in (check.repair or "")
 
@@ -304,13 +279,6 @@ def test_assets_that_another_user_keeps_to_himself(
     assert (check.verdict, check.fault) == ("failure", "assets_unreadable")
     assert f"cannot be read: {asset_root}/Isaac/" in check.found
     assert way_out in (check.repair or "")
-
-
-@pytest.mark.parametrize("text", ['{"format": 2, "files": {}}', '{"format": 1}', "[]"])
-def test_a_manifest_of_another_form(asset_root: Path, text: str) -> None:
-    (asset_root / "manifest.json").write_text(text)
-    check = judge_asset_root(worker.read_assets(asset_root, is_own=False))
-    assert check.fault == "manifest_invalid"
 
 
 @pytest.mark.parametrize(

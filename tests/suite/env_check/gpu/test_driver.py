@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 
+from suite.env_check.container import Container
 from suite.env_check.gpu import driver
 from suite.env_check.gpu.driver import (
     DRIVERS_PATH,
@@ -27,12 +28,11 @@ from suite.env_check.libraries import SearchPath
 from suite.errors import MatrixError
 from suite.external.nvml.values import NvmlState
 from suite.schema.record import Stack
+from tests.fixtures.machines.nvidia_gpus import APPTAINER, DOCKER, DRIVER, HEALTHY, HOST, NODES, OPEN_MODULES
 
-OPEN_LINE: Final = (
-    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root@host)  Sun Jul 27 2025\n"
-)
-CLOSED_LINE: Final = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Thu Oct 19 18:56:32 UTC 2023\n"
-GOOD: Final = NvmlState(driver_version="580.65.06", nvml_version="580.65.06", num_gpus=1)
+CLOSED_MODULES: Final = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Thu Oct 19 18:56:32 UTC 2023\n"
+VERSION_FILE: Final = "proc/driver/nvidia/version"
+DEVICE_NODES: Final = ("dev/nvidia0", "dev/nvidiactl", "dev/nvidia-uvm")
 WSL: Final = NvmlState(driver_version="591.44", nvml_version="590.52.01", num_gpus=1)
 NO_LIBRARY: Final = NvmlState(fault="no_library", message="not found")
 UNKNOWN: Final = NvmlState(fault="failed", message="Unknown Error")
@@ -45,9 +45,9 @@ class Machine:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.environ: dict[str, str] = {}
-        self.write("proc/driver/nvidia/version", OPEN_LINE + "GCC version:  gcc version 13.3.0\n")
-        for node in ("nvidia0", "nvidiactl", "nvidia-uvm"):
-            self.write(f"dev/{node}", "")
+        self.write(VERSION_FILE, OPEN_MODULES + "\nGCC version:  gcc version 13.3.0\n")
+        for node in DEVICE_NODES:
+            self.write(node, "")
         for name in ("libcuda.so", "libnvidia-ml.so"):
             self.library(name + ".1", f"{name}.580.65.06")
 
@@ -68,7 +68,7 @@ class Machine:
             (self.root / name).unlink()
 
     def remove_kernel_driver(self) -> None:
-        self.remove("proc/driver/nvidia/version", "dev/nvidia0", "dev/nvidiactl", "dev/nvidia-uvm")
+        self.remove(VERSION_FILE, *DEVICE_NODES)
 
     def add_pci_device(self, slot: int, vendor: str, kind: str, module: str = "nvidia") -> None:
         device = f"sys/bus/pci/devices/0000:0{slot}:00.0"
@@ -128,25 +128,25 @@ def bus(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("changes", "nvml", "fault", "words"),
     [
-        ((), GOOD, None, ""),
-        ((lambda m: m.write("proc/driver/nvidia/version", CLOSED_LINE),), GOOD, None, ""),
-        ((lambda m: m.remove("proc/driver/nvidia/version"),), GOOD, None, ""),  # a sandbox; NVML knows it
-        ((old_cuda,), GOOD, "version_mismatch", "Restart"),
-        ((old_cuda, in_docker), GOOD, "version_mismatch", "Recreate the container"),
+        ((), HEALTHY, None, ""),
+        ((lambda m: m.write(VERSION_FILE, CLOSED_MODULES),), HEALTHY, None, ""),
+        ((lambda m: m.remove(VERSION_FILE),), HEALTHY, None, ""),  # a sandbox; NVML knows it
+        ((old_cuda,), HEALTHY, "version_mismatch", "Restart"),
+        ((old_cuda, in_docker), HEALTHY, "version_mismatch", "Recreate the container"),
         (  # images may be newer than the host
-            (lambda m: m.library("libcuda.so.1", "../compat/libcuda.so.590.44.01"),), GOOD, None, "",
+            (lambda m: m.library("libcuda.so.1", "../compat/libcuda.so.590.44.01"),), HEALTHY, None, "",
         ),
-        ((without("libcuda.so"),), GOOD, "no_cuda_library", "libcuda.so.1"),
-        ((without("libcuda.so"), in_docker), GOOD, "no_cuda_library", "requests the compute part already"),
+        ((without("libcuda.so"),), HEALTHY, "no_cuda_library", "libcuda.so.1"),
+        ((without("libcuda.so"), in_docker), HEALTHY, "no_cuda_library", "requests the compute part already"),
         (
-            (without("libcuda.so"), in_docker, with_capabilities("graphics")), GOOD,
+            (without("libcuda.so"), in_docker, with_capabilities("graphics")), HEALTHY,
             "no_cuda_library", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics",
         ),
         (
-            (without("libcuda.so"), in_docker, lambda m: m.remove("dev/nvidia0", "dev/nvidiactl", "dev/nvidia-uvm")),
-            GOOD, "no_cuda_library", "docker run --gpus all",
+            (without("libcuda.so"), in_docker, lambda m: m.remove(*DEVICE_NODES)),
+            HEALTHY, "no_cuda_library", "docker run --gpus all",
         ),
-        ((lambda m: m.remove("lib/libcuda.so.1"),), GOOD, "no_cuda_library", "without the link libcuda.so.1"),
+        ((lambda m: m.remove("lib/libcuda.so.1"),), HEALTHY, "no_cuda_library", "without the link libcuda.so.1"),
         ((without("libnvidia-ml.so"),), NO_LIBRARY, "no_nvml_library", "libnvidia-ml.so.1"),
         ((without("libnvidia-ml.so"), in_docker), NO_LIBRARY, "no_nvml_library", "requests the utility part already"),
         ((Machine.remove_kernel_driver,), NO_LIBRARY, "driver_not_loaded", "modprobe"),
@@ -207,39 +207,11 @@ def test_wsl_is_known_by_its_libraries_where_a_container_hides_its_device(tmp_pa
     assert judge_driver_versions(on_native, WSL).fault == "version_mismatch"
 
 
-def test_this_machine_can_be_read() -> None:
-    facts = driver.read_driver(os.environ)
-    assert {library.name for library in facts.libraries} == set(driver.LIBRARIES)
-    if facts.kernel_version is None and not facts.has_userspace:
-        assert judge_driver_versions(facts, NO_LIBRARY).fault == "no_driver"
-        assert judge_device_nodes(facts).verdict == "not_checked"
-
-
 def test_gpus_on_the_bus_are_counted_unless_a_virtual_machine_has_them(machine: Machine) -> None:
     bus(machine)
     assert machine.facts().num_pci_gpus == 1
     machine.add_pci_device(4, "0x10de", "0x030200", module="vfio-pci")
     assert machine.facts().num_pci_gpus == 1
-
-
-@pytest.mark.parametrize(
-    ("missing", "is_docker", "fault", "words"),
-    [
-        (("nvidia0",), False, "no_device_nodes", "nvidia-modprobe"),
-        (("nvidiactl",), False, "no_device_nodes", "nvidia-modprobe"),
-        (("nvidia-uvm",), False, "no_uvm_node", "nvidia-modprobe -u"),
-        (("nvidia0", "nvidiactl", "nvidia-uvm"), True, "no_device_nodes", "--gpus all"),
-    ],
-)
-def test_a_device_node_is_missing(
-    machine: Machine, missing: tuple[str, ...], is_docker: bool, fault: str, words: str
-) -> None:
-    machine.remove(*(f"dev/{node}" for node in missing))
-    if is_docker:
-        in_docker(machine)
-    check = judge_device_nodes(machine.facts())
-    assert (check.verdict, check.fault) == ("failure", fault)
-    assert words in (check.repair or "")
 
 
 def test_nodes_are_opened_for_real(machine: Machine) -> None:
@@ -255,34 +227,35 @@ def test_nodes_are_opened_for_real(machine: Machine) -> None:
     assert "modprobe -r nvidia_uvm" in (check.repair or "")
 
 
-NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl")
 UVM, FIRST, SECOND, CONTROL = NODES
-DOCKER, APPTAINER = {".dockerenv"}, {"APPTAINER_CONTAINER"}
 
 
 @pytest.mark.parametrize(
-    ("refusals", "signs", "verdict", "fault", "word"),
+    ("nodes", "refusals", "container", "verdict", "fault", "word"),
     [
-        ({UVM: "EACCES"}, None, "failure", "device_nodes_closed", "group"),
-        ({UVM: "EACCES"}, DOCKER, "failure", "device_nodes_closed", "label=disable"),
-        ({FIRST: "EACCES", SECOND: "EACCES"}, None, "failure", "device_nodes_closed", "group"),
-        ({FIRST: "EPERM", SECOND: "EPERM"}, None, "failure", "device_nodes_closed", "scheduler"),
-        (dict.fromkeys(NODES, "EPERM"), DOCKER, "failure", "gpus_lost", "cdi generate"),
-        ({CONTROL: "EPERM"}, DOCKER, "failure", "gpus_lost", "recreate"),
-        ({SECOND: "EPERM"}, DOCKER, "warning", "gpus_lost", "recreate"),  # one of two
-        ({SECOND: "EPERM"}, APPTAINER, "ok", None, ""),  # which has the nodes of all jobs
-        ({SECOND: "EACCES"}, None, "ok", None, ""),  # so has a host of several jobs
-        ({SECOND: "EIO"}, None, "warning", "device_node_broken", "dmesg | grep NVRM"),
-        ({FIRST: "EIO", SECOND: "hung"}, DOCKER, "failure", "device_node_broken", "dmesg | grep NVRM"),
+        ((UVM, CONTROL), {}, HOST, "failure", "no_device_nodes", "nvidia-modprobe"),
+        ((UVM, FIRST), {}, HOST, "failure", "no_device_nodes", "nvidia-modprobe"),
+        ((FIRST, CONTROL), {}, HOST, "failure", "no_uvm_node", "nvidia-modprobe -u"),
+        ((), {}, DOCKER, "failure", "no_device_nodes", "--gpus all"),
+        (NODES, {UVM: "EACCES"}, HOST, "failure", "device_nodes_closed", "group"),
+        (NODES, {UVM: "EACCES"}, DOCKER, "failure", "device_nodes_closed", "label=disable"),
+        (NODES, {FIRST: "EACCES", SECOND: "EACCES"}, HOST, "failure", "device_nodes_closed", "group"),
+        (NODES, {FIRST: "EPERM", SECOND: "EPERM"}, HOST, "failure", "device_nodes_closed", "scheduler"),
+        (NODES, dict.fromkeys(NODES, "EPERM"), DOCKER, "failure", "gpus_lost", "cdi generate"),
+        (NODES, {CONTROL: "EPERM"}, DOCKER, "failure", "gpus_lost", "recreate"),
+        (NODES, {SECOND: "EPERM"}, DOCKER, "warning", "gpus_lost", "recreate"),  # one of two
+        (NODES, {SECOND: "EPERM"}, APPTAINER, "ok", None, ""),  # which has the nodes of all jobs
+        (NODES, {SECOND: "EACCES"}, HOST, "ok", None, ""),  # so has a host of several jobs
+        (NODES, {SECOND: "EIO"}, HOST, "warning", "device_node_broken", "dmesg | grep NVRM"),
+        (NODES, {FIRST: "EIO", SECOND: "hung"}, DOCKER, "failure", "device_node_broken", "dmesg | grep NVRM"),
     ],
 )
-def test_a_node_that_does_not_open_has_one_of_several_causes(
-    machine: Machine, refusals: dict[str, str], signs: set[str] | None, verdict: str, fault: str | None, word: str
+def test_a_node_that_is_missing_or_does_not_open(
+    nodes: tuple[str, ...], refusals: dict[str, str], container: Container, verdict: str, fault: str | None, word: str
 ) -> None:
-    facts = machine.facts()
-    container = replace(facts.container, is_container=bool(signs), signs=tuple(signs or ()))
-    facts = replace(facts, nodes=NODES, closed_nodes=tuple(refusals), refusals=refusals, container=container)
-    check = judge_device_nodes(facts)
+    check = judge_device_nodes(
+        replace(DRIVER, nodes=nodes, closed_nodes=tuple(refusals), refusals=refusals, container=container)
+    )
     assert (check.verdict, check.fault) == (verdict, fault), check
     assert all(f"{node} ({why})" in check.found for node, why in refusals.items() if fault)
     assert word in (check.repair or "")
@@ -320,10 +293,7 @@ def test_a_release_that_no_entry_names_gets_the_first() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
-    [
-        ('below = "596"', 'below = "595"', "'from'"),
-        ('release = "5.1"', 'release = "6"', "isaacsim 6"),
-    ],
+    [('below = "596"', 'below = "595"', "'from'"), ('release = "5.1"', 'release = "6"', "isaacsim 6")],
 )
 def test_an_error_that_only_the_table_of_drivers_can_have_is_named(
     old: str, new: str, message: str, tmp_path: Path

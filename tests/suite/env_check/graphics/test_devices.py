@@ -3,8 +3,6 @@
 A row of ``FAULTS`` is a machine: the drivers that it has, and what is set on it.
 """
 
-import dataclasses
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,19 +12,18 @@ from typing import Any, Final, Literal
 import pytest
 
 from suite.env_check.check import Judgement
-from suite.env_check.container import Container
-from suite.env_check.gpu.driver import DriverFacts
 from suite.env_check.graphics.devices import EglSeen, judge_devices, judge_ray_tracing, read_egl, read_vulkan
 from suite.env_check.graphics.frame import (
     judge_frame,
     read_egl_frame,
-    read_graphics,
     read_vulkan_frame,
 )
 from suite.env_check.graphics.manifests import LIBEGL, read_manifests
 from suite.env_check.libraries import LibrariesSeen, Library
 from suite.env_check.probes.run import SIZE
+from suite.env_check.report import Machine
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
+from tests.fixtures.machines.nvidia_gpus import DOCKER, DRIVER
 from tests.fixtures.stand_ins.stub_drivers.build import build, truncate, write_manifest
 
 pytestmark = pytest.mark.usefixtures("graphics_packages")
@@ -38,17 +35,8 @@ VERSION: Final = "580.159.04"
 STUB_UUID: Final = "GPU-11111111-1111-1111-1111-111111111111"  # of gpu_icd.c and egl_gpu_vendor.c
 OTHER_UUID: Final = "GPU-22222222-2222-2222-2222-222222222222"
 CAPABILITIES: Final = "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics"  # the only thing that this container lacks
-IN_DOCKER: Final = Container(is_container=True, signs=("/.dockerenv",), driver_capabilities=None, visible_devices="all")
-DRIVER_FACTS: Final = DriverFacts(
-    kernel_version=VERSION,
-    kernel_line=None,
-    libraries=(),
-    nodes=("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidiactl"),
-    closed_nodes=(),
-    num_pci_gpus=1,
-    container=IN_DOCKER,
-)
-NO_LIBRARIES: Final = LibrariesSeen(driver_version=None, container=IN_DOCKER, libraries=())
+IN_DOCKER: Final = replace(DRIVER, container=DOCKER)
+NO_LIBRARIES: Final = LibrariesSeen(driver_version=None, container=DOCKER, libraries=())
 VARIABLE: Final = {"egl": "__EGL_VENDOR_LIBRARY_DIRS", "vulkan": "VK_DRIVER_FILES"}
 
 
@@ -108,7 +96,7 @@ def check_devices(
     manifests = read_manifests(api, variables, driver_version=driver_version)
     read = read_egl if api == "egl" else read_vulkan
     seen = read(variables, manifests, timeout_s=timeout_s)
-    return judge_devices(seen, manifests, DRIVER_FACTS, NO_LIBRARIES, uuids)
+    return judge_devices(seen, manifests, IN_DOCKER, NO_LIBRARIES, uuids)
 
 
 NVIDIA_EGL: Final = "libEGL_nvidia.so"
@@ -262,7 +250,7 @@ def test_the_vulkan_driver_without_libegl_at_all(tmp_path: Path) -> None:
     manifests = read_manifests("vulkan", variables, driver_version=None)
     absent = Library(name=LIBEGL, path=None, fault="library_missing", missing=LIBEGL)
     manifests = replace(manifests, nvidia=dict(manifests.nvidia) | {LIBEGL: absent})
-    check = judge_devices(read_vulkan(variables, manifests), manifests, DRIVER_FACTS, NO_LIBRARIES, ())
+    check = judge_devices(read_vulkan(variables, manifests), manifests, IN_DOCKER, NO_LIBRARIES, ())
     assert check.fault == "driver_function_missing"
     assert "apt-get install libegl1 " in (check.repair or "")
 
@@ -285,7 +273,7 @@ def test_the_cuda_index_does_where_the_driver_tells_no_uuid(tmp_path: Path) -> N
     manifests = read_manifests("egl", variables, driver_version=None)
     seen = read_egl(variables, manifests)
     nameless = replace(seen, devices=tuple(replace(device, uuid=None) for device in seen.devices))
-    check = judge_devices(nameless, manifests, DRIVER_FACTS, NO_LIBRARIES, cuda_uuids=[STUB_UUID, OTHER_UUID])
+    check = judge_devices(nameless, manifests, IN_DOCKER, NO_LIBRARIES, cuda_uuids=[STUB_UUID, OTHER_UUID])
     assert check.fault == "devices_not_matched"
     assert f"CUDA GPU {STUB_UUID};" in check.found  # 1 is there, 0 not
 
@@ -369,7 +357,7 @@ def test_a_missing_package_is_a_warning_of_the_check_itself(tmp_path: Path) -> N
     assert "wgpu" in (check.repair or "")
 
 
-def test_everything_at_once_on_this_machine() -> None:
-    seen = read_graphics(os.environ, driver_version=None)
-    assert (seen.vulkan_frame.wrong_pixels, seen.egl_frame.wrong_pixels) == (0, 0)
-    json.dumps(dataclasses.asdict(seen))
+def test_the_frames_of_this_machine(this_machine: Machine) -> None:
+    assert this_machine.graphics
+    frames = (this_machine.graphics.vulkan_frame, this_machine.graphics.egl_frame)
+    assert [frame.wrong_pixels for frame in frames] == [0, 0]
