@@ -384,7 +384,7 @@ def judge_cpu_load(facts: LoadFacts) -> Judgement:
     if facts.others_percent <= OTHERS_PERCENT:
         return subject.ok(found)
     names = ", ".join(f"{busy.name} (pid {busy.pid}, {busy.percent:.0f} % of a core)" for busy in facts.busiest)
-    seen = f"Busiest here: {names}." if names else "No visible process causes this load: look on the host."
+    busiest = f"Busiest here: {names}." if names else "No visible process causes this load: look on the host."
     return subject.warning(
-        "host_busy", found, f"{seen} End this load or wait: it slows every run by an unknown amount."
+        "host_busy", found, f"{busiest} End this load or wait: it slows every run by an unknown amount."
     )

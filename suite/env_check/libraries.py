@@ -328,7 +328,7 @@ def egl_driver(driver_version: str | None) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibrariesSeen:
+class LibraryFacts:
     driver_version: str | None  # the NVIDIA kernel driver's; None if there is no driver
     container: Container
     libraries: tuple[Library, ...]
@@ -337,42 +337,42 @@ class LibrariesSeen:
         return tuple(library for library in self.libraries if library.name in names)
 
 
-def read_driver_libraries(environ: Mapping[str, str], *, driver_version: str | None) -> LibrariesSeen:
+def read_driver_libraries(environ: Mapping[str, str], *, driver_version: str | None) -> LibraryFacts:
     """Load every library of the stack, each in its own child process."""
     names = (*EGL_LOADER, *LIBGL, *VULKAN_LOADER, *egl_driver(driver_version), *VULKAN_DRIVER, *CUDA_DRIVER)
     loaded = read_libraries(dict.fromkeys(names, ()), environ)
-    return LibrariesSeen(
+    return LibraryFacts(
         driver_version=driver_version, container=read_container(environ), libraries=tuple(loaded.values())
     )
 
 
-def judge_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judgement:
+def judge_libraries(facts: LibraryFacts, names: tuple[str, ...]) -> Judgement:
     """Check that the named libraries load with all their dependencies."""
-    libraries = seen.named(*names)
+    libraries = facts.named(*names)
     subject = Subject(
         f"{', '.join(library.name for library in libraries)} load with all dependencies",
-        replace(seen, libraries=libraries),
+        replace(facts, libraries=libraries),
     )
     for library in libraries:
-        if fault := fault_of(library, seen.container):
+        if fault := fault_of(library, facts.container):
             return subject.faulty(fault)
     return subject.ok(", ".join(library.path or library.name for library in libraries))
 
 
-def judge_driver_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judgement:
+def judge_driver_libraries(facts: LibraryFacts, names: tuple[str, ...]) -> Judgement:
     """Check that the named NVIDIA libraries load and have the kernel driver's version. Needs a driver."""
-    libraries = seen.named(*names)
-    version = seen.driver_version or ""
+    libraries = facts.named(*names)
+    version = facts.driver_version or ""
     subject = Subject(
         f"{', '.join(library.name for library in libraries)} of the kernel driver's version {version}".strip(),
-        replace(seen, libraries=libraries),
+        replace(facts, libraries=libraries),
     )
-    if seen.driver_version is None and all(library.fault == "library_missing" for library in libraries):
+    if facts.driver_version is None and all(library.fault == "library_missing" for library in libraries):
         return subject.not_checked("no NVIDIA driver")
     for library in libraries:
-        if mismatch := version_mismatch(library, seen.driver_version, seen.container):
+        if mismatch := version_mismatch(library, facts.driver_version, facts.container):
             return subject.faulty(mismatch)
-    return judge_libraries(seen, names)
+    return judge_libraries(facts, names)
 
 
 def version_mismatch(library: Library, driver_version: str | None, container: Container) -> Fault | None:

@@ -23,9 +23,9 @@ from suite.env_check.gpu.cuda import CudaFacts
 from suite.env_check.gpu.driver import DriverFacts, StackDrivers
 from suite.env_check.gpu.nccl import NcclFacts
 from suite.env_check.graphics import devices, frame, manifests
-from suite.env_check.graphics.frame import GraphicsSeen, read_graphics
+from suite.env_check.graphics.frame import GraphicsFacts, read_graphics
 from suite.env_check.host import CoreFacts, HostFacts, LoadFacts
-from suite.env_check.libraries import LibrariesSeen
+from suite.env_check.libraries import LibraryFacts
 from suite.env_check.request import Request, needs, unproved, weigh
 from suite.env_check.worker import AssetFacts, KernelFacts, WorkerFacts
 from suite.external.nvml.values import NvmlState
@@ -48,8 +48,8 @@ class Machine:
     driver: DriverFacts
     nvml: NvmlState
     cuda: CudaFacts
-    libraries: LibrariesSeen
-    graphics: GraphicsSeen | None  # None: nothing is to be rendered, and no more was asked for
+    libraries: LibraryFacts
+    graphics: GraphicsFacts | None  # None: nothing is to be rendered, and no more was asked for
     nccl: NcclFacts
     host: HostFacts
     load: LoadFacts
@@ -65,7 +65,7 @@ class Machine:
     @property
     def drivers(self) -> StackDrivers:
         """Return the drivers that the stack supports, for the installed release of Isaac Sim."""
-        return driver.drivers_for(self.stack, driver.read_drivers(), release=self.worker.isaac_sim)
+        return driver.drivers_for(self.stack, release=self.worker.isaac_sim)
 
     def judge_capabilities(self, *wanted: Part) -> Judgement:
         """Judge what a container requests, and which of the driver's libraries of these parts are there anyway."""
@@ -100,7 +100,7 @@ def _of_gpus(table: gpus.EachGpu) -> Row:
     return Row(table.name, table.feature, lambda m: table.judge(m.nvml))
 
 
-def _rendered(name: str, feature: Feature, judge: Callable[[Machine, GraphicsSeen], Judgement]) -> Row:
+def _rendered(name: str, feature: Feature, judge: Callable[[Machine, GraphicsFacts], Judgement]) -> Row:
     return Row(name, feature, lambda m: judge(m, m.graphics) if m.graphics else None)
 
 
@@ -145,23 +145,23 @@ CHECKS: Final = (
         "egl",
         lambda m: libraries.judge_driver_libraries(m.libraries, libraries.egl_driver(m.libraries.driver_version)),
     ),
-    _rendered("egl_vendors", "egl", lambda _, seen: manifests.judge_manifests(seen.egl_vendors)),
+    _rendered("egl_vendors", "egl", lambda _, read: manifests.judge_manifests(read.egl_vendors)),
     _rendered(
         "egl_devices",
         "egl",
-        lambda m, seen: devices.judge_devices(seen.egl, seen.egl_vendors, m.driver, m.libraries, m.uuids),
+        lambda m, read: devices.judge_devices(read.egl, read.egl_vendors, m.driver, m.libraries, m.uuids),
     ),
-    _rendered("egl_frame", "egl", lambda _, seen: frame.judge_frame(seen.egl_frame, "EGL")),
+    _rendered("egl_frame", "egl", lambda _, read: frame.judge_frame(read.egl_frame, "EGL")),
     Row("vulkan_loader", "vulkan", lambda m: libraries.judge_libraries(m.libraries, libraries.VULKAN_LOADER)),
     Row("vulkan_driver", "vulkan", lambda m: libraries.judge_driver_libraries(m.libraries, libraries.VULKAN_DRIVER)),
-    _rendered("vulkan_manifests", "vulkan", lambda _, seen: manifests.judge_manifests(seen.vulkan_manifests)),
+    _rendered("vulkan_manifests", "vulkan", lambda _, read: manifests.judge_manifests(read.vulkan_manifests)),
     _rendered(
         "vulkan_devices",
         "vulkan",
-        lambda m, seen: devices.judge_devices(seen.vulkan, seen.vulkan_manifests, m.driver, m.libraries, m.uuids),
+        lambda m, read: devices.judge_devices(read.vulkan, read.vulkan_manifests, m.driver, m.libraries, m.uuids),
     ),
-    _rendered("vulkan_frame", "vulkan", lambda _, seen: frame.judge_frame(seen.vulkan_frame, "Vulkan")),
-    _rendered("vulkan_ray_tracing", "rt-cores", lambda _, seen: devices.judge_ray_tracing(seen.vulkan)),
+    _rendered("vulkan_frame", "vulkan", lambda _, read: frame.judge_frame(read.vulkan_frame, "Vulkan")),
+    _rendered("vulkan_ray_tracing", "rt-cores", lambda _, read: devices.judge_ray_tracing(read.vulkan)),
     Row("xdg_runtime_dir", "vulkan", lambda m: host.judge_xdg_runtime_dir(m.host)),
     Row("rt_cores", "rt-cores", lambda m: gpus.judge_rt_cores(m.nvml)),
     Row("denoiser", "rt-cores", lambda m: gpus.judge_denoiser(m.driver, m.nvml)),

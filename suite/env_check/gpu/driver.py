@@ -9,16 +9,16 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
 from suite.env_check.check import Fault, Judgement, Subject, parts
 from suite.env_check.container import Container, read_container
 from suite.env_check.libraries import SearchPath, is_compat, part_of, read_search_path, version_of
 from suite.env_check.probes.run import run_probe
 from suite.external.nvml.values import NvmlFault, NvmlState
-from suite.files.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, read_toml
+from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple, read_toml
 from suite.schema.record import Stack
 
 CUDA: Final = "libcuda.so.1"
@@ -95,8 +95,8 @@ class DriverFacts:
         """Count the GPUs that are for this process: a container has fewer nodes, and a job may open fewer."""
         closed = set(self.gpu_nodes) & set(self.closed_nodes)
         denied = sum(self.refusals.get(node, "EACCES") in PERMISSION for node in closed)
-        seen = min(self.num_pci_gpus, len(self.gpu_nodes)) if self.container.is_container else self.num_pci_gpus
-        return max(seen - denied, 0)
+        visible = min(self.num_pci_gpus, len(self.gpu_nodes)) if self.container.is_container else self.num_pci_gpus
+        return max(visible - denied, 0)
 
     @property
     def repair_of_dead_gpu(self) -> str:
@@ -190,13 +190,13 @@ def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
             "num_pci_gpus": facts.num_pci_gpus,
         },
     )
-    seen = {
+    versions = {
         "kernel": kernel,
         CUDA: cuda.version or cuda.path,
         NVML: management.version or management.path,
         "NVML": nvml.nvml_version or nvml.message,
     }
-    found = ", ".join(f"{what} {value or 'missing'}" for what, value in seen.items())
+    found = ", ".join(f"{what} {value or 'missing'}" for what, value in versions.items())
     if (fault := _versions_fault(facts, nvml)) is None:
         return subject.ok(found)
     word, repair = fault
@@ -341,12 +341,6 @@ class KnownBad(TomlTable):
     what: Text
     source: Text
 
-    @model_validator(mode="after")
-    def _a_range(self) -> Self:
-        if parts(self.first) >= parts(self.below):
-            raise ValueError(f"should have a 'from' older than 'below', {self.below}")
-        return self
-
     def includes(self, version: str) -> bool:
         return parts(self.first) <= parts(version) < parts(self.below)
 
@@ -371,36 +365,18 @@ class _Document(TomlTable):
 
 
 @functools.cache
-def read_drivers(path: Path = DRIVERS_PATH) -> tuple[StackDrivers, ...]:
-    """Read the table. Raises MatrixError with every problem of the file."""
-    file = read_toml(path)
-    stacks = file.validate(_Document).stack
-    titles = [entry.title for entry in stacks]
-    problems = [
-        Problem(location=("stack", number), message=f"{title} appears twice; give each entry its own release.")
-        for number, title in enumerate(titles)
-        if title in titles[:number]
+def read_drivers() -> tuple[StackDrivers, ...]:
+    return read_toml(DRIVERS_PATH).validate(_Document).stack
+
+
+def drivers_for(stack: Stack, *, release: str | None = None) -> StackDrivers:
+    """Return the stack's entry whose release ``release`` ("6.0.1") belongs to; without one, its first entry."""
+    entries = [entry for entry in read_drivers() if entry.name == stack]
+    fitting = [
+        entry
+        for entry in entries
+        if release and entry.release and parts(release)[: len(parts(entry.release))] == parts(entry.release)
     ]
-    if problems:
-        raise file.error(problems)
-    return stacks
-
-
-def drivers_for(stack: Stack, stacks: tuple[StackDrivers, ...], *, release: str | None = None) -> StackDrivers:
-    """Return the stack's entry whose release ``release`` ("6.0.1") belongs to; without one, its first entry.
-
-    Raises:
-        LookupError: the table has no entry for the stack.
-
-    """
-
-    def is_of(version: str, branch: str) -> bool:
-        return parts(version)[: len(parts(branch))] == parts(branch)
-
-    entries = [entry for entry in stacks if entry.name == stack]
-    if not entries:
-        raise LookupError(f"drivers.toml has no entry for {stack}")
-    fitting = [entry for entry in entries if release and entry.release and is_of(release, entry.release)]
     return (fitting or entries)[0]
 
 

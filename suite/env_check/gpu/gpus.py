@@ -46,13 +46,13 @@ class EachGpu:
 
     def judge(self, state: NvmlState) -> Judgement:
         subject = Subject(self.wanted, values_of(state, (*self.fields, *self.optional)))
-        known = [gpu for gpu in state.gpus if all(getattr(gpu, field) is not None for field in self.fields)]
-        found = by_value({gpu.index: self.describe(gpu) for gpu in known})
-        if any(map(self.is_faulty, known)):
+        answering = [gpu for gpu in state.gpus if all(getattr(gpu, field) is not None for field in self.fields)]
+        found = by_value({gpu.index: self.describe(gpu) for gpu in answering})
+        if any(map(self.is_faulty, answering)):
             return subject.faulty(Fault(word=self.fault, found=found, repair=self.repair, verdict=self.verdict))
         if not state.gpus:
             return subject.not_checked("no GPU")
-        if len(known) < len(state.gpus):
+        if len(answering) < len(state.gpus):
             return subject.not_checked(self._why_unknown(state))
         return subject.ok(found)
 
@@ -365,7 +365,6 @@ class RtCores:
 
 @functools.cache
 def read_table() -> RtCoreTable:
-    """Read the table. Raises MatrixError with every problem of the file."""
     return read_toml(GPUS_PATH).validate(RtCoreTable)
 
 

@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 
 from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.gpu.driver import GRAPHICS, DriverFacts, judge_device_nodes
-from suite.env_check.graphics.manifests import LIBEGL, Manifest, ManifestsSeen, all_faults, usable
-from suite.env_check.libraries import LibrariesSeen, fault_of, is_nvidia
+from suite.env_check.graphics.manifests import LIBEGL, Manifest, ManifestFacts, all_faults, usable
+from suite.env_check.libraries import LibraryFacts, fault_of, is_nvidia
 from suite.env_check.probes.run import Ending, run_probe
 from suite.env_check.probes.vulkan import INCOMPATIBLE_DRIVER, NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
 
@@ -31,7 +31,7 @@ _EGL_ERRORS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriverSeen(Ending):
+class LoneDriver(Ending):
     """A driver that a process loaded alone. Results of Vulkan's calls that did not run are None, as all are for EGL."""
 
     manifest: str
@@ -104,7 +104,7 @@ class VulkanDevice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen[Device: (EglDevice, VulkanDevice)](Ending):
+class ApiFacts[Device: (EglDevice, VulkanDevice)](Ending):
     """What an API lists."""
 
     loader_error: str | None = None  # why the loader's library does not load
@@ -123,7 +123,7 @@ class Seen[Device: (EglDevice, VulkanDevice)](Ending):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EglSeen(Seen[EglDevice]):
+class EglFacts(ApiFacts[EglDevice]):
     API: ClassVar = "EGL"
     LOADER: ClassVar = ("libEGL.so.1", "libegl1")  # its library and package
     FIND_CAUSE: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
@@ -132,10 +132,10 @@ class EglSeen(Seen[EglDevice]):
     devices: tuple[EglDevice, ...] = ()
     client_extensions: tuple[str, ...] = ()
     query_error: int | None = None  # from eglQueryDevicesEXT
-    vendors: tuple[DriverSeen, ...] = ()  # each alone, only if no device is a usable GPU
+    vendors: tuple[LoneDriver, ...] = ()  # each alone, only if no device is a usable GPU
 
     @property
-    def drivers(self) -> tuple[DriverSeen, ...]:
+    def drivers(self) -> tuple[LoneDriver, ...]:
         return self.vendors
 
     def device_fault(self, next_step: str) -> Fault | None:
@@ -157,7 +157,7 @@ class EglSeen(Seen[EglDevice]):
         text = f"eglQueryDevicesEXT returned {_egl_error(self.query_error)}"
         return Fault(word="enumeration_failed", found=text, repair=next_step)
 
-    def going_without(self, _failed: DriverSeen) -> str:
+    def going_without(self, _failed: LoneDriver) -> str:
         """Return the setting that excludes a driver; empty if no other driver works."""
         others = ":".join(driver.manifest for driver in self.drivers if driver.end == "answered")
         return f"__EGL_VENDOR_LIBRARY_FILENAMES={others}" if others else ""
@@ -168,7 +168,7 @@ def _egl_error(code: int | None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VulkanSeen(Seen[VulkanDevice]):
+class VulkanFacts(ApiFacts[VulkanDevice]):
     API: ClassVar = "Vulkan"
     LOADER: ClassVar = ("libvulkan.so.1", "libvulkan1")  # its library and package
     FIND_CAUSE: ClassVar = (
@@ -180,7 +180,7 @@ class VulkanSeen(Seen[VulkanDevice]):
     loader_version: str | None = None
     create_result: int | None = None  # VkResult from vkCreateInstance
     enumerate_result: int | None = None
-    drivers: tuple[DriverSeen, ...] = ()  # each alone, only if no device is a usable GPU
+    drivers: tuple[LoneDriver, ...] = ()  # each alone, only if no device is a usable GPU
     messages: tuple[Mapping[str, str], ...] = ()  # severity and text
 
     def call_fault(self, next_step: str) -> Fault | None:
@@ -192,51 +192,53 @@ class VulkanSeen(Seen[VulkanDevice]):
     def device_fault(self, _next_step: str) -> None:
         """Return nothing: a device that Vulkan lists is usable."""
 
-    def going_without(self, failed: DriverSeen) -> str:
+    def going_without(self, failed: LoneDriver) -> str:
         return f"VK_LOADER_DRIVERS_DISABLE={Path(failed.manifest).name}"
 
 
-type AnySeen = EglSeen | VulkanSeen
+type AnyFacts = EglFacts | VulkanFacts
 
 
-def read_egl(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> EglSeen:
+def read_egl(environ: Mapping[str, str], manifests: ManifestFacts, *, timeout_s: float = TIMEOUT_S) -> EglFacts:
     """List the devices. If none is hardware, load each usable vendor library of ``manifests`` alone."""
 
-    def ask(manifest: Manifest) -> DriverSeen:
+    def ask(manifest: Manifest) -> LoneDriver:
         only_this = {**environ, "__EGL_VENDOR_LIBRARY_FILENAMES": manifest.path}
         alone = run_probe("egl", "devices", environ=only_this, timeout_s=timeout_s)
         library, num_devices = Path(manifest.library_path or manifest.path).name, len(alone.answer.get("devices", ()))
-        return alone.as_facts(DriverSeen, manifest=manifest.path, library=library, num_devices=num_devices)
+        return alone.as_facts(LoneDriver, manifest=manifest.path, library=library, num_devices=num_devices)
 
-    seen = run_probe("egl", "devices", environ=environ, timeout_s=timeout_s).as_facts(EglSeen)
-    return replace(seen, vendors=_ask_each(seen, manifests, ask))
+    facts = run_probe("egl", "devices", environ=environ, timeout_s=timeout_s).as_facts(EglFacts)
+    return replace(facts, vendors=_ask_each(facts, manifests, ask))
 
 
-def read_vulkan(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> VulkanSeen:
+def read_vulkan(environ: Mapping[str, str], manifests: ManifestFacts, *, timeout_s: float = TIMEOUT_S) -> VulkanFacts:
     """List the devices through the loader. If none is hardware, call each usable driver of ``manifests`` alone."""
 
-    def ask(manifest: Manifest) -> DriverSeen:
+    def ask(manifest: Manifest) -> LoneDriver:
         library = manifest.library.name if manifest.library else manifest.path
         alone = run_probe("vulkan", "driver", library, environ=environ, timeout_s=timeout_s)
-        return alone.as_facts(DriverSeen, manifest=manifest.path, library=Path(library).name)
+        return alone.as_facts(LoneDriver, manifest=manifest.path, library=Path(library).name)
 
-    seen = run_probe("vulkan", "devices", environ=environ, timeout_s=timeout_s).as_facts(VulkanSeen)
-    return replace(seen, drivers=_ask_each(seen, manifests, ask))
+    facts = run_probe("vulkan", "devices", environ=environ, timeout_s=timeout_s).as_facts(VulkanFacts)
+    return replace(facts, drivers=_ask_each(facts, manifests, ask))
 
 
-def _ask_each(seen: AnySeen, manifests: ManifestsSeen, ask: Callable[[Manifest], DriverSeen]) -> tuple[DriverSeen, ...]:
+def _ask_each(
+    facts: AnyFacts, manifests: ManifestFacts, ask: Callable[[Manifest], LoneDriver]
+) -> tuple[LoneDriver, ...]:
     """Ask each driver alone if the loader works and lists no usable GPU."""
-    if seen.loader_error is not None or (seen.end == "answered" and seen.hardware):
+    if facts.loader_error is not None or (facts.end == "answered" and facts.hardware):
         return ()
     with ThreadPoolExecutor() as pool:
         return tuple(pool.map(ask, usable(manifests)))
 
 
 def judge_devices(
-    seen: AnySeen,
-    manifests: ManifestsSeen,
+    facts: AnyFacts,
+    manifests: ManifestFacts,
     driver: DriverFacts,
-    libraries: LibrariesSeen,
+    libraries: LibraryFacts,
     cuda_uuids: Sequence[str],
 ) -> Judgement:
     """Judge whether each CUDA GPU is a usable device.
@@ -244,21 +246,21 @@ def judge_devices(
     ``cuda_uuids``: UUIDs in CUDA order, as NVML writes them ("GPU-…"); empty if they are unknown.
     """
     for_each = f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else ""
-    article = "an" if seen.API == "EGL" else "a"
-    subject = Subject(f"{article} {seen.API} device that is a GPU{for_each}", seen)
+    article = "an" if facts.API == "EGL" else "a"
+    subject = Subject(f"{article} {facts.API} device that is a GPU{for_each}", facts)
     next_step = _next_step(driver)
-    if seen.loader_error is not None:
-        name, package = seen.LOADER
+    if facts.loader_error is not None:
+        name, package = facts.LOADER
         loader = next((fault_of(library, manifests.container) for library in libraries.named(name)), None)
         repair = loader.repair if loader else f"apt-get install {package}"
-        return subject.failure("no_loader", f"{name} does not load: {seen.loader_error}", repair)
-    if seen.end != "answered":
-        return subject.faulty(_crash(seen, manifests, next_step))
-    if not seen.hardware:
-        return subject.faulty(seen.device_fault(next_step) or _no_hardware(seen, manifests, next_step))
-    if fault := _not_matched(seen, manifests, cuda_uuids):
+        return subject.failure("no_loader", f"{name} does not load: {facts.loader_error}", repair)
+    if facts.end != "answered":
+        return subject.faulty(_crash(facts, manifests, next_step))
+    if not facts.hardware:
+        return subject.faulty(facts.device_fault(next_step) or _no_hardware(facts, manifests, next_step))
+    if fault := _not_matched(facts, manifests, cuda_uuids):
         return subject.faulty(fault)
-    return subject.ok(", ".join(device.description for device in seen.hardware))
+    return subject.ok(", ".join(device.description for device in facts.hardware))
 
 
 def _next_step(driver: DriverFacts) -> str:
@@ -275,23 +277,23 @@ def _next_step(driver: DriverFacts) -> str:
     return "look for NVRM and Xid lines in dmesg; then reinstall the driver's GL packages, on the host"
 
 
-def _crash(seen: AnySeen, manifests: ManifestsSeen, next_step: str) -> Fault:
-    if failed := next((driver for driver in seen.drivers if driver.end != "answered"), None):
-        return _driver_crash(seen, failed, next_step)
-    how = f"the process {seen.how} in {seen.stage}"
-    if cause := _cause(seen, manifests, next_step):
+def _crash(facts: AnyFacts, manifests: ManifestFacts, next_step: str) -> Fault:
+    if failed := next((driver for driver in facts.drivers if driver.end != "answered"), None):
+        return _driver_crash(facts, failed, next_step)
+    how = f"the process {facts.how} in {facts.stage}"
+    if cause := _cause(facts, manifests, next_step):
         # Each driver answers when it is loaded alone, so the loader crashes on what one of them does.
         return replace(cause, found=f"{cause.found}; then {how}")
     return Fault(
-        word=seen.driver_fault,
+        word=facts.driver_fault,
         found=f"with all drivers together {how}",
-        repair=f"{seen.FIND_CAUSE} until it works; reinstall the one that failed",
+        repair=f"{facts.FIND_CAUSE} until it works; reinstall the one that failed",
     )
 
 
-def _driver_crash(seen: AnySeen, driver: DriverSeen, next_step: str) -> Fault:
+def _driver_crash(facts: AnyFacts, driver: LoneDriver, next_step: str) -> Fault:
     look = "look for a hung GPU in dmesg (Xid); " if driver.end == "hung" else ""
-    without = f", or exclude it with {setting}" if (setting := seen.going_without(driver)) else ""
+    without = f", or exclude it with {setting}" if (setting := facts.going_without(driver)) else ""
     return Fault(
         word=driver.driver_fault,
         found=f"{driver.library}: the process {driver.how} in {driver.stage}",
@@ -299,39 +301,39 @@ def _driver_crash(seen: AnySeen, driver: DriverSeen, next_step: str) -> Fault:
     )
 
 
-def _no_hardware(seen: AnySeen, manifests: ManifestsSeen, next_step: str) -> Fault:
-    cause = _cause(seen, manifests, next_step)
-    if seen.software:
+def _no_hardware(facts: AnyFacts, manifests: ManifestFacts, next_step: str) -> Fault:
+    cause = _cause(facts, manifests, next_step)
+    if facts.software:
         why = f"; {cause.found}" if cause else ""
-        needed = f"this machine needs a GPU and its driver's {seen.API} half: {next_step}"
+        needed = f"this machine needs a GPU and its driver's {facts.API} half: {next_step}"
         return Fault(
             word="software_renderer",
-            found=f"only software: {', '.join(device.name for device in seen.software)}{why}",
+            found=f"only software: {', '.join(device.name for device in facts.software)}{why}",
             repair=cause.repair if cause else needed,
         )
     no_devices = Fault(word="zero_devices", found="no driver has a device", repair=next_step)
-    return cause or seen.call_fault(next_step) or no_devices
+    return cause or facts.call_fault(next_step) or no_devices
 
 
-def _cause(seen: AnySeen, manifests: ManifestsSeen, next_step: str) -> Fault | None:
+def _cause(facts: AnyFacts, manifests: ManifestFacts, next_step: str) -> Fault | None:
     """Return why there is no GPU: the error of a driver, NVIDIA's first, else the worst fault of the manifests."""
     # If a software device is listed, another vendor's driver without hardware is no fault.
-    drivers = [driver for driver in seen.drivers if driver.is_nvidia or not seen.devices]
+    drivers = [driver for driver in facts.drivers if driver.is_nvidia or not facts.devices]
     for driver in sorted(drivers, key=lambda driver: not driver.is_nvidia):
-        if refusal := _refusal(seen, driver, manifests, next_step):
+        if refusal := _refusal(facts, driver, manifests, next_step):
             return refusal
     blocking = next((fault for fault in all_faults(manifests) if fault.verdict == "failure"), None)
     return blocking and replace(blocking, word="zero_devices" if usable(manifests) else "no_driver")
 
 
-def _refusal(seen: AnySeen, driver: DriverSeen, manifests: ManifestsSeen, next_step: str) -> Fault | None:
+def _refusal(facts: AnyFacts, driver: LoneDriver, manifests: ManifestFacts, next_step: str) -> Fault | None:
     """Return why a driver that was loaded alone gives no GPU."""
     libegl = manifests.nvidia.get(LIBEGL)  # which only the Vulkan half of NVIDIA's driver needs
     without_egl = fault_of(libegl, manifests.container) if libegl else None
     if without_egl and (driver.missing or driver.is_nvidia):
         next_step = without_egl.repair
     if driver.end != "answered":
-        return _driver_crash(seen, driver, next_step)
+        return _driver_crash(facts, driver, next_step)
     library = driver.library
     if driver.negotiate_result == INCOMPATIBLE_DRIVER:
         return Fault(
@@ -356,19 +358,19 @@ def _refusal(seen: AnySeen, driver: DriverSeen, manifests: ManifestsSeen, next_s
     return None
 
 
-def _not_matched(seen: AnySeen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -> Fault | None:
-    known = {device.uuid for device in seen.hardware}
-    indices = {device.cuda_index for device in seen.hardware}
+def _not_matched(facts: AnyFacts, manifests: ManifestFacts, cuda_uuids: Sequence[str]) -> Fault | None:
+    uuids = {device.uuid for device in facts.hardware}
+    indices = {device.cuda_index for device in facts.hardware}
     missing = [
         uuid
         for index, uuid in enumerate(cuda_uuids)
-        if uuid.removeprefix("GPU-").lower() not in known and index not in indices
+        if uuid.removeprefix("GPU-").lower() not in uuids and index not in indices
     ]
     if not missing:
         return None
-    listed = ", ".join(device.identity for device in seen.hardware)
-    no_mig = f"a MIG slice has no {seen.API} device"
-    if chosen := [name for name in seen.CHOOSERS if name in manifests.variables]:
+    listed = ", ".join(device.identity for device in facts.hardware)
+    no_mig = f"a MIG slice has no {facts.API} device"
+    if chosen := [name for name in facts.CHOOSERS if name in manifests.variables]:
         next_step = f"unset {' and '.join(chosen)}, or have it name every GPU's driver"
     elif manifests.container.is_container:
         next_step = f"give the container every GPU's nodes (/dev/nvidia<N>, /dev/dri); {no_mig}"
@@ -376,23 +378,23 @@ def _not_matched(seen: AnySeen, manifests: ManifestsSeen, cuda_uuids: Sequence[s
         next_step = f"look for NVRM lines in dmesg; {no_mig}"
     return Fault(
         word="devices_not_matched",
-        found=f"{seen.API} does not list the CUDA GPU {', '.join(missing)}; it lists {listed}",
+        found=f"{facts.API} does not list the CUDA GPU {', '.join(missing)}; it lists {listed}",
         repair=next_step,
     )
 
 
-def judge_ray_tracing(seen: VulkanSeen) -> Judgement:
+def judge_ray_tracing(facts: VulkanFacts) -> Judgement:
     """Judge the extensions that a ray tracing renderer needs. A GPU without RT cores lacks at least one of them."""
-    subject = Subject(", ".join(sorted(RAY_TRACING)), seen)
-    if not seen.hardware:
+    subject = Subject(", ".join(sorted(RAY_TRACING)), facts)
+    if not facts.hardware:
         return subject.not_checked("no Vulkan GPU")
     # Another vendor's integrated GPU next to an RTX GPU does no harm.
-    nvidia = [device for device in seen.hardware if device.vendor_id == NVIDIA]
-    for device in nvidia or seen.hardware:
+    nvidia = [device for device in facts.hardware if device.vendor_id == NVIDIA]
+    for device in nvidia or facts.hardware:
         if missing := sorted(RAY_TRACING - set(device.ray_tracing)):
             return subject.failure(
                 "no_ray_tracing",
                 f"{device.name} does not offer {', '.join(missing)}",
                 "use a GPU with RT cores (RTX, L4, L40S, A10, A40), or the stack kitless, which needs none",
             )
-    return subject.ok(", ".join(device.name for device in seen.hardware))
+    return subject.ok(", ".join(device.name for device in facts.hardware))

@@ -79,7 +79,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ManifestsSeen:
+class ManifestFacts:
     kind: Kind
     driver_version: str | None  # the NVIDIA kernel driver's; None if there is none
     variables: Mapping[str, str]  # variables that are set and change what the loader finds
@@ -91,14 +91,14 @@ class ManifestsSeen:
 
 def read_manifests(
     kind: Kind, environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")
-) -> ManifestsSeen:
+) -> ManifestFacts:
     """Read every manifest that the loader would open. ``root`` replaces ``/`` in the search, not for libraries."""
     named, folders = (_search_vulkan if kind == "vulkan" else _search_egl)(root, environ)
     manifests = [_read_file(kind, blank) for blank in named]
     # Filtered drivers are not loaded: the loader skips them too, and a user may have disabled them because they crash.
     names = [_library_name(kind, manifest) for manifest in manifests]
     libraries = read_libraries({name: SYMBOLS[kind] for name in (*names, *NVIDIA[kind]) if name}, environ)
-    return ManifestsSeen(
+    return ManifestFacts(
         kind=kind,
         driver_version=driver_version,
         variables={name: environ[name] for name in _VARIABLES[kind] if name in environ},
@@ -241,7 +241,7 @@ def _library_name(kind: Kind, manifest: Manifest) -> str | None:
     return manifest.library_path
 
 
-def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[Fault]:
+def faults_of(manifest: Manifest, facts: ManifestFacts) -> Iterator[Fault]:
     """Yield every fault of one manifest, in the loader's order. The loader drops a driver for any that is a failure."""
     if manifest.fault:
         yield _file_fault(manifest)
@@ -249,21 +249,21 @@ def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[Fault]:
     library = manifest.library
     if library is None:
         return
-    if fault := fault_of(library, seen.container):
+    if fault := fault_of(library, facts.container):
         yield replace(fault, found=f"{manifest.path}: {fault.found}")
         return
     if not library.symbols:
-        wanted = " or ".join(SYMBOLS[seen.kind])
+        wanted = " or ".join(SYMBOLS[facts.kind])
         yield Fault(
             word="symbol_missing",
-            found=f"{manifest.path}: {library.path} has no {wanted}: it is not a {seen.kind} driver",
-            repair=f"correct library_path in {manifest.path} (NVIDIA: {NVIDIA[seen.kind][0]}), or remove it",
+            found=f"{manifest.path}: {library.path} has no {wanted}: it is not a {facts.kind} driver",
+            repair=f"correct library_path in {manifest.path} (NVIDIA: {NVIDIA[facts.kind][0]}), or remove it",
         )
         return
-    if mismatch := version_mismatch(library, seen.driver_version, seen.container):
+    if mismatch := version_mismatch(library, facts.driver_version, facts.container):
         found = f"{manifest.path}: {mismatch.found}"
         yield Fault(word=mismatch.word, found=found, repair=mismatch.repair)
-    if seen.kind == "vulkan" and ".".join((manifest.api_version or "").split(".")[:2]) in _STALE_API:
+    if facts.kind == "vulkan" and ".".join((manifest.api_version or "").split(".")[:2]) in _STALE_API:
         yield Fault(
             word="manifest_api_version_stale",
             found=f'{manifest.path}: api_version "{manifest.api_version}", so the loader hides Vulkan 1.1 and later',
@@ -302,76 +302,76 @@ def _file_fault(manifest: Manifest) -> Fault:
     return Fault(word=word, found=found, repair=repair)
 
 
-def usable(seen: ManifestsSeen) -> tuple[Manifest, ...]:
+def usable(facts: ManifestFacts) -> tuple[Manifest, ...]:
     """Return the manifests whose drivers the loader accepts."""
     return tuple(
         manifest
-        for manifest in seen.manifests
-        if not manifest.filtered_by and not any(fault.verdict == "failure" for fault in faults_of(manifest, seen))
+        for manifest in facts.manifests
+        if not manifest.filtered_by and not any(fault.verdict == "failure" for fault in faults_of(manifest, facts))
     )
 
 
-def all_faults(seen: ManifestsSeen) -> list[Fault]:
+def all_faults(facts: ManifestFacts) -> list[Fault]:
     """Return every fault, the most severe first: no driver is left, no NVIDIA driver is left, then the rest."""
-    active = [manifest for manifest in seen.manifests if not manifest.filtered_by]
-    good = usable(seen)
-    single = [fault for manifest in active for fault in faults_of(manifest, seen)]
+    active = [manifest for manifest in facts.manifests if not manifest.filtered_by]
+    good = usable(facts)
+    single = [fault for manifest in active for fault in faults_of(manifest, facts)]
     if good:  # a 32-bit driver next to a 64-bit one is normal
         single = [fault for fault in single if fault.word != "manifest_library_arch"]
     single.sort(key=lambda fault: fault.verdict != "failure")
-    if not seen.manifests:
-        return [_no_manifest(seen)]
+    if not facts.manifests:
+        return [_no_manifest(facts)]
     if not active:
-        return [_all_filtered(seen)]
-    if seen.driver_version and not any(manifest.is_nvidia for manifest in good):
-        of_nvidia = [fault for manifest in active if _names_nvidia(manifest) for fault in faults_of(manifest, seen)]
-        return [*(of_nvidia or [_no_nvidia_manifest(seen)]), *(fault for fault in single if fault not in of_nvidia)]
-    return [*single, *_doubled(good, seen)]
+        return [_all_filtered(facts)]
+    if facts.driver_version and not any(manifest.is_nvidia for manifest in good):
+        of_nvidia = [fault for manifest in active if _names_nvidia(manifest) for fault in faults_of(manifest, facts)]
+        return [*(of_nvidia or [_no_nvidia_manifest(facts)]), *(fault for fault in single if fault not in of_nvidia)]
+    return [*single, *_doubled(good, facts)]
 
 
 def _names_nvidia(manifest: Manifest) -> bool:
     return manifest.is_nvidia or "nvidia" in Path(manifest.path).name
 
 
-def _no_manifest(seen: ManifestsSeen) -> Fault:
-    searched = ", ".join(seen.folders) or ", ".join(f"{name}={value!r}" for name, value in seen.variables.items())
-    overriding = [name for name in seen.variables if name.startswith(("VK_DRIVER", "VK_ICD", "__EGL"))]
+def _no_manifest(facts: ManifestFacts) -> Fault:
+    searched = ", ".join(facts.folders) or ", ".join(f"{name}={value!r}" for name, value in facts.variables.items())
+    overriding = [name for name in facts.variables if name.startswith(("VK_DRIVER", "VK_ICD", "__EGL"))]
     return Fault(
         word="no_manifest",
-        found=f"no {seen.kind} driver manifest in {searched}",
-        repair=f"unset {' and '.join(overriding)}" if overriding else _manifest_repair(seen),
+        found=f"no {facts.kind} driver manifest in {searched}",
+        repair=f"unset {' and '.join(overriding)}" if overriding else _manifest_repair(facts),
     )
 
 
-def _manifest_repair(seen: ManifestsSeen) -> str:
+def _manifest_repair(facts: ManifestFacts) -> str:
     """Return the next step where NVIDIA's manifest is missing, with its library or without it."""
-    name = NVIDIA[seen.kind][0]
-    library, (path, of_rhel) = seen.nvidia[name], _MANIFEST_PATHS[seen.kind]
-    if seen.driver_version is None and seen.container.is_container:
-        return seen.container.repair_without_gpus
+    name = NVIDIA[facts.kind][0]
+    library, (path, of_rhel) = facts.nvidia[name], _MANIFEST_PATHS[facts.kind]
+    if facts.driver_version is None and facts.container.is_container:
+        return facts.container.repair_without_gpus
     if library.fault == "library_missing":
-        return seen.container.repair_of("graphics", name)
-    if fault := fault_of(library, seen.container):
+        return facts.container.repair_of("graphics", name)
+    if fault := fault_of(library, facts.container):
         return fault.repair
-    version = ', "api_version": "1.3"' if seen.kind == "vulkan" else ""
+    version = ', "api_version": "1.3"' if facts.kind == "vulkan" else ""
     text = f'{{"file_format_version": "1.0.0", "ICD": {{"library_path": "{name}"{version}}}}}'
     names = path if path == of_rhel else f"{of_rhel} (RHEL, Fedora) or {path}"
-    mount = f"mount the host's {names} as {path}, or " if seen.container.is_container else ""
+    mount = f"mount the host's {names} as {path}, or " if facts.container.is_container else ""
     return f"{name} loads, so only its manifest is missing: {mount}write {path}: {text}"
 
 
-def _all_filtered(seen: ManifestsSeen) -> Fault:
-    names = sorted({manifest.filtered_by or "" for manifest in seen.manifests})
-    set_to = ", ".join(f"{name}={seen.variables[name]!r}" for name in names)
+def _all_filtered(facts: ManifestFacts) -> Fault:
+    names = sorted({manifest.filtered_by or "" for manifest in facts.manifests})
+    set_to = ", ".join(f"{name}={facts.variables[name]!r}" for name in names)
     return Fault(
         word="drivers_disabled",
-        found=f"{counted(len(seen.manifests), 'driver')} found, all switched off by {set_to}",
+        found=f"{counted(len(facts.manifests), 'driver')} found, all switched off by {set_to}",
         repair=f"unset {' and '.join(names)}",
     )
 
 
-def _no_nvidia_manifest(seen: ManifestsSeen) -> Fault:
-    disabled = [manifest for manifest in seen.manifests if manifest.filtered_by and _names_nvidia(manifest)]
+def _no_nvidia_manifest(facts: ManifestFacts) -> Fault:
+    disabled = [manifest for manifest in facts.manifests if manifest.filtered_by and _names_nvidia(manifest)]
     if disabled:
         return Fault(
             word="drivers_disabled",
@@ -380,14 +380,14 @@ def _no_nvidia_manifest(seen: ManifestsSeen) -> Fault:
         )
     return Fault(
         word="no_nvidia_manifest",
-        found=f"NVIDIA driver {seen.driver_version}, but no {seen.kind} manifest names {NVIDIA[seen.kind][0]}",
-        repair=_manifest_repair(seen),
+        found=f"NVIDIA driver {facts.driver_version}, but no {facts.kind} manifest names {NVIDIA[facts.kind][0]}",
+        repair=_manifest_repair(facts),
     )
 
 
-def _doubled(good: tuple[Manifest, ...], seen: ManifestsSeen) -> Iterator[Fault]:
+def _doubled(good: tuple[Manifest, ...], facts: ManifestFacts) -> Iterator[Fault]:
     """Yield drivers that two manifests name: each GPU is listed twice, and a program may use the wrong entry."""
-    chooser = "VK_DRIVER_FILES" if seen.kind == "vulkan" else "__EGL_VENDOR_LIBRARY_FILENAMES"
+    chooser = "VK_DRIVER_FILES" if facts.kind == "vulkan" else "__EGL_VENDOR_LIBRARY_FILENAMES"
     for position, later in enumerate(good):
         for first in good[:position]:
             repair = f"keep one: remove {later.path}, or set {chooser}={first.path}"
@@ -405,13 +405,13 @@ def _file_name(manifest: Manifest) -> str:
     return Path((manifest.library.path if manifest.library else None) or manifest.path).name
 
 
-def judge_manifests(seen: ManifestsSeen) -> Judgement:
-    good = usable(seen)
-    of_version = f", of the kernel driver's version {seen.driver_version}" if seen.driver_version else ""
-    subject = Subject(f"a manifest of every driver, its library loadable{of_version}", seen)
-    faults = all_faults(seen)
+def judge_manifests(facts: ManifestFacts) -> Judgement:
+    good = usable(facts)
+    of_version = f", of the kernel driver's version {facts.driver_version}" if facts.driver_version else ""
+    subject = Subject(f"a manifest of every driver, its library loadable{of_version}", facts)
+    faults = all_faults(facts)
     if not faults:
         return subject.ok(", ".join(f"{Path(manifest.path).name} ({manifest.library_path})" for manifest in good))
-    works = bool(good) and (seen.driver_version is None or any(manifest.is_nvidia for manifest in good))
+    works = bool(good) and (facts.driver_version is None or any(manifest.is_nvidia for manifest in good))
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     return subject.faulty(replace(faults[0], found=faults[0].found + more, verdict="warning" if works else "failure"))

@@ -2,7 +2,7 @@
 
 Keys of ``devices``: ``stage`` (the call that was running), ``loader_error`` (libEGL.so.1 does not load),
 ``client_extensions``, ``query_error`` (EGL error of eglQueryDevicesEXT; null if it succeeds or libEGL lacks it),
-``devices``. Those of ``frame`` are fields of ``suite.env_check.graphics.FrameSeen``.
+``devices``. Those of ``frame`` are fields of ``suite.env_check.graphics.frame.FrameFacts``.
 """
 
 import array

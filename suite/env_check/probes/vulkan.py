@@ -3,7 +3,7 @@
 The answer grows by stages; ``stage`` is the call that was running. Other keys of ``devices``: ``loader_error``
 (libvulkan.so.1 does not load), ``loader_version``, ``create_result`` and ``enumerate_result`` (VkResult), ``messages``
 (severity and text, from the loader and the drivers), ``devices``. Those of ``frame`` are fields of
-``suite.env_check.graphics.FrameSeen``.
+``suite.env_check.graphics.frame.FrameFacts``.
 """
 
 import ctypes

@@ -8,8 +8,8 @@ import pytest
 from suite.env_check import libraries
 from suite.env_check.check import Judgement
 from suite.env_check.libraries import (
-    LibrariesSeen,
     Library,
+    LibraryFacts,
     fault_of,
     judge_driver_libraries,
     judge_libraries,
@@ -109,7 +109,7 @@ def test_a_broken_loader_is_named_with_its_package(
     assert (result.verdict, result.fault) == ("failure", fault)
     assert package in (result.repair or "")
     absent = Library(name=name, path=None, fault="library_missing", missing=name)
-    result = judge_libraries(LibrariesSeen(driver_version=None, container=HOST, libraries=(absent,)), names)
+    result = judge_libraries(LibraryFacts(driver_version=None, container=HOST, libraries=(absent,)), names)
     assert result.fault == "library_missing"
     assert f"apt-get install {package} " in (result.repair or "")
 
@@ -128,7 +128,7 @@ def nvidia_driver(folder: Path, version: str) -> dict[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": str(folder), "container": "docker"}
 
 
-def judged(seen: LibrariesSeen) -> dict[str, Judgement]:
+def judged(seen: LibraryFacts) -> dict[str, Judgement]:
     """The checks of what the NVIDIA driver brings."""
     return {
         "egl": judge_driver_libraries(seen, libraries.egl_driver(seen.driver_version)),
@@ -178,7 +178,7 @@ def test_no_nvidia_driver_is_not_judged() -> None:
         Library(name=name, path=None, fault="library_missing", missing=name)
         for name in (*libraries.egl_driver(None), *libraries.VULKAN_DRIVER, *libraries.CUDA_DRIVER)
     )
-    seen = LibrariesSeen(driver_version=None, container=HOST, libraries=missing)
+    seen = LibraryFacts(driver_version=None, container=HOST, libraries=missing)
     assert judged(seen)["egl"].verdict == "not_checked"
 
 

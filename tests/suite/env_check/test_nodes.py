@@ -209,7 +209,7 @@ sys.exit(1)
     assert all(failure.repair for failure in collected.failures)
 
 
-OFF: Final = {"persistence": "persistence_off"}
+OFF: Final = "persistence_off"
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ OFF: Final = {"persistence": "persistence_off"}
             report("n1", has_tried_vulkan=False), report("n2", has_tried_vulkan=False),
             1, "vulkan_frame: could not be made",
         ),
-        (report("n1", **OFF), report("n2", **OFF), 1, "persistence: persistence_off"),
-        (report("n1", **OFF), report("n2", failure="no_driver"), 2, "driver_versions: no_driver"),
+        (report("n1", persistence=OFF), report("n2", persistence=OFF), 1, "persistence: persistence_off"),
+        (report("n1", persistence=OFF), report("n2", failure="no_driver"), 2, "driver_versions: no_driver"),
         ("no report", report("n2"), 2, "bad_report"),
     ],
 )  # fmt: skip

@@ -12,10 +12,10 @@ from suite.env_check.container import Container
 from suite.env_check.gpu.cuda import CudaFacts
 from suite.env_check.gpu.driver import LIBRARIES, DriverFacts
 from suite.env_check.gpu.nccl import PATHS, NcclFacts, PathTry, unset
-from suite.env_check.graphics.devices import DriverSeen
-from suite.env_check.graphics.frame import GraphicsSeen
-from suite.env_check.graphics.manifests import LIBEGL, ManifestsSeen
-from suite.env_check.libraries import PACKAGES, LibrariesSeen, Library
+from suite.env_check.graphics.devices import LoneDriver
+from suite.env_check.graphics.frame import GraphicsFacts
+from suite.env_check.graphics.manifests import LIBEGL, ManifestFacts
+from suite.env_check.libraries import PACKAGES, Library, LibraryFacts
 from suite.env_check.report import Machine
 from suite.external.nvml.values import NvmlState
 from tests.fixtures.machines.nvidia_gpus import (
@@ -27,7 +27,6 @@ from tests.fixtures.machines.nvidia_gpus import (
     NODES,
     OPEN_MODULES,
     VERSION,
-    second,
 )  # fmt: skip
 
 CONTAINERS: Final = (
@@ -48,7 +47,7 @@ NODES_SEEN: Final[tuple[tuple[tuple[str, ...], dict[str, str]], ...]] = (  # wit
     (NODES[1:], {}),  # without /dev/nvidia-uvm
 )
 STATES: Final = (
-    second(name="NVIDIA L40S", compute_capability="8.9"),
+    replace(HEALTHY, gpus=tuple(replace(gpu, name="NVIDIA L40S", compute_capability="8.9") for gpu in HEALTHY.gpus)),
     replace(HEALTHY, gpus=()),
     replace(HEALTHY, gpus=(), num_gpus=0),
     NvmlState(fault="failed", message="Unknown Error"),
@@ -110,11 +109,12 @@ def machines(seen: Machine) -> Iterator[Machine]:
 def driver_facts(
     container: Container, nodes: tuple[str, ...], refusals: dict[str, str], *, loads: bool, has_kernel: bool
 ) -> DriverFacts:
-    path = "/usr/lib/wsl/lib/" if container.is_wsl else "/usr/lib/x86_64-linux-gnu/"
+    folder = "/usr/lib/wsl/lib" if container.is_wsl else "/usr/lib/x86_64-linux-gnu"
+    there = [replace(CUDA_LIBRARY, name=name, path=f"{folder}/{name}", file=None) for name in LIBRARIES]
     return DriverFacts(
         kernel_version=VERSION if has_kernel else None,
         kernel_line=OPEN_MODULES if loads else None,
-        libraries=tuple(replace(CUDA_LIBRARY, name=name, path=path + name if loads else None) for name in LIBRARIES),
+        libraries=tuple(there if loads else (replace(library, path=None) for library in there)),
         nodes=nodes,
         closed_nodes=tuple(refusals),
         num_pci_gpus=0 if container.is_wsl else 2,
@@ -143,21 +143,21 @@ def library(name: str, *, is_there: bool) -> Library:
     return Library(name=name, path=None, fault="library_missing", missing=name)
 
 
-def libraries_seen(seen: LibrariesSeen, container: Container, *, loads: bool) -> LibrariesSeen:
+def libraries_seen(seen: LibraryFacts, container: Container, *, loads: bool) -> LibraryFacts:
     """NVIDIA's driver with or without its libraries; libEGL is missing where they are."""
     libraries = tuple(library(loaded.name, is_there=loads == (loaded.name != LIBEGL)) for loaded in seen.libraries)
     return replace(seen, driver_version=VERSION, container=container, libraries=libraries)
 
 
-def graphics_seen(seen: GraphicsSeen | None, container: Container, *, loads: bool) -> GraphicsSeen:
+def graphics_seen(seen: GraphicsFacts | None, container: Container, *, loads: bool) -> GraphicsFacts:
     """No manifest of NVIDIA's, and a driver that lists no device."""
     assert seen
 
-    def manifests(read: ManifestsSeen) -> ManifestsSeen:
+    def manifests(read: ManifestFacts) -> ManifestFacts:
         nvidia = {name: library(name, is_there=loads == (name != LIBEGL)) for name in read.nvidia}
         return replace(read, manifests=(), variables={}, driver_version=VERSION, container=container, nvidia=nvidia)
 
-    of_driver = DriverSeen(
+    of_driver = LoneDriver(
         manifest="nvidia_icd.json", library="libGLX_nvidia.so.0", end="answered", signal=None, exit_code=0,
         stage="vkCreateInstance", missing="vkCreateInstance" if loads else None, num_devices=0,
     )  # fmt: skip

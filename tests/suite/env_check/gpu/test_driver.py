@@ -9,14 +9,14 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import pytest
 
+from suite.env_check.check import parts
 from suite.env_check.container import Container
 from suite.env_check.gpu import driver
 from suite.env_check.gpu.driver import (
-    DRIVERS_PATH,
     DriverFacts,
     drivers_for,
     judge_device_nodes,
@@ -25,7 +25,6 @@ from suite.env_check.gpu.driver import (
     read_drivers,
 )
 from suite.env_check.libraries import SearchPath
-from suite.errors import MatrixError
 from suite.external.nvml.values import NvmlState
 from suite.schema.record import Stack
 from tests.fixtures.machines.nvidia_gpus import APPTAINER, DOCKER, DRIVER, HEALTHY, HOST, NODES, OPEN_MODULES
@@ -280,28 +279,14 @@ def test_a_node_that_is_missing_or_does_not_open(
 def test_driver_for_stack(
     stack: Stack, release: str | None, version: str | None, verdict: str, fault: str | None
 ) -> None:
-    check = judge_driver_for_stack(version, drivers_for(stack, read_drivers(), release=release))
+    check = judge_driver_for_stack(version, drivers_for(stack, release=release))
     assert (check.verdict, check.fault) == (verdict, fault)
     assert ("580." in (check.repair or "")) == bool(fault)
 
 
-def test_a_release_that_no_entry_names_gets_the_first() -> None:
-    assert drivers_for("isaacsim", read_drivers(), release="7.0").release == "6"
-    with pytest.raises(LookupError, match="ovphysx"):
-        drivers_for("ovphysx", read_drivers()[:1])
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [('below = "596"', 'below = "595"', "'from'"), ('release = "5.1"', 'release = "6"', "isaacsim 6")],
-)
-def test_an_error_that_only_the_table_of_drivers_can_have_is_named(
-    old: str, new: str, message: str, tmp_path: Path
-) -> None:
-    text = DRIVERS_PATH.read_text()
-    assert old in text
-    path = tmp_path / "drivers.toml"
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(MatrixError, match=r"drivers\.toml") as caught:
-        read_drivers(path)
-    assert message in str(caught.value)
+def test_each_entry_of_drivers_has_its_own_release_and_ranges_of_versions() -> None:
+    entries = read_drivers()
+    assert len({entry.title for entry in entries}) == len(entries)
+    assert {entry.name for entry in entries} == set(get_args(Stack))
+    assert all(parts(bad.first) < parts(bad.below) for entry in entries for bad in entry.known_bad)
+    assert drivers_for("isaacsim", release="7.0").release == "6"  # no entry names it, so the first is for it

@@ -11,7 +11,7 @@ import pytest
 from suite.env_check.check import Judgement
 from suite.env_check.container import Container
 from suite.env_check.gpu import gpus
-from suite.env_check.gpu.driver import drivers_for, read_driver, read_drivers
+from suite.env_check.gpu.driver import drivers_for, read_driver
 from suite.env_check.gpu.gpus import (
     FABRIC,
     SETTINGS,
@@ -38,7 +38,7 @@ from tests.fixtures.machines.nvidia_gpus import (
 NONE: Final = NvmlState(fault="no_library", message="NVML Shared Library Not Found")
 
 JUDGES: dict[str, Callable[[NvmlState], Judgement]] = {
-    "compute_capability": lambda state: judge_compute_capability(state, drivers_for("kitless", read_drivers())),
+    "compute_capability": lambda state: judge_compute_capability(state, drivers_for("kitless")),
     "gpus_alike": judge_gpus_alike,
     "mig": judge_mig,
     "gpu_links": judge_gpu_links,

@@ -12,14 +12,10 @@ from typing import Any, Final, Literal
 import pytest
 
 from suite.env_check.check import Judgement
-from suite.env_check.graphics.devices import EglSeen, judge_devices, judge_ray_tracing, read_egl, read_vulkan
-from suite.env_check.graphics.frame import (
-    judge_frame,
-    read_egl_frame,
-    read_vulkan_frame,
-)
+from suite.env_check.graphics.devices import EglFacts, judge_devices, judge_ray_tracing, read_egl, read_vulkan
+from suite.env_check.graphics.frame import frame_device, judge_frame, read_frame
 from suite.env_check.graphics.manifests import LIBEGL, read_manifests
-from suite.env_check.libraries import LibrariesSeen, Library
+from suite.env_check.libraries import Library, LibraryFacts
 from suite.env_check.probes.run import SIZE
 from suite.env_check.report import Machine
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
@@ -36,7 +32,7 @@ STUB_UUID: Final = "GPU-11111111-1111-1111-1111-111111111111"  # of gpu_icd.c an
 OTHER_UUID: Final = "GPU-22222222-2222-2222-2222-222222222222"
 CAPABILITIES: Final = "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics"  # the only thing that this container lacks
 IN_DOCKER: Final = replace(DRIVER, container=DOCKER)
-NO_LIBRARIES: Final = LibrariesSeen(driver_version=None, container=DOCKER, libraries=())
+NO_LIBRARIES: Final = LibraryFacts(driver_version=None, container=DOCKER, libraries=())
 VARIABLE: Final = {"egl": "__EGL_VENDOR_LIBRARY_DIRS", "vulkan": "VK_DRIVER_FILES"}
 
 
@@ -289,18 +285,19 @@ def test_ray_tracing_needs_all_three_extensions(tmp_path: Path) -> None:
     assert judge_ray_tracing(check_devices("vulkan", tmp_path).evidence).verdict == "ok"
 
 
-def read_egl_of(folder: Path) -> EglSeen:
+def read_egl_of(folder: Path) -> EglFacts:
     variables = with_drivers("egl", folder)
     return read_egl(variables, read_manifests("egl", variables, driver_version=None))
 
 
 def check_frame(
-    api: Api, folder: Path, seen: EglSeen | None = None, *, timeout_s: float = 60, **environ: str
+    api: Api, folder: Path, seen: EglFacts | None = None, *, timeout_s: float = 60, **environ: str
 ) -> Judgement:
     variables = with_drivers(api, folder, **environ)
     if api == "vulkan":
-        return judge_frame(read_vulkan_frame(variables, timeout_s=timeout_s), "Vulkan")
-    return judge_frame(read_egl_frame(variables, seen or read_egl_of(folder), timeout_s=timeout_s), "EGL")
+        return judge_frame(read_frame("vulkan", environ=variables, timeout_s=timeout_s), "Vulkan")
+    device = frame_device(seen or read_egl_of(folder))
+    return judge_frame(read_frame("egl", device, environ=variables, timeout_s=timeout_s), "EGL")
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ import platform
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from suite.env_check.check import Judgement
-from suite.env_check.graphics.manifests import Kind, ManifestsSeen, judge_manifests, read_manifests, usable
+from suite.env_check.graphics.manifests import Kind, ManifestFacts, judge_manifests, read_manifests, usable
 from suite.env_check.libraries import read_search_path
 from suite.env_check.probes.run import run_probe
 from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
@@ -34,25 +35,27 @@ def clean_environ(**changes: str) -> dict[str, str]:
 
 
 DOCKER = {"container": "docker"}  # the variable that podman and systemd-nspawn set
+FILE: Final[dict[Kind, str]] = {"vulkan": "VK_DRIVER_FILES", "egl": "__EGL_VENDOR_LIBRARY_FILENAMES"}
+FOLDER: Final[dict[Kind, str]] = {"vulkan": "VK_DRIVER_FILES", "egl": "__EGL_VENDOR_LIBRARY_DIRS"}
 
 
-def vulkan(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
-    return read_manifests("vulkan", clean_environ(VK_DRIVER_FILES=str(path), **environ), driver_version=driver_version)
+def read(kind: Kind, environ: Mapping[str, str], driver_version: str | None = None) -> ManifestFacts:
+    return read_manifests(kind, environ, driver_version=driver_version)
 
 
-def egl(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
-    environ = clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path), **environ)
-    return read_manifests("egl", environ, driver_version=driver_version)
+def vulkan(path: Path, **environ: str) -> ManifestFacts:
+    return read("vulkan", clean_environ(VK_DRIVER_FILES=str(path), **environ))
 
 
-def loader_finds_a_driver(environ: Mapping[str, str]) -> bool:
-    """Whether the real Vulkan loader gets an instance."""
-    return bool(run_probe("vulkan", "devices", environ=environ, timeout_s=60).answer["create_result"] == 0)
+def answer_of(kind: Kind, environ: Mapping[str, str]) -> Mapping[str, Any]:
+    return run_probe(kind, "devices", environ=environ, timeout_s=60).answer
 
 
-def libegl_finds_a_vendor(environ: Mapping[str, str]) -> bool:
-    """Whether the real libEGL takes a vendor that has device queries."""
-    answer = run_probe("egl", "devices", environ=environ, timeout_s=60).answer
+def loader_accepts(kind: Kind, environ: Mapping[str, str]) -> bool:
+    """Whether the real Vulkan loader gets an instance, or the real libEGL takes a vendor that has device queries."""
+    answer = answer_of(kind, environ)
+    if kind == "vulkan":
+        return bool(answer["create_result"] == 0)
     return "EGL_EXT_device_enumeration" in answer["client_extensions"] or bool(answer["devices"])
 
 
@@ -65,7 +68,8 @@ def manifest(library: Callable[[Path], Path], **icd: object) -> Callable[[Path],
     return lambda path: write_manifest(path, library(path.parent / "libstub.so"), **icd)
 
 
-FILE_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+Row = tuple[Callable[[Path], object], str, str]
+FILE_FAULTS: Final[list[Row]] = [
     (lambda _path: None, "manifest_missing", "unset VK_DRIVER_FILES"),
     (text(""), "manifest_empty", "remove it"),
     (text('{"ICD": {'), "manifest_malformed", "correct {path}"),
@@ -74,7 +78,7 @@ FILE_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
     (text("[]"), "manifest_no_icd", "correct {path}"),
     (text('{"file_format_version": "1.0.0", "ICD": {}}'), "manifest_no_library_path", "correct {path}"),
 ]
-LIBRARY_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+LIBRARY_FAULTS: Final[list[Row]] = [
     (manifest(lambda path: path), "library_missing", "libstub.so"),
     (manifest(lambda _path: Path("libnot_there.so.1")), "library_missing", "libnot_there.so.1"),
     (
@@ -94,14 +98,14 @@ def assert_failure(check: Judgement, fault: str, repair_names: str) -> None:
     assert repair_names in (check.repair or "")
 
 
-VULKAN_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+VULKAN_FAULTS: Final[list[Row]] = [
     *FILE_FAULTS,
     *LIBRARY_FAULTS,
     (text('{"ICD": {"library_path": "libvulkan_lvp.so"}}'), "manifest_no_api_version", "correct {path}"),
     (manifest(lambda _path: Path("libvulkan_lvp.so"), library_arch="32"), "manifest_library_arch", "64-bit driver"),
 ]
 OTHER_FORMAT = '{"file_format_version": "1.1.0", "ICD": {"library_path": "libEGL_mesa.so.0"}}'
-EGL_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+EGL_FAULTS: Final[list[Row]] = [
     *((make, fault, names.replace("VK_DRIVER_FILES", "__EGL_VENDOR")) for make, fault, names in FILE_FAULTS),
     *LIBRARY_FAULTS,
     (text(OTHER_FORMAT), "manifest_format_version", '"file_format_version": "1.0.0"'),
@@ -118,28 +122,22 @@ def test_each_fault_of_a_manifest(
 ) -> None:
     path = tmp_path / "driver.json"
     make(path)
-    seen = vulkan(path) if kind == "vulkan" else egl(path)
-    assert_failure(judge_manifests(seen), fault, repair_names.format(path=path))
-    if fault == "library_truncated":  # the loader's own process dies of that one
-        return
-    if kind == "vulkan":
-        assert not loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
-    else:
-        assert not libegl_finds_a_vendor(clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path)))
+    environ = clean_environ(**{FILE[kind]: str(path)})
+    assert_failure(judge_manifests(read(kind, environ)), fault, repair_names.format(path=path))
+    if fault != "library_truncated":  # the loader's own process dies of that one
+        assert not loader_accepts(kind, environ)
 
 
 def test_sound_manifests_are_well_and_the_loaders_agree(tmp_path: Path) -> None:
     installed = read_search_path(os.environ).find("libvulkan_lvp.so")
     assert installed
     (tmp_path / "libvulkan_lvp.so").symlink_to(installed.path)
-    for number, library in enumerate(("libvulkan_lvp.so", "./libvulkan_lvp.so", f"{tmp_path}/libvulkan_lvp.so")):
-        path = write_manifest(tmp_path / f"{number}.json", library)
-        check = judge_manifests(vulkan(path))
-        assert (check.verdict, check.fault) == ("ok", None), check
-        assert loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
-    path = write_manifest(tmp_path / "vendor.json", "libEGL_mesa.so.0")
-    assert judge_manifests(egl(path)).verdict == "ok"
-    assert libegl_finds_a_vendor(clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path)))
+    rows: list[tuple[Kind, str]] = [("egl", "libEGL_mesa.so.0")]
+    rows += [("vulkan", f"{folder}libvulkan_lvp.so") for folder in ("", "./", f"{tmp_path}/")]
+    for kind, library in rows:
+        environ = clean_environ(**{FILE[kind]: str(write_manifest(tmp_path / "sound.json", library))})
+        assert judge_manifests(read(kind, environ)).verdict == "ok"
+        assert loader_accepts(kind, environ)
 
 
 def test_relative_paths_are_followed_as_the_loader_follows_them(
@@ -149,43 +147,27 @@ def test_relative_paths_are_followed_as_the_loader_follows_them(
     write_manifest(tmp_path / "driver.json", "./libstub.so")
     monkeypatch.chdir(tmp_path)
     assert judge_manifests(vulkan(Path("driver.json"))).verdict == "ok"
-    environ = clean_environ(VK_DRIVER_FILES="driver.json")
-    assert run_probe("vulkan", "devices", environ=environ, timeout_s=60).answer["create_result"] == 0
+    assert loader_accepts("vulkan", clean_environ(VK_DRIVER_FILES="driver.json"))
 
 
 def test_a_manifest_without_the_json_suffix_is_passed_over(tmp_path: Path) -> None:
     path = write_manifest(tmp_path / "driver.icd", "libvulkan_lvp.so")
     assert_failure(judge_manifests(vulkan(path)), "manifest_not_json_name", f"{path}.json")
-    assert not loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
+    assert not loader_accepts("vulkan", clean_environ(VK_DRIVER_FILES=str(path)))
 
 
-@pytest.mark.parametrize("version", ["", "1.0.0"])
-def test_a_stale_api_version_is_a_warning(tmp_path: Path, version: str) -> None:
-    path = write_manifest(tmp_path / "driver.json", "libvulkan_lvp.so", api_version=version)
-    check = judge_manifests(vulkan(path))
-    assert (check.verdict, check.fault) == ("warning", "manifest_api_version_stale")
-    assert f"set api_version in {path}" in (check.repair or "")
-    answer = run_probe("vulkan", "devices", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
-    assert answer["devices"][0]["driver_name"] is None  # what the loader makes of it
-
-
-def test_a_fault_beside_a_sound_driver_is_a_warning(tmp_path: Path) -> None:
-    write_manifest(tmp_path / "good.json", "libvulkan_lvp.so")
-    (tmp_path / "bad.json").write_text("{")
-    check = judge_manifests(vulkan(tmp_path))
-    assert (check.verdict, check.fault) == ("warning", "manifest_malformed")
-    (tmp_path / "bad.json").unlink()
-    write_manifest(tmp_path / "old.json", "libother.so", library_arch="32")  # a 32-bit twin is as it should be
-    assert judge_manifests(vulkan(tmp_path)).verdict == "ok"
+def test_the_loader_hides_the_driver_s_name_for_a_stale_api_version(tmp_path: Path) -> None:
+    path = write_manifest(tmp_path / "driver.json", "libvulkan_lvp.so", api_version="1.0.0")
+    devices = answer_of("vulkan", clean_environ(VK_DRIVER_FILES=str(path)))["devices"]
+    assert devices[0]["driver_name"] is None
 
 
 @pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
 def test_a_variable_that_leaves_no_manifest(tmp_path: Path, variable: str) -> None:
     for value in ("", str(tmp_path)):  # set but empty counts; an empty folder
         environ = clean_environ(**{variable: value})
-        seen = read_manifests("vulkan", environ, driver_version=None)
-        assert_failure(judge_manifests(seen), "no_manifest", f"unset {variable}")
-        assert not loader_finds_a_driver(environ)
+        assert_failure(judge_manifests(read("vulkan", environ)), "no_manifest", f"unset {variable}")
+        assert not loader_accepts("vulkan", environ)
 
 
 def check_missing(
@@ -263,69 +245,93 @@ def test_filters_work_as_in_the_loader(tmp_path: Path, filters: dict[str, str], 
     path = write_manifest(tmp_path / "lvp_icd.json", "libvulkan_lvp.so")
     seen = vulkan(path, **filters)
     assert bool(usable(seen)) == taken
-    assert loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path), **filters)) == taken
+    assert loader_accepts("vulkan", clean_environ(VK_DRIVER_FILES=str(path), **filters)) == taken
     if not taken:
         assert_failure(judge_manifests(seen), "drivers_disabled", f"unset {next(iter(filters))}")
 
 
-def nvidia_library(folder: Path, name: str, source: str, version: str) -> dict[str, str]:
-    """A stand-in of the NVIDIA driver under its bare name, and the variable with which it is found."""
+def nvidia_library(folder: Path, name: str, source: str, version: str) -> None:
+    """Make a stand-in of the NVIDIA driver under its bare name."""
     file = build(folder / f"{name}.so.{version}", source)
     (folder / f"{name}.so.0").symlink_to(file.name)
-    return {"LD_LIBRARY_PATH": str(folder)}
 
 
-def test_an_nvidia_library_of_another_version_than_the_kernel_driver(tmp_path: Path) -> None:
-    environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", "580.65.06") | DOCKER
-    path = write_manifest(tmp_path / "nvidia_icd.json", "libGLX_nvidia.so.0")
-    assert judge_manifests(vulkan(path, "580.65.06", **environ)).verdict == "ok"
-    check = judge_manifests(vulkan(path, DRIVER, **environ))
-    assert_failure(check, "version_mismatch", "Recreate the container")
-    assert "580.65.06" in check.found
-    environ = nvidia_library(tmp_path, "libEGL_nvidia", "egl_vendor.c", "580.65.06") | DOCKER
-    vendor = write_manifest(tmp_path / "10_nvidia.json", "libEGL_nvidia.so.0")
-    assert_failure(judge_manifests(egl(vendor, DRIVER, **environ)), "version_mismatch", "Recreate the container")
+def names_library(name: str, library: str, **icd: object) -> Callable[[Path], object]:
+    return lambda folder: write_manifest(folder / name, library, **icd)
 
 
-def test_an_nvidia_driver_without_a_manifest(tmp_path: Path) -> None:
-    """NVIDIA_DRIVER_CAPABILITIES without graphics: only Mesa's manifests are in the container."""
-    path = write_manifest(tmp_path / "lvp.json", "libvulkan_lvp.so")
-    check = judge_manifests(vulkan(path, DRIVER, **DOCKER))
-    assert_failure(check, "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics")
-    vendor = write_manifest(tmp_path / "50_mesa.json", "libEGL_mesa.so.0")
-    assert_failure(judge_manifests(egl(vendor, DRIVER, **DOCKER)), "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES")
+def nvidia(name: str, version: str, source: str = "icd.c") -> Callable[[Path], object]:
+    return lambda folder: nvidia_library(folder, name, source, version)
 
 
-def test_a_broken_nvidia_manifest_counts_more_than_a_sound_one_of_mesa(tmp_path: Path) -> None:
-    write_manifest(tmp_path / "lvp.json", "libvulkan_lvp.so")
-    write_manifest(tmp_path / "nvidia_icd.json", "libGLX_nvidia.so.0")
-    check = judge_manifests(vulkan(tmp_path, DRIVER))
-    assert_failure(check, "library_missing", "libGLX_nvidia.so.0 comes with the NVIDIA driver")
-    check = judge_manifests(vulkan(tmp_path, DRIVER, VK_LOADER_DRIVERS_DISABLE="nvidia*"))
-    assert_failure(check, "drivers_disabled", "unset VK_LOADER_DRIVERS_DISABLE")
+LVP = names_library("lvp.json", "libvulkan_lvp.so")
+MESA = names_library("50_mesa.json", "libEGL_mesa.so.0")
+GLX = names_library("nvidia_icd.json", "libGLX_nvidia.so.0")
+SAME_GLX = names_library("second.json", "libGLX_nvidia.so.0")
+EGL_AS_VULKAN = names_library("second.json", "libEGL_nvidia.so.0")
+OLD_GLX, OLD_EGL = nvidia("libGLX_nvidia", "580.65.06"), nvidia("libEGL_nvidia", "580.65.06", "egl_vendor.c")
+REQUESTED = "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics"
 
 
-def test_one_driver_by_two_manifests(tmp_path: Path) -> None:
-    environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", DRIVER)
-    etc = write_manifest(tmp_path / "etc/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
-    usr = write_manifest(tmp_path / "usr/share/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
-    seen = read_manifests("vulkan", clean_environ(HOME="/me", **environ), driver_version=DRIVER, root=tmp_path)
-    check = judge_manifests(seen)
-    assert (check.verdict, check.fault) == ("warning", "duplicate_driver")
-    assert f"remove {usr}, or set VK_DRIVER_FILES={etc}" in (check.repair or "")
+@pytest.mark.parametrize(
+    ("kind", "makers", "driver_version", "environ", "verdict", "fault", "repair"),
+    [
+        *(
+            ("vulkan", (names_library("old.json", "libvulkan_lvp.so", api_version=version),), None, {}, "warning",
+             "manifest_api_version_stale", "set api_version in {folder}/old.json")
+            for version in ("", "1.0.0")
+        ),
+        (
+            "vulkan", (LVP, lambda folder: (folder / "bad.json").write_text("{")), None, {},
+            "warning", "manifest_malformed", "correct {folder}/bad.json",
+        ),
+        (  # a 32-bit twin is as it should be
+            "vulkan", (LVP, names_library("old.json", "libother.so", library_arch="32")), None, {}, "ok", None, "",
+        ),
+        ("vulkan", (OLD_GLX, GLX), "580.65.06", {}, "ok", None, ""),
+        ("vulkan", (OLD_GLX, GLX), DRIVER, DOCKER, "failure", "version_mismatch", "Recreate the container"),
+        (
+            "egl", (OLD_EGL, names_library("10_nvidia.json", "libEGL_nvidia.so.0")), DRIVER, DOCKER,
+            "failure", "version_mismatch", "Recreate the container",
+        ),
+        # NVIDIA_DRIVER_CAPABILITIES without graphics: only Mesa's manifests are in the container.
+        ("vulkan", (LVP,), DRIVER, DOCKER, "failure", "no_nvidia_manifest", REQUESTED),
+        ("egl", (MESA,), DRIVER, DOCKER, "failure", "no_nvidia_manifest", REQUESTED),
+        # A broken manifest of NVIDIA counts more than a sound one of Mesa.
+        ("vulkan", (LVP, GLX), DRIVER, {}, "failure", "library_missing", "libGLX_nvidia.so.0 comes with the NVIDIA"),
+        (
+            "vulkan", (LVP, GLX), DRIVER, {"VK_LOADER_DRIVERS_DISABLE": "nvidia*"},
+            "failure", "drivers_disabled", "unset VK_LOADER_DRIVERS_DISABLE",
+        ),
+        (
+            "vulkan", (OLD_GLX, GLX, SAME_GLX), "580.65.06", {}, "warning", "duplicate_driver",
+            "remove {folder}/second.json, or set VK_DRIVER_FILES={folder}/nvidia_icd.json",
+        ),
+        (
+            "vulkan", (nvidia("libGLX_nvidia", DRIVER), nvidia("libEGL_nvidia", DRIVER), GLX, EGL_AS_VULKAN), DRIVER,
+            {}, "warning", "conflicting_drivers", "remove {folder}/second.json",
+        ),
+    ],
+)  # fmt: skip
+def test_manifests_and_libraries_of_a_machine(
+    kind: Kind,
+    makers: tuple[Callable[[Path], object], ...],
+    driver_version: str | None,
+    environ: dict[str, str],
+    verdict: str,
+    fault: str | None,
+    repair: str,
+    tmp_path: Path,
+) -> None:
+    for make in makers:
+        make(tmp_path)
+    variables = clean_environ(**{FOLDER[kind]: str(tmp_path)}, LD_LIBRARY_PATH=str(tmp_path), **environ)
+    check = judge_manifests(read(kind, variables, driver_version))
+    assert (check.verdict, check.fault) == (verdict, fault), check
+    assert repair.format(folder=tmp_path) in (check.repair or "")
 
 
-def test_the_nvidia_driver_by_its_glx_and_its_egl_library(tmp_path: Path) -> None:
-    nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", DRIVER)
-    environ = nvidia_library(tmp_path, "libEGL_nvidia", "icd.c", DRIVER)
-    write_manifest(tmp_path / "a.json", "libGLX_nvidia.so.0")
-    second = write_manifest(tmp_path / "b.json", "libEGL_nvidia.so.0")
-    check = judge_manifests(vulkan(tmp_path, DRIVER, **environ))
-    assert (check.verdict, check.fault) == ("warning", "conflicting_drivers")
-    assert f"remove {second}" in (check.repair or "")
-
-
-def names(seen: ManifestsSeen, root: Path) -> list[str]:
+def names(seen: ManifestFacts, root: Path) -> list[str]:
     """Paths below ``root`` of what the loader takes in, in order."""
     return [str(Path(manifest.path).relative_to(root)) for manifest in seen.manifests if not manifest.filtered_by]
 
