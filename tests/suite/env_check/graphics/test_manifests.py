@@ -10,28 +10,21 @@ from typing import Any, Final
 import pytest
 
 from suite.env_check.check import Judgement
+from suite.env_check.graphics import manifests
 from suite.env_check.graphics.manifests import Kind, ManifestFacts, judge_manifests, read_manifests, usable
-from suite.env_check.libraries import read_search_path
+from suite.env_check.libraries import Library, read_search_path
 from suite.env_check.probes.run import run_probe
-from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
+from tests.fixtures.machines.graphics_packages import graphics_packages, loader_environ  # noqa: F401  (a fixture)
 from tests.fixtures.stand_ins.denied_folders import deny
 from tests.fixtures.stand_ins.stub_drivers.build import (
     build,
     build_32_bit,
-    build_for_another_machine,
-    build_with_missing_dependency,
     truncate,
     write_manifest,
 )
 
 pytestmark = pytest.mark.usefixtures("graphics_packages")
 DRIVER = "580.159.04"
-
-
-def clean_environ(**changes: str) -> dict[str, str]:
-    """This process's variables without any that changes what a loader finds."""
-    prefixes = ("VK_", "XDG_", "__EGL_", "LD_LIBRARY_PATH")
-    return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)} | changes
 
 
 DOCKER = {"container": "docker"}  # the variable that podman and systemd-nspawn set
@@ -44,7 +37,7 @@ def read(kind: Kind, environ: Mapping[str, str], driver_version: str | None = No
 
 
 def vulkan(path: Path, **environ: str) -> ManifestFacts:
-    return read("vulkan", clean_environ(VK_DRIVER_FILES=str(path), **environ))
+    return read("vulkan", loader_environ(VK_DRIVER_FILES=str(path), **environ))
 
 
 def answer_of(kind: Kind, environ: Mapping[str, str]) -> Mapping[str, Any]:
@@ -81,13 +74,7 @@ FILE_FAULTS: Final[list[Row]] = [
 LIBRARY_FAULTS: Final[list[Row]] = [
     (manifest(lambda path: path), "library_missing", "libstub.so"),
     (manifest(lambda _path: Path("libnot_there.so.1")), "library_missing", "libnot_there.so.1"),
-    (
-        manifest(lambda path: build_with_missing_dependency(path.parent, path.name)),
-        "dependency_missing",
-        "libdep_gone.so",
-    ),
     (manifest(build_32_bit), "library_wrong_class", "64-bit"),
-    (manifest(build_for_another_machine), "library_wrong_machine", "EM_X86_64"),
     (manifest(lambda path: truncate(build(path, "icd.c"))), "library_truncated", "libstub.so again"),
     (manifest(lambda path: build(path, "library.c")), "symbol_missing", "correct library_path in {path}"),
 ]
@@ -122,7 +109,7 @@ def test_each_fault_of_a_manifest(
 ) -> None:
     path = tmp_path / "driver.json"
     make(path)
-    environ = clean_environ(**{FILE[kind]: str(path)})
+    environ = loader_environ(**{FILE[kind]: str(path)})
     assert_failure(judge_manifests(read(kind, environ)), fault, repair_names.format(path=path))
     if fault != "library_truncated":  # the loader's own process dies of that one
         assert not loader_accepts(kind, environ)
@@ -135,7 +122,7 @@ def test_sound_manifests_are_well_and_the_loaders_agree(tmp_path: Path) -> None:
     rows: list[tuple[Kind, str]] = [("egl", "libEGL_mesa.so.0")]
     rows += [("vulkan", f"{folder}libvulkan_lvp.so") for folder in ("", "./", f"{tmp_path}/")]
     for kind, library in rows:
-        environ = clean_environ(**{FILE[kind]: str(write_manifest(tmp_path / "sound.json", library))})
+        environ = loader_environ(**{FILE[kind]: str(write_manifest(tmp_path / "sound.json", library))})
         assert judge_manifests(read(kind, environ)).verdict == "ok"
         assert loader_accepts(kind, environ)
 
@@ -147,25 +134,25 @@ def test_relative_paths_are_followed_as_the_loader_follows_them(
     write_manifest(tmp_path / "driver.json", "./libstub.so")
     monkeypatch.chdir(tmp_path)
     assert judge_manifests(vulkan(Path("driver.json"))).verdict == "ok"
-    assert loader_accepts("vulkan", clean_environ(VK_DRIVER_FILES="driver.json"))
+    assert loader_accepts("vulkan", loader_environ(VK_DRIVER_FILES="driver.json"))
 
 
 def test_a_manifest_without_the_json_suffix_is_passed_over(tmp_path: Path) -> None:
     path = write_manifest(tmp_path / "driver.icd", "libvulkan_lvp.so")
     assert_failure(judge_manifests(vulkan(path)), "manifest_not_json_name", f"{path}.json")
-    assert not loader_accepts("vulkan", clean_environ(VK_DRIVER_FILES=str(path)))
+    assert not loader_accepts("vulkan", loader_environ(VK_DRIVER_FILES=str(path)))
 
 
 def test_the_loader_hides_the_driver_s_name_for_a_stale_api_version(tmp_path: Path) -> None:
     path = write_manifest(tmp_path / "driver.json", "libvulkan_lvp.so", api_version="1.0.0")
-    devices = answer_of("vulkan", clean_environ(VK_DRIVER_FILES=str(path)))["devices"]
+    devices = answer_of("vulkan", loader_environ(VK_DRIVER_FILES=str(path)))["devices"]
     assert devices[0]["driver_name"] is None
 
 
 @pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
 def test_a_variable_that_leaves_no_manifest(tmp_path: Path, variable: str) -> None:
     for value in ("", str(tmp_path)):  # set but empty counts; an empty folder
-        environ = clean_environ(**{variable: value})
+        environ = loader_environ(**{variable: value})
         assert_failure(judge_manifests(read("vulkan", environ)), "no_manifest", f"unset {variable}")
         assert not loader_accepts("vulkan", environ)
 
@@ -174,7 +161,7 @@ def check_missing(
     root: Path, kind: Kind, *, library: str | None = None, driver_version: str | None = DRIVER, **environ: str
 ) -> Judgement:
     """Judge a machine with NVIDIA's driver and no manifest; ``library``: the folder of NVIDIA's libraries."""
-    variables = clean_environ(HOME="/home", **environ, **({"LD_LIBRARY_PATH": library} if library else {}))
+    variables = loader_environ(HOME="/home", **environ, **({"LD_LIBRARY_PATH": library} if library else {}))
     return judge_manifests(read_manifests(kind, variables, driver_version=driver_version, root=root))
 
 
@@ -245,7 +232,7 @@ def test_filters_work_as_in_the_loader(tmp_path: Path, filters: dict[str, str], 
     path = write_manifest(tmp_path / "lvp_icd.json", "libvulkan_lvp.so")
     seen = vulkan(path, **filters)
     assert bool(usable(seen)) == taken
-    assert loader_accepts("vulkan", clean_environ(VK_DRIVER_FILES=str(path), **filters)) == taken
+    assert loader_accepts("vulkan", loader_environ(VK_DRIVER_FILES=str(path), **filters)) == taken
     if not taken:
         assert_failure(judge_manifests(seen), "drivers_disabled", f"unset {next(iter(filters))}")
 
@@ -325,61 +312,63 @@ def test_manifests_and_libraries_of_a_machine(
 ) -> None:
     for make in makers:
         make(tmp_path)
-    variables = clean_environ(**{FOLDER[kind]: str(tmp_path)}, LD_LIBRARY_PATH=str(tmp_path), **environ)
+    variables = loader_environ(**{FOLDER[kind]: str(tmp_path)}, LD_LIBRARY_PATH=str(tmp_path), **environ)
     check = judge_manifests(read(kind, variables, driver_version))
     assert (check.verdict, check.fault) == (verdict, fault), check
     assert repair.format(folder=tmp_path) in (check.repair or "")
 
 
-def names(seen: ManifestFacts, root: Path) -> list[str]:
-    """Paths below ``root`` of what the loader takes in, in order."""
-    return [str(Path(manifest.path).relative_to(root)) for manifest in seen.manifests if not manifest.filtered_by]
+@pytest.fixture
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Paths below ``tmp_path`` of what the loader takes in, in order. No library is loaded."""
+
+    def read(wanted: Mapping[str, object], _: object) -> dict[str, Library]:
+        return {name: Library(name=name, path=None, fault="library_missing") for name in wanted}
+
+    def search(kind: Kind, **environ: str) -> list[str]:
+        facts = read_manifests(kind, environ, driver_version=None, root=tmp_path)
+        paths = [Path(manifest.path) for manifest in facts.manifests if not manifest.filtered_by]
+        return [str(path.relative_to(tmp_path)).removesuffix("/vulkan/icd.d/x.json") for path in paths]
+
+    monkeypatch.setattr(manifests, "read_libraries", read)
+    return search
 
 
-def test_the_vulkan_search_path_in_its_order(tmp_path: Path) -> None:
+def test_the_vulkan_search_path_in_its_order(search: Callable[..., list[str]], tmp_path: Path) -> None:
     usual = ["me/.config", "etc/xdg", "etc", "me/.local/share", "usr/local/share", "usr/share"]
     for folder in (*usual, "conf", "data", "a", "b", "c"):
         (tmp_path / folder / "vulkan/icd.d").mkdir(parents=True)
         (tmp_path / folder / "vulkan/icd.d/x.json").write_text("{}")
     (tmp_path / "etc/vulkan/icd.d/readme.txt").write_text("no manifest")
-
-    def search(**environ: str) -> list[str]:
-        seen = read_manifests("vulkan", environ, driver_version=None, root=tmp_path)
-        return [name.removesuffix("/vulkan/icd.d/x.json") for name in names(seen, tmp_path)]
-
-    assert search(HOME="/me") == usual
-    assert search() == ["etc/xdg", "etc", "usr/local/share", "usr/share"]
-    assert search(XDG_CONFIG_HOME="/conf", XDG_CONFIG_DIRS="/a:/b", XDG_DATA_HOME="/data", XDG_DATA_DIRS="/c") == [
-        "conf", "a", "b", "etc", "data", "c",
-    ]  # fmt: skip
-    assert search(XDG_DATA_DIRS="") == search()  # set but empty is as unset here
-    assert search(VK_ADD_DRIVER_FILES="/a/vulkan/icd.d", XDG_DATA_DIRS="/c")[0] == "a"
-    only_b = {"VK_DRIVER_FILES": "/b/vulkan/icd.d/x.json"}
-    assert search(**only_b, VK_ICD_FILENAMES="/a/vulkan/icd.d", VK_ADD_DRIVER_FILES="/c/vulkan/icd.d") == ["b"]
-    assert search(VK_ICD_FILENAMES="/a/vulkan/icd.d:/b/vulkan/icd.d/x.json") == ["a", "b"]
+    assert search("vulkan", HOME="/me") == usual
+    of_machine = ["etc/xdg", "etc", "usr/local/share", "usr/share"]
+    assert search("vulkan") == search("vulkan", XDG_DATA_DIRS="") == of_machine  # set but empty is as unset here
+    own = {"XDG_CONFIG_HOME": "/conf", "XDG_CONFIG_DIRS": "/a:/b", "XDG_DATA_HOME": "/data", "XDG_DATA_DIRS": "/c"}
+    assert search("vulkan", **own) == ["conf", "a", "b", "etc", "data", "c"]
+    a, b, c = (f"/{name}/vulkan/icd.d" for name in "abc")
+    assert search("vulkan", VK_ADD_DRIVER_FILES=a, XDG_DATA_DIRS="/c")[0] == "a"
+    assert search("vulkan", VK_DRIVER_FILES=f"{b}/x.json", VK_ICD_FILENAMES=a, VK_ADD_DRIVER_FILES=c) == ["b"]
+    assert search("vulkan", VK_ICD_FILENAMES=f"{a}:{b}/x.json") == ["a", "b"]
 
 
-def test_a_folder_that_may_not_be_entered_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_entered_is_passed_over(
+    search: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for folder in ("me/.config", "etc"):
         (tmp_path / folder / "vulkan/icd.d").mkdir(parents=True)
         (tmp_path / folder / "vulkan/icd.d/x.json").write_text("{}")
     deny(monkeypatch, tmp_path / "me")
-    seen = read_manifests("vulkan", {"HOME": "/me"}, driver_version=None, root=tmp_path)
-    assert names(seen, tmp_path) == ["etc/vulkan/icd.d/x.json"]
-    named = read_manifests("vulkan", {"VK_DRIVER_FILES": "/me/vulkan/icd.d/x.json"}, driver_version=None, root=tmp_path)
-    assert [manifest.source for manifest in named.manifests] == ["VK_DRIVER_FILES"]
+    assert search("vulkan", HOME="/me") == ["etc"]
+    assert search("vulkan", VK_DRIVER_FILES="/me/.config/vulkan/icd.d/x.json") == ["me/.config"]
 
 
-def test_the_egl_search_path_in_its_order(tmp_path: Path) -> None:
+def test_the_egl_search_path_in_its_order(search: Callable[..., list[str]], tmp_path: Path) -> None:
     etc, usr = "etc/glvnd/egl_vendor.d", "usr/share/glvnd/egl_vendor.d"
     for name in (f"{etc}/b.json", f"{etc}/a.json", f"{usr}/10.json", "own/c.json", "own/notes.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("{}")
-
-    def search(**environ: str) -> list[str]:
-        return names(read_manifests("egl", environ, driver_version=None, root=tmp_path), tmp_path)
-
-    assert [Path(name).name for name in search()] == ["a.json", "b.json", "10.json"]
-    assert search(__EGL_VENDOR_LIBRARY_DIRS="/own") == ["own/c.json"]
-    assert search(__EGL_VENDOR_LIBRARY_FILENAMES="/own/notes.txt", __EGL_VENDOR_LIBRARY_DIRS="/x") == ["own/notes.txt"]
-    assert search(__EGL_VENDOR_LIBRARY_FILENAMES="", __EGL_VENDOR_LIBRARY_DIRS="/own") == []
+    assert search("egl") == [f"{etc}/a.json", f"{etc}/b.json", f"{usr}/10.json"]
+    names, folders = FILE["egl"], FOLDER["egl"]
+    assert search("egl", **{folders: "/own"}) == ["own/c.json"]
+    assert search("egl", **{names: "/own/notes.txt", folders: "/x"}) == ["own/notes.txt"]
+    assert search("egl", **{names: "", folders: "/own"}) == []
