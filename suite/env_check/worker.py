@@ -34,7 +34,7 @@ _RELEASE: Final = re.compile(r"\d+(\.\d+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class PackageDifference:
     name: str
     wanted: str | None  # None: any version
     found: str | None  # None: not installed
@@ -49,7 +49,7 @@ class WorkerFacts:
     python_version: str | None  # "3.12"
     num_wanted: int
     num_installed: int
-    differences: tuple[Difference, ...]
+    differences: tuple[PackageDifference, ...]
     unusable: tuple[str, ...]  # packages that the stack always needs: missing, or an unusable version
     changed: tuple[str, ...] = ()  # packages with files other than those that were installed
     elsewhere: tuple[str, ...] = ()  # packages that are imported from another folder than they are installed in
@@ -104,9 +104,9 @@ def _isaac_sim(installed: Mapping[str, str], version: Path) -> str | None:
     return release[0] if release else None
 
 
-def _differences(wanted: Mapping[str, str | None], installed: Mapping[str, str]) -> tuple[Difference, ...]:
+def _differences(wanted: Mapping[str, str | None], installed: Mapping[str, str]) -> tuple[PackageDifference, ...]:
     return tuple(
-        Difference(name=name, wanted=version, found=installed.get(name))
+        PackageDifference(name=name, wanted=version, found=installed.get(name))
         for name, version in sorted(wanted.items())
         if name not in installed or (version is not None and Version(version) != Version(installed[name]))
     )
@@ -218,7 +218,7 @@ def _packages_fault(facts: WorkerFacts) -> Fault | None:
     return None
 
 
-def describe(differences: Iterable[Difference]) -> str:
+def describe(differences: Iterable[PackageDifference]) -> str:
     """List the first few differences, missing packages before other versions."""
     ordered = sorted(differences, key=lambda difference: (difference.found is not None, difference.name))
     return _first(

@@ -53,7 +53,7 @@ type Text = Annotated[str, StringConstraints(min_length=1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Library:
+class DriverLibrary:
     """One library of the driver's userspace part."""
 
     name: str  # as programs load it
@@ -67,24 +67,19 @@ class Library:
 class DriverFacts:
     kernel_version: str | None  # from /proc/driver/nvidia/version
     kernel_line: str | None  # its first line
-    libraries: tuple[Library, ...]  # one for each of LIBRARIES
+    libraries: tuple[DriverLibrary, ...]  # one for each of LIBRARIES
     nodes: tuple[str, ...]  # /dev/nvidia*
-    closed_nodes: tuple[str, ...]  # the nodes that this user may not open
     num_pci_gpus: int  # NVIDIA GPUs on the PCI bus that no virtual machine has, with or without a driver
     container: Container
-    refusals: Mapping[str, str] = field(default_factory=dict)  # closed node -> "EPERM", …, or "hung"
+    refusals: Mapping[str, str] = field(default_factory=dict)  # node that does not open -> "EPERM", …, or "hung"
     has_nvoptix: bool = False  # the weights of OptiX' denoiser are there
 
-    def library(self, name: str) -> Library:
+    def library(self, name: str) -> DriverLibrary:
         return next(library for library in self.libraries if library.name == name)
 
     @property
     def has_userspace(self) -> bool:
         return any(library.path for library in self.libraries)
-
-    @property
-    def is_wsl(self) -> bool:
-        return self.container.is_wsl or any("wsl" in Path(library.path or "").parts for library in self.libraries)
 
     @property
     def gpu_nodes(self) -> tuple[str, ...]:
@@ -93,8 +88,7 @@ class DriverFacts:
     @property
     def num_own_gpus(self) -> int:
         """Count the GPUs that are for this process: a container has fewer nodes, and a job may open fewer."""
-        closed = set(self.gpu_nodes) & set(self.closed_nodes)
-        denied = sum(self.refusals.get(node, "EACCES") in PERMISSION for node in closed)
+        denied = sum(self.refusals.get(node) in PERMISSION for node in self.gpu_nodes)
         visible = min(self.num_pci_gpus, len(self.gpu_nodes)) if self.container.is_container else self.num_pci_gpus
         return max(visible - denied, 0)
 
@@ -122,16 +116,17 @@ def read_driver(environ: Mapping[str, str], root: Path = Path("/"), search: Sear
     line = version_file.read_text(encoding="utf-8").partition("\n")[0] if version_file.exists() else None
     match = _KERNEL_VERSION.search(line or "")
     nodes = sorted(path for path in (root / "dev").glob("nvidia*") if not path.is_dir())
-    refusals = _refusals(nodes, environ)
+    libraries = tuple(_find(name, search, match[1] if match else None) for name in LIBRARIES)
+    container = read_container(environ, root)
+    is_wsl = container.is_wsl or any("wsl" in Path(library.path or "").parts for library in libraries)
     return DriverFacts(
         kernel_version=match[1] if match else None,
         kernel_line=line,
-        libraries=tuple(_find(name, search, match[1] if match else None) for name in LIBRARIES),
+        libraries=libraries,
         nodes=tuple(f"/dev/{path.name}" for path in nodes),
-        closed_nodes=tuple(refusals),
         num_pci_gpus=sum(_is_nvidia_gpu(device) for device in (root / "sys/bus/pci/devices").glob("*")),
-        container=read_container(environ, root),
-        refusals=refusals,
+        container=replace(container, is_wsl=is_wsl),  # whose mark a container may hide
+        refusals=_refusals(nodes, environ),
         has_nvoptix=(root / NVOPTIX).exists(),
     )
 
@@ -145,19 +140,14 @@ def _refusals(nodes: list[Path], environ: Mapping[str, str]) -> dict[str, str]:
     return {f"/dev/{path.name}": why for path in nodes if (why := run.answer.get(str(path), unanswered))}
 
 
-def _find(name: str, search: SearchPath, driver_version: str | None) -> Library:
-    elf = search.find(name)
-    if elf is None:
-        without_link = search.find(f"{name.rpartition('.')[0]}.{driver_version}") if driver_version else None
-        return Library(name=name, path=None, file=Path(without_link.path).name if without_link else None, version=None)
-    file = Path(elf.path).resolve()
-    return Library(
-        name=name,
-        path=elf.path,
-        file=file.name,
-        version=version_of(file.name),
-        is_compat=is_compat(file),
-    )
+def _find(name: str, search: SearchPath, driver_version: str | None) -> DriverLibrary:
+    if elf := search.find(name):
+        file = Path(elf.path).resolve()
+        version, compat = version_of(file.name), is_compat(file)
+        return DriverLibrary(name=name, path=elf.path, file=file.name, version=version, is_compat=compat)
+    without_link = search.find(f"{name.rpartition('.')[0]}.{driver_version}") if driver_version else None
+    file_name = Path(without_link.path).name if without_link else None
+    return DriverLibrary(name=name, path=None, file=file_name, version=None)
 
 
 def _is_nvidia_gpu(device: Path) -> bool:
@@ -206,34 +196,34 @@ def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
 def _versions_fault(facts: DriverFacts, nvml: NvmlState) -> tuple[str, str] | None:
     """Return the fault's word and its repair."""
     kernel, cuda, management = kernel_version(facts, nvml), facts.library(CUDA), facts.library(NVML)
-    container = replace(facts.container, is_wsl=facts.is_wsl)
-    if kernel is None and not facts.nodes and not facts.is_wsl:
+    container = facts.container
+    if kernel is None and not facts.nodes and not container.is_wsl:
         return _no_kernel_driver(facts)
     if container.is_container and facts.gpu_nodes and _is_lost(facts, nvml):
-        return "gpus_lost", ON_WINDOWS if facts.is_wsl else LOST
+        return "gpus_lost", ON_WINDOWS if container.is_wsl else LOST
     versions = {cuda.version if not cuda.is_compat else None, management.version} - {None}
-    if not facts.is_wsl:  # there the driver is that of Windows, and its libraries have no version in their names
+    if not container.is_wsl:  # there the driver is that of Windows, and its libraries have no version in their names
         versions |= {kernel, nvml.nvml_version} - {None}
-    if nvml.fault == "version_mismatch" or len(versions) > (0 if facts.is_wsl else 1):
+    if nvml.fault == "version_mismatch" or len(versions) > (0 if container.is_wsl else 1):
         return "version_mismatch", container.repair_of_mismatch(f"{CUDA} or {NVML}")
     if cuda.path is None:
-        return "no_cuda_library", _library_repair(facts, cuda, container)
+        return "no_cuda_library", _library_repair(facts, cuda)
     if nvml.fault is None:
         return None
     return _nvml_fault(facts, nvml.fault)
 
 
 def _nvml_fault(facts: DriverFacts, fault: NvmlFault) -> tuple[str, str]:
-    management, container = facts.library(NVML), replace(facts.container, is_wsl=facts.is_wsl)
+    management, container = facts.library(NVML), facts.container
     if management.path is None:  # NVML may find the library where this search does not
-        return "no_nvml_library", _library_repair(facts, management, container)
+        return "no_nvml_library", _library_repair(facts, management)
     repairs = {
         "no_permission": NOT_OPEN if container.is_container else "Add this user to the group that owns /dev/nvidia*.",
         "hung": "NVML hangs: look for Xid errors in dmesg, then restart the machine.",
         "crashed": "NVML crashes: reinstall the driver's libraries in the kernel driver's version.",
     }
     other = "Repair the driver until nvidia-smi works; look for NVRM and Xid lines in dmesg."
-    return f"nvml_{fault}", ON_WINDOWS if facts.is_wsl else repairs.get(fault, other)
+    return f"nvml_{fault}", ON_WINDOWS if container.is_wsl else repairs.get(fault, other)
 
 
 def _no_kernel_driver(facts: DriverFacts) -> tuple[str, str]:
@@ -255,8 +245,8 @@ def _is_lost(facts: DriverFacts, nvml: NvmlState) -> bool:
     )
 
 
-def _library_repair(facts: DriverFacts, library: Library, container: Container) -> str:
-    part = part_of(library.name)
+def _library_repair(facts: DriverFacts, library: DriverLibrary) -> str:
+    part, container = part_of(library.name), facts.container
     if library.file:
         return f"{library.file} is there without the link {library.name}: run ldconfig."
     if container.is_container and not facts.nodes:
@@ -269,15 +259,15 @@ def judge_device_nodes(facts: DriverFacts) -> Judgement:
     """Check that the device nodes CUDA needs exist, and that this user may open them."""
     subject = Subject(
         f"/dev/nvidia<number>, {CONTROL_NODE} and {UVM_NODE}, to read and write",
-        {"nodes": facts.nodes, "closed_nodes": facts.closed_nodes},
+        {"nodes": facts.nodes, "closed_nodes": tuple(facts.refusals)},
     )
-    if facts.is_wsl:
+    if facts.container.is_wsl:
         return subject.ok("WSL 2, which has /dev/dxg in place of them")
     if facts.kernel_version is None and not facts.nodes:
         return subject.not_checked("no driver")
     if fault := _missing_node(facts) or _closed_node(facts):
         return subject.faulty(fault)
-    opened = len(set(facts.gpu_nodes) - set(facts.closed_nodes))
+    opened = len(set(facts.gpu_nodes) - set(facts.refusals))
     of_all = f" of {len(facts.gpu_nodes)}" if opened < len(facts.gpu_nodes) else ""
     return subject.ok(f"{opened}{of_all} GPU(s), {CONTROL_NODE}, {UVM_NODE}")
 
@@ -300,7 +290,7 @@ def _missing_node(facts: DriverFacts) -> Fault | None:
 
 def _closed_node(facts: DriverFacts) -> Fault | None:
     """Return the fault of nodes that do not open. A scheduler may open only the nodes of a job's own GPUs."""
-    why = {node: facts.refusals.get(node, "EACCES") for node in facts.closed_nodes}
+    why = facts.refusals
     none_open = set(facts.gpu_nodes) <= set(why)
     needed = [node for node in why if node in (CONTROL_NODE, UVM_NODE) or (none_open and node in facts.gpu_nodes)]
     broken = [node for node in why if why[node] not in PERMISSION and node in (*facts.gpu_nodes, UVM_NODE)]

@@ -255,7 +255,7 @@ def judge_gpus_present(state: NvmlState, driver: DriverFacts) -> Judgement:
     """Check that at least one GPU is visible, and that NVML lists those that are on the PCI bus."""
     subject = Subject("1 GPU or more, and all that are on the PCI bus", state)
     listed, on_bus = state.num_gpus or 0, driver.num_own_gpus
-    has_driver = kernel_version(driver, state) is not None or driver.is_wsl
+    has_driver = kernel_version(driver, state) is not None or driver.container.is_wsl
     if state.fault and has_driver:
         return subject.not_checked(f"NVML does not answer: {state.message}")
     if has_driver and listed < on_bus:

@@ -26,7 +26,7 @@ OUTPUT_CHARACTERS: Final = 4000  # kept of standard output and of standard error
 OF_A_PATH: Final = ("nccl_error", "nccl_crashed", "nccl_hung", "nccl_wrong_sum")  # faults that a broken path may cause
 
 ProbeError = Literal["no_torch", "no_cuda", "no_nccl", "nccl_error"]
-Fault = Literal[
+NcclFault = Literal[
     "no_torch", "no_cuda", "no_nccl", "nccl_error", "nccl_crashed", "nccl_hung", "nccl_no_answer", "worker_missing",
     "worker_not_startable",
 ]  # fmt: skip
@@ -153,7 +153,7 @@ class NcclFacts:
     """Evidence of ``nccl_all_reduce``: either ``result`` is set, or ``fault`` says why it is None."""
 
     python: str
-    fault: Fault | None = None
+    fault: NcclFault | None = None
     message: str | None = None
     exit_code: int | None = None
     signal: str | None = None

@@ -268,7 +268,7 @@ def _next_step(driver: DriverFacts) -> str:
     container = driver.container
     if repair := judge_device_nodes(driver).repair:
         return repair
-    if driver.is_wsl or not container.gives("graphics"):
+    if driver.container.is_wsl or not container.gives("graphics"):
         return container.repair_of("graphics", GRAPHICS[0])
     if not driver.nodes and container.is_container:
         return container.repair_without_gpus

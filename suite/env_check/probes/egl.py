@@ -67,7 +67,7 @@ class _Egl:
         return value.decode(errors="replace") if value else None
 
 
-def list_devices(answer: Answer) -> None:
+def list_egl_devices(answer: Answer) -> None:
     """Enumerate the devices and initialise each."""
     progress = Progress(answer, "dlopen libEGL.so.1", client_extensions=[], query_error=None, devices=[])
     try:
@@ -137,7 +137,7 @@ def _initialise(egl: _Egl, device: int) -> dict[str, Any]:
     return facts
 
 
-def draw_frame(answer: Answer, device_index: str) -> None:
+def draw_egl_frame(answer: Answer, device_index: str) -> None:
     """Render one frame with OpenGL on the EGL device with this index."""
     progress = Progress(answer, "import of moderngl")
     try:
@@ -180,4 +180,4 @@ def _render(context: Any) -> bytes:
 
 
 if __name__ == "__main__":
-    answer_with({"devices": list_devices, "frame": draw_frame})
+    answer_with({"devices": list_egl_devices, "frame": draw_egl_frame})

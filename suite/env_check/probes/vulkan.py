@@ -158,7 +158,7 @@ class ExtensionProperties(ctypes.Structure):
     _fields_ = (("extensionName", c_char * 256), ("specVersion", c_uint32))
 
 
-def list_devices(answer: Answer) -> None:
+def list_vulkan_devices(answer: Answer) -> None:
     """Enumerate the devices through the loader."""
     progress = Progress(answer, "dlopen libvulkan.so.1", messages=[], devices=[])
     try:
@@ -305,7 +305,7 @@ def ask_driver(answer: Answer, path: str) -> None:
     progress.at("end", enumerate_result=result, num_devices=count.value if result == 0 else None)
 
 
-def draw_frame(answer: Answer) -> None:
+def draw_vulkan_frame(answer: Answer) -> None:
     """Render one frame on the first hardware device, or on a software device if there is no other."""
     progress = Progress(answer, "import of wgpu")
     try:
@@ -364,4 +364,4 @@ def _render(wgpu: Any, adapter: Any) -> bytes:
 
 
 if __name__ == "__main__":
-    answer_with({"devices": list_devices, "driver": ask_driver, "frame": draw_frame})
+    answer_with({"devices": list_vulkan_devices, "driver": ask_driver, "frame": draw_vulkan_frame})

@@ -15,7 +15,7 @@ from tests.fixtures.stand_ins.stub_drivers.build import build
 
 COMPAT: Final = replace(CUDA_LIBRARY, path="/usr/local/cuda/compat/libcuda.so.1", is_compat=True)
 IN_DOCKER: Final = replace(DRIVER, container=DOCKER)
-DENIED: Final = replace(IN_DOCKER, closed_nodes=NODES, refusals=dict.fromkeys(NODES, "EPERM"))
+DENIED: Final = replace(IN_DOCKER, refusals=dict.fromkeys(NODES, "EPERM"))
 
 
 def read(folder: Path, *options: str, source: str = "cuda_driver.c") -> CudaFacts:

@@ -180,30 +180,25 @@ def test_a_fault_of_the_driver_has_its_word_and_repair(
     check = judge_driver_versions(facts, nvml)
     assert (check.verdict, check.fault) == ("failure" if fault else "ok", fault), check
     assert words in (check.repair or "")
-    if facts.is_wsl:
+    if facts.container.is_wsl:
         assert judge_device_nodes(facts).verdict == "ok"
         assert "modprobe" not in (check.repair or "")
 
 
 def test_denied_nodes_of_a_container_are_lost_gpus(machine: Machine) -> None:
     in_docker(machine)
-    denied = replace(machine.facts(), closed_nodes=NODES, refusals=dict.fromkeys(NODES, "EPERM"))
+    denied = replace(machine.facts(), refusals=dict.fromkeys(NODES, "EPERM"))
     assert judge_driver_versions(denied, NO_PERMISSION).fault == "gpus_lost"
 
 
-def test_wsl_is_known_by_its_libraries_where_a_container_hides_its_device(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
-    native = machine.facts().libraries
+def test_wsl_is_known_by_its_libraries_where_a_container_hides_its_device(machine: Machine) -> None:
     on_wsl(machine)
-    facts = machine.facts()
-    by_libraries = replace(
-        facts,
-        container=replace(facts.container, is_wsl=False),
-        libraries=tuple(replace(library, path=f"/usr/lib/wsl/lib/{library.name}") for library in facts.libraries),
-    )
-    assert judge_driver_versions(by_libraries, WSL).verdict == "ok"
-    on_native = replace(by_libraries, libraries=native, kernel_version="591.44")
-    assert judge_driver_versions(on_native, WSL).fault == "version_mismatch"
+    machine.remove("dev/dxg")
+    folder = str(machine.root / "usr/lib/wsl/lib")
+    search = SearchPath(library_path=(folder,), cache={}, default_folders=())
+    facts = driver.read_driver({}, machine.root, search)
+    assert facts.container.is_wsl
+    assert judge_driver_versions(facts, WSL).verdict == "ok"
 
 
 def test_gpus_on_the_bus_are_counted_unless_a_virtual_machine_has_them(machine: Machine) -> None:
@@ -220,7 +215,7 @@ def test_nodes_are_opened_for_real(machine: Machine) -> None:
         node.bind("nvidia-uvm")
     facts = machine.facts()
     assert os.access(machine.root / "dev/nvidia-uvm", os.R_OK | os.W_OK)
-    assert (facts.closed_nodes, facts.refusals) == (("/dev/nvidia-uvm",), {"/dev/nvidia-uvm": "ENXIO"})
+    assert facts.refusals == {"/dev/nvidia-uvm": "ENXIO"}
     check = judge_device_nodes(facts)
     assert (check.verdict, check.fault) == ("failure", "device_node_broken")
     assert "modprobe -r nvidia_uvm" in (check.repair or "")
@@ -252,9 +247,7 @@ UVM, FIRST, SECOND, CONTROL = NODES
 def test_a_node_that_is_missing_or_does_not_open(
     nodes: tuple[str, ...], refusals: dict[str, str], container: Container, verdict: str, fault: str | None, word: str
 ) -> None:
-    check = judge_device_nodes(
-        replace(DRIVER, nodes=nodes, closed_nodes=tuple(refusals), refusals=refusals, container=container)
-    )
+    check = judge_device_nodes(replace(DRIVER, nodes=nodes, refusals=refusals, container=container))
     assert (check.verdict, check.fault) == (verdict, fault), check
     assert all(f"{node} ({why})" in check.found for node, why in refusals.items() if fault)
     assert word in (check.repair or "")
