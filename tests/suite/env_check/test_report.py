@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from suite import __main__
-from suite.env_check import host
+from suite.env_check import host, libraries
 from suite.env_check import report as all_checks
 from suite.env_check.display import print_faults, print_report
 from suite.env_check.report import CHECKS, Machine, Report, env_check, judge, read_report, summarised
@@ -53,10 +53,17 @@ def test_check_names_are_unique_and_every_needed_one_was_looked_at(report: Repor
     assert {"libc", "nofile", "cache_disk"} <= looked_at
 
 
-def test_nothing_is_rendered_that_is_not_needed(this_machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look at the whole machine is made once for all tests, so here only the rendering is left of it."""
+@pytest.fixture
+def quick_look(this_machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Have what takes long to read from the look that all tests share."""
+    monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path))
     monkeypatch.setattr(all_checks, "read_graphics", lambda *_, **__: this_machine.graphics)
     monkeypatch.setattr(host, "read_load", lambda: this_machine.load)
+    monkeypatch.setattr(libraries, "read_driver_libraries", lambda *_, **__: this_machine.libraries)
+
+
+@pytest.mark.usefixtures("quick_look")
+def test_nothing_is_rendered_that_is_not_needed() -> None:
     rendered = {"egl_vendors", "egl_devices", "egl_frame"}
     rendered |= {"vulkan_manifests", "vulkan_devices", "vulkan_frame", "vulkan_ray_tracing"}
     names = {check.name for check in env_check(Request(device="cpu", everything=False)).checks}
@@ -77,15 +84,10 @@ def test_a_machine_without_a_gpu_says_what_one_would_add(report: Report) -> None
     ("arguments", "names"),
     [(("--stack", "ovphysx"), ("gpus_present",)), (("--require", "cuda,vulkan,egl"), ("vulkan_frame", "egl_frame"))],
 )
+@pytest.mark.usefixtures("quick_look")
 def test_asking_for_what_is_absent_fails_with_its_name(
-    arguments: tuple[str, ...],
-    names: tuple[str, ...],
-    this_machine: Machine,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...], names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(all_checks, "read_graphics", lambda *_, **__: this_machine.graphics)
-    monkeypatch.setattr(host, "read_load", lambda: this_machine.load)
     assert __main__.main(["env_check", "--json", *arguments]) == 2
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert checks["gpus_present"]["fault"] == "no_gpu"
