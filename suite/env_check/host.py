@@ -133,16 +133,12 @@ def judge_shared_memory(facts: HostFacts) -> Judgement:
     if size_gb is None or free_gb is None:
         return subject.failure("no_dev_shm", "no /dev/shm", "Mount a tmpfs on /dev/shm.")
     found = f"{_size(size_gb)}, {_size(free_gb)} free"
-    if size_gb < SHM_NEEDED_GB:
-        faulty = subject.failure if size_gb <= SHM_USELESS_GB else subject.warning
-        return faulty(
-            "small_dev_shm",
-            found,
-            "Start the container with --ipc=host or --shm-size=8g; on a host: sudo mount -o remount,size=8G /dev/shm.",
-        )
-    if free_gb < SHM_NEEDED_GB:
-        faulty = subject.failure if free_gb <= SHM_USELESS_GB else subject.warning
-        return faulty("full_dev_shm", found, "Remove what dead processes left there (ls -l /dev/shm: nccl-*, torch_*).")
+    start = "Start the container with --ipc=host or --shm-size=8g; on a host: sudo mount -o remount,size=8G /dev/shm."
+    remove = "Remove what dead processes left there (ls -l /dev/shm: nccl-*, torch_*)."
+    for word, gb, repair in (("small_dev_shm", size_gb, start), ("full_dev_shm", free_gb, remove)):
+        if gb < SHM_NEEDED_GB:
+            faulty = subject.failure if gb <= SHM_USELESS_GB else subject.warning
+            return faulty(word, found, repair)
     return subject.ok(found)
 
 

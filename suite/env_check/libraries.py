@@ -249,20 +249,16 @@ def _explain(name: str, loaded: Mapping[str, Any], search: SearchPath, patience_
     elf = search.find(name)
     if elf is None:
         return Library(name=name, path=None, fault="library_missing", missing=name, loader_text=loaded["error"])
-    path = str(Path(elf.path).resolve())
+    missing = needed_by = None
+    text = loaded["error"] or loaded["end"]
     if loaded["end"] in ("refused", "SIGBUS"):  # SIGBUS: a truncated file crashes the loader itself
         fault, missing, needed_by = _why_refused(elf, search)
-        return Library(
-            name=name,
-            path=path,
-            fault=fault,
-            missing=missing,
-            needed_by=needed_by,
-            loader_text=loaded["error"] or loaded["end"],
-        )
-    fault = "library_hung" if loaded["end"] == "hung" else "library_aborted"
-    text = f"no answer in {patience_s} s" if fault == "library_hung" else f"ended by {loaded['end']}"
-    return Library(name=name, path=path, fault=fault, loader_text=text)
+    elif loaded["end"] == "hung":
+        fault, text = "library_hung", f"no answer in {patience_s} s"
+    else:
+        fault, text = "library_aborted", f"ended by {loaded['end']}"
+    path = str(Path(elf.path).resolve())
+    return Library(name=name, path=path, fault=fault, missing=missing, needed_by=needed_by, loader_text=text)
 
 
 def _why_refused(elf: Elf, search: SearchPath) -> tuple[str, str | None, str | None]:

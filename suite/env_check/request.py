@@ -55,12 +55,11 @@ class Request:
     def options(self) -> tuple[str, ...]:
         """Return this request as command-line options."""
         argv = ["--stack", self.stack]
-        if self.device:
-            argv += ["--device", self.device]
-        if self.require:
-            argv += ["--require", ",".join(self.require)]
-        if self.worker_python:
-            argv += ["--worker-python", str(self.worker_python)]
+        required = ",".join(self.require)
+        settings = (("--device", self.device), ("--require", required), ("--worker-python", self.worker_python))
+        for option, value in settings:
+            if value:
+                argv += [option, str(value)]
         for package in self.worker_packages:
             argv += ["--worker-package", package]
         return tuple(argv)
