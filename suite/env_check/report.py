@@ -96,8 +96,8 @@ class Row:
     judge: Callable[[Machine], Judgement | None]
 
 
-def _of_gpus(table: gpus.EachGpu) -> Row:
-    return Row(table.name, table.feature, lambda m: table.judge(m.nvml))
+def _of_gpus(check: gpus.GpuCheck) -> Row:
+    return Row(check.name, check.feature, lambda m: check.judge(m.nvml))
 
 
 def _rendered(name: str, feature: Feature, judge: Callable[[Machine, GraphicsFacts], Judgement]) -> Row:

@@ -30,7 +30,7 @@ HARMLESS: Final = frozenset({"idle", "display_clocks", CLOCKS_SETTING})  # the c
 
 
 @dataclass(frozen=True, kw_only=True)
-class EachGpu:
+class GpuCheck:
     """One check. Any faulty GPU makes it a fault; otherwise any GPU without all ``fields`` makes it not checked."""
 
     name: str
@@ -84,7 +84,7 @@ def by_value(described: Mapping[int, str]) -> str:
 
 def judge_compute_capability(state: NvmlState, drivers: StackDrivers) -> Judgement:
     minimum = drivers.minimum_compute_capability
-    return EachGpu(
+    return GpuCheck(
         name="compute_capability",
         fields=("compute_capability",),
         optional=("name",),
@@ -99,7 +99,7 @@ def judge_compute_capability(state: NvmlState, drivers: StackDrivers) -> Judgeme
 
 def judge_mig(state: NvmlState) -> Judgement:
     """Check that MIG is off: NCCL cannot connect MIG instances, and one instance is smaller than its GPU."""
-    return EachGpu(
+    return GpuCheck(
         name="mig",
         fields=("mig",),
         is_faulty=lambda gpu: bool(gpu.mig),
@@ -144,7 +144,7 @@ def _on(value: bool | None) -> str:
 
 
 SETTINGS: Final = (
-    EachGpu(
+    GpuCheck(
         name="other_processes",
         fields=("compute_processes",),
         optional=("compute_processes_memory_gb", "memory_used_gb"),
@@ -154,7 +154,7 @@ SETTINGS: Final = (
         fault="gpu_in_use",
         repair="Wait for them or stop them (nvidia-smi lists them), or leave their GPUs out with CUDA_VISIBLE_DEVICES.",
     ),
-    EachGpu(
+    GpuCheck(
         name="gpu_clocks",
         fields=("sm_clock_max_mhz", "slowdowns"),
         optional=(
@@ -167,7 +167,7 @@ SETTINGS: Final = (
         fault="clocks_limited",
         repair="Reset them with sudo nvidia-smi -rgc and -rac, or keep them and say so in --host-label.",
     ),
-    EachGpu(
+    GpuCheck(
         name="gpu_throttling",
         fields=("slowdowns",),
         optional=("temperature_c", "power_limit_w"),
@@ -177,7 +177,7 @@ SETTINGS: Final = (
         fault="gpu_throttled",
         repair="Look at nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER: repair cooling or power supply.",
     ),
-    EachGpu(
+    GpuCheck(
         name="power_limit",
         fields=("power_limit_w", "power_limit_default_w"),
         is_faulty=lambda gpu: (gpu.power_limit_w or 0) < (gpu.power_limit_default_w or 0),
@@ -186,7 +186,7 @@ SETTINGS: Final = (
         fault="power_limited",
         repair="Set the default with sudo nvidia-smi -pl WATTS, or keep the limit and say so in --host-label.",
     ),
-    EachGpu(  # ECC costs memory and bandwidth on some GPUs, so it should have the GPU's default
+    GpuCheck(  # ECC costs memory and bandwidth on some GPUs, so it should have the GPU's default
         name="ecc",
         fields=("ecc", "ecc_after_restart"),
         optional=("ecc_default",),
@@ -196,7 +196,7 @@ SETTINGS: Final = (
         fault="ecc_changed",
         repair="Set the default with sudo nvidia-smi -e 0 or -e 1 and restart, or say so in --host-label.",
     ),
-    EachGpu(
+    GpuCheck(
         name="ecc_errors",
         fields=("ecc_uncorrected_errors",),
         is_faulty=lambda gpu: bool(gpu.ecc_uncorrected_errors),
@@ -206,7 +206,7 @@ SETTINGS: Final = (
         fault="ecc_errors",
         repair="Its memory failed: look at nvidia-smi -q -d ECC,ROW_REMAPPER, restart, replace it if it recurs.",
     ),
-    EachGpu(
+    GpuCheck(
         name="persistence",
         fields=("persistence",),
         is_faulty=lambda gpu: not gpu.persistence,
@@ -215,7 +215,7 @@ SETTINGS: Final = (
         fault="persistence_off",
         repair="Start nvidia-persistenced, or run sudo nvidia-smi -pm 1: without it every process starts slower.",
     ),
-    EachGpu(  # the check ignores the generation, which falls when the link is idle
+    GpuCheck(  # the check ignores the generation, which falls when the link is idle
         name="pcie_width",
         fields=("pcie_width", "pcie_width_max"),
         optional=("pcie_generation", "pcie_generation_max"),
@@ -226,7 +226,7 @@ SETTINGS: Final = (
         repair="Some slots have fewer lanes; else reseat the GPU or its riser, and look at lspci -vv, LnkSta.",
     ),
 )  # fmt: skip
-FABRIC: Final = EachGpu(  # until NVSwitch's fabric is ready, CUDA does not start or NCCL has no NVLink
+FABRIC: Final = GpuCheck(  # until NVSwitch's fabric is ready, CUDA does not start or NCCL has no NVLink
     name="fabric",
     feature="nccl",
     fields=("fabric",),

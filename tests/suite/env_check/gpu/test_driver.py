@@ -27,7 +27,7 @@ from suite.env_check.gpu.driver import (
 from suite.env_check.libraries import SearchPath
 from suite.external.nvml.values import NvmlState
 from suite.schema.record import Stack
-from tests.fixtures.machines.nvidia_gpus import APPTAINER, DOCKER, DRIVER, HEALTHY, HOST, NODES, OPEN_MODULES
+from tests.fixtures.machines.nvidia_gpus import APPTAINER, DOCKER, DRIVER, HEALTHY, HOST, NO_DRIVER, NODES, OPEN_MODULES
 
 CLOSED_MODULES: Final = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Thu Oct 19 18:56:32 UTC 2023\n"
 VERSION_FILE: Final = "proc/driver/nvidia/version"
@@ -206,6 +206,10 @@ def test_gpus_on_the_bus_are_counted_unless_a_virtual_machine_has_them(machine: 
     assert machine.facts().num_pci_gpus == 1
     machine.add_pci_device(4, "0x10de", "0x030200", module="vfio-pci")
     assert machine.facts().num_pci_gpus == 1
+
+
+def test_without_a_driver_no_node_is_missing() -> None:
+    assert judge_device_nodes(NO_DRIVER).verdict == "not_checked"
 
 
 def test_nodes_are_opened_for_real(machine: Machine) -> None:

@@ -42,7 +42,7 @@ JUDGES: dict[str, Callable[[NvmlState], Judgement]] = {
     "gpus_alike": judge_gpus_alike,
     "mig": judge_mig,
     "gpu_links": judge_gpu_links,
-    **{table.name: table.judge for table in (*SETTINGS, FABRIC)},
+    **{check.name: check.judge for check in (*SETTINGS, FABRIC)},
 }
 
 
@@ -81,7 +81,7 @@ def test_a_fault_of_one_gpu_has_its_word(name: str, changes: dict[str, Any], ver
     assert check.evidence["gpus"][1]["index"] == 1
 
 
-FIELDS: Final = {table.name: table.fields[-1] for table in (*SETTINGS, FABRIC)}
+FIELDS: Final = {check.name: check.fields[-1] for check in (*SETTINGS, FABRIC)}
 
 
 @pytest.mark.parametrize(

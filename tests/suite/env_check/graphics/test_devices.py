@@ -193,6 +193,10 @@ FAULTS: Final[list[Row]] = [
         "vulkan", (icd("-DCREATE_HANGS"),), {"timeout_s": 1.5},
         "driver_hung", "libstub_icd.so: the process hangs in vkCreateInstance", "VK_LOADER_DRIVERS_DISABLE",
     ),
+    (
+        "vulkan", (cut_short(icd(), "libstub_icd.so"),), {},
+        "no_driver", "{folder}/libstub_icd.so.json: {folder}/libstub_icd.so", "libstub_icd.so again",
+    ),
     ("vulkan", (lavapipe,), {}, "software_renderer", "only software: llvmpipe", "needs a GPU"),
     (  # the silent fallback: NVIDIA's driver refuses, Mesa's steps in, and vkCreateInstance succeeds
         "vulkan", (lavapipe, icd("-DCREATE_RESULT=-3", name=NVIDIA_VULKAN)), {},
