@@ -130,7 +130,8 @@ def _check_completed(place: Place, run: Run) -> None:
         place.same(f"workload.{name}", workload[name], stated[name])
     checks = {check["name"]: check["found"] for check in machine["checks"]}
     if machine["gpus"] and "gpus_present" in checks:
-        kinds = [f"{gpu['name']} {gpu['memory_gb'] or 0:.0f} GB" for gpu in machine["gpus"]]
+        sizes = ["" if gpu["memory_gb"] is None else f" {gpu['memory_gb']:.0f} GB" for gpu in machine["gpus"]]
+        kinds = [gpu["name"] + size for gpu, size in zip(machine["gpus"], sizes, strict=True)]
         words = [f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds)]
         place.same("the GPUs by env_check", checks["gpus_present"], ", ".join(words))
         place.same("the driver by env_check", checks.get("driver_for_stack"), f"driver {machine['driver_version']}")
