@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from reports.verification.finding import Place, counted
 from reports.verification.hashes import read_bytes
-from reports.verification.kinds import OF_TWO, SERIES, Selected, figure
+from reports.verification.kinds import OF_TWO, SERIES, figure
 from reports.verification.runs import WORK, Row, Run, rows_of_set
 
 FILE: Final = "figures.csv"
@@ -86,11 +86,11 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
         got = f"not made (records are rejected in {counted(len(rejected), 'case file')}: {rejected[0]}{more})"
         place.fault("the comparison of its figures with the samples", got, "made", MEND_FIRST)
         return 0
-    measured, copies = defaultdict[str, list[Run]](list), defaultdict[str, list[Run]](list)
+    of_sets = defaultdict[Any, list[Run]](list)  # copies that ran alone go by themselves
     for run in (run for run in runs if run.is_measured):
-        (copies if run.is_copy else measured)[run.set_name].append(run)
-    every, alone = ([row for of_set in sets.values() for row in rows_of_set(of_set)] for sets in (measured, copies))
-    own, by_set = [row for row in every if not row["is_repeat"]], _grouped(every, ("set",))
+        of_sets[run.set_name, run.is_copy].append(run)
+    every = [row for of_set in of_sets.values() for row in rows_of_set(of_set)]
+    own, by_set = [row for row in every if not (row["is_repeat"] or row["is_copy"])], _grouped(every, ("set",))
     select, stored, declared = _selector(own), read_figures(place, path), dict(_declared(own))
     with place.at(PRINTED).as_far_as_possible():
         declared |= _printed()
@@ -100,9 +100,8 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
         declared[name] = _stated(place, stored[name], pairs, printed)
     for name, (kind, column, of, over) in declared.items():
         of_set = by_set.get(of.partition("&")[0], every)
-        selected = Selected(column=column, of=select(of), over=select(over) if over else (), every=of_set, alone=alone)
         try:
-            computed = figure(kind, selected)
+            computed = figure(kind, column, select(of), select(over) if over else (), of_set)
         except (ArithmeticError, LookupError, TypeError, ValueError):
             got = f"a {kind} of {column}, of {of!r} over {over!r}"
             place.fault(f"the figure {name}", got, "what can be computed", _WRITE_AGAIN)
@@ -115,7 +114,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
             if not _is_equal(text := stored[name][field], value):
                 wanted = "missing" if value in {None, ""} else str(value)
                 place.fault(f"{name}.{field}", text or "missing", wanted, _WRITE_AGAIN)
-    return len({(row["set"], row["configuration"]) for row in every})
+    return len({(row["set"], row["configuration"]) for row in every if not row["is_copy"]})
 
 
 def read_figures(place: Place, path: Path) -> Mapping[str, Mapping[str, str]]:

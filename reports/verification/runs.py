@@ -187,7 +187,7 @@ _OF_LEROBOT: Final = {  # column -> column of samples
 
 
 def rows_of_set(runs: Sequence[Run]) -> list[Row]:
-    """Return the rows of measured runs of a set, with repeats of baselines. Copies that ran alone go by themselves."""
+    """Return the rows of measured runs of a set, with repeats of baselines."""
     fastest_s, by_case = dict[Any, float](), defaultdict[str, list[Run]](list)
     hosts = [(run.machine["host_label"], run.machine["cpu_model"], run.case["device"]) for run in runs]
     for run, host in zip(runs, hosts, strict=True):
@@ -216,8 +216,9 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
     training = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
     return {
         "set": run.set_name,
-        "configuration": run.case_id.removesuffix(REPEAT),
+        "configuration": run.case_id.removesuffix(REPEAT).removesuffix(COPY),
         "is_repeat": run.case_id.endswith(REPEAT),
+        "is_copy": run.is_copy,
         "run": run.number,
         "block": (run.number, min(run.block)) if run.block else None,
         **{name: case[field] for name, field in _OF_CASE.items()},
