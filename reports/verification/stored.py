@@ -7,10 +7,10 @@ from statistics import fmean, median, stdev
 from typing import Any, Final
 
 from reports.verification.finding import OR_LIST, Json, Place, counted
-from reports.verification.hashes import ALONE, CASES, PAIRS, PLAN, REPEATS, case_paths
+from reports.verification.hashes import ALONE, CASES, PAIRS, PLAN, REPEATS, case_paths, read_bytes
 from reports.verification.runs import COPY, REPEAT, Run
 from reports.verification.samples import SHORTEST_S, check_run, has_samples
-from reports.verification.shape import CASE_FILE, PAIRS_FILE, PLAN_FILE, read_json
+from reports.verification.shape import CASE_FILE, PAIRS_FILE, PLAN_FILE, parse_json
 
 RULE: Final = (  # each document names the rule of its numbers
     "mean over the last four fifths of the iterations, without the marked ones where others exist, of the slowest "
@@ -35,7 +35,7 @@ def read_set(place: Place, folder: Path) -> tuple[list[Case], list[str]]:
         )
     for name, shape, check in ((PAIRS, PAIRS_FILE, _check_pairs), (PLAN, PLAN_FILE, _check_plan)):
         own = place.at(folder / name)
-        if (folder / name).is_file() and (content := read_json(own, folder / name, shape)) is not None:
+        if (folder / name).is_file() and (content := parse_json(own, read_bytes(folder / name), shape)) is not None:
             check(own, content, cases)
     ids = [runs[0].case_id for runs in cases]
     for case_id in dict.fromkeys(ids):
@@ -51,7 +51,7 @@ def read_set(place: Place, folder: Path) -> tuple[list[Case], list[str]]:
 
 def read_case(place: Place, path: Path, set_name: str = "") -> Case:
     """Return the runs of a file, with everything noted that differs in it; none if it is not of the format."""
-    document = read_json(place, path, CASE_FILE)
+    document = parse_json(place, read_bytes(path), CASE_FILE)
     runs = stored_runs(place, document["labscale"], set_name) if document else ()
     with place.as_far_as_possible():
         for run in runs:
