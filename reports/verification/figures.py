@@ -78,8 +78,7 @@ type Declaration = tuple[str, str, str, str]  # kind, column, ``of`` and ``over`
 
 def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) -> int:
     """Check the file at ``place``; return of how many configurations figures were computed again."""
-    path = place.root / place.where
-    if not path.is_file():
+    if not place.path.is_file():
         return 0
     if rejected:
         more = f" and {len(rejected) - 1} more" if len(rejected) > 1 else ""
@@ -88,10 +87,10 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
         return 0
     of_sets = defaultdict[Any, list[Run]](list)  # copies that ran alone go by themselves
     for run in (run for run in runs if run.is_measured):
-        of_sets[run.set_name, run.is_copy].append(run)
+        of_sets[run.folder, run.is_copy].append(run)
     every = [row for of_set in of_sets.values() for row in rows_of_set(of_set)]
     own, by_set = [row for row in every if not (row["is_repeat"] or row["is_copy"])], _grouped(every, ("set",))
-    select, stored, declared = _selector(own), read_figures(place, path), dict(_declared(own))
+    select, stored, declared = _selector(own), read_figures(place), dict(_declared(own))
     with place.at(PRINTED).as_far_as_possible():
         declared |= _printed()
     pairs = {(of, over) for kind, _, of, over in declared.values() if kind in OF_TWO}
@@ -117,11 +116,11 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
     return len({(row["set"], row["configuration"]) for row in every if not row["is_copy"]})
 
 
-def read_figures(place: Place, path: Path) -> Mapping[str, Mapping[str, str]]:
+def read_figures(place: Place) -> Mapping[str, Mapping[str, str]]:
     """Return the rows of the file by id, each field as its text; what is no row, or is there twice, is noted."""
     rows: dict[str, Mapping[str, str]] = {}
     try:
-        lines = list(csv.reader(read_bytes(path).decode(errors="replace").splitlines()))
+        lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
     except csv.Error:
         lines = []
     if not lines or tuple(lines[0]) != COLUMNS:

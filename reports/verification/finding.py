@@ -41,6 +41,10 @@ class Place:
     part: str = ""  # "round 0, rank 1"
     findings: list[Finding] = field(default_factory=list)
 
+    @property
+    def path(self) -> Path:
+        return self.root / self.where
+
     def at(self, path: Path) -> "Place":
         own = path.relative_to(self.root) if path.is_relative_to(self.root) else path
         return replace(self, where=own.as_posix(), part="")

@@ -13,25 +13,28 @@ No verifier can find a consistent invention: samples that nobody measured, made 
 ``tests/reports/verification/test_forgeries.py`` lists what is found, and what is not.
 """
 
-import operator
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from reports.verification import rules
 from reports.verification.figures import FILE, check_figures
 from reports.verification.finding import OR_LIST, Finding, Place
-from reports.verification.hashes import PLAN, check_hashes, is_version, read_bytes, read_hashes, set_folders
-from reports.verification.rules import check_commits, check_copies, check_overlaps, check_published, check_set
+from reports.verification.hashes import check_hashes, is_version, read_bytes, read_hashes, set_folders
+from reports.verification.runs import Run
 from reports.verification.stored import read_set
 
 WEAKNESSES: Final = "weaknesses.toml"
+OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes, rules.check_run_log)
+OF_A_PUBLISHED_SET: Final = (*OF_A_SET, rules.check_one_machine, rules.check_evidence)
+OF_ALL_SETS: Final = (rules.check_copies, rules.check_overlaps)
+OF_ALL_PUBLISHED_SETS: Final = (*OF_ALL_SETS, rules.check_plans, rules.check_commits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,50 +52,40 @@ class Verified:
 
 def verify(folder: Path) -> Verified:
     """Verify every set at or below a folder, and every version: a folder of sets with a ``report.toml``."""
-    groups = groupby(set_folders(folder), lambda path: path.parent)
+    place, counts, weaknesses = Place(folder), Counter[str](), list[Finding]()
     with np.errstate(all="ignore"):  # what is not finite is no figure, and within no bounds
-        parts = [_verify_group(parent, list(paths), folder) for parent, paths in groups] or [Verified()]
-    names = [field.name for field in fields(Verified)]
-    return Verified(**{name: reduce(operator.add, (getattr(part, name) for part in parts)) for name in names})
+        for parent, paths in groupby(set_folders(folder), lambda path: path.parent):
+            counts += _verify_group(place, parent, list(paths))
+            weaknesses += _known_weaknesses(place, parent)
+    differing = tuple(finding for finding in place.findings if finding not in weaknesses)
+    return Verified(**counts, findings=differing, known_weaknesses=tuple(weaknesses))
 
 
-def _verify_group(parent: Path, folders: Sequence[Path], root: Path) -> Verified:
-    """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``."""
-    place, is_one = Place(root), root == folders[0]
-    whole = place if is_one else place.at(parent)
+def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counter[str]:
+    """Verify the sets of one folder, which is a version if ``place`` contains it and it has a ``report.toml``."""
+    is_one, counts, runs, rejected = place.root == folders[0], Counter[str](), list[Run](), list[str]()
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
-    sets = [read_set(place, folder) for folder in folders]
-    runs = [run for cases, _ in sets for case in cases for run in case]
-    begun = [run for run in runs if run.has_begun]
-    for folder, (cases, _) in zip(folders, sets, strict=True):
-        check_set(place, folder, cases)
-        if is_published:
-            check_published(place.at(folder), cases)
-        check_hashes(place, folder)
-    with whole.as_far_as_possible():
-        check_copies(whole, begun)
-    number = 0
+    for folder in folders:
+        of_set, wrong = read_set(own := place.at(folder))
+        for rule in OF_A_PUBLISHED_SET if is_published else OF_A_SET:
+            with own.as_far_as_possible():
+                rule(own, [run for run in of_set if run.has_begun])
+        check_hashes(own)
+        counts["cases"] += len({run.case_id for run in of_set})
+        runs, rejected = [*runs, *of_set], [*rejected, *wrong]
+    whole = place if is_one else place.at(parent)
+    for rule in OF_ALL_PUBLISHED_SETS if is_published and not is_one else OF_ALL_SETS:
+        with whole.as_far_as_possible():
+            rule(whole, [run for run in runs if run.has_begun])
     if not is_one:
-        check_overlaps(whole, begun, between_sets=True)
         with place.at(parent / FILE).as_far_as_possible() as own:
-            number = check_figures(own, runs, [name for _, rejected in sets for name in rejected])
-    if is_published and not is_one:
-        if without := [path for path in folders if not (path / PLAN).is_file()]:
-            expected = "in each: without it nobody can tell whether a case was left out"
-            whole.fault(PLAN, f"missing in {len(without)} of {len(sets)} sets", expected, OR_LIST)
-        check_commits(whole, parent, begun)
-    if is_version(parent) and not is_one:
-        check_hashes(place, parent)
-    known = _known_weaknesses(place, parent)
-    return Verified(
-        cases=sum(len(cases) for cases, _ in sets),
-        rounds=len(runs),
-        samples=sum(len(column) for run in runs for columns in run.columns for column in columns.values()),
-        hashed_files=sum(len(read_hashes(path)) for path in (folders if is_one else [*folders, parent])),
-        findings=tuple(finding for finding in place.findings if finding not in known),
-        published_cases=number,
-        known_weaknesses=known,
-    )
+            counts["published_cases"] = check_figures(own, runs, rejected)
+        if is_version(parent):
+            check_hashes(whole)
+    counts["rounds"] = len(runs)
+    counts["samples"] = sum(column.size for run in runs for columns in run.columns for column in columns.values())
+    counts["hashed_files"] = sum(len(read_hashes(path)) for path in (folders if is_one else [*folders, parent]))
+    return counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,14 +109,14 @@ def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
         entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
     except ValueError:
         raise ValueError("no TOML, as UTF-8") from None
-    for index, entry in enumerate(entries if isinstance(entries, list) else [entries]):
+    for number, entry in enumerate(entries if isinstance(entries, list) else [entries], start=1):
         texts = [text.strip() for text in entry.values() if type(text) is str] if type(entry) is dict else []
         if len(texts) != len(names) or entry.keys() != names or "" in texts:
-            raise ValueError(f"weakness {index + 1} needs {', '.join(sorted(names))}, each a text")
+            raise ValueError(f"weakness {number} needs {', '.join(sorted(names))}, each a text")
     return tuple(Weakness(**entry) for entry in entries)
 
 
-def _known_weaknesses(place: Place, version: Path) -> tuple[Finding, ...]:
+def _known_weaknesses(place: Place, version: Path) -> Sequence[Finding]:
     """Return the findings that the list of a version has, and note what is wrong with the list."""
     own, step = place.at(version / WEAKNESSES), "Write the line anew as `verify` says the finding, or remove it."
     try:
@@ -136,4 +129,4 @@ def _known_weaknesses(place: Place, version: Path) -> tuple[Finding, ...]:
         if key not in findings or number > 1:
             got = f"listed {number} times" if key in findings else "not found any more"
             own.fault(f"the weakness of {key[0]}, {key[1]!r} {key[2]!r},", got, "listed once, in these words", step)
-    return tuple(one for key, one in findings.items() if key in listed and one.next_step == OR_LIST)
+    return [finding for key, finding in findings.items() if key in listed and finding.next_step == OR_LIST]

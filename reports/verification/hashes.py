@@ -93,10 +93,11 @@ def is_of_hashes(finding: Finding) -> bool:
     return "SHA-256" in finding.what or SUMS in f"{finding.got} {finding.where} {finding.expected}"
 
 
-def check_hashes(place: Place, folder: Path) -> None:
+def check_hashes(place: Place) -> None:
     """Check the hashes of a set or a version. A campaign that just ended has none yet."""
+    folder = place.path
     own = place.at(folder / SUMS)
-    if not (folder / SUMS).is_file():
+    if not own.path.is_file():
         if is_version(folder) or is_version(folder.parent):
             step = "Restore it; for new results, write it with --write-hashes."
             own.fault("the file", "missing", "there, with the hash of every file", step)

@@ -1,12 +1,12 @@
-"""Rules over several runs: blocks, curves, one machine, evidence, copies, overlaps, the run log and the commits."""
+"""Rules over several runs that have begun: of a set, and of all sets of a folder. ``place`` is that set or folder."""
 
 import hashlib
 import json
 import math
 import re
 import subprocess
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -14,10 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Json, Place, counted
-from reports.verification.hashes import RUN_LOG, read_bytes
+from reports.verification.hashes import PLAN, RUN_LOG, read_bytes
 from reports.verification.runs import REPEAT, Array, Columns, Run
 from reports.verification.shape import LOG_LINE, parse_json
-from reports.verification.stored import ASKED, Case
 
 CLOCK_S: Final = 1.0  # a start is stored in whole seconds
 TURN_SLACK_S: Final = 0.002  # the start of a window is stored to a millisecond; no turns overlapped until 2026-12
@@ -29,6 +28,7 @@ MIN_LENGTH: Final = 20  # iterations, to tell near copies from runs that are ali
 # runs until 2026-12.
 ALIKE: Final = 0.975
 PROBES: Final = (0.4, 2.5)  # fastest core probe of a set over that of its env_check: 0.74 to 1.07 until 2026-12
+ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 FIRST: Final = "0" * 64  # what the first line of a log has in place of a hash
 _OF_A_RUN: Final = {"seed", "cpus_allowed", "cores_numa_nodes", "gpu_numa_node"}  # settings that may change
 _OF_A_CURVE: Final = (
@@ -40,20 +40,10 @@ _HASHED: Final = ("run", "outcome", "started_utc", "wall_time_s", "readings")  #
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
-def check_set(place: Place, folder: Path, cases: Sequence[Case]) -> None:
-    """Check the runs of one set together."""
-    own, runs = place.at(folder), [run for case in cases for run in case]
-    begun = [run for run in runs if run.has_begun]
-    for rule in (_check_blocks, _check_alike, check_overlaps):
-        with own.as_far_as_possible():
-            rule(own, begun)
-    _check_run_log(place.at(folder / RUN_LOG), folder, runs)
-
-
 # --- blocks ---
 
 
-def _check_blocks(place: Place, runs: Sequence[Run]) -> None:
+def check_blocks(place: Place, runs: Sequence[Run]) -> None:
     """Check that runs of a block name each other, are all stored, start together, and take turns that never overlap."""
     there, lost, turns = {(run.case_id, run.number): run for run in runs}, [], defaultdict[Any, list[Any]](list)
     for run in runs:
@@ -77,21 +67,31 @@ def _check_blocks(place: Place, runs: Sequence[Run]) -> None:
 # --- one work, one machine ---
 
 
-def _check_alike(place: Place, runs: Sequence[Run]) -> None:
+def check_alike(place: Place, runs: Sequence[Run]) -> None:
     """Check what has to be one in all runs of a case, of a curve, whose cases differ in size alone, and of a set."""
-    kinds: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    probes_s: dict[float, list[float]] = defaultdict(list)
-    for run in runs:
-        for what, value in _alike(run):
-            kinds[what].add(repr(value))
-        checks = {check["name"]: check["found"] for check in run.machine["checks"]}
-        if best := _PROBE.match(checks.get("core_speed", "")):
-            columns = [columns.get("core_probe_time_s", np.zeros(0)) for columns in run.columns]
-            probes_s[float(best[1])] += [probe_s for column in columns for probe_s in column[~np.isnan(column)]]
-    _check_one(place, kinds)
-    for best_us, own_s in probes_s.items():
-        share = 1e6 * min(own_s, default=math.nan) / best_us
-        place.between("its fastest core probe over that of env_check", share, *PROBES)
+    _check_one(place, (same for run in runs for same in _alike(run)), RESTORE)
+
+
+def check_one_machine(place: Place, runs: Sequence[Run]) -> None:
+    """Check that runs that are published together are of one machine, and as many of each case as were asked for."""
+    numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED)
+    kinds = [(("rounds of cases with ", repr(ASKED)), number) for number in numbers.values()]
+    for machine in (run.machine for run in runs):
+        names = ", ".join(sorted({gpu["name"] for gpu in machine["gpus"]}))
+        values = {"kind of GPU": names, "number of GPUs": len(machine["gpus"])}
+        values |= {name: machine[name] for name in ("driver_version", "kernel", "cpu_model", "num_cpus")}
+        kinds += [(("the ", name, " of its rounds"), value) for name, value in values.items()]
+    _check_one(place, kinds, OR_LIST)
+
+
+def _check_one(place: Place, values: Iterable[tuple[Any, Any]], next_step: str) -> None:
+    """Check that what has one name, in parts, has one value."""
+    kinds = defaultdict[tuple[str, ...], set[str]](set)
+    for what, value in values:
+        kinds[what].add(repr(value))
+    for what, of_one in kinds.items():
+        if len(of_one) > 1:
+            place.fault("".join(what), " and ".join(sorted(of_one)), "one", next_step)
 
 
 def _alike(run: Run) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -116,24 +116,21 @@ def _alike(run: Run) -> Iterator[tuple[tuple[str, ...], Any]]:
         yield from (((name, " of its ranks"), settings[name]) for name in versions)
 
 
-def _check_one(place: Place, values: Mapping[Any, set[Any]], next_step: str = RESTORE) -> None:
-    for what, kinds in values.items():
-        if len(kinds) > 1:
-            place.fault("".join(what), " and ".join(sorted(map(str, kinds))), "one", next_step)
+def check_probes(place: Place, runs: Sequence[Run]) -> None:
+    """Check the fastest core probe of the runs against that of env_check, which measured the same core."""
+    probes_s = defaultdict[float, list[float]](list)
+    for run in runs:
+        checks = {check["name"]: check["found"] for check in run.machine["checks"]}
+        if best := _PROBE.match(checks.get("core_speed", "")):
+            for columns in run.columns:
+                probes_s[float(best[1])].append(np.nanmin(columns.get("core_probe_time_s", ()), initial=math.inf))
+    for best_us, own_s in probes_s.items():
+        if min(own_s) < math.inf:
+            place.between("its fastest core probe over that of env_check", 1e6 * min(own_s) / best_us, *PROBES)
 
 
-def check_published(place: Place, cases: Sequence[Case]) -> None:
-    """Check what only a published set must be: of one machine, with all evidence, and with the rounds asked for."""
-    runs = [run for case in cases for run in case if run.has_begun]
-    kinds: dict[str, set[Any]] = defaultdict(set)
-    for machine in (run.machine for run in runs):
-        kinds["kind of GPU"].add(", ".join(sorted({gpu["name"] for gpu in machine["gpus"]})))
-        kinds["number of GPUs"].add(len(machine["gpus"]))
-        for name in ("driver_version", "kernel", "cpu_model", "num_cpus"):
-            kinds[name].add(machine.get(name))
-    kinds = {f"the {name} of its rounds": values for name, values in kinds.items()}
-    kinds[f"rounds of cases with {ASKED!r}"] = {len(case) for case in cases if case[0].ended_because == ASKED}
-    _check_one(place, kinds, OR_LIST)
+def check_evidence(place: Place, runs: Sequence[Run]) -> None:
+    """Check that what shows the work and the machine of a completed run is published with it."""
     completed = [run for run in runs if run.counts]
     has_readings = any(run.readings for run in completed)
     missing = {
@@ -148,13 +145,20 @@ def check_published(place: Place, cases: Sequence[Case]) -> None:
             place.fault(what, got, "in each of them", OR_LIST)
 
 
+def check_plans(place: Place, runs: Sequence[Run]) -> None:
+    folders = {run.folder for run in runs}
+    if without := [folder for folder in folders if not (folder / PLAN).is_file()]:
+        expected = "in each: without it nobody can tell whether a case was left out"
+        place.fault(PLAN, f"missing in {len(without)} of {len(folders)} sets", expected, OR_LIST)
+
+
 # --- copies and overlaps ---
 
 
 def check_copies(place: Place, runs: Sequence[Run]) -> None:
     """Check that no two ranks have the same times, in any order and up to a factor, nor times that vary alike."""
     expected, seen = "its own: no two processes take equal times", dict[Any, str]()
-    long: dict[int, list[tuple[Run, str, Columns]]] = defaultdict(list)
+    long = defaultdict[int, list[tuple[Run, str, Columns]]](list)
     for run in runs:
         if (first := seen.setdefault((run.began_s, run.wall_s), run.name)) != run.name:
             place.fault(f"the start and the time of {run.name}", f"those of {first}", "its own", RUN_AGAIN)
@@ -168,8 +172,8 @@ def check_copies(place: Place, runs: Sequence[Run]) -> None:
             if len(times_s) >= MIN_LENGTH and run.case["workload"] == "train":
                 long[len(times_s)].append((run, name, columns))
     for ranks in long.values():
-        every = [columns for _, _, columns in ranks]
-        alike = np.minimum(*(_correlations(every, part) for part in ("collection_time_s", "learning_time_s")))
+        parts = [_residuals(ranks, part) for part in ("collection_time_s", "learning_time_s")]
+        alike = np.minimum(*(part @ part.T for part in parts))  # the correlations
         for i, j in np.argwhere(np.triu(alike > ALIKE, 1)):
             (first_run, first, _), (run, name, _) = ranks[i], ranks[j]
             if first_run is not run:
@@ -177,99 +181,97 @@ def check_copies(place: Place, runs: Sequence[Run]) -> None:
                 place.fault(f"the times of {name}", got, expected, RUN_AGAIN)
 
 
-def _correlations(ranks: Sequence[Columns], part: str) -> Array:
-    """Return how alike the times of ranks vary around their smooth course; the first iterations and marks are slow."""
+def _residuals(ranks: Sequence[tuple[Run, str, Columns]], part: str) -> Array:
+    """Return how the times of ranks vary around their smooth course; the first iterations and marks are slow."""
     rest = []
-    for columns in ranks:
+    for _, _, columns in ranks:
         times_s, marks = columns[part][3:], columns.get("marked", np.zeros(len(columns[part])))[3:]
         course = np.column_stack([np.vander(np.linspace(-1, 1, len(times_s)), 4), marks])
         logs = np.log(np.maximum(times_s, 1e-9))
         left = logs - course @ np.linalg.lstsq(course, logs, rcond=None)[0]
         rest.append(left / max(float(np.linalg.norm(left)), 1e-12))
-    alike: Array = np.array(rest) @ np.array(rest).T
-    return alike
+    return np.array(rest)
 
 
-def check_overlaps(place: Place, runs: Sequence[Run], *, between_sets: bool = False) -> None:
+def check_overlaps(place: Place, runs: Sequence[Run]) -> None:
     """Check that runs of one host that ran at the same time say so; one finding a host. A case never runs twice."""
-    silent: dict[str, list[tuple[Run, Run]]] = defaultdict(list)
+    silent = defaultdict[tuple[bool, Path, str], list[tuple[Run, Run]]](list)  # whether of one set, its folder, host
     ordered = sorted(runs, key=lambda run: (run.began_s, run.ended_s))
     for index, run in enumerate(ordered):
         host = run.machine["host_label"]
         for other in (other for other in ordered[index + 1 :] if other.began_s < run.ended_s - CLOCK_S):
-            is_short, is_same = other.wall_s <= CLOCK_S, (run.set_name != other.set_name) == between_sets
-            if is_short or not is_same or other.machine["host_label"] != host or (between_sets and not host):
+            is_one_set = run.folder == other.folder
+            if other.wall_s <= CLOCK_S or other.machine["host_label"] != host or not (is_one_set or host):
                 continue
-            if run.case_id == other.case_id and not between_sets:
-                place.fault(other.name, f"at the same time as {run.name}", "after it: a case runs once at a time")
+            if is_one_set and run.case_id == other.case_id:
+                got, expected = f"at the same time as {run.name}", "after it: a case runs once at a time"
+                place.at(run.folder).fault(other.name, got, expected)
             elif not (run.block and other.block):
-                silent[host or "its host"].append((run, other))
-    for host, pairs in silent.items():
-        sets = f" of {len({run.set_name for pair in pairs for run in pair})} sets" if between_sets else ""
+                silent[is_one_set, run.folder if is_one_set else place.path, host or "its host"].append((run, other))
+    for (is_one_set, folder, host), pairs in silent.items():
+        sets = "" if is_one_set else f" of {len({run.folder for pair in pairs for run in pair})} sets"
         got = f"shared by {counted(len(pairs), 'pair')} of rounds{sets} that do not say so, as "
         got += " and ".join(run.name for run in pairs[0])
-        place.fault(f"the time on {host!r}", got, "one round's at a time, or rounds in turns", OR_LIST)
+        expected = "one round's at a time, or rounds in turns"
+        place.at(folder).fault(f"the time on {host!r}", got, expected, OR_LIST)
 
 
 # --- when runs ran ---
 
 
-def _check_run_log(place: Place, folder: Path, runs: Sequence[Run]) -> None:
+def check_run_log(place: Place, runs: Sequence[Run]) -> None:
     """Check the log of a set against its runs; sets from before there was a log have none.
 
     `bench` wrote a line as each run ended, with the hash of the line before. Whoever leaves a run out, exchanges one or
     moves one has to write all later lines anew, and then the last hash is no longer the one that was witnessed.
     """
-    if not (folder / RUN_LOG).is_file():
-        return
-    before, logged = FIRST, dict[str, Json]()
-    for number, text in enumerate(read_bytes(folder / RUN_LOG).splitlines(keepends=True), start=1):
+    path, before, logged = place.path / RUN_LOG, FIRST, dict[str, Json]()
+    place = place.at(path)
+    for number, text in enumerate(read_bytes(path).splitlines(keepends=True) if path.is_file() else (), start=1):
         own = place.within(f"line {number}")
-        if (line := parse_json(own, text, LOG_LINE)) is None:
+        if (line := parse_json(own, LOG_LINE, text)) is None:
             return
         own.same("the hash of the line before", line["before"], before)
         before, earlier = hashlib.sha256(text).hexdigest(), logged.get(line["run"])
         if earlier and earlier["outcome"] == "completed" and earlier["run_sha256"] != line["run_sha256"]:
             own.fault(line["run"], "run again", "not: it had completed", OR_LIST)
         logged[line["run"]] = line
-    stored = {f"{run.case_id}/r{run.number}": run for run in runs if run.outcome != "skipped"}
-    for name in sorted(stored.keys() - logged):
-        step = "Run `nox -s store` on the campaign's folder, which appends it as late; or take the run out."
-        place.fault(name, "stored without a line", "one", step)
-    for name in sorted(logged.keys() - stored):
-        step = "Store the run with the others: none is left out of what is published."
-        place.fault(name, "not stored", "stored", step)
-    for name in sorted(stored.keys() & logged):
-        run = stored[name]
-        content = {field: run.record[field] for field in _HASHED}
-        content |= {"configuration_id": run.case_id, "samples": [rank["samples"] for rank in run.ranks]}
-        text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-        place.same(f"{name}: its outcome", run.outcome, logged[name]["outcome"])
-        place.same(f"{name}: the hash of its samples", hashlib.sha256(text).hexdigest(), logged[name]["run_sha256"])
+    stored = {f"{run.case_id}/r{run.number}": run for run in runs if path.is_file() and run.outcome != "skipped"}
+    for name in sorted({*stored, *logged}):
+        if name not in logged:
+            step = "Run `nox -s store` on the campaign's folder, which appends it as late; or take the run out."
+            place.fault(name, "stored without a line", "one", step)
+        elif name not in stored:
+            step = "Store the run with the others: none is left out of what is published."
+            place.fault(name, "not stored", "stored", step)
+        else:
+            run = stored[name]
+            content = {field: run.record[field] for field in _HASHED}
+            content |= {"configuration_id": run.case_id, "samples": [rank["samples"] for rank in run.ranks]}
+            text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+            place.same(f"{name}: its outcome", run.outcome, logged[name]["outcome"])
+            place.same(f"{name}: the hash of its samples", hashlib.sha256(text).hexdigest(), logged[name]["run_sha256"])
 
 
-def check_commits(place: Place, version: Path, runs: Sequence[Run]) -> None:
+def check_commits(place: Place, runs: Sequence[Run]) -> None:
     """Check each commit once, by git, unless the folder is outside of labscale's repository or in a shallow copy."""
 
     def git(arguments: Sequence[str], text: str = "") -> str:
-        command = ["git", "-C", str(version), *arguments]
+        command = ["git", "-C", str(place.path), *arguments]
         return subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, check=True).stdout
 
-    first: dict[str, Run] = {}
-    for run in sorted(runs, key=lambda run: run.began_s):
-        first.setdefault(run.machine["git_commit"], run)
-    named = [commit for commit in first if _COMMIT.fullmatch(commit)]
+    ordered = sorted(runs, key=lambda run: run.began_s, reverse=True)
+    first = {run.machine["git_commit"]: run for run in ordered if _COMMIT.fullmatch(run.machine["git_commit"])}
     arguments = ["rev-list", "--no-walk=unsorted", "--ignore-missing", "--timestamp", "--stdin"]
     try:
         is_whole = git(["rev-parse", "--is-shallow-repository"]).strip() == "false"
-        lines = git(arguments, "".join(f"{commit}\n" for commit in named)).splitlines() if is_whole else []
+        lines = git(arguments, "".join(f"{commit}\n" for commit in first)).splitlines() if is_whole else []
     except (OSError, subprocess.SubprocessError):
         return
     times_s = {commit: float(time_s) for time_s, commit in map(str.split, lines)}
-    for commit in named if times_s else ():
-        name, early_s = first[commit].name, times_s.get(commit, -math.inf) - first[commit].began_s
+    for commit, run in first.items() if times_s else ():
         if commit not in times_s:
             got = f"{commit}, which the history does not have"
-            place.fault(f"{name}: its commit", got, "a commit of labscale", OR_LIST)
-        elif early_s > 0:
-            place.fault(f"{name}: its start", f"{early_s:.0f} s before its commit {commit}", "after it")
+            place.fault(f"{run.name}: its commit", got, "a commit of labscale", OR_LIST)
+        elif (early_s := times_s[commit] - run.began_s) > 0:
+            place.fault(f"{run.name}: its start", f"{early_s:.0f} s before its commit {commit}", "after it")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
@@ -39,12 +40,12 @@ class Run:
     What is made of samples needs all those of a completed run, so first ask ``samples.has_samples``.
     """
 
-    def __init__(self, record: Json, stored: Json, set_name: str) -> None:
-        self.record, self.case, self.set_name = record, (case := stored["configuration"]), set_name
+    def __init__(self, record: Json, stored: Json, folder: Path) -> None:
+        self.record, self.case, self.folder = record, (case := stored["configuration"]), folder  # of its set
         self.machine, self.ended_because = stored["machines"][record["machine"]], stored["ended_because"]
         self.ranks, self.telemetry, self.readings = record["ranks"], record["telemetry"], record["readings"]
         self.case_id, self.outcome, self.number = case["configuration_id"], record["outcome"], record["run"]
-        self.name = f"{set_name}: {self.case_id} round {self.number}"
+        self.name = f"{folder.name}: {self.case_id} round {self.number}"
         self.is_copy = self.case_id.endswith(COPY)
         self.counts = self.outcome == "completed" and not record["profiled_ranks"]
         self.is_measured = False  # whether it counts and has all samples
@@ -215,7 +216,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
     is_quiet = others is not None and others <= MOST_OTHERS_PERCENT and machine["host_label"] and machine["gpus"]
     training = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
     return {
-        "set": run.set_name,
+        "set": run.folder.name,
         "configuration": run.case_id.removesuffix(REPEAT).removesuffix(COPY),
         "is_repeat": run.case_id.endswith(REPEAT),
         "is_copy": run.is_copy,

@@ -13,6 +13,7 @@ from types import NoneType
 from typing import Any, Final
 
 from reports.verification.finding import LARGEST, Json, Place
+from reports.verification.hashes import read_bytes
 
 # Word -> what is expected, of which types it is, and the least number.
 SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
@@ -84,8 +85,8 @@ PAIRS_FILE: Final = [{"configuration_id": "text", "run": "count", **_all("length
 LOG_LINE: Final = _all("text", "before run outcome run_sha256")
 
 
-def parse_json(place: Place, text: bytes, shape: Any) -> Any:
-    """Return what a file has; None if something in it is not of its shape, which is noted."""
+def parse_json(place: Place, shape: Any, line: bytes | None = None) -> Any:
+    """Return what the file at ``place`` has, or a line of it; None if something is not of its shape, which is noted."""
 
     def without_repeats(pairs: list[tuple[str, Any]]) -> Json:
         fields = dict(pairs)
@@ -95,6 +96,7 @@ def parse_json(place: Place, text: bytes, shape: Any) -> Any:
         return fields
 
     try:  # NaN and infinity, which are not of JSON, become texts, so no number
+        text = read_bytes(place.path) if line is None else line
         document = json.loads(text, parse_constant=str, object_pairs_hook=without_repeats)
     except json.JSONDecodeError as error:
         place.fault("the file", f"no JSON from line {error.lineno}, column {error.colno} on", "JSON to its end")

@@ -7,7 +7,8 @@ from statistics import fmean, median, stdev
 from typing import Any, Final
 
 from reports.verification.finding import OR_LIST, Json, Place, counted
-from reports.verification.hashes import ALONE, CASES, PAIRS, PLAN, REPEATS, case_paths, read_bytes
+from reports.verification.hashes import ALONE, CASES, PAIRS, PLAN, REPEATS, case_paths
+from reports.verification.rules import ASKED
 from reports.verification.runs import COPY, REPEAT, Run
 from reports.verification.samples import SHORTEST_S, check_run, has_samples
 from reports.verification.shape import CASE_FILE, PAIRS_FILE, PLAN_FILE, parse_json
@@ -16,26 +17,24 @@ RULE: Final = (  # each document names the rule of its numbers
     "mean over the last four fifths of the iterations, without the marked ones where others exist, of the slowest "
     "rank's iteration_time_s, in seconds; of several trainings on one GPU their harmonic mean"
 )
-ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 _STORE_ANEW: Final = "Store the case anew from the records of its rounds, with `nox -s bench` in its folder."
 
 type Case = Sequence[Run]  # all runs of a configuration, at least one, each number once
 
 
-def read_set(place: Place, folder: Path) -> tuple[list[Case], list[str]]:
-    """Check each file of a set; return its cases, and the files whose runs are too wrong for figures."""
-    cases, rejected, place = list[Case](), list[str](), place.at(folder)
+def read_set(place: Place) -> tuple[list[Run], list[str]]:
+    """Check each file of a set; return its runs, and the files whose runs are too wrong for figures."""
+    cases, rejected, folder = list[Case](), list[str](), place.path
     for path in case_paths(folder):
-        runs = read_case(own := place.at(path), path, folder.name)
+        runs = read_case(own := place.at(path), folder)
         cases += [runs] if runs else []
         rejected += [own.where] if not runs or any(run.counts and not run.is_measured for run in runs) else []
     if not cases and not rejected:
-        place.fault(
-            "the folder", "without a case", f"{CASES}/<series>/<case>.json", "Name a folder that `bench` wrote."
-        )
+        expected = f"{CASES}/<series>/<case>.json"
+        place.fault("the folder", "without a case", expected, "Name a folder that `bench` wrote.")
     for name, shape, check in ((PAIRS, PAIRS_FILE, _check_pairs), (PLAN, PLAN_FILE, _check_plan)):
         own = place.at(folder / name)
-        if (folder / name).is_file() and (content := parse_json(own, read_bytes(folder / name), shape)) is not None:
+        if own.path.is_file() and (content := parse_json(own, shape)) is not None:
             check(own, content, cases)
     ids = [runs[0].case_id for runs in cases]
     for case_id in dict.fromkeys(ids):
@@ -46,13 +45,13 @@ def read_set(place: Place, folder: Path) -> tuple[list[Case], list[str]]:
     if silent := [runs for runs in ran if not runs[0].ended_because]:
         got = f"missing in {len(silent)} of {counted(len(cases), 'case')}"
         place.fault("the reason why no further round ran", got, "given in each (ended_because)", OR_LIST)
-    return cases, rejected
+    return [run for runs in cases for run in runs], rejected
 
 
-def read_case(place: Place, path: Path, set_name: str = "") -> Case:
-    """Return the runs of a file, with everything noted that differs in it; none if it is not of the format."""
-    document = parse_json(place, read_bytes(path), CASE_FILE)
-    runs = stored_runs(place, document["labscale"], set_name) if document else ()
+def read_case(place: Place, folder: Path = Path()) -> Case:
+    """Return the runs of a file of a set, with everything noted that differs in it; none if it is of no format."""
+    document = parse_json(place, CASE_FILE)
+    runs = stored_runs(place, document["labscale"], folder) if document else ()
     with place.as_far_as_possible():
         for run in runs:
             of_run = place.within(f"round {run.number}")
@@ -65,7 +64,7 @@ def read_case(place: Place, path: Path, set_name: str = "") -> Case:
     return runs
 
 
-def stored_runs(place: Place, stored: Json, set_name: str = "") -> Case:
+def stored_runs(place: Place, stored: Json, folder: Path = Path()) -> Case:
     """Return the runs of a document of the right shape."""
     numbers, machines = [run["run"] for run in stored["runs"]], [run["machine"] for run in stored["runs"]]
     if not numbers or len({*numbers}) < len(numbers):
@@ -76,7 +75,7 @@ def stored_runs(place: Place, stored: Json, set_name: str = "") -> Case:
         expected = f"below {len(stored['machines'])}, the number of machines"
         place.fault(f"labscale.runs[{machines.index(highest)}].machine", highest, expected)
         return ()
-    return [Run(record, stored, set_name) for record in stored["runs"]]
+    return [Run(record, stored, folder) for record in stored["runs"]]
 
 
 def _check_name(place: Place, runs: Case) -> None:
@@ -103,26 +102,25 @@ def _check_numbers(place: Place, runs: Case, document: Json) -> None:
     if not all(run.is_measured for run in completed):
         return
     times_s, (first, *_) = [run.iteration_s() for run in completed], (*completed, *runs)
-    frames, machine = first.frames if first.has_frames else None, first.machine
+    frames = first.frames if first.has_frames else None
     extra = {
         "statistic": RULE,
         "runs": [run.number for run in completed],
         "frames_per_iteration": frames,
         "total_fps": frames and [frames / time_s for time_s in times_s],
     }
-    commit = {"project": "labscale", "id": machine["git_commit"], "dirty": machine["git_dirty"]}
+    commit = {"project": "labscale", "id": first.machine["git_commit"], "dirty": first.machine["git_dirty"]}
     place.same("commit_info", document["commit_info"], commit)
     settings = first.ranks[0]["settings"] if completed else {}
     versions = {name: version for name, version in settings.items() if name in document["machine_info"]}
     place.same("machine_info", document["machine_info"], versions)
-    stats = [benchmark_stats(times_s)] if completed else []
-    benchmarks = [{"param": first.case_id, "extra_info": extra, "stats": own} for own in stats]
-    place.same("benchmarks", document["benchmarks"], benchmarks, _STORE_ANEW)
+    benchmark = {"param": first.case_id, "extra_info": extra, "stats": benchmark_stats(times_s)}
+    place.same("benchmarks", document["benchmarks"], [benchmark] if completed else [], _STORE_ANEW)
 
 
 def benchmark_stats(data: Sequence[float]) -> Json:
-    """Return what pytest-benchmark stores of ``data``, which is not empty, but for its quartiles and outliers."""
-    return {
+    """Return what pytest-benchmark stores of ``data`` but for its quartiles and outliers; nothing of no data."""
+    return data and {
         "data": list(data), "min": min(data), "max": max(data), "mean": fmean(data), "median": median(data),
         "stddev": stdev(data) if len(data) > 1 else 0, "rounds": len(data), "iterations": 1,
         "total": math.fsum(data), "ops": 1 / fmean(data),
@@ -136,30 +134,23 @@ def _check_pairs(place: Place, pairs: Any, cases: Sequence[Case]) -> None:
     """Check our side of every pair with Isaac Lab's own benchmark; its time was measured elsewhere."""
     stored = {(run.case_id, run.number): run for runs in cases for run in runs if run.is_measured}
     for index, pair in enumerate(pairs):
-        run = stored.get((pair["configuration_id"], pair["run"]))
-        if run is None:
+        if (run := stored.get((pair["configuration_id"], pair["run"]))) is None:
             what = f"[{index}]: round {pair['run']} of {pair['configuration_id']}"
             place.fault(what, "without a stored round", "a completed one")
             continue
         run.isaaclab_difference = pair["ours_s"] / pair["theirs_s"] - 1
         if pair.get("theirs_iterations_s") is not None:  # else of iterations that were chosen by another rule
-            expected = dict(zip(("ours_s", "library_s"), run.clocks_s(), strict=True))
-            place.same(f"[{index}]", {name: pair[name] for name in expected}, expected)
+            place.same(f"[{index}]", pair, dict(zip(("ours_s", "library_s"), run.clocks_s(), strict=True)))
         place.between(f"[{index}].theirs_s", pair["theirs_s"], SHORTEST_S, run.wall_s)
 
 
 def _check_plan(place: Place, plan: Any, cases: Sequence[Case]) -> None:
     """Check cases and rounds against ``{"configurations": {id: runs}, "missing": {id: why}}``."""
-    stored, planned, missing = (
-        {runs[0].case_id: runs for runs in cases},
-        plan["configurations"],
-        plan.get("missing", {}),
-    )
+    stored, planned = {runs[0].case_id: runs for runs in cases}, plan["configurations"]
     for case_id in sorted(stored.keys() - planned):
         place.fault(case_id, "stored", "not: the plan does not have it")
-    for case_id in sorted(name for name in planned if not missing.get(name)):
-        runs = stored.get(case_id)
-        if runs is None:
+    for case_id in sorted(name for name in planned if not plan.get("missing", {}).get(name)):
+        if (runs := stored.get(case_id)) is None:
             place.fault(case_id, "not stored", "stored, or under `missing` with why")
         elif len(runs) < planned[case_id] and runs[0].ended_because in {None, ASKED}:
             got, expected = counted(len(runs), "round"), f"{planned[case_id]}, or why there are fewer"

@@ -81,8 +81,8 @@ def test_results_become_a_set_of_a_new_version(tmp_path: Path, into: Path, capsy
     assert f"Added {written}: 9 files, " in said
     assert {f"  {text}" for text in public.texts} <= set(said.splitlines())
     assert f"{public.replaced} texts had a word" in said
-    stored, _ = read_set(Place(source), source)
-    assert f"{len(stored)} configurations, 48 runs." in said
+    configurations = {run.case_id for run in read_set(Place(source))[0]}
+    assert f"{len(configurations)} configurations, 48 runs." in said
     assert f"git add {into / '2026.12'} && git commit --file {source / TEXT_FILE}" in said
     assert (source / TEXT_FILE).read_text() in said
 

@@ -74,7 +74,7 @@ def test_two_trainings_run_at_the_same_time_and_learn_what_one_learns_alone(work
     assert record.case.frames_per_iteration == 2 * alone.case.frames_per_iteration
     for path in sorted((out / "cases").rglob("*.json")):
         place = Place(out).at(path)
-        assert read_case(place, path)
+        assert read_case(place)
         assert place.findings == []
 
 
