@@ -111,10 +111,10 @@ def _share(column: str, of: Rows, *_: Rows) -> Computed:
     return sum(row[part] for row in both) / total if total else None, None, len(both)
 
 
-def _published(column: str, of: Rows, over: Rows, _: Rows) -> Computed:
+def _published(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """Return a printed number with the ends of its rounding; with ``over``: it, or ours, for each GPU over another."""
 
-    def number(rows: Rows) -> Computed:
+    def number(rows: Rows) -> tuple[Any, Any, int]:
         if "value" not in rows[0]:
             return _mean(column, rows)
         value, least, most = (float(rows[0][name]) for name in ("value", "least", "most"))
@@ -122,9 +122,9 @@ def _published(column: str, of: Rows, over: Rows, _: Rows) -> Computed:
 
     value, ends, runs = number(of)
     if over:
-        (base, base_ends, _), factor = number(over), int(over[0]["gpus"]) / int(of[0]["gpus"])
+        (base, base_ends), factor = number(over)[:2], int(over[0]["gpus"]) / int(of[0]["gpus"])
         value = factor * value / base
-        ends = ends and (factor * ends[0] / base_ends[1], factor * ends[1] / base_ends[0])
+        ends = ends and base_ends and (factor * ends[0] / base_ends[1], factor * ends[1] / base_ends[0])
     return value, ends, runs
 
 
@@ -260,22 +260,22 @@ def _machines_ratio(column: str, of: Rows, over: Rows, every: Rows) -> Computed:
 # --- of rewards ---
 
 
-def _to_reward(column: str, of: Rows, over: Rows, _: Rows) -> Computed:
+def _to_reward(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """How much of the column ``of`` needs to the reward that ``over`` sets; one seed has no interval."""
     amounts = list(_needed(of, over, column, "reward_mean", RISE).values())
     if math.inf in amounts:
         return None, None, len(of)
-    value, interval, _ = geometric_mean(amounts)
+    value, interval = geometric_mean(amounts)[:2]
     return value, None if _is_one_seed(of) else interval, len(of)
 
 
-def _sooner(column: str, of: Rows, over: Rows, _: Rows) -> Computed:
+def _sooner(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """How much sooner ``of`` has the reward that ``over`` sets, after a part of its rise; mean over seeds."""
-    rewards, _, share = column.partition("/")
+    rewards, share = column.partition("/")[::2]
     of_s, over_s = (_needed(rows, over, "iteration_s", rewards, float(share or RISE)) for rows in (of, over))
     value, interval, number = None, None, len(of) + len(over)
     if not (_is_one_seed(of) or _is_one_seed(over) or math.inf in (*of_s.values(), *over_s.values())):
-        value, interval, _ = geometric_mean([over_s[run] / of_s[run] for run in of_s.keys() & over_s.keys()])
+        value, interval = geometric_mean([over_s[run] / of_s[run] for run in of_s.keys() & over_s.keys()])[:2]
     return value, interval, number
 
 

@@ -75,7 +75,9 @@ def check_alike(place: Place, runs: Sequence[Run]) -> None:
 def check_one_machine(place: Place, runs: Sequence[Run]) -> None:
     """Check that runs that are published together are of one machine, and as many of each case as were asked for."""
     numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED)
-    kinds = [(("rounds of cases with ", repr(ASKED)), number) for number in numbers.values()]
+    kinds: list[tuple[tuple[str, ...], Any]] = [
+        (("rounds of cases with ", repr(ASKED)), number) for number in numbers.values()
+    ]
     for machine in (run.machine for run in runs):
         names = ", ".join(sorted({gpu["name"] for gpu in machine["gpus"]}))
         values = {"kind of GPU": names, "number of GPUs": len(machine["gpus"])}
@@ -123,7 +125,9 @@ def check_probes(place: Place, runs: Sequence[Run]) -> None:
         checks = {check["name"]: check["found"] for check in run.machine["checks"]}
         if best := _PROBE.match(checks.get("core_speed", "")):
             for columns in run.columns:
-                probes_s[float(best[1])].append(np.nanmin(columns.get("core_probe_time_s", ()), initial=math.inf))
+                probes_s[float(best[1])].append(
+                    np.nanmin(columns.get("core_probe_time_s", np.zeros(0)), initial=math.inf)
+                )
     for best_us, own_s in probes_s.items():
         if min(own_s) < math.inf:
             place.between("its fastest core probe over that of env_check", 1e6 * min(own_s) / best_us, *PROBES)

@@ -114,13 +114,14 @@ def _check_numbers(place: Place, runs: Case, document: Json) -> None:
     settings = first.ranks[0]["settings"] if completed else {}
     versions = {name: version for name, version in settings.items() if name in document["machine_info"]}
     place.same("machine_info", document["machine_info"], versions)
-    benchmark = {"param": first.case_id, "extra_info": extra, "stats": benchmark_stats(times_s)}
-    place.same("benchmarks", document["benchmarks"], [benchmark] if completed else [], _STORE_ANEW)
+    stats = [benchmark_stats(times_s)] if completed else []
+    benchmarks = [{"param": first.case_id, "extra_info": extra, "stats": own} for own in stats]
+    place.same("benchmarks", document["benchmarks"], benchmarks, _STORE_ANEW)
 
 
 def benchmark_stats(data: Sequence[float]) -> Json:
-    """Return what pytest-benchmark stores of ``data`` but for its quartiles and outliers; nothing of no data."""
-    return data and {
+    """Return what pytest-benchmark stores of ``data`` which is not empty, but for its quartiles and outliers."""
+    return {
         "data": list(data), "min": min(data), "max": max(data), "mean": fmean(data), "median": median(data),
         "stddev": stdev(data) if len(data) > 1 else 0, "rounds": len(data), "iterations": 1,
         "total": math.fsum(data), "ops": 1 / fmean(data),

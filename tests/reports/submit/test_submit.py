@@ -22,7 +22,7 @@ from reports.verification.stored import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.records.folders import RUN_LOG, intact_videos, video_path
-from tests.fixtures.results.damaged_results import damage, machine, set_item
+from tests.fixtures.results.damaged_results import damage, machine, put
 from tests.fixtures.results.films import store_film
 from tests.fixtures.results.finished_campaign import CASE, write_campaign, write_raw
 from tests.fixtures.results.forged_version import write_version
@@ -204,9 +204,7 @@ def of_another_commit(stored: Any) -> None:
         (lambda folder: damage(folder / CASE, without_commit), NotFitToSubmit.exit_code, "know no commit of labscale"),
         (lambda folder: damage(folder / CASE, of_another_commit), NotFitToSubmit.exit_code, "runs of several commits"),
         (
-            lambda folder: damage(
-                folder / CASE, lambda stored: set_item(stored["benchmarks"][0]["stats"], "median", 1)
-            ),
+            lambda folder: damage(folder / CASE, put("benchmarks/0/stats/median", 1)),
             ResultsDiffer.exit_code,
             f"{CASE}: ",
         ),
@@ -230,7 +228,7 @@ def test_results_of_a_cpu_are_refused(tmp_path: Path, into: Path, capsys: pytest
 
 
 def test_what_only_a_version_must_be_is_refused(campaign: Path, into: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    damage(campaign / CASE, lambda stored: set_item(machine(stored, 1), "kernel", "6.2"))
+    damage(campaign / CASE, lambda stored: machine(stored, 1).update(kernel="6.2"))
     assert f"{NAME}: the kernel of its rounds is" in refused(campaign, into, ResultsDiffer.exit_code, capsys)
 
 

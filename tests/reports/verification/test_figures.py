@@ -4,7 +4,6 @@ import csv
 import math
 import statistics
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from scipy import stats as scipy_stats
 from reports.verification import kinds
 from reports.verification.figures import COLUMNS, FILE, MEND_FIRST
 from reports.verification.first import verify
-from tests.fixtures.results.damaged_results import damage, rounds, sentences, write_all_hashes
+from tests.fixtures.results.damaged_results import RUN, damage, put, sentences, write_all_hashes
 from tests.fixtures.results.forged_version import SHADOW, SMALL
 
 TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
@@ -31,7 +30,7 @@ RUNS: list[dict[str, Any]] = [
     {
         "set": "s", "series": "s", "library": "l", "workload": "train", "configuration": name, "run": number,
         "frames_per_iteration": frames, "gpus": gpus, "iteration_s": TIMES_S[name][number], "block": number,
-        "seed": number, "log_probe": None,
+        "seed": number, "log_probe": None, "is_copy": False, "is_repeat": False,
     }
     for name, gpus, frames in (("a", 1, 10), ("b", 2, 20)) for number in range(4)
 ]  # fmt: skip
@@ -40,7 +39,7 @@ RUNS: list[dict[str, Any]] = [
 def computed(kind: str, column: str, every: list[dict[str, Any]], *, over: str = "") -> list[Any]:
     """Value, ends of the interval, runs and status of a figure of b."""
     of, base = ([row for row in every if row["configuration"] == name] for name in ("b", over))
-    return list(kinds.figure(kind, kinds.Selected(column=column, of=of, over=base, every=every)).values())
+    return list(kinds.figure(kind, column, of, base, every).values())
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_a_mean_has_students_interval_on_logarithms_and_a_share_adds_runs() -> N
     logs = np.log(TIMES_S["b"])
     interval = scipy_stats.t.interval(0.95, 3, loc=logs.mean(), scale=logs.std(ddof=1) / 2)
     assert computed("mean", "iteration_s", RUNS)[:3] == pytest.approx(list(map(math.exp, (logs.mean(), *interval))))
-    assert kinds.mean_interval([1, 2]) is None
+    assert computed("mean", "iteration_s", RUNS[4:6])[1:4] == [None, None, 2]
     assert computed("share", "run/gpus", RUNS)[0] == pytest.approx((0 + 1 + 2 + 3) / 8)
 
 
@@ -76,15 +75,15 @@ def test_a_ratio_of_runs_in_turns_is_the_paired_t_test_and_of_others_welchs(kind
 
 def test_turns_are_compared_with_copies_alone_by_welch_and_only_in_sets_that_have_both() -> None:
     alone = [
-        {**row, "configuration": "b-alone", "iteration_s": 2 * time_s}
+        {**row, "is_copy": True, "iteration_s": 2 * time_s}
         for row, time_s in zip(RUNS[4:], (0.4, 0.5, 0.7, 0.9), strict=True)
     ]
     other = [{**row, "set": "t"} for row in RUNS]
     logs = [np.log([row["iteration_s"] for row in rows]) for rows in (RUNS[4:], alone)]
     interval = scipy_stats.ttest_ind(*logs, equal_var=False).confidence_interval()
     expected = [math.exp(log) for log in (logs[0].mean() - logs[1].mean(), *interval)]
-    selected = kinds.Selected(column="iteration_s", of=[*RUNS, *other], over=(), every=RUNS, alone=alone)
-    assert list(kinds.figure("in_turns", selected).values()) == [*map(pytest.approx, expected), 8, "clear"]
+    figure = kinds.figure("in_turns", "iteration_s", [*RUNS, *other], (), [*RUNS, *alone])
+    assert list(figure.values()) == [*map(pytest.approx, expected), 8, "clear"]
 
 
 def test_a_slope_has_one_pseudo_observation_at_a_half() -> None:
@@ -103,7 +102,7 @@ def test_machines_are_observations_of_a_fit_with_a_column_for_each_gpu_model() -
     logs = 0.7 * probes + noise + [0.2 * (model == "A") for model in models]
     runs = [
         {
-            **RUNS[0], "configuration": str(place), "machine": str(place), "gpu_model": model, "is_repeat": False,
+            **RUNS[0], "configuration": str(place), "machine": str(place), "gpu_model": model,
             "one_gpu_training": "t", "log_probe": probe + off, "iteration_s": math.exp(log - off),
         }
         for place, (model, probe, log) in enumerate(zip(models, probes, logs, strict=True)) for off in (-0.1, 0.1)
@@ -121,17 +120,15 @@ def test_machines_are_observations_of_a_fit_with_a_column_for_each_gpu_model() -
         return [float(effects @ contrast) + end * half for end in (0, -1, 1)]
 
     of, over = ([row for row in runs if row["gpu_model"] == model] for model in "BA")
-    selected = kinds.Selected(column="iteration_s", of=of, over=over, every=runs)
-    assert [*kinds.figure("machines_ratio", selected).values()][:3] == pytest.approx(
-        [*map(math.exp, interval([1, -1, 0]))]
-    )
-    alone = kinds.figure("machines_ratio", replace(selected, of=of[:2]))
+    ratio = kinds.figure("machines_ratio", "iteration_s", of, over, runs)
+    assert [*ratio.values()][:3] == pytest.approx([*map(math.exp, interval([1, -1, 0]))])
+    alone = kinds.figure("machines_ratio", "iteration_s", of[:2], over, runs)
     assert alone["value"] == pytest.approx(math.exp(effects @ [1, 0, 0.4] - logs[4]))
     assert alone["low"] is None
-    slope = kinds.figure("machines_slope", replace(selected, of=runs, over=()))
+    slope = kinds.figure("machines_slope", "iteration_s", runs, (), runs)
     assert [*slope.values()][:3] == pytest.approx(interval([0, 0, 1]))
     with pytest.raises(ValueError, match="one training"):
-        kinds.figure("machines_ratio", replace(selected, of=[{**row, "one_gpu_training": "u"} for row in of]))
+        kinds.figure("machines_ratio", "iteration_s", [{**row, "one_gpu_training": "u"} for row in of], over, runs)
 
 
 def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
@@ -161,14 +158,13 @@ def test_what_somebody_printed_is_a_range_and_is_compared_for_each_gpu() -> None
     four = {"gpus": "4", "value": "950", "least": "945", "most": "955"}
     runs = [{**row, "frames_per_s": 130 * row["iteration_s"]} for row in RUNS if row["configuration"] == "b"]
 
-    def of(rows: list[dict[str, Any]], over: dict[str, str] | None) -> list[Any]:
-        selected = kinds.Selected(column="frames_per_s", of=rows, over=[over] if over else [], every=[])
-        return list(kinds.figure("published", selected).values())
+    def of(rows: list[dict[str, Any]], over: list[dict[str, str]]) -> list[Any]:
+        return list(kinds.figure("published", "frames_per_s", rows, over, []).values())
 
-    assert of([four], None) == [950, 945, 955, 0, None]
-    assert of([four], one) == [*map(pytest.approx, (950 / 1040, 945 / 1060, 955 / 1020)), 0, None]
+    assert of([four], []) == [950, 945, 955, 0, None]
+    assert of([four], [one]) == [*map(pytest.approx, (950 / 1040, 945 / 1060, 955 / 1020)), 0, None]
     mean, low, high = computed("mean", "iteration_s", RUNS)[:3]
-    assert of(runs, one) == [*map(pytest.approx, (mean / 4, 130 * low / 2 / 265, 130 * high / 2 / 255)), 4, None]
+    assert of(runs, [one]) == [*map(pytest.approx, (mean / 4, 130 * low / 2 / 265, 130 * high / 2 / 255)), 4, None]
 
 
 type Rows = dict[str, dict[str, str]]  # by id
@@ -258,6 +254,6 @@ def test_a_table_that_is_none_is_named(version: Path, old: str, new: str, words:
 
 def test_while_records_are_rejected_figures_are_not_compared(version: Path) -> None:
     for name in (SHADOW, SMALL):
-        damage(version / name, lambda document: rounds(document)[0].update(started_utc="once"))
+        damage(version / name, put(f"{RUN}/started_utc", "once"))
     (finding,) = (finding for finding in verify(version).findings if finding.next_step == MEND_FIRST)
     assert finding.got == f"not made (records are rejected in 2 case files: {SHADOW} and 1 more)"

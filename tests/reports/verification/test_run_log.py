@@ -9,7 +9,7 @@ import pytest
 
 from reports.verification.hashes import RUN_LOG
 from reports.verification.rules import FIRST
-from tests.fixtures.results.damaged_results import Damage, column, damage, findings, rounds, set_item
+from tests.fixtures.results.damaged_results import RUN, Damage, damage, findings, put, runs
 from tests.fixtures.results.finished_campaign import CASE, write_campaign, write_raw
 
 CASE_ID = CASE.removeprefix("cases/").removesuffix(".json")
@@ -29,13 +29,13 @@ def in_log(folder: Path) -> list[str]:
 
 
 def exchange(stored: Any) -> None:
-    runs = rounds(stored)
-    runs[0]["ranks"], runs[1]["ranks"] = runs[1]["ranks"], runs[0]["ranks"]
+    first, second, *_ = runs(stored)
+    first["ranks"], second["ranks"] = second["ranks"], first["ranks"]
 
 
 def test_texts_and_skipped_runs_are_not_hashed_and_a_set_needs_no_log(folder: Path) -> None:
-    damage(folder / CASE, lambda stored: set_item(rounds(stored)[1], "telemetry_note", "not published"))
-    damage(folder / CASE, lambda stored: rounds(stored).append({**rounds(stored)[0], "run": 3, "outcome": "skipped"}))
+    damage(folder / CASE, put("labscale/runs/1/telemetry_note", "not published"))
+    damage(folder / CASE, lambda stored: runs(stored).append({**runs(stored)[0], "run": 3, "outcome": "skipped"}))
     assert in_log(folder) == []
     (folder / RUN_LOG).unlink()
     assert in_log(folder) == []
@@ -44,14 +44,11 @@ def test_texts_and_skipped_runs_are_not_hashed_and_a_set_needs_no_log(folder: Pa
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda stored: rounds(stored).pop(1), [RUN_1]),
-        (lambda stored: set_item(rounds(stored)[1], "run", 3), [f"{CASE_ID}/r3", RUN_1]),
-        (lambda stored: set_item(column(stored, "iteration_time_s"), 0, 1.0), [f"{RUN_0}: {CHANGED}"]),
+        (lambda stored: runs(stored).pop(1), [RUN_1]),
+        (put("labscale/runs/1/run", 3), [RUN_1, f"{CASE_ID}/r3"]),
+        (put(f"{RUN}/ranks/1/samples/iteration_time_s/0", 1.0), [f"{RUN_0}: {CHANGED}"]),
         (exchange, [f"{RUN_0}: {CHANGED}", f"{RUN_1}: {CHANGED}"]),
-        (
-            lambda stored: set_item(rounds(stored)[1], "outcome", "invalid"),
-            [f"{RUN_1}: its outcome", f"{RUN_1}: {CHANGED}"],
-        ),
+        (put("labscale/runs/1/outcome", "invalid"), [f"{RUN_1}: its outcome", f"{RUN_1}: {CHANGED}"]),
     ],
 )
 def test_a_run_that_is_dropped_changed_or_exchanged_is_named(folder: Path, change: Damage, named: list[str]) -> None:
