@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -89,8 +89,10 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
     for run in (run for run in runs if run.is_measured):
         of_sets[run.folder, run.is_copy].append(run)
     every = [row for of_set in of_sets.values() for row in rows_of_set(of_set)]
-    own, by_set = [row for row in every if not (row["is_repeat"] or row["is_copy"])], _grouped(every, ("set",))
-    select, stored, declared = _selector(own), read_figures(place), dict(_declared(own))
+    own = [row for row in every if not (row["is_repeat"] or row["is_copy"])]
+    by_set, own_by_set = _grouped(every, ("set",)), {"": own, **_grouped(own, ("set",))}
+    select = cache(lambda text: _select(text, own_by_set))
+    stored, declared = read_figures(place), dict(_declared(own))
     with place.at(PRINTED).as_far_as_possible():
         declared |= _printed()
     pairs = {(of, over) for kind, _, of, over in declared.values() if kind in OF_TWO}
@@ -188,7 +190,8 @@ def _printed() -> Iterator[tuple[str, Declaration]]:
     for table in tomllib.loads(read_bytes(PRINTED).decode())["table"]:
         bases: dict[str, str] = {}
         for row in sorted(table["rows"], key=lambda row: row["gpus"]):
-            for word, column in ((word, column) for word, column in PRINTED_COLUMNS.items() if word in row):
+            for word in PRINTED_COLUMNS.keys() & row.keys():
+                column = PRINTED_COLUMNS[word]
                 of = f"source={table['source']}&table={table['name']}&gpus={row['gpus']}"
                 ends = zip(("value", "least", "most"), _rounded(row[word]), strict=True)
                 of += "".join(f"&{name}={number:.9g}" for name, number in ends)
@@ -201,15 +204,10 @@ def _printed() -> Iterator[tuple[str, Declaration]]:
 def _rounded(text: str) -> tuple[float, float, float]:
     """Return a printed number and the ends of what is rounded to it; of the time of a training its rate."""
     digits, unit = text.rstrip("kMhd"), text.lstrip("0123456789.")
-    factor, step = {"k": 1e3, "M": 1e6, "d": 24.0}.get(unit, 1.0), 10.0 ** -len(digits.partition(".")[2])
-    if unit == "k" and re.fullmatch(r"\d\d0", digits):  # 950k stands beside 64k and 1.1M
-        step = 10.0
-    value, half = float(digits) * factor, step * factor / 2
-    return (
-        (1 / value, 1 / (value + half), 1 / (value - half))
-        if unit in {"h", "d"}
-        else (value, value - half, value + half)
-    )
+    step = 10.0 if re.fullmatch(r"\d\d0k", text) else 10.0 ** -len(digits.partition(".")[2])  # 950k beside 64k and 1.1M
+    factor = {"k": 1e3, "M": 1e6, "d": 24.0}.get(unit, 1.0)
+    value, least, most = (factor * (float(digits) + side * step / 2) for side in (0, -1, 1))
+    return (1 / value, 1 / most, 1 / least) if unit in {"h", "d"} else (value, least, most)
 
 
 def _stated(place: Place, row: Mapping[str, str], pairs: Collection[Any], printed: Collection[str]) -> Declaration:
@@ -232,16 +230,10 @@ def _grouped(runs: Sequence[Row], names: Sequence[str]) -> Mapping[str, Sequence
     return groups
 
 
-def _selector(runs: Sequence[Row]) -> Callable[[str], Sequence[Row]]:
-    """Return what finds the runs that a selection names, or the number that it has in place of runs."""
-    by_set = _grouped(runs, ("set",))
-
-    @cache
-    def select(text: str) -> Sequence[Row]:
-        selection = dict(part.partition("=")[::2] for part in text.split("&") if part)
-        if "value" in selection:
-            return [selection]
-        rows = by_set.get(text.partition("&")[0], runs)
-        return [row for row in rows if all(str(row.get(name)) == value for name, value in selection.items())]
-
-    return select
+def _select(text: str, by_set: Mapping[str, Sequence[Row]]) -> Sequence[Row]:
+    """Return the runs that a selection names, or the number that it has in place of runs."""
+    selection = dict(part.partition("=")[::2] for part in text.split("&") if part)
+    if "value" in selection:
+        return [selection]
+    rows = by_set.get(text.partition("&")[0], by_set[""])
+    return [row for row in rows if all(str(row.get(name)) == value for name, value in selection.items())]

@@ -74,16 +74,15 @@ def check_alike(place: Place, runs: Sequence[Run]) -> None:
 
 def check_one_machine(place: Place, runs: Sequence[Run]) -> None:
     """Check that runs that are published together are of one machine, and as many of each case as were asked for."""
-    numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED)
-    kinds: list[tuple[tuple[str, ...], Any]] = [
-        (("rounds of cases with ", repr(ASKED)), number) for number in numbers.values()
-    ]
+    numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED).values()
+    _check_one(place, ((("rounds of cases with ", repr(ASKED)), number) for number in numbers), OR_LIST)
+    values = defaultdict[str, set[Any]](set)
     for machine in (run.machine for run in runs):
-        names = ", ".join(sorted({gpu["name"] for gpu in machine["gpus"]}))
-        values = {"kind of GPU": names, "number of GPUs": len(machine["gpus"])}
-        values |= {name: machine[name] for name in ("driver_version", "kernel", "cpu_model", "num_cpus")}
-        kinds += [(("the ", name, " of its rounds"), value) for name, value in values.items()]
-    _check_one(place, kinds, OR_LIST)
+        values["kind of GPU"].add(", ".join(sorted({gpu["name"] for gpu in machine["gpus"]})))
+        values["number of GPUs"].add(len(machine["gpus"]))
+        for name in ("driver_version", "kernel", "cpu_model", "num_cpus"):
+            values[name].add(machine[name])
+    _check_one(place, ((("the ", name, " of its rounds"), value) for name in values for value in values[name]), OR_LIST)
 
 
 def _check_one(place: Place, values: Iterable[tuple[Any, Any]], next_step: str) -> None:

@@ -200,20 +200,17 @@ def rows_of_set(runs: Sequence[Run]) -> list[Row]:
 def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
     case, machine, seen, window = run.case, run.machine, run.telemetry or {}, run.last()
     marked = window[run.samples("marked")[0, window] != 0]  # all of these in a run without marks
-    probes_s, times_s, gpus = (
-        run.samples("core_probe_time_s"),
-        run.samples("iteration_time_s")[:, window],
-        seen.get("gpus", []),
-    )
+    probes_s, times_s = run.samples("core_probe_time_s"), run.samples("iteration_time_s")[:, window]
     looks_s = _known(probes_s[:, marked].max(axis=0)) if case["device"] == "cuda" else np.zeros(0)
     log_probes = [np.log(own_s).mean() for own_s in map(_known, probes_s[:, window]) if len(own_s)]
     log_probe = float(np.mean(log_probes)) if len(log_probes) == len(probes_s) else None
     iteration_s, (ours_s, library_s) = run.iteration_s(), run.clocks_s()
     hashes, rewards = [rank["parameters_sha256"] for rank in run.ranks], run.samples("reward_mean")
     reward_mean = np.nansum(rewards, axis=0) / (~np.isnan(rewards)).sum(axis=0)  # of the processes that have one
+    gpus, machine_gpus = seen.get("gpus", []), machine["gpus"]
     wanted, stolen, others = (seen.get(f"host_{name}_percent") for name in ("cpu", "stolen", "others"))
     is_compared = all(case[name] == value for name, value in _COMPARED.items()) and case["iterations"] in COMPARABLE
-    is_quiet = others is not None and others <= MOST_OTHERS_PERCENT and machine["host_label"] and machine["gpus"]
+    is_quiet = others is not None and others <= MOST_OTHERS_PERCENT and machine["host_label"] and machine_gpus
     training = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
     return {
         "set": run.folder.name,
@@ -226,7 +223,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         **{name: value(run) for name, value in _WORK.items()},
         "seed": case["seed"] + (run.number * len(run.ranks) if case["seed_per_run"] else 0),
         "machine": machine["host_label"],
-        "gpu_model": machine["gpus"][0]["name"] if machine["gpus"] else None,
+        "gpu_model": machine_gpus[0]["name"] if machine_gpus else None,
         "one_gpu_training": training if is_compared and is_quiet and log_probe else None,
         "start": _start(run, of_case),
         "start_s": run.start_s(),

@@ -3,11 +3,11 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from reports.verification.finding import OR_LIST, RUN_AGAIN, Json, Place, is_number
+from reports.verification.finding import OR_LIST, RUN_AGAIN, Json, Place
 from reports.verification.runs import Columns, Run
 
 # What is timed inside what; parts of one whole do not overlap. Below the first line only marked iterations are timed.
@@ -126,8 +126,7 @@ def _check_completed(place: Place, run: Run) -> None:
             own.fault(check["name"], got, "no failure", RUN_AGAIN)
     learning = 1 if run.is_pipeline else run.gpus
     stated = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * learning, **case}
-    for name in (name for name in stated if name in workload):
-        place.same(f"workload.{name}", workload[name], stated[name])
+    place.same("workload", workload, {name: value for name, value in stated.items() if name in workload})
     checks = {check["name"]: check["found"] for check in machine["checks"]}
     if machine["gpus"] and "gpus_present" in checks:
         sizes = ["" if gpu["memory_gb"] is None else f" {gpu['memory_gb']:.0f} GB" for gpu in machine["gpus"]]
@@ -203,14 +202,11 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
         place.fault("parameters_sha256", rank["parameters_sha256"], "a SHA-256")
     place.between("success_rate", samples.get("success_rate", ()), 0, 1)
     parts = ("episode_length_s", "env.sim.dt", "decimation")
-    known: list[Any] = [(run.record["workload"] or {}).get(name) for name in parts]
-    if all(map(is_number, known)) and known[1] * known[2] > 0:
-        most = math.ceil(known[0] / (known[1] * known[2])) + 1
+    episode_s, *step = ((run.record["workload"] or {}).get(name) for name in parts)
+    if None not in (episode_s, *step) and math.prod(step) > 0:
+        most = math.ceil(episode_s / math.prod(step)) + 1
         place.between("episode_length_mean", samples.get("episode_length_mean", ()), 0, most)
-    index, gpus = (
-        rank["local_rank"] // run.sharing,
-        {gpu["name"]: gpu["memory_gb"] or math.inf for gpu in machine["gpus"]},
-    )
+    index, gpus = rank["local_rank"] // run.sharing, {gpu["name"]: gpu["memory_gb"] for gpu in machine["gpus"]}
     wanted = {
         "seed": case["seed"] + rank["rank"] + (run.number * run.processes if case["seed_per_run"] else 0),
         "num_envs": case["num_envs"],
@@ -222,15 +218,14 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
     if case["device"] == "cuda" and case["nnodes"] == 1 and settings.get("gpu_name"):
         wanted["gpu_name"] = settings["gpu_name"] if settings["gpu_name"] in gpus else " or ".join(sorted(gpus))
         wanted["cuda_driver_version"] = machine["cuda_driver_version"]
-    for name in (name for name in wanted if name in settings):
-        place.same(f"settings.{name}", settings[name], wanted[name])
+    place.same("settings", settings, {name: value for name, value in wanted.items() if name in settings})
     if "imports_torch" in rank["phases_s"]:  # the rank's clock begins after it
         torch_s, last_s = rank["phases_s"]["imports_torch"], samples["start_s"][-1] + samples["iteration_time_s"][-1]
         until_s = sum(rank["phases_s"].values()) - torch_s
         place.between("start-up until its first iteration", until_s, 0, samples["start_s"][0])
         place.between("wall_time_s around its iterations", run.wall_s, torch_s + last_s - WALL_SLACK_S, math.inf)
     is_known = gpus and (case["nnodes"] == 1 or settings.get("gpu_name") in gpus)  # else another node's
-    most_gb = max(gpus.values()) * (1 + MEMORY_SLACK) if is_known else math.inf
+    most_gb = max(gpus.values()) * (1 + MEMORY_SLACK) if is_known and None not in gpus.values() else math.inf
     for node in (node for node in run.readings if node["node"] == (rank["node"] or 0)):
         used_gb = [used for used in node["columns"].get(f"gpu{index}.memory_used_gb", ()) if used is not None]
         most_gb = min(most_gb, max(used_gb, default=math.inf))

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import shutil
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from reports.verification import kinds
 from reports.verification.figures import COLUMNS, FILE, MEND_FIRST
 from reports.verification.first import verify
 from tests.fixtures.results.damaged_results import RUN, damage, put, sentences, write_all_hashes
-from tests.fixtures.results.forged_version import SHADOW, SMALL
+from tests.fixtures.results.forged_version import SHADOW, SMALL, write_version
 
 TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
 SET, NAME = "h200-x2-per-gpu", "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
@@ -165,6 +166,17 @@ def test_what_somebody_printed_is_a_range_and_is_compared_for_each_gpu() -> None
     assert of([four], [one]) == [*map(pytest.approx, (950 / 1040, 945 / 1060, 955 / 1020)), 0, None]
     mean, low, high = computed("mean", "iteration_s", RUNS)[:3]
     assert of(runs, [one]) == [*map(pytest.approx, (mean / 4, 130 * low / 2 / 265, 130 * high / 2 / 255)), 4, None]
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_version(tmp_path_factory.mktemp("original") / "reports" / "results" / "2026.11")
+
+
+@pytest.fixture
+def version(original: Path, tmp_path: Path) -> Path:
+    shutil.copytree(original.parents[2], tmp_path, dirs_exist_ok=True)
+    return tmp_path / "reports" / "results" / "2026.11"
 
 
 type Rows = dict[str, dict[str, str]]  # by id
