@@ -201,10 +201,9 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
     if case["workload"] == "train" and not _SHA256.fullmatch(rank["parameters_sha256"] or ""):
         place.fault("parameters_sha256", rank["parameters_sha256"], "a SHA-256")
     place.between("success_rate", samples.get("success_rate", ()), 0, 1)
-    parts = ("episode_length_s", "env.sim.dt", "decimation")
-    episode_s, *step = ((run.record["workload"] or {}).get(name) for name in parts)
-    if None not in (episode_s, *step) and math.prod(step) > 0:
-        most = math.ceil(episode_s / math.prod(step)) + 1
+    work: Json = run.record["workload"] or {}
+    if None not in map(work.get, ("episode_length_s", "env.sim.dt", "decimation")):
+        most = math.ceil(work["episode_length_s"] / (work["env.sim.dt"] * work["decimation"])) + 1
         place.between("episode_length_mean", samples.get("episode_length_mean", ()), 0, most)
     index, gpus = rank["local_rank"] // run.sharing, {gpu["name"]: gpu["memory_gb"] for gpu in machine["gpus"]}
     wanted = {
