@@ -62,10 +62,10 @@ def _of_values(statistic: Callable[[Sequence[Any]], Any]) -> Kind:
 
 
 def _mean(column: str, of: Rows, *_: Rows) -> Computed:
-    return geometric_mean([row[column] for row in of if row[column] is not None])
+    return _mean_of([row[column] for row in of if row[column] is not None])
 
 
-def geometric_mean(values: Sequence[float]) -> Computed:
+def _mean_of(values: Sequence[float]) -> Computed:
     """The geometric mean with Student's interval of the logarithms."""
     if not values:
         return None, None, 0
@@ -265,7 +265,7 @@ def _to_reward(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     amounts = list(_needed(of, over, column, "reward_mean", RISE).values())
     if math.inf in amounts:
         return None, None, len(of)
-    value, interval = geometric_mean(amounts)[:2]
+    value, interval = _mean_of(amounts)[:2]
     return value, None if _is_one_seed(of) else interval, len(of)
 
 
@@ -275,7 +275,7 @@ def _sooner(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     of_s, over_s = (_needed(rows, over, "iteration_s", rewards, float(share or RISE)) for rows in (of, over))
     value, interval, number = None, None, len(of) + len(over)
     if not (_is_one_seed(of) or _is_one_seed(over) or math.inf in (*of_s.values(), *over_s.values())):
-        value, interval = geometric_mean([over_s[run] / of_s[run] for run in of_s.keys() & over_s.keys()])[:2]
+        value, interval = _mean_of([over_s[run] / of_s[run] for run in of_s.keys() & over_s.keys()])[:2]
     return value, interval, number
 
 

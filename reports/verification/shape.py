@@ -1,8 +1,8 @@
 """The format of stored JSON: what each field that is read has to be. A wrong one is named before anything uses it.
 
 A shape is a word of ``SCALARS``, a tuple of the values that a field may have, a list with the shape of its items, or
-an object with the shape of each of its fields. ``?`` after a field or a word: it may be null. ``*`` is the name of all
-other fields. Fields without a shape are not read.
+an object with the shape of each of its fields. ``?`` after a field or a word: it may be null. A name that begins with
+``*`` is that of all other fields that end as it does. Fields without a shape are not read.
 """
 
 import json
@@ -71,7 +71,7 @@ _RUN: Final = {
     "started_utc?": "time", "wall_time_s?": "amount", "ranks": [_RANK], "profiled_ranks": ["count"],
     "turns?": {"beside": ["text"], "turns": "count", "turn_s": "length"}, "telemetry?": _TELEMETRY,
     "workload?": {"*": "scalar?"},
-    "readings": [{"node": "count", "columns": {"time_s": ["number"], "*": ["scalar?"]}}],
+    "readings": [{"node": "count", "columns": {"time_s": ["number"], "*.slowdowns": ["text?"], "*": ["number?"]}}],
 }  # fmt: skip
 CASE_FILE: Final = {
     "commit_info": {}, "machine_info": {}, "benchmarks": [{}],
@@ -125,10 +125,11 @@ def _wrong(value: Any, shape: Any, name: str = "") -> Iterator[tuple[str, Any, s
 
 
 def _wrong_fields(value: Json, shape: Json, begin: str) -> Iterator[tuple[str, Any, str]]:
+    rest = {name: item for name, item in value.items() if name not in shape}
     for key, own in shape.items():
         field = key.removesuffix("?")
-        if key == "*":
-            others = {other: item for other, item in value.items() if other not in shape}
+        if key[0] == "*":
+            others = {name: rest.pop(name) for name in [*rest] if name.endswith(key[1:])}
             for other, item in others.items() if not _are(others.values(), own) else ():
                 yield from _wrong(item, own, begin + other)
         elif field not in value:

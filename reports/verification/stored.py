@@ -120,7 +120,7 @@ def _check_numbers(place: Place, runs: Case, document: Json) -> None:
 
 
 def benchmark_stats(data: Sequence[float]) -> Json:
-    """Return what pytest-benchmark stores of ``data`` which is not empty, but for its quartiles and outliers."""
+    """Return what pytest-benchmark stores of ``data``, which is not empty, but for its quartiles and outliers."""
     return {
         "data": list(data), "min": min(data), "max": max(data), "mean": fmean(data), "median": median(data),
         "stddev": stdev(data) if len(data) > 1 else 0, "rounds": len(data), "iterations": 1,
