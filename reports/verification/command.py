@@ -52,11 +52,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
     options = parser.read(arguments)
     if options.write_hashes:
-        with told_when_unreadable(options.folder):
-            sets = set_folders(options.folder)
-        versions = {path.parent for path in sets if is_version(path.parent) and path != options.folder}
-        for folder in (*sets, *sorted(versions)):
-            print(_hash(folder))
+        _write_hashes(options.folder)
     verified = verify(options.folder)
     if options.json:
         print(json.dumps(asdict(verified), indent=1))
@@ -84,20 +80,23 @@ def _show(verified: Verified) -> None:
     print(f"{read} and {counted(verified.hashed_files, 'hashed file')}: {faults}.")
 
 
-def _hash(folder: Path) -> Path:
-    """Write the hashes of a set or a version that has no other fault; raise ResultsDiffer with every fault of one."""
+def _write_hashes(folder: Path) -> None:
+    """Write the hashes of sets and versions that have no other fault; raise ResultsDiffer with every fault of them."""
     if faults := [str(finding) for finding in verify(folder).findings if not is_of_hashes(finding)]:
         listed = "\n".join(faults)
         raise ResultsDiffer(f"{listed}\nNo hashes were written for {folder}: what is wrong must not be sealed.")
-    if (folder / SIGNATURE).is_file():
-        print(f"{folder / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
-    try:
-        return write_hashes(folder)
-    except OSError as error:
-        raise StoreError(
-            f"{error.filename or folder / SUMS} cannot be written: {error.strerror}. Check space and permissions, or"
-            " write the hashes into a copy of the folder."
-        ) from error
+    sets = set_folders(folder)
+    versions = {path.parent for path in sets if is_version(path.parent) and path != folder}
+    for own in (*sets, *sorted(versions)):
+        if (own / SIGNATURE).is_file():
+            print(f"{own / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
+        try:
+            print(write_hashes(own))
+        except OSError as error:
+            raise StoreError(
+                f"{error.filename or own / SUMS} cannot be written: {error.strerror}. Check space and permissions, or"
+                " write the hashes into a copy of the folder."
+            ) from error
 
 
 if __name__ == "__main__":
