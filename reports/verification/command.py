@@ -47,7 +47,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     )
     where = "a set of results, a version, or a folder of them (default: reports/results)"
     parser.add_argument("folder", type=results_path, nargs="?", default=RESULTS, metavar="DIR", help=where)
-    write = f"write {SUMS} of every set and every version that has no fault"
+    write = f"write {SUMS} of every set and every version, if there is no other fault"
     parser.add_argument("--write-hashes", action="store_true", help=write)
     parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
     options = parser.read(arguments)
