@@ -244,13 +244,21 @@ def _print_blocks(campaign: Campaign) -> None:
 
 
 def _saved(block: Sequence[PlannedCase]) -> str:
-    block_s = time_of_block_s(block)
-    if block_s is None:
+    block_s, minutes, costs = time_of_block_s(block), gpu_minutes(block), _known_costs(block)
+    if block_s is None or len(costs) < len(block):
         return ""
-    alone_s = sum(item.estimated_wall_s or 0.0 for item in block)
-    minutes, alone = gpu_minutes(block), sum((item.estimated_gpu_minutes or 0.0) / item.rounds for item in block)
+    alone_s, alone = (sum(column) / block[0].rounds for column in zip(*costs, strict=True))
     gpu = f", {minutes:.1f} GPU-minutes, {alone:.1f} one after another" if minutes else ""
     return f"; about {clock(block_s)} a round, {clock(alone_s)} one after another{gpu}"
+
+
+def _known_costs(items: Sequence[PlannedCase]) -> list[tuple[float, float]]:
+    """Wall time [s] and GPU-minutes of all rounds, for each case whose cost is known."""
+    return [
+        (item.rounds * item.estimated_wall_s, item.estimated_gpu_minutes)
+        for item in items
+        if item.estimated_wall_s is not None and item.estimated_gpu_minutes is not None
+    ]
 
 
 def _cost_in_words(item: PlannedCase) -> str:
@@ -262,13 +270,15 @@ def _cost_in_words(item: PlannedCase) -> str:
 
 
 def _total(items: Sequence[PlannedCase]) -> str:
-    wall_s = sum((item.estimated_wall_s or 0.0) * item.rounds for item in items)
-    gpu_minutes = sum(item.estimated_gpu_minutes or 0.0 for item in items)
-    unknown = sum(1 for item in items if item.estimated_wall_s is None)
-    parts = [f"about {clock(wall_s)} one after another"] if wall_s else []
-    parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
-    parts += [f"{unknown} of unknown cost"] if unknown else []
-    return ", ".join(parts) or "nothing to do"
+    """The cost of all rounds; the least that it can be if that of a case is unknown."""
+    costs = _known_costs(items)
+    if not costs:
+        return f"{len(items)} of unknown cost" if items else "nothing to do"
+    wall_s, gpu_minutes = (sum(column) for column in zip(*costs, strict=True))
+    gpu = f", {gpu_minutes:.0f} GPU-minutes" if gpu_minutes else ""
+    unknown = len(items) - len(costs)
+    about, rest = ("at least", f", and {unknown} of unknown cost") if unknown else ("about", "")
+    return f"{about} {clock(wall_s)} one after another{gpu}{rest}"
 
 
 def print_rule(console: Console, rule: Rule) -> None:

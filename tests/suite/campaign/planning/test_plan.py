@@ -11,7 +11,7 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.folder import Folder
-from suite.campaign.planning.plan import make_plan, rule_of
+from suite.campaign.planning.plan import make_plan, print_plan, rule_of
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError
 from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
@@ -145,6 +145,28 @@ def test_the_rule_is_what_options_and_matrix_say(matrix: str, options: dict[str,
     planned_rule = rule_of(options_with(matrix=matrix, **options), load_matrix(matrix, CATALOG))
     assert replace(planned_rule, max_rounds=rule.max_rounds) == rule
     assert rule.precision is None or planned_rule.max_rounds == rule.max_rounds
+
+
+@pytest.mark.parametrize(
+    ("walls_s", "total"),
+    [
+        ([30.0, 60.0], "about 4:30 one after another, 12 GPU-minutes."),
+        ([30.0, None, 60.0, None], "at least 4:30 one after another, 12 GPU-minutes, and 2 of unknown cost."),
+        ([None], "1 of unknown cost."),
+        ([], "nothing to do."),
+    ],
+)
+def test_a_total_over_unknown_costs_is_a_least_one(walls_s: list[float | None], total: str) -> None:
+    items = [
+        PlannedCase(
+            case=make_case(), rounds=3, infeasible=None, estimated_gpu_minutes=wall_s and 6.0, estimated_wall_s=wall_s
+        )
+        for wall_s in walls_s
+    ]
+    console = Console(file=io.StringIO(), width=200)
+    print_plan(console, items, [None] * len(items), GPU_HOST)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[-1].partition(": ")[2] == total
 
 
 @pytest.mark.parametrize(
