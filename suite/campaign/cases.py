@@ -126,11 +126,11 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
-    """Set rounds that did not complete aside, so that they run again; the old attempt is kept.
+    """Set rounds that did not complete aside with ``--retry-failed``, so that they run again; the attempt is kept.
 
     If a case cannot run here, its rounds stay. A case without rounds is only planned again, for its present reason.
     """
-    for item in campaign.planned:
+    for item in campaign.planned if campaign.options.rounds.retry_failed else ():
         ended = ended_records(folder, item.case)
         failed = [record.round for record in ended if record.outcome != "completed" and not item.infeasible]
         if failed or (item.infeasible and not ended):

@@ -3,6 +3,7 @@
 ARCHITECTURE.md has the layout. A round is finished when its ``record.json`` exists; nothing finished is overwritten.
 """
 
+import errno
 import fcntl
 import shutil
 from collections.abc import Iterator
@@ -68,7 +69,8 @@ def locked(root: Path) -> Iterator[Folder]:
     """Lock the folder for this process; create it if it is missing.
 
     Raises:
-        CampaignError: another process uses it, its campaign is unknown, or it cannot be written or locked.
+        CampaignError: another process uses it, its campaign is unknown, it cannot be written or locked, or its disk
+            becomes full.
     """
     require_identity(root)
     try:
@@ -90,7 +92,26 @@ def locked(root: Path) -> Iterator[Folder]:
                 f"The results folder {root} cannot be locked: {error.strerror}. Its file system has to allow flock;"
                 " choose a folder on one that does with --out."
             ) from error
-        yield Folder(root=root)
+        with _disk_errors(root):
+            yield Folder(root=root)
+
+
+@contextmanager
+def _disk_errors(root: Path) -> Iterator[None]:
+    """Turn the error of a full disk into one that says what is kept and what to do.
+
+    Raises:
+        CampaignError: the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise CampaignError(
+            f"The disk of {root} is full ({error}). Free some space and run the same command again: "
+            "every finished round is kept, and only the one in progress is repeated."
+        ) from error
 
 
 def require_identity(root: Path) -> None:

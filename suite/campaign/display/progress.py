@@ -42,7 +42,7 @@ class Rest:
     took beyond its estimate is expected again for the first run of each further task.
     """
 
-    def __init__(self, planned: list[PlannedCase]) -> None:
+    def __init__(self, planned: Sequence[PlannedCase]) -> None:
         self._estimates = {item.case.case_id: item.estimated_wall_s for item in planned}
         self._firsts: dict[tuple[str, str], _Took] = {}
         self._later: list[_Took] = []
@@ -88,7 +88,7 @@ class Reporter:
     """Prints the progress of a campaign to ``console``."""
 
     def __init__(
-        self, console: Console, planned: list[PlannedCase], waiting: list[Case], *, total: int | None = None
+        self, console: Console, planned: Sequence[PlannedCase], waiting: list[Case], *, total: int | None = None
     ) -> None:
         """``total`` is how many of ``waiting`` this reporter shows; None for all of them."""
         self._console = console

@@ -3,12 +3,10 @@
 A block of one run is trained alone. The runs of a larger block start together and are measured in turns.
 """
 
-import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
@@ -19,9 +17,9 @@ from suite.campaign.display.results import print_pair
 from suite.campaign.folder import Folder, drop_checkpoints
 from suite.campaign.runs import upstream
 from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
-from suite.campaign.schedule import blocks_to_run
+from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
-from suite.errors import CampaignError, Interrupted
+from suite.errors import Interrupted
 from suite.files.paths import ROOT, set_aside
 from suite.files.wording import counted
 from suite.install import damage
@@ -33,7 +31,7 @@ from suite.records import store
 from suite.records.collect import collect
 from suite.schema.observations import TurnsTaken
 from suite.schema.rank_protocol import TURNS_SOCKET, TURNS_VARIABLE, LaunchResult, travelling
-from suite.schema.record import Case, Environment, Launch, RunRecord
+from suite.schema.record import Case, CaseResult, Environment, Launch, RunRecord
 from suite.statistics.reduce import round_time_s
 
 
@@ -53,16 +51,18 @@ class Run:
         return self.run_dir / "record.json"
 
 
-def run_planned(campaign: Campaign, folder: Folder, reporter: Reporter) -> None:
-    """Run every round that the plan still needs, and store each case with its last round."""
+def run_planned(campaign: Campaign, folder: Folder) -> tuple[CaseResult, ...]:
+    """Run every round that the plan still needs, store each case with its last round, and return what is stored."""
     items = {item.case.case_id: item for item in campaign.planned}
     blocks = (
         [Run(case=item.case, round=index, run_dir=folder.run_dir(item.case, index)) for item, index in block]
         for block in blocks_to_run(campaign, folder)
     )
+    reporter = Reporter(campaign.console, campaign.planned, [item.case for item, _ in known_rounds(campaign, folder)])
     for record in run_blocks(campaign, folder, reporter, blocks):
-        with disk_errors(folder.root):
-            cases.store_if_complete(campaign, folder, items[record.case.case_id])
+        cases.store_if_complete(campaign, folder, items[record.case.case_id])
+    results = (cases.store_if_complete(campaign, folder, item) for item in campaign.planned)
+    return tuple(result for result in results if result)
 
 
 def run_blocks(
@@ -72,19 +72,14 @@ def run_blocks(
 
     The runs of a block are measured in turns; a block of one run is measured alone. Trainings that share a GPU begin
     their iterations together by turns, also in a block of one.
-
-    Raises:
-        CampaignError: the disk is full.
     """
     for block in blocks:
-        with disk_errors(folder.root):
-            folder.require_space()
-            starts = [(run.case, run.round) for run in block]
-            with reporter.block(starts, note=block[0].uncounted) as lines:
-                records = _run_block(campaign, block, lines)
-            for run, record in zip(block, records, strict=True):
-                if record is not None:
-                    reporter.ended(record, f" ({run.uncounted})" if run.uncounted else _speed(record))
+        folder.require_space()
+        with reporter.block([(run.case, run.round) for run in block], note=block[0].uncounted) as lines:
+            records = _run_block(campaign, block, lines)
+        for run, record in zip(block, records, strict=True):
+            if record is not None:
+                reporter.ended(record, f" ({run.uncounted})" if run.uncounted else _speed(record))
         yield from (record for record in records if record is not None)
         crowded = [[run] for run, record in zip(block, records, strict=True) if record is None]
         for (run,) in crowded:
@@ -259,21 +254,3 @@ def _speed(record: RunRecord) -> str:
     time_s = round_time_s(record)
     frames = f", {record.case.frames_per_iteration / time_s:,.0f} frames/s" if record.case.has_frames else ""
     return f", {time_s:.3g} s/iteration{frames}"
-
-
-@contextmanager
-def disk_errors(root: Path) -> Iterator[None]:
-    """Turn the error of a full disk into one that says what is kept and what to do.
-
-    Raises:
-        CampaignError: the disk is full.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise CampaignError(
-            f"The disk of {root} is full ({error}). Free some space and run the same command again: "
-            "every finished round is kept, and only the one in progress is repeated."
-        ) from error

@@ -66,17 +66,18 @@ def check_tools(campaign: Campaign) -> Campaign:
     Raises:
         UsageError: one of them is asked for and missing, or the launcher cannot reach it.
     """
-    find_nsys(campaign.options)
-    require_camera(campaign.options)
+    options = campaign.options
+    find_nsys(options)
+    if options.rounds.video and not entry_of(options).can_film:
+        raise UsageError(
+            f"--video takes the files of a filmed round from this machine, and --launcher {options.place.launcher} was "
+            "never tried with it. Film with --launcher native, or leave --video out."
+        )
     return campaign
 
 
 def find_nsys(options: Options) -> str | None:
-    """Path of the nsys command; None without ``--profile``.
-
-    Raises:
-        UsageError: nsys is not installed, or the launcher cannot profile.
-    """
+    """Path of the nsys command; None without ``--profile``. Raises UsageError as ``check_tools`` does."""
     if not options.rounds.profile:
         return None
     if not entry_of(options).can_profile:
@@ -94,71 +95,59 @@ def find_nsys(options: Options) -> str | None:
     return str(Path(nsys).absolute())
 
 
-def require_camera(options: Options) -> None:
-    """Raise UsageError if a video is asked for and the launcher cannot film."""
-    if options.rounds.video and not entry_of(options).can_film:
-        raise UsageError(
-            f"--video takes the files of a filmed round from this machine, and --launcher {options.place.launcher} was "
-            "never tried with it. Film with --launcher native, or leave --video out."
-        )
-
-
 def profile_all(campaign: Campaign) -> Campaign:
-    """Run each case once more with the chosen ranks profiled; these rounds are not results."""
-    nsys = find_nsys(campaign.options)
-    if nsys is None:
-        return campaign
-    with opened(campaign.out, identity(campaign)) as folder:
-        records = profile_cases(campaign, folder, nsys)
-    say(campaign.console, f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}")
-    return campaign
-
-
-def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunRecord]:
-    """Run the profiled rounds that are missing or profiled other ranks; return the records of all.
+    """Run each case once more with the chosen ranks profiled, unless an earlier command did.
 
     A case without any of the chosen ranks is not profiled. A failed round is run again only with ``--retry-failed``.
     """
+    nsys = find_nsys(campaign.options)
+    if nsys is None:
+        return campaign
     runs = []
     for case in _feasible(campaign):
         if ranks := tuple(sorted({rank for rank in campaign.options.rounds.profile if rank < case.world_size})):
-            run = Run(
-                case=case,
-                round=0,
-                run_dir=folder.root / "profiles" / case.case_id,
-                uncounted="profiled, not counted",
-                profiled_ranks=ranks,
-                adapt=partial(_with_variables, {RANKS_VARIABLE: ",".join(map(str, ranks)), NSYS_VARIABLE: nsys}),
-            )
-            runs.append(run)
-    for run, record in _run_each(campaign, folder, [run for run in runs if not _is_profiled(campaign, run)]):
-        for rank in record.profiled_ranks:
-            if not (run.run_dir / f"profile-rank-{rank}.nsys-rep").exists():
-                say(
-                    campaign.console,
-                    f"    nsys left no report of rank {rank}; its messages are in the rank's log below {run.run_dir}",
-                    style="yellow",
-                )
-    return [store.read_record(run.record_path) for run in runs]
+            variables = {RANKS_VARIABLE: ",".join(map(str, ranks)), NSYS_VARIABLE: nsys}
+            run = _run(campaign, case, "profiles", "profiled, not counted", variables)
+            runs.append(replace(run, profiled_ranks=ranks))
+    with opened(campaign.out, identity(campaign)) as folder:
+        for run, record in _run_each(campaign, folder, [run for run in runs if not _is_profiled(campaign, run)]):
+            for rank in record.profiled_ranks:
+                if not (run.run_dir / f"profile-rank-{rank}.nsys-rep").exists():
+                    say(
+                        campaign.console,
+                        f"    nsys left no report of rank {rank}; its messages are in the rank's log below "
+                        f"{run.run_dir}",
+                        style="yellow",
+                    )
+    say(campaign.console, f"{counted(len(runs), 'profiled round')}: {campaign.out / 'profiles'}")
+    return campaign
 
 
 def _is_profiled(campaign: Campaign, run: Run) -> bool:
     """Whether an earlier command profiled these ranks."""
-    if not run.record_path.exists():
+    record = _earlier(run)
+    if record is None:
         return False
-    record = store.read_record(run.record_path)
     is_tried_again = campaign.options.rounds.retry_failed and record.outcome != "completed"
     return record.profiled_ranks == run.profiled_ranks and not is_tried_again
 
 
-def _with_variables(variables: Mapping[str, str], launch: Launch) -> Launch:
-    """Return the launch of a round that writes nothing for long at its end, which is no hang."""
-    patient = replace(launch.case, hang_timeout_s=launch.case.timeout_s)
-    return replace(launch, case=patient, env={**launch.env, **variables})
-
-
 def _feasible(campaign: Campaign) -> list[Case]:
     return [item.case for item in campaign.planned if not item.infeasible]
+
+
+def _run(campaign: Campaign, case: Case, folder: str, uncounted: str, variables: Mapping[str, str]) -> Run:
+    """One more round of a case, with these variables. It writes nothing for long at its end, which is no hang."""
+
+    def adapt(launch: Launch) -> Launch:
+        patient = replace(launch.case, hang_timeout_s=launch.case.timeout_s)
+        return replace(launch, case=patient, env={**launch.env, **variables})
+
+    return Run(case=case, round=0, run_dir=campaign.out / folder / case.case_id, uncounted=uncounted, adapt=adapt)
+
+
+def _earlier(run: Run) -> RunRecord | None:
+    return store.read_record(run.record_path) if run.record_path.exists() else None
 
 
 def _run_each(campaign: Campaign, folder: Folder, runs: Sequence[Run]) -> Iterator[tuple[Run, RunRecord]]:
@@ -166,20 +155,29 @@ def _run_each(campaign: Campaign, folder: Folder, runs: Sequence[Run]) -> Iterat
     for run in runs:
         if run.record_path.exists():
             set_aside(run.run_dir, "earlier")
-    reporter = Reporter(campaign.console, list(campaign.planned), [run.case for run in runs])
+    reporter = Reporter(campaign.console, campaign.planned, [run.case for run in runs])
     yield from zip(runs, run_blocks(campaign, folder, reporter, ([run] for run in runs)), strict=True)
 
 
 def film_all(campaign: Campaign) -> Campaign:
-    """Film each case in one more round, with ``--video``. Whatever goes wrong, the results stay as they are."""
+    """Film each case in one more round, with ``--video``, unless it has a video.
+
+    A filmed round that failed is run again only with ``--retry-failed``. Whatever goes wrong, the results stay.
+    """
     if not campaign.options.rounds.video:
         return campaign
+    unfilmed: list[str] = []
     try:
         with opened(campaign.out, identity(campaign)) as folder:
-            filmed, unfilmed = film_cases(campaign, folder)
+            for run, record in _run_each(campaign, folder, _films(campaign, unfilmed)):
+                if record.outcome == "completed":
+                    _keep_video(run, folder.root)
+                else:
+                    unfilmed.append(_why_unfilmed(run, record))
+            videos = intact_videos(folder.root)
     except LabscaleError as error:
         return replace(campaign, unfilmed=(str(error),))
-    say(campaign.console, f"{counted(len(filmed), 'video')}: {campaign.out / VIDEOS}")
+    say(campaign.console, f"{counted(len(videos), 'video')}: {campaign.out / VIDEOS}")
     return replace(campaign, unfilmed=tuple(unfilmed))
 
 
@@ -190,38 +188,22 @@ def tell_unfilmed(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def film_cases(campaign: Campaign, folder: Folder) -> tuple[list[str], list[str]]:
-    """Film the cases whose video is missing; return the ids of all that have one, and each that failed, with why.
-
-    A video of an earlier command is kept. A filmed round that failed is run again only with ``--retry-failed``.
-
-    Raises:
-        CampaignError: the disk is full.
-        StoreError: the list of videos or a record is not readable, or a video cannot be written.
-    """
-    runs, failed, there = [], [], intact_videos(folder.root)
+def _films(campaign: Campaign, unfilmed: list[str]) -> list[Run]:
+    """The rounds to film. Those that failed earlier and are not tried again are added to ``unfilmed``, with why."""
+    runs, there = [], intact_videos(campaign.out)
     for case in _feasible(campaign):
         if why := why_not_filmed(case):
             say(campaign.console, f"{case.case_id} cannot be filmed: {why}.")
         elif case.case_id not in there:
-            run = Run(
-                case=case,
-                round=0,
-                run_dir=folder.root / "films" / case.case_id,
-                uncounted="filmed, not counted",
-                adapt=filmed_launch,
-            )
-            earlier = store.read_record(run.record_path) if run.record_path.exists() else None
+            views = (view for view in VIEWS.values() if view.task == case.task)
+            view = next(({"eye": view.eye, "target": view.target} for view in views), {})
+            run = _run(campaign, case, "films", "filmed, not counted", {FILM_VARIABLE: json.dumps(view)})
+            earlier = _earlier(run)
             if earlier is None or earlier.outcome == "completed" or campaign.options.rounds.retry_failed:
                 runs.append(run)
             else:
-                failed.append(_why_unfilmed(run, earlier))
-    for run, record in _run_each(campaign, folder, runs):
-        if record.outcome == "completed":
-            _keep_video(run, folder.root)
-        else:
-            failed.append(_why_unfilmed(run, record))
-    return sorted(intact_videos(folder.root)), failed
+                unfilmed.append(_why_unfilmed(run, earlier))
+    return runs
 
 
 def why_not_filmed(case: Case) -> str | None:
@@ -233,13 +215,6 @@ def why_not_filmed(case: Case) -> str | None:
     if case.trainings_per_gpu > 1:
         return "several trainings share its GPU"
     return None
-
-
-def filmed_launch(launch: Launch) -> Launch:
-    """Return the launch with its training filmed; the film is encoded at the end."""
-    views = (view for view in VIEWS.values() if view.task == launch.case.task)
-    view = next(({"eye": view.eye, "target": view.target} for view in views), {})
-    return _with_variables({FILM_VARIABLE: json.dumps(view)}, launch)
 
 
 def _why_unfilmed(run: Run, record: RunRecord) -> str:

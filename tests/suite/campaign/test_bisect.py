@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +15,6 @@ from rich.console import Console
 from suite.__main__ import main
 from suite.campaign.bisect import (
     Answer,
-    Change,
     Step,
     find_change,
     next_releases,
@@ -56,12 +54,11 @@ type Measure = Callable[[Mapping[str, float], Sequence[str]], Step]
 def exact(times_s: Mapping[str, float], releases: Sequence[str]) -> Step:
     """A step whose ratios are those of the true times, known to 1 %."""
 
-    def change(older: str, newer: str) -> Change:
-        ratio = times_s[older] / times_s[newer]
-        interval = ratio - 0.01, ratio + 0.01
-        return Change(older=older, newer=newer, ratio=Estimate(value=ratio, interval=interval))
+    def ratio(older: str, newer: str) -> Estimate:
+        value = times_s[older] / times_s[newer]
+        return Estimate(value=value, interval=(value - 0.01, value + 0.01))
 
-    return Step(releases=tuple(releases), changes=tuple(change(*pair) for pair in pairwise(releases)))
+    return Step.of({release: [times_s[release]] for release in releases}, ratio)
 
 
 def drawn(seed: int) -> Measure:
@@ -94,7 +91,7 @@ def searched(
             skipped |= failing
         else:
             steps.append(measure(times_s, releases))
-    return releases, [step.releases for step in steps]
+    return releases, [tuple(step.times_s) for step in steps]
 
 
 @pytest.mark.parametrize("at", range(1, len(RELEASES)))

@@ -18,7 +18,7 @@ from suite.statistics.twins import with_copies
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import changed
-from tests.fixtures.runs.simulated_campaign import campaign_of
+from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 ROOM = Room(gpu_gb=100.0, host_gb=100.0, ranks=8)
@@ -60,14 +60,8 @@ def test_a_machine_has_room_for_a_part_of_its_memory(environment: Environment) -
 
 def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[..., Case]) -> None:
     def planned(start_s: float | None, round_s: float | None, gpus: int) -> PlannedCase:
-        return PlannedCase(
-            case=make_case(device="cuda", nproc_per_node=gpus),
-            rounds=3,
-            infeasible=None,
-            estimated_gpu_minutes=None,
-            estimated_wall_s=round_s,
-            estimated_start_s=start_s,
-        )
+        case = make_case(device="cuda", nproc_per_node=gpus)
+        return replace(planned_case(case, wall_s=round_s), estimated_start_s=start_s)
 
     block = [planned(20.0, 30.0, 1), planned(30.0, 45.0, 4)]
     assert time_of_block_s(block) == 30.0 + 10.0 + 15.0
@@ -103,8 +97,7 @@ def sizes(campaign: Campaign, folder: Folder | None = None) -> list[list[str]]:
 
 
 def turning(cases: list[Case]) -> Campaign:
-    found = campaign_of(SimulatedHost(), cases)
-    return replace(found, options=changed(found.options, turns=True), runtime=None)
+    return campaign_of(SimulatedHost(), cases, turns=True)
 
 
 def seen(memory_gb: float, turns: TurnsTaken | None = None) -> RunRecord:

@@ -9,12 +9,11 @@ from suite.campaign.display.progress import Reporter, Rest
 from suite.schema.record import PlannedCase
 from tests.conftest import CaseMaker
 from tests.fixtures.results.stored_rounds import plain_round
+from tests.fixtures.runs.simulated_campaign import planned_case
 
 
-def planned(make_case: CaseMaker, name: str, estimate_s: float | None) -> PlannedCase:
-    return PlannedCase(
-        case=make_case(case_id=name), rounds=1, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=estimate_s
-    )
+def planned(make_case: CaseMaker, name: str, estimate_s: float) -> PlannedCase:
+    return planned_case(make_case(case_id=name), wall_s=estimate_s)
 
 
 def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_each_other_task(

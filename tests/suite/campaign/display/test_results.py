@@ -13,7 +13,7 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.display.results import answers
-from suite.campaign.state import Campaign, WholeMatrix
+from suite.campaign.state import Campaign
 from suite.errors import ReportError
 from suite.matrix.resources import Resources
 from suite.options.command_line import LAUNCHER_VARIABLE
@@ -28,7 +28,6 @@ from tests.fixtures.results.generated_results import (
     make_record,
     make_result,
 )
-from tests.fixtures.runs.asked_options import changed as changed_options
 from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.simulated_campaign import campaign_of as planned_campaign
 from tests.fixtures.runs.simulated_campaign import said
@@ -169,8 +168,7 @@ def test_how_far_a_training_waits_for_its_core(power: float, sentence: str) -> N
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Campaign:
-    planned = planned_campaign(SimulatedHost(), [CASE], rounds=3)
-    return replace(planned, options=changed_options(planned.options, out=tmp_path / "a b"))
+    return planned_campaign(SimulatedHost(), [CASE], rounds=3, out=tmp_path / "a b")
 
 
 CASE = make_case("ant-weak", scaling="weak")
@@ -178,7 +176,7 @@ CASE = make_case("ant-weak", scaling="weak")
 
 def test_scripts_below_a_folder_with_a_space_are_commands_that_a_shell_takes(campaign: Campaign) -> None:
     runtime = replace(campaign.provided, write_script=lambda launch: Path(launch.run_dir, "job.sbatch"))
-    steps.write_scripts(replace(campaign, runtime=runtime, whole=WholeMatrix.of([CASE])))
+    steps.write_scripts(replace(campaign, runtime=runtime))
     commands = [shlex.split(line) for line in said(campaign).splitlines()]
     run_dir = campaign.out / "raw" / CASE.case_id
     assert commands == [["sbatch", str(run_dir / f"r{index}" / "job.sbatch")] for index in range(3)]

@@ -22,7 +22,7 @@ from suite.statistics.stopping_rule import Rule
 from suite.statistics.twins import is_twin, with_twins
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
 from tests.fixtures.runs.asked_options import options_with
-from tests.fixtures.runs.simulated_campaign import campaign_of, said
+from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case, said
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 CATALOG = load_catalog()
@@ -158,9 +158,7 @@ def test_the_rule_is_what_options_and_matrix_say(matrix: str, options: dict[str,
 )
 def test_a_total_over_unknown_costs_is_a_least_one(walls_s: list[float | None], total: str) -> None:
     items = [
-        PlannedCase(
-            case=make_case(), rounds=3, infeasible=None, estimated_gpu_minutes=wall_s and 6.0, estimated_wall_s=wall_s
-        )
+        replace(planned_case(make_case(), rounds=3, wall_s=wall_s), estimated_gpu_minutes=wall_s and 6.0)
         for wall_s in walls_s
     ]
     console = Console(file=io.StringIO(), width=200)

@@ -16,14 +16,14 @@ from suite.schema.record import Environment, RunRecord
 from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
 from tests.fixtures.runs.simulated_campaign import records, run_all, said
-from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, campaign_of
+from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, turning_campaign
 
 A, B, C = (case.case_id for case in CASES)
 
 
 def run(environment: Environment, root: Path) -> dict[str, RunRecord]:
     host = TurningHost()
-    run_all(campaign_of(host, environment), root)
+    run_all(turning_campaign(host, environment), root)
     assert marked_processes(host.mark) == []
     return {record.case.case_id: record for record in records(root)}
 
@@ -93,7 +93,7 @@ def faulty_block(environment: Environment, tmp_path_factory: pytest.TempPathFact
     """A block of two sound cases, and one with each fault between them."""
     root = tmp_path_factory.mktemp("faulty")
     host = TurningHost(faults={(case.case_id, 0): fault for fault, case in FAULTY.items()})
-    campaign = campaign_of(host, environment, cases=[CASES[0], *FAULTY.values(), CASES[2]])
+    campaign = turning_campaign(host, environment, cases=[CASES[0], *FAULTY.values(), CASES[2]])
     run_all(campaign, root)
     assert marked_processes(host.mark) == []
     runs = {record.case.case_id: record for record in records(root)}
@@ -126,7 +126,7 @@ def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environ
     short = replace(CASES[0], iterations=FIRST_ITERATIONS + MIN_ITERATIONS)
     endless = replace(CASES[1], iterations=100_000)
     host = TurningHost()
-    campaign = campaign_of(host, environment, cases=[short, endless])
+    campaign = turning_campaign(host, environment, cases=[short, endless])
 
     def interrupt() -> None:
         wait_until((tmp_path / "raw" / A / "r0" / "record.json").exists, timeout_s=20, what="one has ended")
@@ -142,7 +142,7 @@ def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environ
     assert marked_processes(host.mark) == []
     assert [record.case.case_id for record in records(tmp_path)] == [A]
 
-    again = campaign_of(host, environment, cases=[short, replace(endless, iterations=ITERATIONS)])
+    again = turning_campaign(host, environment, cases=[short, replace(endless, iterations=ITERATIONS)])
     run_all(again, tmp_path)
     found = {record.case.case_id: record for record in records(tmp_path)}
     assert found[A].turns is not None  # kept from before
@@ -156,7 +156,7 @@ def test_a_killed_suite_leaves_no_process_and_goes_on_where_it_was(environment: 
     if not child:  # a suite of its own, which the test kills
         try:
             endless = [replace(case, iterations=100_000) for case in CASES]
-            run_all(campaign_of(host, environment, cases=endless), tmp_path)
+            run_all(turning_campaign(host, environment, cases=endless), tmp_path)
         finally:
             os._exit(0)
     try:

@@ -12,7 +12,7 @@ from suite.campaign.steps import summarise
 from suite.errors import StoreError
 from suite.records import store
 from suite.schema.rank_protocol import LaunchResult
-from suite.schema.record import CaseResult, Environment, Launch
+from suite.schema.record import CaseResult, Launch
 from tasks.upstream import arguments, iteration_times_s
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case as generated_case
@@ -143,10 +143,10 @@ def folder(tmp_path: Path, plain_case_files: dict[Path, CaseResult]) -> Folder:
     return folder
 
 
-def test_a_command_for_some_cases_keeps_the_pairs_of_the_others(folder: Folder, environment: Environment) -> None:
+def test_a_command_for_some_cases_keeps_the_pairs_of_the_others(folder: Folder) -> None:
     pairs = upstream.write_pairs(folder)
     assert len(pairs) == 4
-    campaign = campaign_of(environment, FIXED, (OTHER.case,), upstream=True)
+    campaign = campaign_of(FIXED, (OTHER.case,), upstream=True)
     summarise(replace(campaign, options=changed(campaign.options, out=folder.root), results=(OTHER,)))
     assert list(upstream.read_pairs(folder.root / "upstream.json")) == pairs
 

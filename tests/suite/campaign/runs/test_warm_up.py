@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign.cases import set_failures_aside
-from suite.campaign.folder import Folder
+from suite.campaign import steps
 from suite.campaign.runs import warm_up
 from suite.campaign.runs.warm_up import warm_ups
 from suite.campaign.state import Campaign
 from suite.install import damage
 from suite.records import store
-from suite.schema.record import Case, Launch, PlannedCase
+from suite.schema.record import Launch
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
-from tests.fixtures.runs.asked_options import changed
-from tests.fixtures.runs.simulated_campaign import campaign_of, records, run_all, said
+from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case, records, said
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 pytestmark = pytest.mark.usefixtures("plain_case_files")
@@ -63,32 +61,21 @@ class Warming:
 
     def go_on(self, *, retry_failed: bool = False) -> Campaign:
         host = SimulatedHost(wall_s=0.0, on_start=self._start, fails=self.fails)
-        runtime = host.runtime()
-        planned = campaign_of(host, [*ANT, *HAND], rounds=1)
-        campaign = replace(
-            planned,
-            runtime=replace(runtime, worker=replace(runtime.worker, cache_dir=self.cache_dir)),
-            warm_ups=tuple(map(_planned, warm_ups([*ANT, *HAND]))),
-            options=changed(planned.options, out=self.out, retry_failed=retry_failed),
-            device="cpu",
-            machine=CPU_HOST,
+        worker = replace(host.runtime().worker, cache_dir=self.cache_dir)
+        asked = campaign_of(
+            host, [*ANT, *HAND], rounds=1, machine=CPU_HOST, device="cpu", out=self.out, retry_failed=retry_failed
         )
-        folder = Folder(root=self.out)
-        self.out.mkdir(exist_ok=True)
-        if retry_failed:
-            set_failures_aside(campaign, folder)
+        campaign = replace(
+            asked,
+            runtime=replace(asked.provided, worker=worker),
+            warm_ups=tuple(map(planned_case, warm_ups([*ANT, *HAND]))),
+        )
         self.started.clear()
-        warm_up.run_warm_ups(campaign, folder)
-        run_all(campaign, self.out)
-        return campaign
+        return steps.run_all(campaign)
 
     def _start(self, launch: Launch) -> None:
         self.started.append(launch.case.case_id)
         (self.cache_dir / "warp/1.17.0/wp_solver_a1b2c3d").mkdir(parents=True, exist_ok=True)
-
-
-def _planned(case: Case) -> PlannedCase:
-    return PlannedCase(case=case, rounds=1, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=None)
 
 
 @pytest.fixture
