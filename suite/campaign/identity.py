@@ -4,6 +4,7 @@ The file has every value that must be equal for results to share a folder, and t
 rounds a case gets.
 """
 
+import hashlib
 import json
 import os
 import reprlib
@@ -13,19 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final, TypedDict
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, with_config
 
 from suite.campaign import run_log
 from suite.campaign.folder import Folder, locked, require_identity
 from suite.campaign.state import Campaign
-from suite.errors import CampaignError
-from suite.files.input_file import read_input
-from suite.files.json_file import fault_of, parsed, replace_json
+from suite.errors import CampaignError, StoreError
+from suite.files.json_file import read_json, replace_json
 from suite.records.folders import CAMPAIGN_FILE
 from suite.records.validation import OLDER
 from suite.schema.rank_protocol import recorded
 from suite.schema.record import SCHEMA_VERSION
 from suite.statistics.stopping_rule import Rule
+from suite.statistics.twins import is_twin
 
 RULE: Final = ("rounds", "precision", "max_rounds")  # may differ between commands
 FORMAT: Final = "schema_version"  # of the records in the folder
@@ -33,17 +34,13 @@ SPELLED: Final = "matrix"  # the user's spelling; not compared, because one file
 CASES: Final = "matrix_sha256"  # hash of the cases; means nothing to a user
 # These also change the hash, and users know them.
 IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets", "with_packages")
-# Known from options and matrix alone; the rest is known once the worker is installed.
-OF_OPTIONS: Final = (
-    FORMAT, "matrix", "capacity", "bisect", "matrix_sha256", "seed", "a_a", "device", "stack", "assets",
-    "with_packages", "host_label", "emulated_nodes", "environment",
-)  # fmt: skip
 OF_CODE: Final = ("code_sha256", "git_commit", "git_dirty")
 # A file may contain values of any size.
 _SHOWN: Final = reprlib.Repr(maxlevel=3, maxlist=64, maxstring=200, maxother=200)
 
 
-class _Rule(TypedDict, total=False):
+@with_config(ConfigDict(extra="allow", strict=True, allow_inf_nan=False))
+class _Stored(TypedDict, total=False):
     """The fields that are computed with; all others are only compared."""
 
     rounds: Annotated[int, Field(ge=1)] | None
@@ -52,69 +49,61 @@ class _Rule(TypedDict, total=False):
 
 
 def read_identity(path: Path) -> dict[str, Any]:
-    """Read a ``campaign.json``.
-
-    Raises:
-        CampaignError: it cannot be read.
-    """
-    try:
-        stored = parsed(read_input(path))
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from error
-    except ValueError as error:
-        raise _unreadable(path, str(error)) from error
-    if not isinstance(stored, dict):
-        raise _unreadable(path, f"it contains a {type(stored).__name__}, expected a JSON object")
-    if fault := fault_of({name: stored[name] for name in RULE if name in stored}, _Rule):
-        raise _unreadable(path, fault)
-    return stored
-
-
-def _unreadable(path: Path, why: str) -> CampaignError:
-    return CampaignError(
-        f"{path} is not readable: {why}. Its rounds are kept: store the finished ones with `nox -s store --"
-        f" {shlex.quote(str(path.parent))}`, and continue in another folder with --out."
+    """Read a ``campaign.json``. Raises CampaignError if it cannot be read."""
+    advice = (
+        f"Its rounds are kept: store the finished ones with `nox -s store -- {shlex.quote(str(path.parent))}`, and "
+        "continue in another folder with --out."
     )
+    try:
+        return {**(read_json(path, _Stored, next_step=advice) or {})}
+    except StoreError as error:
+        raise CampaignError(str(error)) from error
 
 
 def identity(campaign: Campaign) -> dict[str, object]:
     """Every value that must be equal for results to share a folder, and the rule; no options that select cases."""
-    machine, whole, bisected = campaign.machine, campaign.whole, campaign.options.search.bisect
+    machine, is_measured = campaign.machine, campaign.device == "cuda"
     own_workers = campaign.runtime.own_workers if campaign.runtime else {}
     own_pins = {worker.pins_sha256 for own, worker in own_workers.items() if own.pins}
-    if whole is None:
-        raise AssertionError("make_plan comes before identity")
     return {
-        FORMAT: SCHEMA_VERSION,
-        "matrix": campaign.options.selection.matrix,
-        "capacity": campaign.options.search.capacity,
-        "bisect": bisected and bisected.package,
-        "matrix_sha256": whole.sha256,
-        "seed": whole.seed,
-        "a_a": whole.has_twins,
+        **_of_options(campaign),
         "rounds": campaign.rule.rounds,
         "precision": campaign.rule.precision,
         "max_rounds": None if campaign.rule.precision is None else campaign.rule.max_rounds,
-        "device": campaign.device,
         "cpus_per_rank": len(campaign.cores_of_gpus[0]) if campaign.cores_of_gpus else None,
-        "stack": campaign.stack,
-        "assets": campaign.options.setup.assets,
-        "with_packages": sorted(campaign.options.setup.with_packages) or None,
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
         "own_pins_sha256": sorted(own_pins, key=str) or None,
         "worker_packages": list(machine.worker_packages) or None,
         "code_sha256": campaign.sources.sha256,
         # Results of a CPU are not submitted, so a commit in between that changes no code of a rank does no harm.
-        "git_commit": machine.git_commit if campaign.device == "cuda" else None,
-        "git_dirty": machine.git_dirty if campaign.device == "cuda" else None,
+        "git_commit": machine.git_commit if is_measured else None,
+        "git_dirty": machine.git_dirty if is_measured else None,
         "cpu_model": machine.cpu_model,
         "gpus": [gpu.name for gpu in machine.gpus],
         "driver_version": machine.driver_version,
-        "host_label": machine.host_label,
+        "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
+    }
+
+
+def _of_options(campaign: Campaign) -> dict[str, object]:
+    """What is known from options and matrix alone; the rest is known once the worker is installed."""
+    options, whole = campaign.options, campaign.whole
+    return {
+        FORMAT: SCHEMA_VERSION,
+        SPELLED: options.selection.matrix,
+        "capacity": options.search.capacity,
+        "bisect": options.search.bisect and options.search.bisect.package,
+        CASES: hashlib.sha256("\n".join(map(repr, whole)).encode()).hexdigest(),
+        "seed": whole[0].seed,
+        "a_a": any(map(is_twin, whole)),
+        "device": campaign.device,
+        "stack": campaign.stack,
+        "assets": options.setup.assets,
+        "with_packages": sorted(options.setup.with_packages) or None,
+        "host_label": campaign.machine.host_label,
         "emulated_nodes": campaign.resources.nnodes if campaign.resources.is_one_host else None,
         "environment": recorded(os.environ) or None,
-        "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
 
 
@@ -147,19 +136,13 @@ def refuse_other_options(campaign: Campaign) -> None:
     require_identity(campaign.out)
     path = campaign.out / CAMPAIGN_FILE
     if path.exists():
-        stored, wanted = (
-            {name: value for name, value in whose.items() if name in OF_OPTIONS}
-            for whose in (read_identity(path), identity(campaign))
-        )
+        wanted = _of_options(campaign)
+        stored = {name: value for name, value in read_identity(path).items() if name in wanted}
         _refuse_others(campaign.out, stored, wanted)
 
 
 def _refuse_others(root: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Raise an error that names every value that differs.
-
-    Raises:
-        CampaignError: a value differs.
-    """
+    """Raise CampaignError with every value that differs, if one does."""
     wanted = json.loads(json.dumps(wanted))
     names = [name for name in sorted({*stored, *wanted} - {*RULE, SPELLED}) if stored.get(name) != wanted.get(name)]
     if FORMAT in names:

@@ -28,7 +28,7 @@ from suite.launch.manifests import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.rank_protocol import CONFIGURATION_FILE, EndedBy, LaunchResult
-from suite.schema.record import Case, RunRecord
+from suite.schema.record import Case, CaseResult, RunRecord
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
 MOST_RANKS: Final = 1_000_000  # files of each are searched; a damaged configuration may have any number
@@ -72,8 +72,8 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
     paths = [folder.record_path(case, index) for index in range(ended.rounds)]
     if all(path.exists() for path in paths):
         because = f"{counted(ended.rounds, 'round')} ended, as many as were asked for"
-        rounds = [store.read_record_of(case, index, path) for index, path in enumerate(paths)]
-        cases.write(folder, case, rounds, because)
+        rounds = tuple(store.read_record_of(case, index, path) for index, path in enumerate(paths))
+        cases.write_all(folder, [CaseResult(case=case, rounds=rounds, ended_because=because)])
     return written
 
 

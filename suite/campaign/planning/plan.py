@@ -13,7 +13,7 @@ from suite.campaign.planning.registered_task import ask, unknown_tasks, with_ans
 from suite.campaign.runs import warm_up
 from suite.campaign.runs.rounds import render
 from suite.campaign.schedule import blocks_of, need_of, takes_turns
-from suite.campaign.state import Campaign, WholeMatrix
+from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import are, counted
@@ -52,7 +52,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, catalog))
     has_twins = matrix.a_a if options.rounds.a_a is None else options.rounds.a_a
     copied = with_copies if matrix.turns_check else list
-    whole = WholeMatrix.of(copied(with_twins(cases) if has_twins else cases))
+    whole = tuple(copied(with_twins(cases) if has_twins else cases))
     timed_starts = frozenset(case.series for case in cases if case.kernel_cache == "empty")
     cases = select(
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus

@@ -3,6 +3,7 @@
 import io
 import re
 import shlex
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -62,7 +63,7 @@ def ended(results: Sequence[CaseResult], out: Path, *, encoding: str = "utf-8") 
 
 def worked(case: Case, *features: str) -> CaseResult:
     record = make_record(case)
-    checks = tuple(CheckResult(name=one, feature=one, verdict="ok", found="x", fault=None) for one in features)
+    checks = tuple(CheckResult(name=name, feature=name, verdict="ok", found="x", fault=None) for name in features)
     ranks = tuple(replace(rank, validity=checks) for rank in record.ranks)
     return CaseResult(case=case, rounds=(replace(record, ranks=ranks),))
 
@@ -182,15 +183,17 @@ def test_scripts_below_a_folder_with_a_space_are_commands_that_a_shell_takes(cam
     assert commands == [["sbatch", str(run_dir / f"r{index}" / "job.sbatch")] for index in range(3)]
 
 
-@pytest.mark.parametrize("is_taken", [False, True])
-def test_a_page_that_could_not_be_built_has_a_command_that_leads_on(campaign: Campaign, *, is_taken: bool) -> None:
-    """There are no results. Where the page's folder is taken, the same command would fail as this one did."""
-    path = campaign.out / "report" / "notes.txt"
-    if is_taken:
-        path.parent.mkdir(parents=True)
-        path.write_text("mine", encoding="utf-8")
-    with pytest.raises(ReportError) as caught:
-        steps.judge(steps.build_report(campaign))
-    advice = str(caught.value).splitlines()[-1]
-    assert advice.startswith(f"Try again with: nox -s report -- '{campaign.out}'")
-    assert (" --out OTHER, " in advice) == path.exists() == is_taken
+def test_a_page_that_could_not_be_built_has_a_command_that_leads_on(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the page's folder is taken, the same command would fail as this one did."""
+    failed = subprocess.CompletedProcess[str](args=(), returncode=1, stdout="", stderr="no results")
+    monkeypatch.setattr("suite.campaign.steps.parent_death.run", lambda *_, **__: failed)
+    for is_taken in (False, True):
+        if is_taken:
+            (campaign.out / "report").mkdir(parents=True)
+        with pytest.raises(ReportError, match="no results") as caught:
+            steps.judge(steps.build_report(campaign))
+        advice = str(caught.value).splitlines()[-1]
+        assert advice.startswith(f"Try again with: nox -s report -- '{campaign.out}'")
+        assert (" --out OTHER, " in advice) == is_taken
