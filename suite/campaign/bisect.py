@@ -98,11 +98,7 @@ class Answer:
 
 
 def of_bisect(options: Options) -> Options:
-    """The options of a search: each release has ``RUNS`` runs in a step, unless the user gives a number.
-
-    Raises:
-        UsageError: an option is given that the search does not use, or that leaves it nothing to measure.
-    """
+    """The options of a search: each release has ``RUNS`` runs in a step, unless the user gives a number."""
     wanted, asked = _wanted(options), options.rounds
     refuse_unused(options, "--bisect", wanted.package)
     if options.place.render_only:
@@ -125,11 +121,7 @@ def of_bisect(options: Options) -> Options:
 
 
 def require_one_case(campaign: Campaign) -> Campaign:
-    """Refuse a selection of several cases before anything is installed: each release would run them all.
-
-    Raises:
-        UsageError: there is more than one case, or it cannot run here.
-    """
+    """Refuse a selection of several cases before anything is installed: each release would run them all."""
     if len(campaign.planned) > 1:
         listed = "".join(f"\n  {item.case.case_id}" for item in campaign.planned)
         raise UsageError(

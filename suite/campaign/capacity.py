@@ -84,11 +84,7 @@ class Answer:
 
 
 def of_capacity(options: Options) -> Options:
-    """The options of a capacity search: one rank of one series, and one round a point by default.
-
-    Raises:
-        UsageError: an option is given that the search does not use.
-    """
+    """The options of a capacity search: one rank of one series, and one round a point by default."""
     asked, selection, series = options.rounds, options.selection, options.search.capacity or ""
     refuse_unused(options, "--capacity", series)
     if options.place.render_only:  # "leave it out" would be bad advice: its user does not want jobs
@@ -105,9 +101,6 @@ def find_capacity(campaign: Campaign) -> Campaign:
     """Search along every feasible case of the plan, one after the other, and store trials and answers.
 
     Rounds that an earlier command finished are kept.
-
-    Raises:
-        UsageError: no case or a point of the search cannot run here, or ``--most-envs`` is below the first point.
     """
     feasible = tuple(item for item in campaign.planned if not item.infeasible)
     if not feasible:

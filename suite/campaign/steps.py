@@ -111,11 +111,7 @@ def provision(campaign: Campaign) -> Campaign:
 
 
 def check_environment(campaign: Campaign) -> Campaign:
-    """Run env_check, and store its result with every record.
-
-    Raises:
-        EnvironmentNotFit: the stack cannot run here, and ``--ignore-env-check`` is not given.
-    """
+    """Run env_check, and store its result with every record."""
     report = campaign.provided.check()
     print_faults(campaign.console, report)
     if report.failures and not campaign.options.place.ignore_env_check:

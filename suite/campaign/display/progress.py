@@ -27,14 +27,6 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Took:
-    """Estimated and true duration of a run that has ended [s]."""
-
-    estimate_s: float | None
-    wall_time_s: float
-
-
 class Rest:
     """Estimates the time left: the plan's estimates, scaled by how long finished runs took against theirs.
 
@@ -44,38 +36,37 @@ class Rest:
 
     def __init__(self, planned: Sequence[PlannedCase]) -> None:
         self._estimates = {item.case.case_id: item.estimated_wall_s for item in planned}
-        self._firsts: dict[tuple[str, str], _Took] = {}
-        self._later: list[_Took] = []
+        # Estimated and true duration of runs that have ended [s].
+        self._firsts: dict[tuple[str, str], tuple[float | None, float]] = {}
+        self._later: list[tuple[float | None, float]] = []
 
     def add(self, case: Case, wall_time_s: float) -> None:
-        took = _Took(estimate_s=self._estimates.get(case.case_id), wall_time_s=wall_time_s)
+        took = (self._estimates.get(case.case_id), wall_time_s)
         if self._firsts.setdefault(_kernels(case), took) is not took:
             self._later.append(took)
 
-    def of(self, waiting: list[Case]) -> float | None:
+    def of(self, waiting: Sequence[Case]) -> float | None:
         """Seconds that the runs in ``waiting`` will take one after another; None while nothing is known."""
-        total_s = 0.0
-        for case in waiting:
-            expected_s = self._expected_s(self._estimates.get(case.case_id))
-            if expected_s is None:
-                return None
-            total_s += expected_s
-        return total_s + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
+        expected_s = [self._expected_s(self._estimates.get(case.case_id)) for case in waiting]
+        known_s = [value for value in expected_s if value is not None]
+        if len(known_s) < len(waiting):
+            return None
+        return sum(known_s) + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
 
     def _expected_s(self, estimate_s: float | None) -> float | None:
         """Expected duration of a run that compiles nothing [s]; None while nothing is known."""
-        counted = self._later or list(self._firsts.values())
+        ended = self._later or list(self._firsts.values())
         if estimate_s is None:
-            return sum(took.wall_time_s for took in counted) / len(counted) if counted else None
-        compared = [(took.wall_time_s, took.estimate_s) for took in self._later if took.estimate_s is not None]
+            return sum(wall_s for _, wall_s in ended) / len(ended) if ended else None
+        compared = [(planned_s, wall_s) for planned_s, wall_s in self._later if planned_s is not None]
         if len(compared) < len(self._later) or not compared:
             return estimate_s
-        return estimate_s * sum(wall_s for wall_s, _ in compared) / sum(expected_s for _, expected_s in compared)
+        return estimate_s * sum(wall_s for _, wall_s in compared) / sum(planned_s for planned_s, _ in compared)
 
     def _compiling_s(self) -> float:
         """Extra time of a task's first run [s]: the mean of those that have ended; 0 before one has."""
-        known = [(took.wall_time_s, self._expected_s(took.estimate_s)) for took in self._firsts.values()]
-        longer_s = [max(0.0, wall_s - expected_s) for wall_s, expected_s in known if expected_s is not None]
+        known = [(self._expected_s(planned_s), wall_s) for planned_s, wall_s in self._firsts.values()]
+        longer_s = [max(0.0, wall_s - expected_s) for expected_s, wall_s in known if expected_s is not None]
         return sum(longer_s) / len(longer_s) if longer_s else 0.0
 
 
@@ -110,10 +101,12 @@ class Reporter:
         self._waiting += extra
         self._total += len(extra)
         lines = [self._line(case, round_index, cases, note) for case, round_index in starts]
-        is_live = self._console.is_terminal
-        for line in lines if not is_live else ():
-            line.print_to(self._console)
-        with Progress(_StateColumn(), console=self._console, transient=True, disable=not is_live) as live:
+        if not self._console.is_terminal:
+            for line in lines:
+                line.print_to(self._console)
+        with Progress(
+            _StateColumn(), console=self._console, transient=True, disable=not self._console.is_terminal
+        ) as live:
             for line in lines:
                 live.add_task("", line=line)  # the column draws the whole line, ten times a second
             yield lines
@@ -169,13 +162,9 @@ class RunLine:
         self._log: Console | None = None
 
     def text(self) -> str:
-        return f"{self.title} {self._state()}"
+        return f"{self.title} {self.state()}"
 
-    def row_text(self) -> str:
-        """The line for a terminal. The state comes first, because a narrow terminal cuts the end."""
-        return f"{self._state()}: {self.title}"
-
-    def _state(self) -> str:
+    def state(self) -> str:
         now_s = time.monotonic()
         state = f"iteration {self._done}/{self.iterations}" if self._done else "starting"
         left_s = self._left_s(now_s)
@@ -212,4 +201,6 @@ class RunLine:
 
 class _StateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(task.fields["line"].row_text(), no_wrap=True, overflow="ellipsis")  # a second row would flicker
+        """The state comes first, because a narrow terminal cuts the end; a second row would flicker."""
+        line: RunLine = task.fields["line"]
+        return Text(f"{line.state()}: {line.title}", no_wrap=True, overflow="ellipsis")

@@ -108,11 +108,7 @@ def learn_tasks(campaign: Campaign) -> Campaign:
 
 
 def rule_of(options: Options, matrix: Matrix) -> Rule:
-    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number.
-
-    Raises:
-        UsageError: a limit has no target precision, or is below the number of rounds that always run.
-    """
+    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number."""
     rounds = options.rounds.repeats or matrix.rounds
     precision = options.rounds.target_precision or (None if options.rounds.repeats else matrix.precision)
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS

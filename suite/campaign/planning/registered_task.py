@@ -59,9 +59,6 @@ def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> C
     """Return the catalog with the registered tasks, and with all registered ids if a task is not among them.
 
     ``out`` is the campaign's folder, whose rounds give the cost of a task.
-
-    Raises:
-        MatrixError: the tasks of an extension cannot be loaded without Isaac Sim.
     """
     for answer in answers:
         if answer.cannot_load:

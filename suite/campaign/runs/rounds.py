@@ -65,6 +65,27 @@ def run_planned(campaign: Campaign, folder: Folder) -> tuple[CaseResult, ...]:
     return tuple(result for result in results if result)
 
 
+def run_uncounted(
+    campaign: Campaign, folder: Folder, runs: Iterable[Run], *, followed_by: Sequence[Case] = ()
+) -> Iterator[tuple[Run, RunRecord]]:
+    """Execute runs that are no results, alone, and yield each with its record; ``followed_by``: rounds of the campaign.
+
+    One that failed in an earlier command is run again only with ``--retry-failed``, and yielded as it was otherwise.
+    """
+    waiting = []
+    for run in runs:
+        earlier = store.read_record(run.record_path) if run.record_path.exists() else None
+        if earlier and earlier.outcome != "completed" and not campaign.options.rounds.retry_failed:
+            yield run, earlier
+            continue
+        if earlier:
+            set_aside(run.run_dir, "earlier")
+        waiting.append(run)
+    planned, cases = [*campaign.planned, *campaign.warm_ups], [*(run.case for run in waiting), *followed_by]
+    reporter = Reporter(campaign.console, planned, cases, total=len(waiting))
+    yield from zip(waiting, run_blocks(campaign, folder, reporter, ([run] for run in waiting)), strict=True)
+
+
 def run_blocks(
     campaign: Campaign, folder: Folder, reporter: Reporter, blocks: Iterable[Sequence[Run]]
 ) -> Iterator[RunRecord]:

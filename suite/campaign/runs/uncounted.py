@@ -10,17 +10,15 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from suite.campaign.display.progress import Reporter
-from suite.campaign.folder import Folder
 from suite.campaign.identity import identity, opened
-from suite.campaign.runs.rounds import Run, render, run_blocks
+from suite.campaign.runs.rounds import Run, render, run_uncounted
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted, LabscaleError, RunsFailed, StoreError, UsageError
 from suite.files.input_file import read_input
@@ -61,11 +59,7 @@ LONGEST_S: Final = 7 * 24 * 3600.0  # a page can pause the simulation, which mus
 
 
 def check_tools(campaign: Campaign) -> Campaign:
-    """Check that profiler and camera are there before hours of rounds, not after them.
-
-    Raises:
-        UsageError: one of them is asked for and missing, or the launcher cannot reach it.
-    """
+    """Check that profiler and camera are there before hours of rounds, not after them."""
     options = campaign.options
     find_nsys(options)
     if options.rounds.video and not entry_of(options).can_film:
@@ -98,19 +92,14 @@ def find_nsys(options: Options) -> str | None:
 def profile_all(campaign: Campaign) -> Campaign:
     """Run each case once more with the chosen ranks profiled, unless an earlier command did.
 
-    A case without any of the chosen ranks is not profiled. A failed round is run again only with ``--retry-failed``.
+    A case without any of the chosen ranks is not profiled.
     """
     nsys = find_nsys(campaign.options)
     if nsys is None:
         return campaign
-    runs = []
-    for case in _feasible(campaign):
-        if ranks := tuple(sorted({rank for rank in campaign.options.rounds.profile if rank < case.world_size})):
-            variables = {RANKS_VARIABLE: ",".join(map(str, ranks)), NSYS_VARIABLE: nsys}
-            run = _run(campaign, case, "profiles", "profiled, not counted", variables)
-            runs.append(replace(run, profiled_ranks=ranks))
     with opened(campaign.out, identity(campaign)) as folder:
-        for run, record in _run_each(campaign, folder, [run for run in runs if not _is_profiled(campaign, run)]):
+        runs = _profiles(campaign, nsys)
+        for run, record in run_uncounted(campaign, folder, [run for run in runs if not _is_profiled(run)]):
             for rank in record.profiled_ranks:
                 if not (run.run_dir / f"profile-rank-{rank}.nsys-rep").exists():
                     say(
@@ -123,13 +112,23 @@ def profile_all(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def _is_profiled(campaign: Campaign, run: Run) -> bool:
-    """Whether an earlier command profiled these ranks."""
-    record = _earlier(run)
-    if record is None:
+def _profiles(campaign: Campaign, nsys: str) -> list[Run]:
+    runs = []
+    for case in _feasible(campaign):
+        if ranks := tuple(sorted({rank for rank in campaign.options.rounds.profile if rank < case.world_size})):
+            variables = {RANKS_VARIABLE: ",".join(map(str, ranks)), NSYS_VARIABLE: nsys}
+            run = _run(campaign, case, "profiles", "profiled, not counted", variables)
+            runs.append(replace(run, profiled_ranks=ranks))
+    return runs
+
+
+def _is_profiled(run: Run) -> bool:
+    """Whether an earlier command profiled these ranks. A profile of other ranks is set aside."""
+    earlier = store.read_record(run.record_path) if run.record_path.exists() else None
+    if earlier and earlier.profiled_ranks != run.profiled_ranks:
+        set_aside(run.run_dir, "earlier")
         return False
-    is_tried_again = campaign.options.rounds.retry_failed and record.outcome != "completed"
-    return record.profiled_ranks == run.profiled_ranks and not is_tried_again
+    return earlier is not None and earlier.outcome == "completed"
 
 
 def _feasible(campaign: Campaign) -> list[Case]:
@@ -146,30 +145,14 @@ def _run(campaign: Campaign, case: Case, folder: str, uncounted: str, variables:
     return Run(case=case, round=0, run_dir=campaign.out / folder / case.case_id, uncounted=uncounted, adapt=adapt)
 
 
-def _earlier(run: Run) -> RunRecord | None:
-    return store.read_record(run.record_path) if run.record_path.exists() else None
-
-
-def _run_each(campaign: Campaign, folder: Folder, runs: Sequence[Run]) -> Iterator[tuple[Run, RunRecord]]:
-    """Run one after another; what an earlier attempt left is set aside."""
-    for run in runs:
-        if run.record_path.exists():
-            set_aside(run.run_dir, "earlier")
-    reporter = Reporter(campaign.console, campaign.planned, [run.case for run in runs])
-    yield from zip(runs, run_blocks(campaign, folder, reporter, ([run] for run in runs)), strict=True)
-
-
 def film_all(campaign: Campaign) -> Campaign:
-    """Film each case in one more round, with ``--video``, unless it has a video.
-
-    A filmed round that failed is run again only with ``--retry-failed``. Whatever goes wrong, the results stay.
-    """
+    """Film each case in one more round, with ``--video``, unless it has a video. The results stay, whatever happens."""
     if not campaign.options.rounds.video:
         return campaign
     unfilmed: list[str] = []
     try:
         with opened(campaign.out, identity(campaign)) as folder:
-            for run, record in _run_each(campaign, folder, _films(campaign, unfilmed)):
+            for run, record in run_uncounted(campaign, folder, _films(campaign)):
                 if record.outcome == "completed":
                     _keep_video(run, folder.root)
                 else:
@@ -188,22 +171,15 @@ def tell_unfilmed(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def _films(campaign: Campaign, unfilmed: list[str]) -> list[Run]:
-    """The rounds to film. Those that failed earlier and are not tried again are added to ``unfilmed``, with why."""
-    runs, there = [], intact_videos(campaign.out)
+def _films(campaign: Campaign) -> Iterator[Run]:
+    there = intact_videos(campaign.out)
     for case in _feasible(campaign):
         if why := why_not_filmed(case):
             say(campaign.console, f"{case.case_id} cannot be filmed: {why}.")
         elif case.case_id not in there:
             views = (view for view in VIEWS.values() if view.task == case.task)
             view = next(({"eye": view.eye, "target": view.target} for view in views), {})
-            run = _run(campaign, case, "films", "filmed, not counted", {FILM_VARIABLE: json.dumps(view)})
-            earlier = _earlier(run)
-            if earlier is None or earlier.outcome == "completed" or campaign.options.rounds.retry_failed:
-                runs.append(run)
-            else:
-                unfilmed.append(_why_unfilmed(run, earlier))
-    return runs
+            yield _run(campaign, case, "films", "filmed, not counted", {FILM_VARIABLE: json.dumps(view)})
 
 
 def why_not_filmed(case: Case) -> str | None:
