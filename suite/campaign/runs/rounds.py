@@ -5,9 +5,9 @@ A block of one run is trained alone. The runs of a larger block start together a
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
@@ -44,7 +44,7 @@ class Run:
     run_dir: Path
     uncounted: str | None = None  # why it is not a result; None: it is a result
     profiled_ranks: tuple[int, ...] = ()
-    adapt: Callable[[Launch], Launch] = lambda launch: launch  # changes its launch
+    variables: Mapping[str, str] = field(default_factory=dict)  # with some it is silent for long at its end: no hang
 
     @property
     def record_path(self) -> Path:
@@ -183,15 +183,14 @@ def _train_at(
 
 
 def launch_of(campaign: Campaign, run: Run) -> Launch:
-    """The command of a run, with its changes.
-
-    Raises:
-        CampaignError: what decides the run's speed has changed since the campaign began.
-    """
-    worker = campaign.provided.worker_of(run.case)
+    """The command of a run. Raises CampaignError if what decides its speed has changed since the campaign began."""
+    worker, python_path = campaign.provided.worker_of(run.case), campaign.provided.python_path
     campaign.sources.require_same(worker.python)
-    python_path = campaign.provided.python_path
-    return run.adapt(render(campaign, worker, run.run_dir, run.case, run.round, python_path=python_path))
+    launch = render(campaign, worker, run.run_dir, run.case, run.round, python_path=python_path)
+    if not run.variables:
+        return launch
+    patient = replace(run.case, hang_timeout_s=run.case.timeout_s)
+    return replace(launch, case=patient, env={**launch.env, **run.variables})
 
 
 def render(

@@ -10,7 +10,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -37,7 +37,7 @@ from suite.options.options import Options
 from suite.records import store
 from suite.records.collect import collect
 from suite.records.folders import VIDEOS, Facts, intact_videos, store_video
-from suite.schema.record import Case, Launch, RunRecord
+from suite.schema.record import Case, RunRecord
 
 # tasks/rank/profiling.py reads both.
 RANKS_VARIABLE: Final = "LABSCALE_PROFILE_RANKS"
@@ -117,8 +117,15 @@ def _profiles(campaign: Campaign, nsys: str) -> list[Run]:
     for case in _feasible(campaign):
         if ranks := tuple(sorted({rank for rank in campaign.options.rounds.profile if rank < case.world_size})):
             variables = {RANKS_VARIABLE: ",".join(map(str, ranks)), NSYS_VARIABLE: nsys}
-            run = _run(campaign, case, "profiles", "profiled, not counted", variables)
-            runs.append(replace(run, profiled_ranks=ranks))
+            run = Run(
+                case=case,
+                round=0,
+                run_dir=campaign.out / "profiles" / case.case_id,
+                uncounted="profiled, not counted",
+                profiled_ranks=ranks,
+                variables=variables,
+            )
+            runs.append(run)
     return runs
 
 
@@ -133,16 +140,6 @@ def _is_profiled(run: Run) -> bool:
 
 def _feasible(campaign: Campaign) -> list[Case]:
     return [item.case for item in campaign.planned if not item.infeasible]
-
-
-def _run(campaign: Campaign, case: Case, folder: str, uncounted: str, variables: Mapping[str, str]) -> Run:
-    """One more round of a case, with these variables. It writes nothing for long at its end, which is no hang."""
-
-    def adapt(launch: Launch) -> Launch:
-        patient = replace(launch.case, hang_timeout_s=launch.case.timeout_s)
-        return replace(launch, case=patient, env={**launch.env, **variables})
-
-    return Run(case=case, round=0, run_dir=campaign.out / folder / case.case_id, uncounted=uncounted, adapt=adapt)
 
 
 def film_all(campaign: Campaign) -> Campaign:
@@ -179,7 +176,8 @@ def _films(campaign: Campaign) -> Iterator[Run]:
         elif case.case_id not in there:
             views = (view for view in VIEWS.values() if view.task == case.task)
             view = next(({"eye": view.eye, "target": view.target} for view in views), {})
-            yield _run(campaign, case, "films", "filmed, not counted", {FILM_VARIABLE: json.dumps(view)})
+            run_dir, variables = campaign.out / "films" / case.case_id, {FILM_VARIABLE: json.dumps(view)}
+            yield Run(case=case, round=0, run_dir=run_dir, uncounted="filmed, not counted", variables=variables)
 
 
 def why_not_filmed(case: Case) -> str | None:

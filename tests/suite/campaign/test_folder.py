@@ -63,6 +63,8 @@ def test_a_folder_belongs_to_one_campaign(tmp_path: Path) -> None:
         begin(tmp_path / "out", IDENTITY)
         assert json.loads((tmp_path / "out" / "campaign.json").read_text()) == IDENTITY
     assert refusal(tmp_path / "out", {**IDENTITY, "gpus": ["L40"]}) == "gpus: there ['H200'], now ['L40']"
+    begin(tmp_path / "out", {**IDENTITY, "rounds": 2, "precision": 0.5})  # the rule is that of the last command
+    assert json.loads((tmp_path / "out" / "campaign.json").read_text())["precision"] == 0.5
     with opened(tmp_path, IDENTITY), pytest.raises(CampaignError, match="Another labscale process"):
         begin(tmp_path, IDENTITY)
 

@@ -53,7 +53,6 @@ def run(
     *,
     kill_after: int | None = None,
     failing: Mapping[tuple[str, int], Outcome] | None = None,
-    between: Callable[[], object] = lambda: None,
 ) -> Ran:
     """Run like ``run_all``, but write a record instead of training; ``kill_after`` stops before that record."""
     folder, ran = Folder(root=root), Ran()
@@ -67,7 +66,6 @@ def run(
         record = make_record(case, index=index, iteration_time_s=time_s(case, index), outcome=outcome, reason=reason)
         store.write_record(record, folder.record_path(case, index))
         ran.append((case.case_id, index))
-        between()
         store_if_complete(campaign, folder, item)
     for item in campaign.planned:
         assert store_if_complete(campaign, folder, item) is not None
