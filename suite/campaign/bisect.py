@@ -237,8 +237,8 @@ class Search:
         """Leave out releases that cannot be run, and say why."""
         for release, fault in faults.items():
             say(self.campaign.console, f"{self.package} {release} is passed over: {fault}", style="yellow")
-        known = {**self.skipped, **faults}
-        self.skipped = {release: known[release] for release in self.releases if release in known}
+        whole = {**self.skipped, **faults}
+        self.skipped = {release: whole[release] for release in self.releases if release in whole}
 
     def write(self, answer: Answer | None) -> None:
         """Write ``bisect.json``: every step with its times and ratios. Raises StoreError if it cannot be written."""

@@ -115,9 +115,9 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
     earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
     before = earlier["configurations"] if earlier else {result.case.case_id: 0 for result in folder.stored()}
-    known = {**before, **planned}
-    if earlier is None or known != earlier["configurations"]:
-        replace_json({"configurations": dict(sorted(known.items()))}, path)
+    rounds = {**before, **planned}
+    if earlier is None or rounds != earlier["configurations"]:
+        replace_json({"configurations": dict(sorted(rounds.items()))}, path)
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:

@@ -65,8 +65,8 @@ class Rest:
 
     def _compiling_s(self) -> float:
         """Extra time of a task's first run [s]: the mean of those that have ended; 0 before one has."""
-        known = [(self._expected_s(planned_s), wall_s) for planned_s, wall_s in self._firsts.values()]
-        longer_s = [max(0.0, wall_s - expected_s) for expected_s, wall_s in known if expected_s is not None]
+        first_s = [(self._expected_s(planned_s), wall_s) for planned_s, wall_s in self._firsts.values()]
+        longer_s = [max(0.0, wall_s - expected_s) for expected_s, wall_s in first_s if expected_s is not None]
         return sum(longer_s) / len(longer_s) if longer_s else 0.0
 
 

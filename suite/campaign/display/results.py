@@ -107,9 +107,9 @@ def _of_gpus(result: CaseResult) -> list[TelemetrySummary]:
 
 def _power_columns(result: CaseResult) -> tuple[str, str]:
     """Mean power of all GPUs together [W] and frames per joule; both are medians over the rounds."""
-    seen = _of_gpus(result)
-    power_w = [summary.power_w.mean for summary in seen if summary.power_w is not None]
-    per_joule = [summary.frames_per_joule for summary in seen if summary.frames_per_joule is not None]
+    summaries = _of_gpus(result)
+    power_w = [summary.power_w.mean for summary in summaries if summary.power_w is not None]
+    per_joule = [summary.frames_per_joule for summary in summaries if summary.frames_per_joule is not None]
     return (
         f"{statistics.median(power_w):,.0f}" if power_w else "-",
         f"{statistics.median(per_joule):,.0f}" if per_joule else "-",
@@ -157,8 +157,8 @@ def _compiled(starts: Sequence[StartUp]) -> str:
     counts = sorted(start.kernels_compiled for start in starts if start.kernels_compiled)
     if not counts:
         return ""
-    known = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return f", kernels compiled: {known}"
+    number = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return f", kernels compiled: {number}"
 
 
 def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:

@@ -229,11 +229,12 @@ def _print_blocks(campaign: Campaign) -> None:
         return
     say(console, f"\nRounds of {counted(len(together), 'block')} start together and are measured in turns:")
     for block in together:
-        known = [need for item in block if (need := needs[item.case.case_id]) is not None]
-        gpus_gb = [need.gpu_gb for need in known if need.gpu_gb is not None]
+        case_ids = [item.case.case_id for item in block]
+        block_needs = [need for case_id in case_ids if (need := needs[case_id]) is not None]
+        gpus_gb = [need.gpu_gb for need in block_needs if need.gpu_gb is not None]
         of_gpu = f"{sum(gpus_gb):.0f} GB of a GPU, " if gpus_gb else ""
-        memory = f"{of_gpu}{sum(need.host_gb for need in known):.0f} GB of the host"
-        say(console, f"  {', '.join(item.case.case_id for item in block)}")
+        memory = f"{of_gpu}{sum(need.host_gb for need in block_needs):.0f} GB of the host"
+        say(console, f"  {', '.join(case_ids)}")
         say(console, f"    at most {memory}{_saved(block)}", style="dim")
     if unknown := [case_id for case_id, need in needs.items() if need is None]:
         say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")

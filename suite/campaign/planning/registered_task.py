@@ -51,8 +51,8 @@ class Answers(TomlTable):
 
 def unknown_tasks(tasks: Sequence[str], catalog: Catalog) -> list[str]:
     """The tasks that the catalog does not have, each once."""
-    known = {name for entry in catalog.tasks.values() for name in (entry.task, *entry.aliases)}
-    return [task for task in dict.fromkeys(tasks) if task not in known]
+    names = {name for entry in catalog.tasks.values() for name in (entry.task, *entry.aliases)}
+    return [task for task in dict.fromkeys(tasks) if task not in names]
 
 
 def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> Catalog:

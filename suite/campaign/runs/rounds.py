@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
+from typing import Self
 
 from suite.campaign import cases, run_log
 from suite.campaign.display.progress import Reporter, RunLine
@@ -46,6 +47,11 @@ class Run:
     profiled_ranks: tuple[int, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)  # with some it is silent for long at its end: no hang
 
+    @classmethod
+    def of(cls, folder: Folder, case: Case, round_index: int) -> Self:
+        """A round of a case that counts."""
+        return cls(case=case, round=round_index, run_dir=folder.run_dir(case, round_index))
+
     @property
     def record_path(self) -> Path:
         return self.run_dir / "record.json"
@@ -54,10 +60,7 @@ class Run:
 def run_planned(campaign: Campaign, folder: Folder) -> tuple[CaseResult, ...]:
     """Run every round that the plan still needs, store each case with its last round, and return what is stored."""
     items = {item.case.case_id: item for item in campaign.planned}
-    blocks = (
-        [Run(case=item.case, round=index, run_dir=folder.run_dir(item.case, index)) for item, index in block]
-        for block in blocks_to_run(campaign, folder)
-    )
+    blocks = ([Run.of(folder, item.case, index) for item, index in block] for block in blocks_to_run(campaign, folder))
     reporter = Reporter(campaign.console, campaign.planned, [item.case for item, _ in known_rounds(campaign, folder)])
     for record in run_blocks(campaign, folder, reporter, blocks):
         cases.store_if_complete(campaign, folder, items[record.case.case_id])

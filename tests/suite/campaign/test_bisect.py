@@ -25,7 +25,7 @@ from suite.statistics.series_model import RunTime, SeriesModel
 from tests.fixtures.results.generated_results import CPU_HOST
 from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.real_runs import cartpole, matrix_of
-from tests.fixtures.runs.simulated_campaign import campaign_of, no_replay, said
+from tests.fixtures.runs.simulated_campaign import campaign_of, no_replay, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 ROUNDS = 6
@@ -209,7 +209,7 @@ def test_the_slower_release_is_found_and_the_same_command_again_runs_nothing(sea
     assert document["skipped"].keys() == {BROKEN, CRASHING}
     assert document["skipped"][CRASHING].startswith("crashed: its warm-up: ")
     for part in (CASE, "1.1.0 and 1.4.0", "0.833", "needs solver==2.0", "1.3.0: crashed"):
-        assert part in said(campaign)
+        assert part in printed(campaign)
     assert [run for run in searches.started if "-newton-1-3-0" in run] == ["-newton-1-3-0-warm-up 0"]
     assert stored(searches.search("newton", repeats=4)) == document
     assert searches.counted == []  # warm-ups left no kernels, so they are made again

@@ -72,9 +72,9 @@ def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[
 
 def test_the_catalog_has_room_for_every_round_that_was_measured_alone() -> None:
     """Sets that shared their machines are left out."""
-    catalog, seen = load_catalog(), 0
-    for one in committed_version().sets:
-        for result in one.campaign.results if one.shared_machine == "no" else ():
+    catalog, compared = load_catalog(), 0
+    for result_set in committed_version().sets:
+        for result in result_set.campaign.results if result_set.shared_machine == "no" else ():
             needed = Need.planned(result.case, catalog)
             for record in result.completed:
                 is_alone = "taken by another process" not in (record.environment.host_label or "")
@@ -85,8 +85,8 @@ def test_the_catalog_has_room_for_every_round_that_was_measured_alone() -> None:
                     assert needed.gpu_gb is not None
                     assert took.gpu_gb / LEARNED <= needed.gpu_gb, result.case.case_id
                     assert took.host_gb / LEARNED <= needed.host_gb, result.case.case_id
-                    seen += 1
-    assert seen > 100
+                    compared += 1
+    assert compared > 100
 
 
 CASE = make_case("ant-weak", device="cuda", scaling="weak")

@@ -22,7 +22,7 @@ from suite.records.store import load_results
 from suite.schema.record import Outcome
 from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.real_runs import cartpole, matrix_of
-from tests.fixtures.runs.simulated_campaign import campaign_of, no_replay, said
+from tests.fixtures.runs.simulated_campaign import campaign_of, no_replay, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 
@@ -142,7 +142,7 @@ def test_each_library_has_an_answer_that_the_same_command_keeps(tmp_path: Path) 
         GAMES: (512, 1024, "memory"),  # whole minibatches
     }
     assert {result.case.world_size for result in campaign.results} == {1}
-    assert "capacity: 576 environments on one rank, bound by memory" in said(campaign)
+    assert "capacity: 576 environments on one rank, bound by memory" in printed(campaign)
     started = [(launch.case.rl_library, launch.case.num_envs, launch.round) for launch in gpu.started]
     assert started[:4] == [("rsl_rl", 512, 0), ("rsl_rl", 512, 1), ("rsl_rl", 1024, 0), ("rsl_rl", 768, 0)]
     gpu.started.clear()

@@ -31,7 +31,7 @@ from tests.fixtures.results.generated_results import (
 )
 from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.simulated_campaign import campaign_of as planned_campaign
-from tests.fixtures.runs.simulated_campaign import said
+from tests.fixtures.runs.simulated_campaign import printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "campaign"
@@ -178,7 +178,7 @@ CASE = make_case("ant-weak", scaling="weak")
 def test_scripts_below_a_folder_with_a_space_are_commands_that_a_shell_takes(campaign: Campaign) -> None:
     runtime = replace(campaign.provided, write_script=lambda launch: Path(launch.run_dir, "job.sbatch"))
     steps.write_scripts(replace(campaign, runtime=runtime))
-    commands = [shlex.split(line) for line in said(campaign).splitlines()]
+    commands = [shlex.split(line) for line in printed(campaign).splitlines()]
     run_dir = campaign.out / "raw" / CASE.case_id
     assert commands == [["sbatch", str(run_dir / f"r{index}" / "job.sbatch")] for index in range(3)]
 

@@ -22,7 +22,7 @@ from suite.statistics.stopping_rule import Rule
 from suite.statistics.twins import is_twin, with_twins
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
 from tests.fixtures.runs.asked_options import options_with
-from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case, said
+from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 CATALOG = load_catalog()
@@ -182,4 +182,4 @@ def test_what_submit_will_refuse_is_said_before_hours_of_measuring(
     machine = replace(GPU_HOST, git_commit=commit, git_dirty=is_dirty)
     campaign = replace(campaign_of(SimulatedHost()), device=device, machine=machine)
     steps._say_what_is_left(campaign, Folder(root=tmp_path), 3)
-    assert {CANNOT_SUBMIT, NO_COMMIT} & set(said(campaign).splitlines()) == ({message} if message else set())
+    assert {CANNOT_SUBMIT, NO_COMMIT} & set(printed(campaign).splitlines()) == ({message} if message else set())

@@ -15,7 +15,7 @@ from suite.schema.rank_protocol import FIRST_ITERATIONS, TURNS_SOCKET
 from suite.schema.record import Environment, RunRecord
 from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
-from tests.fixtures.runs.simulated_campaign import records, run_all, said
+from tests.fixtures.runs.simulated_campaign import printed, records, run_all
 from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, turning_campaign
 
 A, B, C = (case.case_id for case in CASES)
@@ -42,7 +42,7 @@ def block(environment: Environment, tmp_path_factory: pytest.TempPathFactory) ->
     run_all(campaign, root)
     assert marked_processes(host.mark) == []
     by_case = {record.case.case_id: record for record in records(root)}
-    return Block(root=root, records=by_case, lines=said(campaign).splitlines())
+    return Block(root=root, records=by_case, lines=printed(campaign).splitlines())
 
 
 def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often(block: Block) -> None:

@@ -45,7 +45,7 @@ from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.results.generated_results import make_record
 from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.real_runs import MARK, cartpole, marked_processes, matrix_of
-from tests.fixtures.runs.simulated_campaign import NARROW, PAIR, campaign_of, said
+from tests.fixtures.runs.simulated_campaign import NARROW, PAIR, campaign_of, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 from tests.fixtures.runs.worker_probes import probe, run_in_worker
 from tests.tasks.test_filming import assert_whole
@@ -119,8 +119,9 @@ def test_other_ranks_are_profiled_anew(tmp_path: Path, fake_nsys: Path) -> None:
 def test_ranges_name_the_phases_and_nest(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     assert probe(worker, "timing")["ranges"] == []  # nothing is said unless the rank is profiled
     monkeypatch.setenv("LABSCALE_BELOW_NSYS", "1")
-    one = ["+collection", "+environment_step", "-", "+environment_step", "-", "-", "+learning", "+all_reduce", "-", "-"]
-    assert probe(worker, "timing")["ranges"] == ["+iteration 0", *one, "-", "+iteration 1", *one, "-"]
+    step = ["+environment_step", "-"]
+    parts = ["+collection", *step, *step, "-", "+learning", "+all_reduce", "-", "-"]
+    assert probe(worker, "timing")["ranges"] == ["+iteration 0", *parts, "-", "+iteration 1", *parts, "-"]
 
 
 @pytest.mark.slow
@@ -160,7 +161,7 @@ def films(launch: Launch) -> None:
 def filmed(root: Path, host: SimulatedHost, *, retry_failed: bool = False) -> tuple[list[str], tuple[str, ...], str]:
     campaign = campaign_of(host, [ONE, OTHER], out=root, video=True, retry_failed=retry_failed)
     unfilmed = film_all(campaign).unfilmed
-    return list(intact_videos(root)), unfilmed, said(campaign)
+    return list(intact_videos(root)), unfilmed, printed(campaign)
 
 
 def test_a_video_is_stored_with_its_hashes_and_kept(tmp_path: Path) -> None:
@@ -229,9 +230,9 @@ from tasks.film.filming import serve_if_asked
 for rank in (0, 1):
     cfg = Some(sim=Some(visualizer_cfgs=None))
     serve_if_asked(cfg, rank=rank)
-    found = cfg.sim.visualizer_cfgs
-    print(found and [{name: getattr(one, name) for name in ("port", "bind_address", "display_address", "share")}
-        for one in found])
+    served = cfg.sim.visualizer_cfgs
+    print(served and [{name: getattr(viewer, name) for name in ("port", "bind_address", "display_address", "share")}
+        for viewer in served])
 """
 SERVED: dict[str, object] = {"port": 8123, "bind_address": HOST, "display_address": HOST, "share": False}
 
@@ -270,9 +271,11 @@ def test_a_real_training_is_served_here_alone_until_ctrl_c(worker: Worker, tmp_p
     )
     try:
         assert process.stdout is not None
-        said = next(line for line in process.stdout if "Watch it at" in line)
-        (port,) = re.findall(rf"http://{re.escape(HOST)}:(\d+) ", said)
-        listening = [one.laddr for one in psutil.net_connections("inet") if one.status == psutil.CONN_LISTEN]
+        line = next(line for line in process.stdout if "Watch it at" in line)
+        (port,) = re.findall(rf"http://{re.escape(HOST)}:(\d+) ", line)
+        listening = [
+            connection.laddr for connection in psutil.net_connections("inet") if connection.status == psutil.CONN_LISTEN
+        ]
         assert {at.ip for at in listening if at and at.port == int(port)} == {HOST}
         page = http.client.HTTPConnection(HOST, int(port), timeout=30)
         page.request("GET", "/")
