@@ -11,11 +11,11 @@ Each step is a campaign of its own. The folder is the state: ``OUT/steps/OLDEST.
 ``OUT/tried/`` the first start of each release, which compiles its kernels and shows whether it trains at all.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Literal, Self, TypedDict
+from typing import Final, Literal, TypedDict
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -24,7 +24,7 @@ from rich import box
 from rich.table import Table
 
 from suite.campaign import cases
-from suite.campaign.identity import identity, opened
+from suite.campaign.folder import identity, opened
 from suite.campaign.planning.plan import learn_tasks, make_plan
 from suite.campaign.runs import warm_up
 from suite.campaign.schedule import ended_records
@@ -34,8 +34,8 @@ from suite.errors import RunsFailed, UsageError, WorkerEnvironmentError
 from suite.files.json_file import read_json, replace_json
 from suite.files.toml_file import did_you_mean
 from suite.files.wording import counted
+from suite.install import pins
 from suite.install.bundle_contents import is_bundled
-from suite.install.pins import releases
 from suite.install.worker_packages import installed_in
 from suite.launch.registry import one_worker
 from suite.matrix.own_worker import name_of, with_version
@@ -79,12 +79,6 @@ class Step:
 
     times_s: Mapping[str, Sequence[float]]  # of each release, the oldest first: per iteration, of each completed run
     changes: tuple[Change, ...]  # from each to the next
-
-    @classmethod
-    def of(cls, times_s: Mapping[str, Sequence[float]], ratio: Callable[[str, str], Estimate]) -> Self:
-        """``ratio`` returns the throughput of a newer release, its second argument, over that of an older one."""
-        changes = (Change(older=older, newer=newer, ratio=ratio(older, newer)) for older, newer in pairwise(times_s))
-        return cls(times_s=times_s, changes=tuple(changes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +136,9 @@ def find_change(campaign: Campaign) -> Campaign:
         StoreError: ``bisect.json`` of an earlier command cannot be read.
         RunsFailed: fewer than two releases run.
     """
-    search = Search.of(campaign)
+    (item,), wanted = campaign.planned, _wanted(campaign.options)
+    releases = _releases(campaign, item, wanted)
+    search = Search(campaign=campaign, item=item, package=wanted.package, releases=releases)
     with opened(campaign.out, identity(campaign)):
         say(campaign.console, f"Releases of {search.package}, the oldest first: {', '.join(search.releases)}")
         if not campaign.options.rounds.retry_failed:
@@ -181,7 +177,7 @@ def _releases(campaign: Campaign, item: PlannedCase, wanted: Releases) -> tuple[
     major = Version(installed[wanted.package][0]).major
     oldest, newest = wanted.ends or ("", "")
     within = SpecifierSet(f">={oldest},<={newest}" if wanted.ends else f"=={major}.*")
-    return tuple(releases(wanted.package, within, python))
+    return tuple(pins.releases(wanted.package, within, python))
 
 
 @dataclass(kw_only=True)
@@ -195,12 +191,6 @@ class Search:
     steps: list[Step] = field(default_factory=list)
     tried: set[str] = field(default_factory=set)
     skipped: dict[str, str] = field(default_factory=dict)  # release -> why it cannot be run
-
-    @classmethod
-    def of(cls, campaign: Campaign) -> Self:
-        (item,), wanted = campaign.planned, _wanted(campaign.options)
-        releases = _releases(campaign, item, wanted)
-        return cls(campaign=campaign, item=item, package=wanted.package, releases=releases)
 
     @property
     def case_id(self) -> str:
@@ -224,14 +214,9 @@ class Search:
         if few := [release for release in releases if len(times_s[release]) < MIN_ROUNDS_FOR_INTERVAL]:
             return self.pass_over({release: _failure(of_release[release]) for release in few})
         model = SetModel.of(measured.results)
-
-        def ratio(older: str, newer: str) -> Estimate:
-            speedup = model.speedup(variants[newer].case, variants[older].case)
-            if speedup is None:
-                raise AssertionError("both have completed runs")
-            return speedup
-
-        return self.steps.append(Step.of(times_s, ratio))
+        ratios = {pair: model.speedup(variants[pair[1]].case, variants[pair[0]].case) for pair in pairwise(releases)}
+        changes = (Change(older=older, newer=newer, ratio=ratio) for (older, newer), ratio in ratios.items() if ratio)
+        return self.steps.append(Step(times_s=times_s, changes=tuple(changes)))
 
     def pass_over(self, faults: Mapping[str, str]) -> None:
         """Leave out releases that cannot be run, and say why."""

@@ -19,7 +19,7 @@ from pydantic import ConfigDict, with_config
 from rich.console import Console
 
 from suite.campaign.cases import require_raw, set_failures_aside
-from suite.campaign.identity import identity, opened
+from suite.campaign.folder import identity, opened
 from suite.campaign.runs.rounds import run_planned
 from suite.campaign.state import Campaign
 from suite.errors import UsageError

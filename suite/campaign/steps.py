@@ -24,8 +24,7 @@ from suite.campaign.display.results import (
     print_what_worked,
     print_where_and_next,
 )
-from suite.campaign.folder import Folder
-from suite.campaign.identity import identity, opened, refuse_other_options
+from suite.campaign.folder import Folder, identity, opened, refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import learn_tasks, make_plan, print_rule, show_plan
 from suite.campaign.runs import uncounted, upstream, warm_up

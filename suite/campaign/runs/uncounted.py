@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from suite.campaign.identity import identity, opened
+from suite.campaign.folder import identity, opened
 from suite.campaign.runs.rounds import Run, render, run_uncounted
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted, LabscaleError, RunsFailed, StoreError, UsageError

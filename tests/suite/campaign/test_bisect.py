@@ -5,6 +5,7 @@ import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from suite.__main__ import main
 from suite.campaign import bisect
-from suite.campaign.bisect import Answer, Step, find_change, next_releases, of_bisect, require_one_case
+from suite.campaign.bisect import Answer, Change, Step, find_change, next_releases, of_bisect, require_one_case
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError, RunsFailed, StoreError, UsageError, WorkerEnvironmentError
@@ -43,7 +44,13 @@ def exact(times_s: Mapping[str, float], releases: Sequence[str]) -> Step:
         value = times_s[older] / times_s[newer]
         return Estimate(value=value, interval=(value - 0.01, value + 0.01))
 
-    return Step.of({release: [times_s[release]] for release in releases}, ratio)
+    return step_of({release: [times_s[release]] for release in releases}, ratio)
+
+
+def step_of(times_s: Mapping[str, Sequence[float]], ratio: Callable[[str, str], Estimate]) -> Step:
+    pairs = pairwise(times_s)
+    changes = tuple(Change(older=older, newer=newer, ratio=ratio(older, newer)) for older, newer in pairs)
+    return Step(times_s=times_s, changes=changes)
 
 
 def drawn(seed: int) -> Measure:
@@ -60,7 +67,7 @@ def drawn(seed: int) -> Measure:
             for release, of_release in drawn_s.items()
             for block, time_s in enumerate(of_release)
         ]
-        return Step.of(drawn_s, SeriesModel(runs).ratio)
+        return step_of(drawn_s, SeriesModel(runs).ratio)
 
     return measure
 
@@ -173,7 +180,7 @@ def searches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searches]:
     made.host.iteration_time_s = made.time_s
     with pytest.MonkeyPatch.context() as patch, no_replay():
         patch.setattr(bisect, "installed_in", lambda _: ("3.12", {"newton": ("1.0.0", []), "solver": ("1.0", [])}))
-        patch.setattr(bisect, "releases", lambda _, within, __: [name for name in INDEX if name in within])
+        patch.setattr("suite.install.pins.releases", lambda _, within, __: [name for name in INDEX if name in within])
         patch.setattr("suite.campaign.steps.registry.provision", made.provision)
         yield made
 

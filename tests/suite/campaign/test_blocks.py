@@ -100,7 +100,7 @@ def turning(cases: list[Case]) -> Campaign:
     return campaign_of(SimulatedHost(), cases, turns=True)
 
 
-def seen(memory_gb: float, turns: TurnsTaken | None = None) -> RunRecord:
+def observed(memory_gb: float, turns: TurnsTaken | None = None) -> RunRecord:
     """A round whose GPU had ``memory_gb`` in use, and its process a tenth of that."""
 
     def spread(value: float) -> Spread:
@@ -158,12 +158,12 @@ def test_a_round_that_ran_alone_says_what_the_next_one_takes(tmp_path: Path) -> 
     planned = need_of(campaign, CASE, folder)
     assert planned is not None
     assert planned.host_gb == HOST_GB_OF_RANK
-    store.write_record(seen(20.0), folder.record_path(CASE, 0))
+    store.write_record(observed(20.0), folder.record_path(CASE, 0))
     learned = need_of(campaign, CASE, folder)
     assert learned is not None
     assert learned.gpu_gb == pytest.approx(22.0)
     assert learned.host_gb == pytest.approx(2.2)
-    beside = replace(seen(90.0, turns=TurnsTaken(beside=("x",), turns=3, turn_s=2.5)), round=1)
+    beside = replace(observed(90.0, turns=TurnsTaken(beside=("x",), turns=3, turn_s=2.5)), round=1)
     store.write_record(beside, folder.record_path(CASE, 1))
     assert need_of(campaign, CASE, folder) == learned  # the memory of a block is not its own
 
@@ -173,5 +173,5 @@ def test_a_task_that_nobody_measured_runs_alone_once(tmp_path: Path) -> None:
     other = replace(CASE, case_id="ant-weak/other")
     campaign, folder = turning([CASE, new, other]), Folder(root=tmp_path)
     assert [len(block) for block in sizes(campaign, folder)] == [1, 1, 1]
-    store.write_record(replace(seen(5.0), case=new), folder.record_path(new, 0))
+    store.write_record(replace(observed(5.0), case=new), folder.record_path(new, 0))
     assert [len(block) for block in sizes(campaign, folder)] == [3]

@@ -15,8 +15,7 @@ import pytest
 from suite.campaign import folder as folder_module
 from suite.campaign import record_round as by_hand
 from suite.campaign import steps
-from suite.campaign.folder import Folder, require_identity
-from suite.campaign.identity import FORMAT, identity, opened
+from suite.campaign.folder import FORMAT, Folder, identity, opened, require_identity
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign, Sources
 from suite.errors import CampaignError, StoreError, WorkerEnvironmentError

@@ -13,7 +13,7 @@ import pytest
 from suite.campaign import cases as cases_module
 from suite.campaign.cases import note_plan, require_raw, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder
-from suite.campaign.schedule import blocks_to_run, decision, ended_records, known_rounds
+from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
 from suite.commands.store import store_finished
 from suite.errors import StoreError
@@ -153,18 +153,6 @@ def test_when_time_is_over_the_rounds_of_the_matrix_still_run(tmp_path: Path) ->
         assert result.ended_because.startswith(f"the budget of 1 minute is spent: no interval of the {what} from 2")
     again = campaign_of(replace(ADAPTIVE, budget_s=60.0))
     assert len(run(again, tmp_path)) == 19 - 6  # each command has its own time
-
-
-def test_failed_rounds_get_another_attempt_and_the_case_is_decided_anew(tmp_path: Path) -> None:
-    campaign = campaign_of(ADAPTIVE, (QUIET,), retry_failed=True)
-    assert len(run(campaign, tmp_path, failing={(QUIET.case_id, 1): "crashed", (QUIET.case_id, 2): "hung"})) == 5
-    folder = Folder(root=tmp_path)
-    set_failures_aside(campaign, folder)
-    ended = ended_records(folder, QUIET)
-    assert [record.round for record in ended] == [0, 3, 4]
-    assert decision(campaign, folder, QUIET).go_on
-    folder.case_path(QUIET).unlink(missing_ok=True)
-    assert [(item.case, index) for item, index in known_rounds(campaign, folder)] == [(QUIET, 1)]
 
 
 def test_killed_while_failures_are_set_aside_they_are_still_found(

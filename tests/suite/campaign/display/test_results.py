@@ -30,14 +30,14 @@ from tests.fixtures.results.generated_results import (
     make_result,
 )
 from tests.fixtures.runs.asked_options import options_with
-from tests.fixtures.runs.simulated_campaign import campaign_of as planned_campaign
-from tests.fixtures.runs.simulated_campaign import printed
+from tests.fixtures.runs.simulated_campaign import campaign_of, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "campaign"
 
 
-def campaign_of(results: Sequence[CaseResult], out: Path, *, encoding: str = "utf-8") -> tuple[Campaign, io.BytesIO]:
+def ended(results: Sequence[CaseResult], out: Path, *, encoding: str = "utf-8") -> str:
+    """What is printed, without what is another each time."""
     raw = io.BytesIO()
     device = results[0].case.device
     campaign = Campaign(
@@ -49,14 +49,7 @@ def campaign_of(results: Sequence[CaseResult], out: Path, *, encoding: str = "ut
         results=tuple(results),
         began_s=time.monotonic() - 192,
     )
-    return campaign, raw
-
-
-def ended(results: Sequence[CaseResult], out: Path, *, encoding: str = "utf-8") -> str:
-    """What is printed, without what is another each time."""
-    campaign, raw = campaign_of(results, out, encoding=encoding)
-    for step in (steps.summarise, steps.build_report):
-        campaign = step(campaign)
+    steps.build_report(steps.summarise(campaign))
     text = raw.getvalue().decode(encoding).replace(str(out), "OUT")
     return re.sub(r"This took 3:1[0-9]\.", "This took 3:12.", text)
 
@@ -169,7 +162,7 @@ def test_how_far_a_training_waits_for_its_core(power: float, sentence: str) -> N
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Campaign:
-    return planned_campaign(SimulatedHost(), [CASE], rounds=3, out=tmp_path / "a b")
+    return campaign_of(SimulatedHost(), [CASE], rounds=3, out=tmp_path / "a b")
 
 
 CASE = make_case("ant-weak", scaling="weak")

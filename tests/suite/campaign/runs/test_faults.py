@@ -32,16 +32,6 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     return cases_of(MATRIX, tmp_path_factory.mktemp("matrix"))
 
 
-@pytest.fixture(scope="module")
-def killed(
-    worker: Worker, environment: Environment, cases: list[Case], tmp_path_factory: pytest.TempPathFactory
-) -> RunRecord:
-    """Two ranks, of which the second is killed."""
-    run_dir = tmp_path_factory.mktemp("killed") / "r0"
-    launch = reducing(launch_of(worker, cases[1], run_dir))
-    return train(launch, environment, on_progress=after_two(run_dir, 1, signal.SIGKILL))
-
-
 def reducing(launch: Launch) -> Launch:
     """The same ranks without Isaac Lab: what these faults need is a collective and a rank's file."""
     return replace(
@@ -69,7 +59,12 @@ def kept(record: RunRecord) -> list[int]:
     return [rank.num_iterations for rank in record.ranks]
 
 
-def test_a_killed_rank_is_named_with_its_signal(killed: RunRecord) -> None:
+def test_a_killed_rank_is_named_with_its_signal(
+    worker: Worker, environment: Environment, cases: list[Case], tmp_path: Path
+) -> None:
+    run_dir = tmp_path / "r0"
+    launch = reducing(launch_of(worker, cases[1], run_dir))
+    killed = train(launch, environment, on_progress=after_two(run_dir, 1, signal.SIGKILL))
     assert killed.outcome == "crashed"
     assert killed.reason is not None
     assert killed.reason.startswith("rank 1: killed by signal 9")

@@ -142,9 +142,6 @@ def test_a_real_round_with_one_rank_below_the_fake(worker: Worker, fake_nsys: Pa
     assert "--trace=cuda,nvtx" in (run_dir / "profile-rank-1.nsys-rep").read_text()
     logs = {path.parent.name: path.read_text() for path in run_dir.glob("logs/**/stdout.log")}
     assert ("this is a fake nsys" in logs["1"], "this is a fake nsys" in logs["0"]) == (True, False)
-    before = (run_dir / "record.json").stat().st_mtime_ns
-    assert main(argv) == 0  # it is there: nothing runs
-    assert (run_dir / "record.json").stat().st_mtime_ns == before
     assert json.loads((out / "campaign.json").read_text())["rounds"] == 1, "the profiled one is none of them"
 
 
