@@ -20,14 +20,13 @@ from rich.console import Console
 
 from suite.campaign.cases import require_raw, set_failures_aside
 from suite.campaign.folder import identity, opened
+from suite.campaign.planning.plan import cases_of, judged, matrix_of
 from suite.campaign.runs.rounds import run_planned
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.json_file import read_json, replace_json
-from suite.matrix.cases import expand, with_num_envs, with_packages
+from suite.matrix.cases import with_num_envs
 from suite.matrix.catalog import Catalog
-from suite.matrix.file import load_matrix
-from suite.matrix.plan import plan
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options, refuse_unused
@@ -107,9 +106,7 @@ def find_capacity(campaign: Campaign) -> Campaign:
         reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
         raise UsageError(f"No case of series {campaign.options.search.capacity} can run here: {reasons}.")
     campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
-    matrix = load_matrix(campaign.options.selection.matrix, campaign.catalog)
-    matrix = with_packages(matrix, campaign.options.setup.with_packages)
-    answers, results = [], []
+    matrix, answers, results = matrix_of(campaign), [], []
     with opened(campaign.out, identity(campaign)) as folder:
         firsts = first_points([item.case for item in campaign.planned])
         fewest, most = max(first.num_envs for first in firsts), campaign.options.search.most_envs
@@ -158,23 +155,9 @@ def granularity(case: Case, catalog: Catalog) -> int:
 
 
 def _planned(campaign: Campaign, matrix: Matrix, first: Case, num_envs: int) -> PlannedCase:
-    cases = expand(
-        with_num_envs(matrix, first.series, num_envs),
-        campaign.catalog,
-        device=first.device,
-        stack=campaign.options.setup.stack,
-        assets=first.assets,
-        seed=first.seed,
-    )
+    cases = cases_of(campaign, with_num_envs(matrix, first.series, num_envs))
     case = next(case for case in cases if case.case_id == _resized_id(first, num_envs))
-    (item,) = plan(
-        [case],
-        resources=campaign.resources,
-        device=campaign.device,
-        available_stacks=[case.stack],  # the plan found it available for the first point
-        rounds=campaign.rule.rounds,
-        catalog=campaign.catalog,
-    )
+    (item,) = judged(campaign, [case], rounds=campaign.rule.rounds)
     if item.infeasible:
         raise UsageError(
             f"The capacity search reached {num_envs} environments, but {case.case_id} {item.infeasible}. "

@@ -35,21 +35,11 @@ from suite.statistics.twins import with_copies, with_twins
 
 def make_plan(campaign: Campaign) -> Campaign:
     """Expand the matrix, select cases, and check for each whether it can run here. Starts nothing."""
-    options, catalog = campaign.options, campaign.catalog
-    all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
-    matrix = on_nodes_of(load_matrix(options.selection.matrix, catalog), all_ranks)
-    matrix = with_packages(matrix, options.setup.with_packages)
+    options, matrix = campaign.options, matrix_of(campaign)
     rule = rule_of(options, matrix)
-    cases = expand(
-        matrix,
-        catalog,
-        device=campaign.device,
-        stack=options.setup.stack,
-        assets=options.setup.assets,
-        seed=options.setup.seed,
-    )
+    cases = cases_of(campaign, matrix)
     stacks = {case.stack for case in cases}
-    campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, catalog))
+    campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, campaign.catalog))
     has_twins = matrix.a_a if options.rounds.a_a is None else options.rounds.a_a
     copied = with_copies if matrix.turns_check else list
     whole = tuple(copied(with_twins(cases) if has_twins else cases))
@@ -60,27 +50,42 @@ def make_plan(campaign: Campaign) -> Campaign:
     if has_twins:
         cases = with_twins(cases)  # after the selection, so that every campaign has them
     cases = select(copied(cases), case_glob=options.selection.case_globs)  # twins and copies have ids of their own
-    judged = partial(
-        plan,
+    planned = judged(campaign, cases, rounds=rule.rounds)
+    feasible = [item.case for item in planned if not item.infeasible]
+    warm_ups = judged(campaign, warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else ()
+    return replace(campaign, planned=planned, whole=whole, timed_starts=timed_starts, warm_ups=warm_ups, rule=rule)
+
+
+def matrix_of(campaign: Campaign) -> Matrix:
+    """The matrix, with the ranks that a node of this machine has and the versions of packages that were chosen."""
+    options, resources = campaign.options, campaign.resources
+    all_ranks = resources.gpus_per_node if campaign.device == "cuda" else resources.cpus_per_node
+    matrix = on_nodes_of(load_matrix(options.selection.matrix, campaign.catalog), all_ranks)
+    return with_packages(matrix, options.setup.with_packages)
+
+
+def cases_of(campaign: Campaign, matrix: Matrix) -> list[Case]:
+    setup = campaign.options.setup
+    return expand(
+        matrix, campaign.catalog, device=campaign.device, stack=setup.stack, assets=setup.assets, seed=setup.seed
+    )
+
+
+def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
+    """Check for each case whether it can run here, and what it costs."""
+    options = campaign.options
+    planned = plan(
+        cases,
         resources=campaign.resources,
         takes_turns=takes_turns(campaign),
         one_worker=one_worker(options),
         brings_python=options.setup.worker_python is not None,
         device=campaign.device,
         available_stacks=_stacks(campaign),
-        catalog=catalog,
+        rounds=rounds,
+        catalog=campaign.catalog,
     )
-    planned = judged(cases, rounds=rule.rounds)
-    feasible = [item.case for item in planned if not item.infeasible]
-    warm_ups = judged(warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else []
-    return replace(
-        campaign,
-        planned=tuple(planned),
-        whole=whole,
-        timed_starts=timed_starts,
-        warm_ups=tuple(warm_ups),
-        rule=rule,
-    )
+    return tuple(planned)
 
 
 def learn_tasks(campaign: Campaign) -> Campaign:

@@ -35,19 +35,17 @@ def answer(**changes: object) -> Answer:
     return Answer.model_validate_json(json.dumps({**SWING, **changes}))
 
 
-def catalog_with(tmp_path: Path, *answers: Answer) -> Catalog:
-    return with_answers(CATALOG, answers, out=tmp_path)
-
-
 def cases_of(tmp_path: Path, catalog: Catalog, library: str = "rsl_rl") -> list[Case]:
     path = tmp_path / "mine.toml"
     path.write_text(matrix_of(cartpole(library, task="Small-Swing-Up", topologies=("1x1", "1x2"))), encoding="utf-8")
     return expand(load_matrix(path, catalog), catalog, device="cpu", assets="offline")
 
 
-def planned(cases: list[Case], catalog: Catalog) -> list[PlannedCase]:
+def planned(tmp_path: Path, **changes: object) -> list[PlannedCase]:
+    """The plan of both cases with the catalog that the worker's answer makes."""
+    catalog = with_answers(CATALOG, [answer(**changes)], out=tmp_path)
     return plan(
-        cases,
+        cases_of(tmp_path, catalog),
         resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
         device="cpu",
         available_stacks=list(CATALOG.stacks),
@@ -57,41 +55,35 @@ def planned(cases: list[Case], catalog: Catalog) -> list[PlannedCase]:
 
 
 def test_the_agent_says_what_an_iteration_is(tmp_path: Path) -> None:
-    first, second = cases_of(tmp_path, catalog_with(tmp_path, answer()))
+    first, second = (item.case for item in planned(tmp_path))
     assert (first.task, first.num_steps_per_env, first.minibatch_size) == ("Small-Swing-Up", 24, 64 * 24 // 4)
     assert (second.world_size, second.optimiser_steps, second.overrides) == (2, 20, ())
 
 
-def test_an_unknown_id_lists_near_ones(tmp_path: Path) -> None:
-    registered = ["Isaac-Humanoid", "Small-Swing-Up-v1", "CartPole-v1"]
-    with pytest.raises(
-        MatrixError, match=r"unknown task 'Small-Swing-Up'.*near ones are Small-Swing-Up-v1\."
-    ) as caught:
-        cases_of(tmp_path, catalog_with(tmp_path, answer(registered=registered)))
-    assert "line 9" in str(caught.value)  # of the matrix
-    assert "--worker-package" in str(caught.value)
-
-
 def test_a_task_that_needs_isaac_sim_is_planned_with_that_reason(tmp_path: Path) -> None:
     needs = "needs Isaac Sim: Isaac Sim PhysX physics (`PhysxCfg`)"
-    catalog = catalog_with(tmp_path, answer(obstacles={"kitless": needs, "ovphysx": "has no such preset"}))
-    for item in planned(cases_of(tmp_path, catalog), catalog):
+    for item in planned(tmp_path, obstacles={"kitless": needs, "ovphysx": "has no such preset"}):
         assert item.infeasible == f"stack kitless does not run Small-Swing-Up ({needs}); stacks that do: isaacsim"
-    nowhere = catalog_with(tmp_path, answer(obstacles=dict.fromkeys(CATALOG.stacks, needs)))
-    assert str(planned(cases_of(tmp_path, nowhere), nowhere)[0].infeasible).endswith("; no other stack does either")
-
-
-def test_an_extension_that_cannot_be_loaded_without_isaac_sim(tmp_path: Path) -> None:
-    with pytest.raises(MatrixError, match=r"needs Isaac Sim \(No module named 'omni'\).*--worker-python"):
-        catalog_with(tmp_path, answer(cannot_load="No module named 'omni'"))
+    nowhere, _ = planned(tmp_path, obstacles=dict.fromkeys(CATALOG.stacks, needs))
+    assert str(nowhere.infeasible).endswith("; no other stack does either")
 
 
 @pytest.mark.parametrize(
-    ("agents", "names"), [({"rsl_rl": AGENT}, "rsl_rl"), ({}, "none of the RL libraries that labscale runs")]
+    ("changes", "message"),
+    [
+        (
+            {"registered": ["Isaac-Humanoid", "Small-Swing-Up-v1", "CartPole-v1"]},
+            r"line 9.*unknown task 'Small-Swing-Up'.*near ones are Small-Swing-Up-v1\..*--worker-package",
+        ),
+        ({"cannot_load": "No module named 'omni'"}, r"needs Isaac Sim \(No module named 'omni'\).*--worker-python"),
+        ({}, "got skrl; Small-Swing-Up has agents for rsl_rl"),
+        ({"agents": {}}, "got skrl; Small-Swing-Up has agents for none of the RL libraries that labscale runs"),
+    ],
+    ids=["unknown", "needs Isaac Sim", "another library", "no library"],
 )
-def test_a_library_that_the_task_has_no_agent_for(tmp_path: Path, agents: dict[str, Any], names: str) -> None:
-    with pytest.raises(MatrixError, match=f"got skrl; Small-Swing-Up has agents for {names}"):
-        cases_of(tmp_path, catalog_with(tmp_path, answer(agents=agents)), library="skrl")
+def test_a_task_that_cannot_be_planned_is_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    with pytest.raises(MatrixError, match=f"(?s){message}"):
+        cases_of(tmp_path, with_answers(CATALOG, [answer(**changes)], out=tmp_path), library="skrl")
 
 
 def test_the_commands_of_the_page_are_understood() -> None:
@@ -111,26 +103,25 @@ def end_a_round(out: Path, case: Case, index: int, **changes: Any) -> None:
 
 
 def test_a_cost_is_unknown_until_a_round_has_completed(tmp_path: Path) -> None:
-    catalog = catalog_with(tmp_path, answer())
-    cases = cases_of(tmp_path, catalog)
-    assert [item.estimated_wall_s for item in planned(cases, catalog)] == [None, None]
-    end_a_round(tmp_path, cases[0], 0, outcome="crashed")
+    def estimates() -> list[float | None]:
+        return [item.estimated_wall_s for item in planned(tmp_path)]
+
+    assert estimates() == [None, None]
+    first, second = (item.case for item in planned(tmp_path))
+    end_a_round(tmp_path, first, 0, outcome="crashed")
     assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
     for index, wall_time_s in ((1, 300.0), (2, 61.5)):  # the first one compiled kernels
-        end_a_round(tmp_path, cases[0], index, wall_time_s=wall_time_s)
-    later = catalog_with(tmp_path, answer())
-    estimates = [item.estimated_wall_s for item in planned(cases, later)]
-    assert estimates == [pytest.approx(61.5), pytest.approx(61.5)]  # two ranks as one, as long as nothing is known
-    end_a_round(tmp_path, cases[1], 0, wall_time_s=100.0)
-    estimates = [item.estimated_wall_s for item in planned(cases, catalog_with(tmp_path, answer()))]
-    assert estimates == [pytest.approx(61.5), pytest.approx(100.0)]
+        end_a_round(tmp_path, first, index, wall_time_s=wall_time_s)
+    assert estimates() == pytest.approx([61.5, 61.5])  # two ranks as one, as long as nothing is known
+    end_a_round(tmp_path, second, 0, wall_time_s=100.0)
+    assert estimates() == pytest.approx([61.5, 100.0])
 
 
-def stand_in(tmp_path: Path, said: str, *, exit_code: int = 0) -> Path:
+def stand_in(tmp_path: Path, output: str, *, exit_code: int = 0) -> Path:
     """A worker that says the same to everybody, and notes that it was asked."""
     python = tmp_path / "worker" / "bin" / "python"
     python.parent.mkdir(parents=True, exist_ok=True)
-    lines = (f"echo asked >> {shlex.quote(str(tmp_path / 'asked'))}", f"printf '%s\\n' {shlex.quote(said)}")
+    lines = (f"echo asked >> {shlex.quote(str(tmp_path / 'asked'))}", f"printf '%s\\n' {shlex.quote(output)}")
     python.write_text("\n".join(["#!/bin/sh", *lines, f"echo no such module >&2; exit {exit_code}"]), encoding="utf-8")
     python.chmod(0o755)
     return python

@@ -100,33 +100,24 @@ def test_all_ranks_of_a_round_get_the_same_turns(seats: list[Seat]) -> None:
     assert len(own[0]) == wide.case.iterations
 
 
-def test_a_round_that_ends_while_it_waits_delays_nobody(seats: list[Seat]) -> None:
-    ran: Ran = []
-    waiting, other = seats[:2]
-    with Keeper([waiting, other], turn_s=TURN_S) as keeper:
-        lost = socket.socket(socket.AF_UNIX)
-        lost.connect(str(waiting.run_dir / TURNS_SOCKET))
-        lost.sendall(b"ready\n")
-        wait_until(waiting.waits, timeout_s=5, what="it waits")
-        lost.close()
-        keeper.ended(waiting)
-        play(keeper, [Rank(seat=other, ran=ran)])
-    assert len(ran) == other.case.iterations
-
-
-def test_a_rank_that_is_heard_after_its_end_gets_no_turn(seats: list[Seat]) -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_round_that_ends_before_its_turn_delays_nobody_and_gets_none(seats: list[Seat], *, is_late: bool) -> None:
+    """It ends while it waits, or one of its ranks is heard after its end."""
     gone, other = seats[:2]
     ran: Ran = []
-    with Keeper([gone, other], turn_s=TURN_S) as keeper:
-        keeper.ended(gone)
-        late = socket.socket(socket.AF_UNIX)
-        late.connect(str(gone.run_dir / TURNS_SOCKET))
-        late.sendall(b"ready\n")
-        time.sleep(0.2)
+    with Keeper([gone, other], turn_s=TURN_S) as keeper, socket.socket(socket.AF_UNIX) as rank:
+        if is_late:
+            keeper.ended(gone)
+        rank.connect(str(gone.run_dir / TURNS_SOCKET))
+        rank.sendall(b"ready\n")
+        if is_late:
+            time.sleep(0.2)
+        else:
+            wait_until(gone.waits, timeout_s=5, what="it waits")
+            rank.close()
+            keeper.ended(gone)
         play(keeper, [Rank(seat=other, ran=ran)])
-        late.close()
-    assert (gone.state, gone.turns) == ("ended", 0)
-    assert len(ran) == other.case.iterations
+    assert (gone.state, gone.turns, len(ran)) == ("ended", 0, other.case.iterations)
 
 
 def test_a_round_that_starts_holds_all_turns_back(seats: list[Seat]) -> None:
