@@ -101,9 +101,6 @@ class Reporter:
         self._waiting += extra
         self._total += len(extra)
         lines = [self._line(case, round_index, cases, note) for case, round_index in starts]
-        if not self._console.is_terminal:
-            for line in lines:
-                line.print_to(self._console)
         with Progress(
             _StateColumn(), console=self._console, transient=True, disable=not self._console.is_terminal
         ) as live:
@@ -122,6 +119,7 @@ class Reporter:
             campaign_started_s=self._started_s,
             rest_s=self._rest.of(self._waiting),
             own_s=self._rest.of(cases),
+            log=None if self._console.is_terminal else self._console,
         )
 
     def ended(self, record: RunRecord, figures: str) -> None:
@@ -154,12 +152,14 @@ class RunLine:
     campaign_started_s: float
     rest_s: float | None  # the campaign's time left when this run starts
     own_s: float | None  # this run's part of it
+    log: Console | None  # an output that is no terminal: the line is printed there now and with later updates
 
     def __post_init__(self) -> None:
         self._started_s = self._printed_s = self._heard_s = time.monotonic()
         self._done = 0
         self._first: tuple[int, float] | None = None  # first reported iterations and their time; start-up ends before
-        self._log: Console | None = None
+        if self.log:
+            say(self.log, self.text())
 
     def text(self) -> str:
         return f"{self.title} {self.state()}"
@@ -184,19 +184,14 @@ class RunLine:
         own_left_s = max(0.0, pace_s * (self.iterations - self._done) - (now_s - self._heard_s))
         return max(0.0, self.rest_s - self.own_s) + own_left_s
 
-    def print_to(self, console: Console) -> None:
-        """Print the line now and with later updates, for an output that is not a terminal."""
-        self._log = console
-        say(console, self.text())
-
     def update(self, done: int) -> None:
         """Note ``done`` finished iterations."""
         if done > self._done:
             self._done, self._heard_s = done, time.monotonic()
             self._first = self._first or (done, self._heard_s)
-        if self._log and time.monotonic() - self._printed_s > HEARTBEAT_S:
+        if self.log and time.monotonic() - self._printed_s > HEARTBEAT_S:
             self._printed_s = time.monotonic()
-            self.print_to(self._log)
+            say(self.log, self.text())
 
 
 class _StateColumn(ProgressColumn):

@@ -118,8 +118,8 @@ def _run_block(campaign: Campaign, block: Sequence[Run], lines: Sequence[RunLine
         _train_in_turns(campaign, block, lines) if has_turns else [_train(campaign, block[0], lines[0])]
     )
     for run, record in zip(block, records, strict=True):
-        is_paired = campaign.options.rounds.upstream and not run.uncounted and upstream.can_run(run.case)
-        if is_paired and record is not None and record.outcome == "completed":
+        may_pair = campaign.options.rounds.upstream and not run.uncounted and record is not None
+        if may_pair and upstream.needs_upstream(run.case, run.run_dir):
             set_aside(upstream.folder_of(run.run_dir), "interrupted")
             pair = upstream.run_pair(launch_of(campaign, run), campaign.provided.launch)
             print_pair(campaign.console, run.case, pair)
