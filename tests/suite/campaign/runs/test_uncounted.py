@@ -113,6 +113,10 @@ def test_other_ranks_are_profiled_anew(tmp_path: Path, fake_nsys: Path) -> None:
         assert host.ran[-1].env["LABSCALE_NSYS"] == str(fake_nsys)
     kept = sorted(path.parent.name for path in (tmp_path / "profiles").rglob("record.json"))
     assert [name.rpartition(".")[2] for name in kept if ".earlier" in name] == ["earlier-1", "earlier-2"]
+    failing = SimulatedHost(fails=lambda _: True)
+    for retry_failed, started in ((False, 1), (False, 1), (True, 2)):
+        profile_all(campaign_of(failing, [NARROW[1]], out=tmp_path / "b", profile=(0,), retry_failed=retry_failed))
+        assert len(failing.started) == started
 
 
 @pytest.mark.worker
