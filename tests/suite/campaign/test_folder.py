@@ -221,7 +221,7 @@ def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path
     run_dir.mkdir(parents=True)
     (run_dir / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
     require_identity(tmp_path)  # it is planned, and nothing has ended
-    by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=1, started_unix_s=0.0))
+    by_hand.record(run_dir, rounds=1, exit_code=1, started_unix_s=0.0)
     assert Folder(root=tmp_path).case_path(case).exists()
     begin(tmp_path, IDENTITY)
 
@@ -264,5 +264,5 @@ def test_a_folder_that_is_not_of_its_case_gets_no_record(
     run_dir.mkdir(parents=True)
     (run_dir / CONFIGURATION_FILE).write_text(json.dumps(plain(NODES.case) | changes), encoding="utf-8")
     with pytest.raises(StoreError):
-        by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
+        by_hand.record(run_dir, rounds=1, exit_code=0, started_unix_s=1.7e9)
     assert [path.name for path in run_dir.rglob("*")] == [CONFIGURATION_FILE]
