@@ -11,21 +11,20 @@ Each step is a campaign of its own. The folder is the state: ``OUT/steps/OLDEST.
 ``OUT/tried/`` the first start of each release, which compiles its kernels and shows whether it trains at all.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Literal, Self, TypedDict
+from typing import Final, Literal, TypedDict
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from pydantic import ConfigDict, with_config
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from suite.campaign import cases
-from suite.campaign.identity import identity, opened
+from suite.campaign.folder import identity, opened
 from suite.campaign.planning.plan import learn_tasks, make_plan
 from suite.campaign.runs import warm_up
 from suite.campaign.schedule import ended_records
@@ -35,8 +34,8 @@ from suite.errors import RunsFailed, UsageError, WorkerEnvironmentError
 from suite.files.json_file import read_json, replace_json
 from suite.files.toml_file import did_you_mean
 from suite.files.wording import counted
+from suite.install import pins
 from suite.install.bundle_contents import is_bundled
-from suite.install.pins import releases
 from suite.install.worker_packages import installed_in
 from suite.launch.registry import one_worker
 from suite.matrix.own_worker import name_of, with_version
@@ -69,23 +68,17 @@ class Change:
         """Whether the newer one is surely faster or slower."""
         return speed_of(self.ratio)
 
+    @property
+    def interval_in_words(self) -> str:
+        return "interval unknown" if self.ratio.interval is None else "{:.3f} to {:.3f}".format(*self.ratio.interval)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """Releases that were measured together: both ends, or both ends and one between them."""
 
-    releases: tuple[str, ...]  # the oldest first
+    times_s: Mapping[str, Sequence[float]]  # of each release, the oldest first: per iteration, of each completed run
     changes: tuple[Change, ...]  # from each to the next
-    times_s: Mapping[str, Sequence[float]] = field(default_factory=dict)  # per iteration, one of each completed run
-
-    @classmethod
-    def of(cls, times_s: Mapping[str, Sequence[float]], ratio: Callable[[str, str], Estimate]) -> Self:
-        """The step with these times per iteration [s] of each release's completed runs, the oldest release first.
-
-        ``ratio`` returns the throughput of a newer release, its second argument, over that of an older one.
-        """
-        changes = (Change(older=older, newer=newer, ratio=ratio(older, newer)) for older, newer in pairwise(times_s))
-        return cls(releases=tuple(times_s), changes=tuple(changes), times_s=times_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,25 +91,8 @@ class Answer:
     middle: str | None = None  # unsure: the release between both, with no sure change to it or from it
 
 
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """What the search knows so far; an answer ends it."""
-
-    package: str
-    case_id: str
-    releases: tuple[str, ...]  # the oldest first
-    steps: tuple[Step, ...] = ()
-    tried: frozenset[str] = frozenset()
-    skipped: dict[str, str] = field(default_factory=dict)  # release -> why it cannot be run
-    answer: Answer | None = None
-
-
 def of_bisect(options: Options) -> Options:
-    """The options of a search: each release has ``RUNS`` runs in a step, unless the user gives a number.
-
-    Raises:
-        UsageError: an option is given that the search does not use, or that leaves it nothing to measure.
-    """
+    """The options of a search: each release has ``RUNS`` runs in a step, unless the user gives a number."""
     wanted, asked = _wanted(options), options.rounds
     refuse_unused(options, "--bisect", wanted.package)
     if options.place.render_only:
@@ -139,11 +115,7 @@ def of_bisect(options: Options) -> Options:
 
 
 def require_one_case(campaign: Campaign) -> Campaign:
-    """Refuse a selection of several cases before anything is installed: each release would run them all.
-
-    Raises:
-        UsageError: there is more than one case, or it cannot run here.
-    """
+    """Refuse a selection of several cases before anything is installed: each release would run them all."""
     if len(campaign.planned) > 1:
         listed = "".join(f"\n  {item.case.case_id}" for item in campaign.planned)
         raise UsageError(
@@ -164,27 +136,23 @@ def find_change(campaign: Campaign) -> Campaign:
         StoreError: ``bisect.json`` of an earlier command cannot be read.
         RunsFailed: fewer than two releases run.
     """
-    (item,) = campaign.planned
-    wanted = _wanted(campaign.options)
-    progress = Progress(package=wanted.package, case_id=item.case.case_id, releases=_releases(campaign, item, wanted))
-    with opened(campaign.out, identity(campaign)) as folder:
-        say(campaign.console, f"Releases of {progress.package}, the oldest first: {', '.join(progress.releases)}")
+    (item,), wanted = campaign.planned, _wanted(campaign.options)
+    releases = _releases(campaign, item, wanted)
+    search = Search(campaign=campaign, item=item, package=wanted.package, releases=releases)
+    with opened(campaign.out, identity(campaign)):
+        say(campaign.console, f"Releases of {search.package}, the oldest first: {', '.join(search.releases)}")
         if not campaign.options.rounds.retry_failed:
-            progress = _without(campaign, progress, read_skipped(folder.root / ANSWER_FILE, progress.case_id))
-        while progress.answer is None:
-            step = next_releases(progress.releases, progress.steps, progress.skipped)
-            progress = (
-                replace(progress, answer=step)
-                if isinstance(step, Answer)
-                else _advanced(campaign, item, progress, step)
-            )
-            write_progress(progress, folder.root / ANSWER_FILE)
-    print_progress(campaign.console, progress)
+            search.pass_over(read_skipped(campaign.out / ANSWER_FILE, search.case_id))
+        while not isinstance(step := next_releases(search.releases, search.steps, search.skipped), Answer):
+            search.advance(step)
+            search.write(None)
+        search.write(step)
+    search.print(step)
     say(campaign.console, f"Steps and times: {campaign.out / ANSWER_FILE}. Runs: {campaign.out / STEPS}")
-    if progress.answer.verdict == "too few":
-        faults = "".join(f"\n  {release}: {fault}" for release, fault in progress.skipped.items())
+    if step.verdict == "too few":
+        faults = "".join(f"\n  {release}: {fault}" for release, fault in search.skipped.items())
         raise RunsFailed(
-            f"Fewer than two of these releases of {progress.package} run here, so nothing was compared.{faults}\n"
+            f"{search.in_words(step)}{faults}\n"
             "Take other releases, add what one needs with --with, or run failed ones again with --retry-failed."
         )
     return campaign
@@ -209,41 +177,113 @@ def _releases(campaign: Campaign, item: PlannedCase, wanted: Releases) -> tuple[
     major = Version(installed[wanted.package][0]).major
     oldest, newest = wanted.ends or ("", "")
     within = SpecifierSet(f">={oldest},<={newest}" if wanted.ends else f"=={major}.*")
-    return tuple(releases(wanted.package, within, python))
+    return tuple(pins.releases(wanted.package, within, python))
 
 
-def _advanced(campaign: Campaign, item: PlannedCase, progress: Progress, step: Sequence[str]) -> Progress:
-    """Try the releases of the next step, and measure them if all of them run."""
-    variants = {
-        release: replace(item, case=with_version(item.case, f"{progress.package}=={release}")) for release in step
-    }
-    faults = {release: _fault(campaign, variants[release]) for release in step if release not in progress.tried}
-    progress = replace(progress, tried=progress.tried | {*step})
-    if skipped := {release: fault for release, fault in faults.items() if fault is not None}:
-        return _without(campaign, progress, skipped)
-    say(campaign.console, f"Measuring {progress.package} {', '.join(step)} together", style="bold")
-    measured = run_all(provision(_at(campaign, f"{STEPS}/{'..'.join(step)}", [*variants.values()])))
-    results = {result.case.case_id: result for result in measured.results}
-    of_release = {release: results[variant.case.case_id] for release, variant in variants.items()}
-    times_s = {release: completed_times_s(result.rounds) for release, result in of_release.items()}
-    if few := [release for release in step if len(times_s[release]) < MIN_ROUNDS_FOR_INTERVAL]:
-        return _without(campaign, progress, {release: _failure(of_release[release]) for release in few})
-    model = SetModel.of(measured.results)
+@dataclass(kw_only=True)
+class Search:
+    """A search among the releases of a package, and what it knows so far."""
 
-    def ratio(older: str, newer: str) -> Estimate:
-        speedup = model.speedup(variants[newer].case, variants[older].case)
-        if speedup is None:
-            raise AssertionError("both have completed runs")
-        return speedup
+    campaign: Campaign
+    item: PlannedCase
+    package: str
+    releases: tuple[str, ...]  # the oldest first
+    steps: list[Step] = field(default_factory=list)
+    tried: set[str] = field(default_factory=set)
+    skipped: dict[str, str] = field(default_factory=dict)  # release -> why it cannot be run
 
-    return replace(progress, steps=(*progress.steps, Step.of(times_s, ratio)))
+    @property
+    def case_id(self) -> str:
+        return self.item.case.case_id
 
+    def advance(self, releases: Sequence[str]) -> None:
+        """Try the releases of the next step, and measure them if all of them run."""
+        variants = {
+            release: replace(self.item, case=with_version(self.item.case, f"{self.package}=={release}"))
+            for release in releases
+        }
+        faults = {name: _fault(self.campaign, variants[name]) for name in releases if name not in self.tried}
+        self.tried.update(releases)
+        if failed := {release: fault for release, fault in faults.items() if fault is not None}:
+            return self.pass_over(failed)
+        say(self.campaign.console, f"Measuring {self.package} {', '.join(releases)} together", style="bold")
+        measured = run_all(provision(_at(self.campaign, f"{STEPS}/{'..'.join(releases)}", [*variants.values()])))
+        results = {result.case.case_id: result for result in measured.results}
+        of_release = {release: results[variant.case.case_id] for release, variant in variants.items()}
+        times_s = {release: completed_times_s(result.rounds) for release, result in of_release.items()}
+        if few := [release for release in releases if len(times_s[release]) < MIN_ROUNDS_FOR_INTERVAL]:
+            return self.pass_over({release: _failure(of_release[release]) for release in few})
+        model = SetModel.of(measured.results)
+        ratios = {pair: model.speedup(variants[pair[1]].case, variants[pair[0]].case) for pair in pairwise(releases)}
+        changes = (Change(older=older, newer=newer, ratio=ratio) for (older, newer), ratio in ratios.items() if ratio)
+        return self.steps.append(Step(times_s=times_s, changes=tuple(changes)))
 
-def _without(campaign: Campaign, progress: Progress, skipped: dict[str, str]) -> Progress:
-    for release, fault in skipped.items():
-        say(campaign.console, f"{progress.package} {release} is passed over: {fault}", style="yellow")
-    known = {**progress.skipped, **skipped}
-    return replace(progress, skipped={release: known[release] for release in progress.releases if release in known})
+    def pass_over(self, faults: Mapping[str, str]) -> None:
+        """Leave out releases that cannot be run, and say why."""
+        for release, fault in faults.items():
+            say(self.campaign.console, f"{self.package} {release} is passed over: {fault}", style="yellow")
+        whole = {**self.skipped, **faults}
+        self.skipped = {release: whole[release] for release in self.releases if release in whole}
+
+    def write(self, answer: Answer | None) -> None:
+        """Write ``bisect.json``: every step with its times and ratios. Raises StoreError if it cannot be written."""
+        document = {
+            "package": self.package,
+            "case_id": self.case_id,
+            "releases": self.releases,
+            "steps": [
+                {"times_s": dict(step.times_s), "changes": [_change_json(change) for change in step.changes]}
+                for step in self.steps
+            ],
+            "skipped": self.skipped,
+            "answer": answer and {**asdict(answer), "change": answer.change and _change_json(answer.change)},
+        }
+        replace_json(document, self.campaign.out / ANSWER_FILE)
+
+    def print(self, answer: Answer) -> None:
+        """Print a line for each change that was measured, which releases were passed over, and the answer."""
+        console = self.campaign.console
+        console.print()
+        if self.steps:
+            console.print(self._table())
+        if outside := [release for release in self.skipped if release not in answer.skipped]:
+            say(console, f"Not measured, because they cannot be run (see above): {', '.join(outside)}", style="yellow")
+        say(console, self.in_words(answer), style="bold")
+
+    def _table(self) -> Table:
+        table = Table(title=self.case_id, box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in (f"from {self.package}", "to"):
+            table.add_column(name)
+        for name in ("runs", "times as fast", f"{CONFIDENCE:.0%} interval"):
+            table.add_column(name, justify="right")
+        table.add_column("verdict")
+        for step in self.steps:
+            for change in step.changes:
+                runs = f"{len(step.times_s[change.older])}, {len(step.times_s[change.newer])}"
+                ratio = f"{change.ratio.value:.3f}"
+                table.add_row(change.older, change.newer, runs, ratio, change.interval_in_words, change.speed)
+            table.add_section()
+        return table
+
+    def in_words(self, answer: Answer) -> str:
+        """The answer as one sentence, or two."""
+        change = answer.change
+        if change is None:
+            return f"Fewer than two of these releases of {self.package} run here, so nothing was compared."
+        numbers = f"{change.ratio.value:.3f} times as fast ({change.interval_in_words})"
+        if answer.verdict == "not slower":
+            return (
+                f"{self.case_id} is not surely slower with {self.package} {change.newer} than with {change.older}: "
+                f"{numbers}. More runs, with a larger --repeats, find smaller changes."
+            )
+        slower = f"{self.case_id} became slower between {self.package} {change.older} and {change.newer}: {numbers}."
+        if answer.verdict == "unsure":
+            return (
+                f"{slower} {answer.middle} lies between them, and neither the change to it nor the change from it is "
+                "sure. Give more runs, with a larger --repeats, to search on."
+            )
+        faults = "".join(f"\n  {release}: {self.skipped[release]}" for release in answer.skipped)
+        return f"{slower} Between them could not be run:{faults}" if faults else slower
 
 
 def _at(campaign: Campaign, where: str, planned: Sequence[PlannedCase]) -> Campaign:
@@ -264,8 +304,7 @@ def _fault(campaign: Campaign, item: PlannedCase) -> str | None:
     starts = warm_up.warm_ups([item.case])
     trial = replace(trial, warm_ups=tuple(replace(item, case=start, rounds=1) for start in starts))
     with opened(trial.out, identity(trial)) as folder:
-        if campaign.options.rounds.retry_failed:
-            cases.set_failures_aside(trial, folder)
+        cases.set_failures_aside(trial, folder)
         warm_up.run_warm_ups(trial, folder)
         failed = [record for record in ended_records(folder, item.case) if not record.counts]
     return next((f"{record.outcome}: {record.reason}" for record in failed), None)
@@ -284,7 +323,7 @@ def next_releases(
 
     ``releases``: the oldest first. ``steps``: what was measured so far. ``skipped``: releases that could not be run.
     """
-    measured = {step.releases: step for step in steps}
+    measured = {tuple(step.times_s): step for step in steps}
     usable = [release for release in releases if release not in skipped]
     if len(usable) <= 1:
         return Answer(verdict="too few", change=None)
@@ -323,86 +362,8 @@ def read_skipped(path: Path, case_id: str) -> dict[str, str]:
     return stored["skipped"] if stored and stored["case_id"] == case_id else {}
 
 
-def write_progress(progress: Progress, path: Path) -> None:
-    """Write every step with its times and ratios. The runs themselves are below ``steps``.
-
-    Raises:
-        StoreError: the file cannot be written.
-    """
-    answer = progress.answer
-    document = {
-        "package": progress.package,
-        "case_id": progress.case_id,
-        "releases": progress.releases,
-        "steps": [
-            {"times_s": dict(step.times_s), "changes": [_change_json(change) for change in step.changes]}
-            for step in progress.steps
-        ],
-        "skipped": progress.skipped,
-        "answer": answer and {**asdict(answer), "change": answer.change and _change_json(answer.change)},
-    }
-    replace_json(document, path)
-
-
 def _change_json(change: Change) -> dict[str, object]:
     return {**asdict(change), "speed": change.speed}
-
-
-def print_progress(console: Console, progress: Progress) -> None:
-    """Print a line for each change that was measured, which releases were passed over, and the answer."""
-    console.print()
-    if progress.steps:
-        console.print(_table(progress))
-    within = progress.answer.skipped if progress.answer else ()
-    if outside := [release for release in progress.skipped if release not in within]:
-        say(console, f"Not measured, because they cannot be run (see above): {', '.join(outside)}", style="yellow")
-    say(console, _in_words(progress), style="bold")
-
-
-def _table(progress: Progress) -> Table:
-    table = Table(title=progress.case_id, box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(f"from {progress.package}")
-    table.add_column("to")
-    for name in ("runs", "times as fast", f"{CONFIDENCE:.0%} interval"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
-    for step in progress.steps:
-        for change in step.changes:
-            runs = f"{len(step.times_s[change.older])}, {len(step.times_s[change.newer])}"
-            table.add_row(change.older, change.newer, runs, f"{change.ratio.value:.3f}", _range(change), change.speed)
-        table.add_section()
-    return table
-
-
-def _range(change: Change) -> str:
-    if change.ratio.interval is None:
-        return "interval unknown"
-    low, high = change.ratio.interval
-    return f"{low:.3f} to {high:.3f}"
-
-
-def _in_words(progress: Progress) -> str:
-    """The answer as one sentence, or two."""
-    answer = progress.answer
-    if answer is None or answer.change is None:
-        return f"Fewer than two releases of {progress.package} run here, so nothing was compared."
-    older, newer = answer.change.older, answer.change.newer
-    numbers = f"{answer.change.ratio.value:.3f} times as fast ({_range(answer.change)})"
-    if answer.verdict == "not slower":
-        return (
-            f"{progress.case_id} is not surely slower with {progress.package} {newer} than with {older}: {numbers}. "
-            "More runs, with a larger --repeats, find smaller changes."
-        )
-    slower = f"{progress.case_id} became slower between {progress.package} {older} and {newer}: {numbers}."
-    if answer.verdict == "unsure":
-        return (
-            f"{slower} {answer.middle} lies between them, and neither the change to it nor the change from it is sure. "
-            "Give more runs, with a larger --repeats, to search on."
-        )
-    if not answer.skipped:
-        return slower
-    faults = "".join(f"\n  {release}: {progress.skipped[release]}" for release in answer.skipped)
-    return f"{slower} Between them could not be run:{faults}"
 
 
 BISECT: Final = (learn_tasks, make_plan, require_one_case, provision, check_environment, find_change)

@@ -9,7 +9,7 @@ nothing is known beyond it.
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import gcd
 from pathlib import Path
@@ -18,19 +18,15 @@ from typing import Final, Literal, TypedDict
 from pydantic import ConfigDict, with_config
 from rich.console import Console
 
-from suite.campaign import cases
-from suite.campaign.display.progress import Reporter
-from suite.campaign.folder import Folder
-from suite.campaign.identity import identity, opened
-from suite.campaign.runs.rounds import disk_errors, run_planned
-from suite.campaign.schedule import known_rounds
+from suite.campaign.cases import require_raw, set_failures_aside
+from suite.campaign.folder import identity, opened
+from suite.campaign.planning.plan import cases_of, judged, matrix_of
+from suite.campaign.runs.rounds import run_planned
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.json_file import read_json, replace_json
-from suite.matrix.cases import expand, with_num_envs, with_packages
+from suite.matrix.cases import with_num_envs
 from suite.matrix.catalog import Catalog
-from suite.matrix.file import load_matrix
-from suite.matrix.plan import plan
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options, refuse_unused
@@ -87,11 +83,7 @@ class Answer:
 
 
 def of_capacity(options: Options) -> Options:
-    """The options of a capacity search: one rank of one series, and one round a point by default.
-
-    Raises:
-        UsageError: an option is given that the search does not use.
-    """
+    """The options of a capacity search: one rank of one series, and one round a point by default."""
     asked, selection, series = options.rounds, options.selection, options.search.capacity or ""
     refuse_unused(options, "--capacity", series)
     if options.place.render_only:  # "leave it out" would be bad advice: its user does not want jobs
@@ -108,18 +100,13 @@ def find_capacity(campaign: Campaign) -> Campaign:
     """Search along every feasible case of the plan, one after the other, and store trials and answers.
 
     Rounds that an earlier command finished are kept.
-
-    Raises:
-        UsageError: no case or a point of the search cannot run here, or ``--most-envs`` is below the first point.
     """
     feasible = tuple(item for item in campaign.planned if not item.infeasible)
     if not feasible:
         reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
         raise UsageError(f"No case of series {campaign.options.search.capacity} can run here: {reasons}.")
     campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
-    matrix = load_matrix(campaign.options.selection.matrix, campaign.catalog)
-    matrix = with_packages(matrix, campaign.options.setup.with_packages)
-    answers, results = [], []
+    matrix, answers, results = matrix_of(campaign), [], []
     with opened(campaign.out, identity(campaign)) as folder:
         firsts = first_points([item.case for item in campaign.planned])
         fewest, most = max(first.num_envs for first in firsts), campaign.options.search.most_envs
@@ -129,11 +116,15 @@ def find_capacity(campaign: Campaign) -> Campaign:
                 "the smallest number of the series. Give a larger limit, or change num_envs of the series."
             )
         for first in firsts:
-            measured: list[CaseResult] = []
-            while isinstance(step := _next_point(campaign, measured, first), int):
-                measured.append(_measure(campaign, folder, _planned(campaign, matrix, first, step)))
-            answers.append(Answer(first=first, trials=tuple(map(trial_of, measured)), capacity=step))
-            results += measured
+            trials, multiple = list[Trial](), granularity(first, campaign.catalog)
+            while isinstance(size := next_size(trials, start=first.num_envs, granularity=multiple, most=most), int):
+                point = replace(campaign, planned=(_planned(campaign, matrix, first, size),))
+                set_failures_aside(point, folder)
+                require_raw(point, folder)
+                (result,) = run_planned(point, folder)
+                trials.append(trial_of(result))
+                results.append(result)
+            answers.append(Answer(first=first, trials=tuple(trials), capacity=size))
         write_answers(answers, campaign.out / "capacity.json")
     print_capacity(campaign.console, answers)
     return replace(campaign, results=tuple(results))
@@ -163,33 +154,10 @@ def granularity(case: Case, catalog: Catalog) -> int:
     return case.minibatch_size // gcd(case.minibatch_size, case.num_steps_per_env)
 
 
-def _next_point(campaign: Campaign, measured: Sequence[CaseResult], first: Case) -> int | Capacity:
-    return next_size(
-        [trial_of(result) for result in measured],
-        start=first.num_envs,
-        granularity=granularity(first, campaign.catalog),
-        most=campaign.options.search.most_envs,
-    )
-
-
 def _planned(campaign: Campaign, matrix: Matrix, first: Case, num_envs: int) -> PlannedCase:
-    cases = expand(
-        with_num_envs(matrix, first.series, num_envs),
-        campaign.catalog,
-        device=first.device,
-        stack=campaign.options.setup.stack,
-        assets=first.assets,
-        seed=first.seed,
-    )
+    cases = cases_of(campaign, with_num_envs(matrix, first.series, num_envs))
     case = next(case for case in cases if case.case_id == _resized_id(first, num_envs))
-    (item,) = plan(
-        [case],
-        resources=campaign.resources,
-        device=campaign.device,
-        available_stacks=[case.stack],  # the plan found it available for the first point
-        rounds=campaign.rule.rounds,
-        catalog=campaign.catalog,
-    )
+    (item,) = judged(campaign, [case], rounds=campaign.rule.rounds)
     if item.infeasible:
         raise UsageError(
             f"The capacity search reached {num_envs} environments, but {case.case_id} {item.infeasible}. "
@@ -201,21 +169,6 @@ def _planned(campaign: Campaign, matrix: Matrix, first: Case, num_envs: int) -> 
 def _resized_id(case: Case, num_envs: int) -> str:
     """The id that a case of one rank has with another number of environments."""
     return case.case_id.replace(f"-n{case.num_envs_global}-{case.topology}", f"-n{num_envs}-{case.topology}")
-
-
-def _measure(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult:
-    """Run the rounds of one point until one does not complete, and store the case."""
-    campaign = replace(campaign, planned=(item,))
-    if campaign.options.rounds.retry_failed:
-        cases.set_failures_aside(campaign, folder)
-    cases.require_raw(campaign, folder)
-    waiting = [item.case for _ in known_rounds(campaign, folder)]
-    run_planned(campaign, folder, Reporter(campaign.console, [item], waiting))
-    with disk_errors(folder.root):
-        result = cases.store_if_complete(campaign, folder, item)
-    if result is None:
-        raise AssertionError(f"{item.case.case_id} has no round")
-    return result
 
 
 def next_size(trials: Sequence[Trial], *, start: int, granularity: int = 1, most: int | None = None) -> int | Capacity:
@@ -231,16 +184,16 @@ def next_size(trials: Sequence[Trial], *, start: int, granularity: int = 1, most
     )
     doubled = [start]
     while (size := doubled[-1]) in search.outcomes:
+        before = doubled[-2] if len(doubled) > 1 else None
         if search.outcomes[size] == "oom":
-            return search.memory(doubled)
+            return search.memory(before, size)
         if size not in search.fps:
-            return search.failure(doubled)
-        if len(doubled) > 1 and search.fps[size] < (1 + MIN_RISE) * search.fps[doubled[-2]]:
+            return search.failure(before, size)
+        if before is not None and search.fps[size] < (1 + MIN_RISE) * search.fps[before]:
             return search.throughput(doubled)
         if most is not None and 2 * size > most:
-            seen = f"throughput still rises at {size}" if len(doubled) > 1 else f"only {start} were tried"
-            reason = f"{seen}, and the limit is {most}"
-            return Capacity(num_envs=size, fps=search.fps[size], bound="asked", beyond=None, reason=reason)
+            rise = f"only {start} were tried" if before is None else f"throughput still rises at {size}"
+            return search.answer(size, "asked", None, f"{rise}, and the limit is {most}")
         doubled.append(2 * size)
     return doubled[-1]
 
@@ -253,55 +206,50 @@ class _Search:
     fps: Mapping[int, float]  # of those that completed [frames/s]
     granularity: int
 
-    def failure(self, tried: Sequence[int]) -> Capacity:
-        """The answer where the last number failed: the one before it."""
-        *earlier, failed = tried
-        good = earlier[-1] if earlier else None
-        reason = f"{failed} ended as {self.outcomes[failed]}, which tells nothing about memory or throughput"
-        return Capacity(
-            num_envs=good, fps=None if good is None else self.fps[good], bound="failure", beyond=failed, reason=reason
-        )
+    def answer(self, num_envs: int | None, bound: Bound, beyond: int | None, reason: str) -> Capacity:
+        fps = None if num_envs is None else self.fps[num_envs]
+        return Capacity(num_envs=num_envs, fps=fps, bound=bound, beyond=beyond, reason=reason)
 
-    def memory(self, doubled: Sequence[int]) -> int | Capacity:
-        beyond = doubled[-1]
-        if len(doubled) == 1:
-            reason = f"{beyond} do not fit in memory; begin with fewer"
-            return Capacity(num_envs=None, fps=None, bound="memory", beyond=beyond, reason=reason)
-        good = doubled[-2]
-        while (between := self.between(good, beyond)) is not None:
-            if between not in self.outcomes:
-                return between
-            if self.outcomes[between] == "oom":
-                beyond = between
-            elif between not in self.fps:
-                return self.failure([good, between])
-            else:
-                good = between
-        reason = f"{good} fit in memory, {beyond} do not"
-        return Capacity(num_envs=good, fps=self.fps[good], bound="memory", beyond=beyond, reason=reason)
+    def failure(self, good: int | None, failed: int) -> Capacity:
+        reason = f"{failed} ended as {self.outcomes[failed]}, which tells nothing about memory or throughput"
+        return self.answer(good, "failure", failed, reason)
+
+    def memory(self, good: int | None, beyond: int) -> int | Capacity:
+        if good is None:
+            return self.answer(None, "memory", beyond, f"{beyond} do not fit in memory; begin with fewer")
+        ends = self.narrowed(good, beyond, lambda size: self.outcomes[size] == "oom")
+        if not isinstance(ends, tuple):
+            return ends
+        good, beyond = ends
+        return self.answer(good, "memory", beyond, f"{good} fit in memory, {beyond} do not")
 
     def throughput(self, doubled: Sequence[int]) -> int | Capacity:
         target = (1 - MIN_RISE) * max(self.fps[size] for size in doubled)
         at = next(index for index, size in enumerate(doubled) if self.fps[size] >= target)
-        enough, slower = doubled[at], doubled[at - 1] if at else None
-        while slower is not None and (between := self.between(slower, enough)) is not None:
-            if between not in self.outcomes:
-                return between
-            if between not in self.fps:
-                return self.failure([slower, between])
-            if self.fps[between] >= target:
-                enough = between
-            else:
-                slower = between
+        slower, enough = doubled[at - 1] if at else None, doubled[at]
+        if slower is not None:
+            ends = self.narrowed(slower, enough, lambda size: size in self.fps and self.fps[size] >= target)
+            if not isinstance(ends, tuple):
+                return ends
+            slower, enough = ends
         reason = f"{doubled[-1]} are less than {MIN_RISE:.0%} faster than {doubled[-2]}"
-        return Capacity(num_envs=enough, fps=self.fps[enough], bound="throughput", beyond=slower, reason=reason)
+        return self.answer(enough, "throughput", slower, reason)
 
-    def between(self, low: int, high: int) -> int | None:
-        """The middle as a multiple of the granularity; None if the gap is small enough or contains no multiple."""
-        if high - low <= max(self.granularity, RESOLUTION * low):
-            return None
-        middle = (low + high) // 2 // self.granularity * self.granularity
-        return middle if middle > low else None
+    def narrowed(self, low: int, high: int, is_high: Callable[[int], bool]) -> tuple[int, int] | int | Capacity:
+        """Halve the gap: the next number to try, the answer if one failed, or the ends once they are near enough."""
+        while high - low > max(self.granularity, RESOLUTION * low):
+            middle = (low + high) // 2 // self.granularity * self.granularity
+            if middle <= low:
+                break
+            if middle not in self.outcomes:
+                return middle
+            if is_high(middle):
+                high = middle
+            elif middle in self.fps:
+                low = middle
+            else:
+                return self.failure(low, middle)
+        return low, high
 
 
 def write_answers(answers: Sequence[Answer], path: Path) -> None:

@@ -14,7 +14,7 @@ from suite.files.paths import set_aside
 from suite.files.wording import counted
 from suite.records import store
 from suite.records.folders import PLAN_FILE
-from suite.schema.record import Case, CaseResult, PlannedCase, RunRecord
+from suite.schema.record import CaseResult, PlannedCase, RunRecord
 from suite.statistics.stopping_rule import CUT_OFF
 
 
@@ -27,21 +27,16 @@ class StoredPlan(TypedDict):
 
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
     """Store a case and return it if no round follows on this machine; else None."""
-    records = ended_records(folder, item.case)
+    records, decided = ended_records(folder, item.case), decision(campaign, folder, item.case)
     if item.infeasible and not records:
-        return write(folder, item.case, (_skipped(campaign, item),), None)
-    decided = decision(campaign, folder, item.case)
-    if not decided.go_on:
-        return write(folder, item.case, records, decided.reason)
-    if item.infeasible:  # it goes on where it can run
-        why = f"{CUT_OFF}: {decided.reason}; here it cannot go on: {item.infeasible}"
-        return write(folder, item.case, records, why)
-    return None
-
-
-def write(folder: Folder, case: Case, records: Sequence[RunRecord], ended_because: str | None) -> CaseResult:
-    """Store one case as ``write_all`` does, and return it."""
-    (result,) = write_all(folder, [CaseResult(case=case, rounds=tuple(records), ended_because=ended_because)])
+        records, because = (_skipped(campaign, item),), None
+    elif not decided.go_on:
+        because = decided.reason
+    elif item.infeasible:  # it goes on where it can run
+        because = f"{CUT_OFF}: {decided.reason}; here it cannot go on: {item.infeasible}"
+    else:
+        return None
+    (result,) = write_all(folder, [CaseResult(case=item.case, rounds=records, ended_because=because)])
     return result
 
 
@@ -120,17 +115,17 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
     earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
     before = earlier["configurations"] if earlier else {result.case.case_id: 0 for result in folder.stored()}
-    known = {**before, **planned}
-    if earlier is None or known != earlier["configurations"]:
-        replace_json({"configurations": dict(sorted(known.items()))}, path)
+    rounds = {**before, **planned}
+    if earlier is None or rounds != earlier["configurations"]:
+        replace_json({"configurations": dict(sorted(rounds.items()))}, path)
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
-    """Set rounds that did not complete aside, so that they run again; the old attempt is kept.
+    """Set rounds that did not complete aside with ``--retry-failed``, so that they run again; the attempt is kept.
 
     If a case cannot run here, its rounds stay. A case without rounds is only planned again, for its present reason.
     """
-    for item in campaign.planned:
+    for item in campaign.planned if campaign.options.rounds.retry_failed else ():
         ended = ended_records(folder, item.case)
         failed = [record.round for record in ended if record.outcome != "completed" and not item.infeasible]
         if failed or (item.infeasible and not ended):

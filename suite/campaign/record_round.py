@@ -7,7 +7,6 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import environ
 from pathlib import Path
@@ -28,7 +27,7 @@ from suite.launch.manifests import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.rank_protocol import CONFIGURATION_FILE, EndedBy, LaunchResult
-from suite.schema.record import Case, RunRecord
+from suite.schema.record import Case, CaseResult, RunRecord
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
 MOST_RANKS: Final = 1_000_000  # files of each are searched; a damaged configuration may have any number
@@ -36,44 +35,40 @@ MOST_RANKS: Final = 1_000_000  # files of each are searched; a damaged configura
 _CONFIGURATION: Final = TypeAdapter(tuple[Case], config=STORED)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ended:
-    """The end of a round, as whoever ran it reports it."""
-
-    rounds: int  # of the case in all
-    exit_code: int
-    started_unix_s: float
-    host_label: str | None = None  # chosen by the user
-
-
-def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> RunRecord:
-    """Collect and write the round in ``OUT/raw/<case>/r<round>``; store the case with its last one.
+def record(
+    run_dir: Path,
+    *,
+    rounds: int,
+    exit_code: int,
+    started_unix_s: float,
+    host_label: str | None = None,
+    asset_root: Path | None = None,
+) -> RunRecord:
+    """Collect and write the round in ``OUT/raw/<case>/r<round>``; store the case with the last of its ``rounds``.
 
     Raises:
         StoreError: the directory is not that of a round, or its round is finished.
         UsageError: the environment of this pod has an invalid image digest.
     """
     case, round_index, folder = _whose(run_dir)
-    ended_by, why = _ended_by(run_dir, ended.exit_code)
+    ended_by, why = _ended_by(run_dir, exit_code)
     result = LaunchResult(
-        exit_code=ended.exit_code,
+        exit_code=exit_code,
         ended_by=ended_by,
         why=why,
-        started_utc=datetime.fromtimestamp(ended.started_unix_s, UTC).isoformat(timespec="seconds"),
-        wall_time_s=time.time() - ended.started_unix_s,
+        started_utc=datetime.fromtimestamp(started_unix_s, UTC).isoformat(timespec="seconds"),
+        wall_time_s=time.time() - started_unix_s,
         image_digest=digest_of(environ),
     )
     manifest = None if asset_root is None else asset_root / "manifest.json"
-    machine = capture(
-        host_label=ended.host_label, asset_sha256=sha256(manifest) if manifest and manifest.exists() else None
-    )
+    machine = capture(host_label=host_label, asset_sha256=sha256(manifest) if manifest and manifest.exists() else None)
     written = collect(run_dir, case, round_index, result, machine)
     store.write_record(written, folder.record_path(case, round_index))
-    paths = [folder.record_path(case, index) for index in range(ended.rounds)]
+    paths = [folder.record_path(case, index) for index in range(rounds)]
     if all(path.exists() for path in paths):
-        because = f"{counted(ended.rounds, 'round')} ended, as many as were asked for"
-        rounds = [store.read_record_of(case, index, path) for index, path in enumerate(paths)]
-        cases.write(folder, case, rounds, because)
+        because = f"{counted(rounds, 'round')} ended, as many as were asked for"
+        records = tuple(store.read_record_of(case, index, path) for index, path in enumerate(paths))
+        cases.write_all(folder, [CaseResult(case=case, rounds=records, ended_because=because)])
     return written
 
 
@@ -114,7 +109,7 @@ def main(argv: Sequence[str]) -> int:
     run_dir = arguments.pop("run_dir").absolute()
     assets = environ.get("ISAACSIM_ASSET_ROOT")
     try:
-        written = record(run_dir, Ended(**arguments), asset_root=Path(assets) if assets else None)
+        written = record(run_dir, **arguments, asset_root=Path(assets) if assets else None)
     except LabscaleError as error:
         print(error, file=sys.stderr)
         return error.exit_code

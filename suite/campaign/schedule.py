@@ -126,17 +126,18 @@ def need_of(campaign: Campaign, case: Case, folder: Folder | None) -> Need | Non
     """What a round of a case takes, as an earlier round that ran alone was seen to, else by the catalog."""
     if case.nnodes > 1:
         return None
-    seen = [need for record in (ended_records(folder, case) if folder else ()) if (need := need_seen(record))]
-    return seen[-1] if seen else Need.planned(case, campaign.catalog)
+    ended = ended_records(folder, case) if folder else ()
+    needs = [need for record in ended if (need := need_seen(record))]
+    return needs[-1] if needs else Need.planned(case, campaign.catalog)
 
 
 def need_seen(record: RunRecord) -> Need | None:
     """What a round took, if it ran alone and all of it was seen."""
-    seen = record.telemetry
-    if seen is None or record.turns is not None:
+    telemetry = record.telemetry
+    if telemetry is None or record.turns is not None:
         return None
-    gpus_gb = [gpu.memory_used_gb.max for gpu in seen.gpus if gpu.memory_used_gb]
-    ranks_gb = [rank.memory_gb.max for rank in seen.ranks if rank.memory_gb]
+    gpus_gb = [gpu.memory_used_gb.max for gpu in telemetry.gpus if gpu.memory_used_gb]
+    ranks_gb = [rank.memory_gb.max for rank in telemetry.ranks if rank.memory_gb]
     ranks = record.case.world_size
     if len(ranks_gb) < ranks or len(gpus_gb) < (ranks if record.case.device == "cuda" else 0):
         return None

@@ -6,7 +6,7 @@ A record names one commit and one set of pins, so a campaign stops when these fi
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
@@ -24,7 +24,6 @@ from suite.matrix.resources import Cores, Resources
 from suite.options.options import Options
 from suite.schema.record import Case, CaseResult, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import Rule
-from suite.statistics.twins import is_twin
 
 OF_RANKS: Final = (
     "tasks",
@@ -85,24 +84,6 @@ def _differing[T](before: Mapping[str, T], now: Mapping[str, T]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeMatrix:
-    """Identifies all cases of a matrix, whichever of them a command runs."""
-
-    sha256: str
-    seed: int
-    has_twins: bool
-
-    @classmethod
-    def of(cls, cases: Sequence[Case]) -> Self:
-        text = "\n".join(map(repr, cases))
-        return cls(
-            sha256=hashlib.sha256(text.encode()).hexdigest(),
-            seed=cases[0].seed,
-            has_twins=any(map(is_twin, cases)),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Campaign:
     """The state of a campaign; each step returns it with more fields set."""
 
@@ -115,7 +96,7 @@ class Campaign:
     catalog: Catalog = field(default_factory=load_catalog)
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
-    whole: WholeMatrix | None = None  # set with the plan
+    whole: tuple[Case, ...] = ()  # of the matrix, whichever of them this command runs; set with the plan
     timed_starts: frozenset[str] = frozenset()  # series with cold starts, see blocks_of; set with the plan
     warm_ups: tuple[PlannedCase, ...] = ()  # of the cases that can run here; never counted
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan

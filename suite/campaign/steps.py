@@ -14,7 +14,6 @@ from rich.console import Console
 
 from suite.campaign import cases
 from suite.campaign.capacity import find_capacity
-from suite.campaign.display.progress import Reporter
 from suite.campaign.display.results import (
     print_agreement,
     print_answers,
@@ -25,12 +24,11 @@ from suite.campaign.display.results import (
     print_what_worked,
     print_where_and_next,
 )
-from suite.campaign.folder import Folder
-from suite.campaign.identity import identity, opened, refuse_other_options
+from suite.campaign.folder import Folder, identity, opened, refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import learn_tasks, make_plan, print_rule, show_plan
 from suite.campaign.runs import uncounted, upstream, warm_up
-from suite.campaign.runs.rounds import disk_errors, machine_with, render, run_planned
+from suite.campaign.runs.rounds import Run, launch_of, machine_with, run_planned
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults
@@ -112,11 +110,7 @@ def provision(campaign: Campaign) -> Campaign:
 
 
 def check_environment(campaign: Campaign) -> Campaign:
-    """Run env_check, and store its result with every record.
-
-    Raises:
-        EnvironmentNotFit: the stack cannot run here, and ``--ignore-env-check`` is not given.
-    """
+    """Run env_check, and store its result with every record."""
     report = campaign.provided.check()
     print_faults(campaign.console, report)
     if report.failures and not campaign.options.place.ignore_env_check:
@@ -132,18 +126,12 @@ def run_all(campaign: Campaign) -> Campaign:
     """Run every round that the plan still needs, and store each case with its last round."""
     campaign = replace(campaign, started_s=time.monotonic())
     with opened(campaign.out, identity(campaign)) as folder:
-        if campaign.options.rounds.retry_failed:
-            cases.set_failures_aside(campaign, folder)
+        cases.set_failures_aside(campaign, folder)
         cases.require_raw(campaign, folder)
-        with disk_errors(folder.root):
-            cases.note_plan(campaign, folder)
+        cases.note_plan(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
         warm_up.run_warm_ups(campaign, folder)
-        waiting = [item.case for item, _ in known_rounds(campaign, folder)]
-        run_planned(campaign, folder, Reporter(campaign.console, list(campaign.planned), waiting))
-        with disk_errors(folder.root):
-            results = [cases.store_if_complete(campaign, folder, item) for item in campaign.planned]
-    return replace(campaign, results=tuple(result for result in results if result))
+        return replace(campaign, results=run_planned(campaign, folder))
 
 
 def write_scripts(campaign: Campaign) -> Campaign:
@@ -154,14 +142,7 @@ def write_scripts(campaign: Campaign) -> Campaign:
     with opened(campaign.out, identity(campaign)) as folder:
         cases.require_raw(campaign, folder)
         for item, round_index in known_rounds(campaign, folder):
-            launch = render(
-                campaign,
-                runtime.worker_of(item.case),
-                folder.run_dir(item.case, round_index),
-                item.case,
-                round_index,
-                python_path=runtime.python_path,
-            )
+            launch = launch_of(campaign, Run.of(folder, item.case, round_index))
             if not runtime.is_submitted(Path(launch.run_dir)):
                 script = runtime.write_script(launch)
                 say(campaign.console, f"sbatch {shlex.quote(str(script))}")

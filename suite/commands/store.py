@@ -11,9 +11,9 @@ from typing import Final
 
 from rich.console import Console
 
-from suite.campaign import cases, identity, run_log
+from suite.campaign import cases, run_log
 from suite.campaign.display.results import print_rounds, print_summary, print_what_worked
-from suite.campaign.folder import Folder, locked
+from suite.campaign.folder import Folder, locked, read_identity, stored_rule
 from suite.campaign.runs import upstream
 from suite.commands import Command
 from suite.errors import CampaignError, StoreError
@@ -119,10 +119,10 @@ def _rule(root: Path) -> tuple[Rule | None, str]:
     if not path.exists():  # rounds that suite.campaign.record_round wrote alone
         return None, ""
     try:
-        whose = identity.read_identity(path)
+        whose = read_identity(path)
     except CampaignError:  # then the campaign cannot go on, and what has ended is all there will be
         return None, f": {path.name}, which had the rule, cannot be read"
-    return identity.stored_rule(whose), ""
+    return stored_rule(whose), ""
 
 
 def _why(case: Case, records_of: Mapping[str, Sequence[RunRecord]], rule: Rule | None, unknown: str) -> str:

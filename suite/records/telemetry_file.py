@@ -131,11 +131,14 @@ _TIME_DECIMALS: Final = 4
 def kept_readings(content: TelemetryContent, record: RunRecord, zero_s: float, *, node: int = 0) -> NodeReadings:
     """Return a node's readings of the training, and the last before and the first after it.
 
-    ``zero_s``: what rank 0's clock counts from, on the clock of the samples.
+    ``zero_s``: what rank 0's clock counts from, on the clock of the samples. Raises ValueError as ``window_of`` does.
     """
     training = record.ranks[0].samples
-    starts_s, times_s = training.get("start_s", ()), training["iteration_time_s"]
-    start_s, end_s = zero_s + (starts_s[0] or 0.0), zero_s + (starts_s[-1] or 0.0) + (times_s[-1] or 0.0)
+    starts_s = training.get("start_s", (None,))
+    first_s, last_s, time_s = starts_s[0], starts_s[-1], training["iteration_time_s"][-1]
+    if first_s is None or last_s is None or time_s is None:
+        raise ValueError("rank 0 did not write when its iterations began")
+    start_s, end_s = zero_s + first_s, zero_s + last_s + time_s
     thinned = _thinned(content.samples)
     samples = [
         *[sample for sample in thinned if sample.monotonic_s < start_s][-1:],

@@ -87,7 +87,7 @@ def resume(folder: Path, data: st.DataObject) -> None:
     (run_dir,) = folder.rglob("r0")
     if data.draw(st.booleans()):
         (run_dir / "record.json").unlink()
-        record_round.record(run_dir, record_round.Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
+        record_round.record(run_dir, rounds=1, exit_code=0, started_unix_s=1.7e9)
     store.store_finished(folder) if data.draw(st.booleans()) else bench(folder, rounds=3)
 
 

@@ -27,14 +27,6 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Took:
-    """Estimated and true duration of a run that has ended [s]."""
-
-    estimate_s: float | None
-    wall_time_s: float
-
-
 class Rest:
     """Estimates the time left: the plan's estimates, scaled by how long finished runs took against theirs.
 
@@ -42,40 +34,39 @@ class Rest:
     took beyond its estimate is expected again for the first run of each further task.
     """
 
-    def __init__(self, planned: list[PlannedCase]) -> None:
+    def __init__(self, planned: Sequence[PlannedCase]) -> None:
         self._estimates = {item.case.case_id: item.estimated_wall_s for item in planned}
-        self._firsts: dict[tuple[str, str], _Took] = {}
-        self._later: list[_Took] = []
+        # Estimated and true duration of runs that have ended [s].
+        self._firsts: dict[tuple[str, str], tuple[float | None, float]] = {}
+        self._later: list[tuple[float | None, float]] = []
 
     def add(self, case: Case, wall_time_s: float) -> None:
-        took = _Took(estimate_s=self._estimates.get(case.case_id), wall_time_s=wall_time_s)
+        took = (self._estimates.get(case.case_id), wall_time_s)
         if self._firsts.setdefault(_kernels(case), took) is not took:
             self._later.append(took)
 
-    def of(self, waiting: list[Case]) -> float | None:
+    def of(self, waiting: Sequence[Case]) -> float | None:
         """Seconds that the runs in ``waiting`` will take one after another; None while nothing is known."""
-        total_s = 0.0
-        for case in waiting:
-            expected_s = self._expected_s(self._estimates.get(case.case_id))
-            if expected_s is None:
-                return None
-            total_s += expected_s
-        return total_s + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
+        expected_s = [self._expected_s(self._estimates.get(case.case_id)) for case in waiting]
+        known_s = [value for value in expected_s if value is not None]
+        if len(known_s) < len(waiting):
+            return None
+        return sum(known_s) + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
 
     def _expected_s(self, estimate_s: float | None) -> float | None:
         """Expected duration of a run that compiles nothing [s]; None while nothing is known."""
-        counted = self._later or list(self._firsts.values())
+        ended = self._later or list(self._firsts.values())
         if estimate_s is None:
-            return sum(took.wall_time_s for took in counted) / len(counted) if counted else None
-        compared = [(took.wall_time_s, took.estimate_s) for took in self._later if took.estimate_s is not None]
+            return sum(wall_s for _, wall_s in ended) / len(ended) if ended else None
+        compared = [(planned_s, wall_s) for planned_s, wall_s in self._later if planned_s is not None]
         if len(compared) < len(self._later) or not compared:
             return estimate_s
-        return estimate_s * sum(wall_s for wall_s, _ in compared) / sum(expected_s for _, expected_s in compared)
+        return estimate_s * sum(wall_s for _, wall_s in compared) / sum(planned_s for planned_s, _ in compared)
 
     def _compiling_s(self) -> float:
         """Extra time of a task's first run [s]: the mean of those that have ended; 0 before one has."""
-        known = [(took.wall_time_s, self._expected_s(took.estimate_s)) for took in self._firsts.values()]
-        longer_s = [max(0.0, wall_s - expected_s) for wall_s, expected_s in known if expected_s is not None]
+        first_s = [(self._expected_s(planned_s), wall_s) for planned_s, wall_s in self._firsts.values()]
+        longer_s = [max(0.0, wall_s - expected_s) for expected_s, wall_s in first_s if expected_s is not None]
         return sum(longer_s) / len(longer_s) if longer_s else 0.0
 
 
@@ -88,7 +79,7 @@ class Reporter:
     """Prints the progress of a campaign to ``console``."""
 
     def __init__(
-        self, console: Console, planned: list[PlannedCase], waiting: list[Case], *, total: int | None = None
+        self, console: Console, planned: Sequence[PlannedCase], waiting: list[Case], *, total: int | None = None
     ) -> None:
         """``total`` is how many of ``waiting`` this reporter shows; None for all of them."""
         self._console = console
@@ -110,10 +101,9 @@ class Reporter:
         self._waiting += extra
         self._total += len(extra)
         lines = [self._line(case, round_index, cases, note) for case, round_index in starts]
-        is_live = self._console.is_terminal
-        for line in lines if not is_live else ():
-            line.print_to(self._console)
-        with Progress(_StateColumn(), console=self._console, transient=True, disable=not is_live) as live:
+        with Progress(
+            _StateColumn(), console=self._console, transient=True, disable=not self._console.is_terminal
+        ) as live:
             for line in lines:
                 live.add_task("", line=line)  # the column draws the whole line, ten times a second
             yield lines
@@ -129,6 +119,7 @@ class Reporter:
             campaign_started_s=self._started_s,
             rest_s=self._rest.of(self._waiting),
             own_s=self._rest.of(cases),
+            log=None if self._console.is_terminal else self._console,
         )
 
     def ended(self, record: RunRecord, figures: str) -> None:
@@ -161,21 +152,19 @@ class RunLine:
     campaign_started_s: float
     rest_s: float | None  # the campaign's time left when this run starts
     own_s: float | None  # this run's part of it
+    log: Console | None  # an output that is no terminal: the line is printed there now and with later updates
 
     def __post_init__(self) -> None:
         self._started_s = self._printed_s = self._heard_s = time.monotonic()
         self._done = 0
         self._first: tuple[int, float] | None = None  # first reported iterations and their time; start-up ends before
-        self._log: Console | None = None
+        if self.log:
+            say(self.log, self.text())
 
     def text(self) -> str:
-        return f"{self.title} {self._state()}"
+        return f"{self.title} {self.state()}"
 
-    def row_text(self) -> str:
-        """The line for a terminal. The state comes first, because a narrow terminal cuts the end."""
-        return f"{self._state()}: {self.title}"
-
-    def _state(self) -> str:
+    def state(self) -> str:
         now_s = time.monotonic()
         state = f"iteration {self._done}/{self.iterations}" if self._done else "starting"
         left_s = self._left_s(now_s)
@@ -195,21 +184,18 @@ class RunLine:
         own_left_s = max(0.0, pace_s * (self.iterations - self._done) - (now_s - self._heard_s))
         return max(0.0, self.rest_s - self.own_s) + own_left_s
 
-    def print_to(self, console: Console) -> None:
-        """Print the line now and with later updates, for an output that is not a terminal."""
-        self._log = console
-        say(console, self.text())
-
     def update(self, done: int) -> None:
         """Note ``done`` finished iterations."""
         if done > self._done:
             self._done, self._heard_s = done, time.monotonic()
             self._first = self._first or (done, self._heard_s)
-        if self._log and time.monotonic() - self._printed_s > HEARTBEAT_S:
+        if self.log and time.monotonic() - self._printed_s > HEARTBEAT_S:
             self._printed_s = time.monotonic()
-            self.print_to(self._log)
+            say(self.log, self.text())
 
 
 class _StateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(task.fields["line"].row_text(), no_wrap=True, overflow="ellipsis")  # a second row would flicker
+        """The state comes first, because a narrow terminal cuts the end; a second row would flicker."""
+        line: RunLine = task.fields["line"]
+        return Text(f"{line.state()}: {line.title}", no_wrap=True, overflow="ellipsis")

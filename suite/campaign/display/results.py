@@ -3,12 +3,12 @@
 import shlex
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 from suite.campaign import run_log
@@ -18,12 +18,12 @@ from suite.campaign.state import Campaign
 from suite.files.wording import counted
 from suite.options.command_line import say
 from suite.options.options import as_typed
-from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, has_speeds, what_worked
+from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, has_speeds, what_worked
 from suite.schema.observations import TelemetrySummary
 from suite.schema.record import Case, CaseResult
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
 from suite.statistics.intervals import CONFIDENCE, Estimate, mean_of
-from suite.statistics.reduce import completed_times_s, round_time_s
+from suite.statistics.reduce import completed_times_s
 from suite.statistics.round_flags import flags
 from suite.statistics.series_model import SetModel
 from suite.statistics.speed import core_sentence, side_of, speed_of, twice_the_core
@@ -37,6 +37,7 @@ PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "
 MORE_ROUNDS: Final = 8
 WITNESS: Final = "commit or post this hash with a date before you submit: it proves that no run was removed later"
 MOST_WORKS: Final = 4  # more are better read on the page
+OWN_TASK: Final = ("measure your own task", "OWN_TASK.md says how")
 
 
 def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: Callable[[Case, int], Path]) -> None:
@@ -47,7 +48,11 @@ def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: 
     worked = what_worked(results)
     symbols = SYMBOLS if console.encoding.startswith("utf") else PLAIN
     if worked:
-        console.print(_marks(worked, symbols))
+        table = _table("what works", justify="center", columns=("ranks", *worked[0].parts))
+        for work in worked:
+            marks = (f"[{STYLES[state]}]{symbols[state]}[/]" for state in work.parts.values())
+            table.add_row(work.name, ", ".join(map(str, work.ranks)) or "-", *marks)
+        console.print(table)
         shown = dict.fromkeys(state for work in worked for state in work.parts.values())
         legend = "; ".join(f"{symbols[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
         say(console, legend, style="dim")
@@ -64,30 +69,24 @@ def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: 
         print_timing_cost(console, results)
 
 
-def _marks(worked: Sequence[Worked], symbols: Mapping[State, str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("what works", overflow="fold")
-    for name in ("ranks", *worked[0].parts):
-        table.add_column(name, justify="center")
-    for work in worked:
-        marks = (f"[{STYLES[state]}]{symbols[state]}[/]" for state in work.parts.values())
-        table.add_row(work.name, ", ".join(map(str, work.ranks)) or "-", *marks)
+def _table(first: str, *, columns: Iterable[str], justify: JustifyMethod = "right", title: str | None = None) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for name in columns:
+        table.add_column(name, justify=justify)
     return table
 
 
 def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
     """Print a row for each case: the mean time of an iteration over its rounds."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("case", overflow="fold")
     has_power = any(_of_gpus(result) for result in results)
-    for name in ("ranks", "envs", "rounds", "s/iteration", "frames/s", *(("W", "frames/J") if has_power else ())):
-        table.add_column(name, justify="right")
+    names = ("ranks", "envs", "rounds", "s/iteration", "frames/s", *(("W", "frames/J") if has_power else ()))
+    table = _table("case", columns=names)
     table.add_column("outcome", overflow="fold")
     for result in results:
         case = result.case
-        times_s = [round_time_s(record) for record in result.completed]
+        times_s = completed_times_s(result.rounds)
         time_s = mean_of(times_s).value if times_s else None
-        outcomes = sorted({record.outcome for record in result.rounds})
         table.add_row(
             case.case_id,
             case.topology,
@@ -96,7 +95,7 @@ def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
             "-" if time_s is None else f"{time_s:.3g}",
             "-" if time_s is None or not case.has_frames else f"{case.frames_per_iteration / time_s:,.0f}",
             *(_power_columns(result) if has_power else ()),
-            ", ".join(outcomes),
+            ", ".join(sorted({record.outcome for record in result.rounds})),
         )
     console.print(table)
 
@@ -108,9 +107,9 @@ def _of_gpus(result: CaseResult) -> list[TelemetrySummary]:
 
 def _power_columns(result: CaseResult) -> tuple[str, str]:
     """Mean power of all GPUs together [W] and frames per joule; both are medians over the rounds."""
-    seen = _of_gpus(result)
-    power_w = [summary.power_w.mean for summary in seen if summary.power_w is not None]
-    per_joule = [summary.frames_per_joule for summary in seen if summary.frames_per_joule is not None]
+    summaries = _of_gpus(result)
+    power_w = [summary.power_w.mean for summary in summaries if summary.power_w is not None]
+    per_joule = [summary.frames_per_joule for summary in summaries if summary.frames_per_joule is not None]
     return (
         f"{statistics.median(power_w):,.0f}" if power_w else "-",
         f"{statistics.median(per_joule):,.0f}" if per_joule else "-",
@@ -158,8 +157,8 @@ def _compiled(starts: Sequence[StartUp]) -> str:
     counts = sorted(start.kernels_compiled for start in starts if start.kernels_compiled)
     if not counts:
         return ""
-    known = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return f", kernels compiled: {known}"
+    number = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return f", kernels compiled: {number}"
 
 
 def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
@@ -199,10 +198,8 @@ def print_pair(console: Console, case: Case, pair: Pair | None) -> None:
 
 def print_agreement(console: Console, pairs: Sequence[Pair]) -> None:
     """Print for each case how our clock compares with upstream's, between processes and within our own process."""
-    table = Table(title="Rank 0 against Isaac Lab's own benchmark", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("case", overflow="fold")
-    for name in ("pairs", "direct, median", "bracketed, median", "smallest", "largest", "same process"):
-        table.add_column(name, justify="right")
+    names = ("pairs", "direct, median", "bracketed, median", "smallest", "largest", "same process")
+    table = _table("case", columns=names, title="Rank 0 against Isaac Lab's own benchmark")
     for case_id in dict.fromkeys(pair.case_id for pair in pairs):
         group = [pair for pair in pairs if pair.case_id == case_id]
         direct = [pair.difference for pair in group]
@@ -302,30 +299,24 @@ def print_where_and_next(campaign: Campaign, page: Path | None) -> None:
     say(console, f"  logs:     {campaign.out / 'raw'}")
     if head := run_log.head(campaign.out):
         say(console, f"  run log:  {head[:12]} ({WITNESS})")
-    next_steps = _next_on_gpus() if has_speeds(campaign.results) else _next_elsewhere(campaign)
     say(console, "What next")
-    for what, how in next_steps:
+    for what, how in _next_on_gpus() if has_speeds(campaign.results) else _next_elsewhere(campaign):
         say(console, f"  {what + ':':<46} {how}")
 
 
-def _next_elsewhere(campaign: Campaign) -> list[tuple[str, str]]:
-    has_failed = any(record.outcome != "completed" for result in campaign.results for record in result.begun)
-    retry = [("run what failed again", f"{_command(campaign)} --retry-failed")] if has_failed else []
-    return [
-        *retry,
-        ("check a GPU machine and what to repair", f"{_program('env_check')}, on that machine"),
-        ("take a first measurement", f"{_program('bench')}, on that machine"),
-        ("measure everything", f"{_program('bench', '--matrix', 'full')}, on that machine"),
-        ("measure your own task", "OWN_TASK.md says how"),
-    ]
+def _next_elsewhere(campaign: Campaign) -> Iterator[tuple[str, str]]:
+    if any(record.outcome != "completed" for result in campaign.results for record in result.begun):
+        yield "run what failed again", f"{_command(campaign)} --retry-failed"
+    yield "check a GPU machine and what to repair", f"{_program('env_check')}, on that machine"
+    yield "take a first measurement", f"{_program('bench')}, on that machine"
+    yield "measure everything", f"{_program('bench', '--matrix', 'full')}, on that machine"
+    yield OWN_TASK
 
 
-def _next_on_gpus() -> list[tuple[str, str]]:
-    return [
-        ("see what everything would cost", _program("plan", "--matrix", "full")),
-        ("measure every task and number of GPUs", _program("bench", "--matrix", "full")),
-        ("measure your own task", "OWN_TASK.md says how"),
-    ]
+def _next_on_gpus() -> Iterator[tuple[str, str]]:
+    yield "see what everything would cost", _program("plan", "--matrix", "full")
+    yield "measure every task and number of GPUs", _program("bench", "--matrix", "full")
+    yield OWN_TASK
 
 
 def _command(campaign: Campaign) -> str:

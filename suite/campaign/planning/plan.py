@@ -13,7 +13,7 @@ from suite.campaign.planning.registered_task import ask, unknown_tasks, with_ans
 from suite.campaign.runs import warm_up
 from suite.campaign.runs.rounds import render
 from suite.campaign.schedule import blocks_of, need_of, takes_turns
-from suite.campaign.state import Campaign, WholeMatrix
+from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import are, counted
@@ -35,24 +35,14 @@ from suite.statistics.twins import with_copies, with_twins
 
 def make_plan(campaign: Campaign) -> Campaign:
     """Expand the matrix, select cases, and check for each whether it can run here. Starts nothing."""
-    options, catalog = campaign.options, campaign.catalog
-    all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
-    matrix = on_nodes_of(load_matrix(options.selection.matrix, catalog), all_ranks)
-    matrix = with_packages(matrix, options.setup.with_packages)
+    options, matrix = campaign.options, matrix_of(campaign)
     rule = rule_of(options, matrix)
-    cases = expand(
-        matrix,
-        catalog,
-        device=campaign.device,
-        stack=options.setup.stack,
-        assets=options.setup.assets,
-        seed=options.setup.seed,
-    )
+    cases = cases_of(campaign, matrix)
     stacks = {case.stack for case in cases}
-    campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, catalog))
+    campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, campaign.catalog))
     has_twins = matrix.a_a if options.rounds.a_a is None else options.rounds.a_a
     copied = with_copies if matrix.turns_check else list
-    whole = WholeMatrix.of(copied(with_twins(cases) if has_twins else cases))
+    whole = tuple(copied(with_twins(cases) if has_twins else cases))
     timed_starts = frozenset(case.series for case in cases if case.kernel_cache == "empty")
     cases = select(
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
@@ -60,27 +50,42 @@ def make_plan(campaign: Campaign) -> Campaign:
     if has_twins:
         cases = with_twins(cases)  # after the selection, so that every campaign has them
     cases = select(copied(cases), case_glob=options.selection.case_globs)  # twins and copies have ids of their own
-    judged = partial(
-        plan,
+    planned = judged(campaign, cases, rounds=rule.rounds)
+    feasible = [item.case for item in planned if not item.infeasible]
+    warm_ups = judged(campaign, warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else ()
+    return replace(campaign, planned=planned, whole=whole, timed_starts=timed_starts, warm_ups=warm_ups, rule=rule)
+
+
+def matrix_of(campaign: Campaign) -> Matrix:
+    """The matrix, with the ranks that a node of this machine has and the versions of packages that were chosen."""
+    options, resources = campaign.options, campaign.resources
+    all_ranks = resources.gpus_per_node if campaign.device == "cuda" else resources.cpus_per_node
+    matrix = on_nodes_of(load_matrix(options.selection.matrix, campaign.catalog), all_ranks)
+    return with_packages(matrix, options.setup.with_packages)
+
+
+def cases_of(campaign: Campaign, matrix: Matrix) -> list[Case]:
+    setup = campaign.options.setup
+    return expand(
+        matrix, campaign.catalog, device=campaign.device, stack=setup.stack, assets=setup.assets, seed=setup.seed
+    )
+
+
+def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
+    """Check for each case whether it can run here, and what it costs."""
+    options = campaign.options
+    planned = plan(
+        cases,
         resources=campaign.resources,
         takes_turns=takes_turns(campaign),
         one_worker=one_worker(options),
         brings_python=options.setup.worker_python is not None,
         device=campaign.device,
         available_stacks=_stacks(campaign),
-        catalog=catalog,
+        rounds=rounds,
+        catalog=campaign.catalog,
     )
-    planned = judged(cases, rounds=rule.rounds)
-    feasible = [item.case for item in planned if not item.infeasible]
-    warm_ups = judged(warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else []
-    return replace(
-        campaign,
-        planned=tuple(planned),
-        whole=whole,
-        timed_starts=timed_starts,
-        warm_ups=tuple(warm_ups),
-        rule=rule,
-    )
+    return tuple(planned)
 
 
 def learn_tasks(campaign: Campaign) -> Campaign:
@@ -108,11 +113,7 @@ def learn_tasks(campaign: Campaign) -> Campaign:
 
 
 def rule_of(options: Options, matrix: Matrix) -> Rule:
-    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number.
-
-    Raises:
-        UsageError: a limit has no target precision, or is below the number of rounds that always run.
-    """
+    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number."""
     rounds = options.rounds.repeats or matrix.rounds
     precision = options.rounds.target_precision or (None if options.rounds.repeats else matrix.precision)
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS
@@ -233,24 +234,33 @@ def _print_blocks(campaign: Campaign) -> None:
         return
     say(console, f"\nRounds of {counted(len(together), 'block')} start together and are measured in turns:")
     for block in together:
-        known = [need for item in block if (need := needs[item.case.case_id]) is not None]
-        gpus_gb = [need.gpu_gb for need in known if need.gpu_gb is not None]
+        case_ids = [item.case.case_id for item in block]
+        block_needs = [need for case_id in case_ids if (need := needs[case_id]) is not None]
+        gpus_gb = [need.gpu_gb for need in block_needs if need.gpu_gb is not None]
         of_gpu = f"{sum(gpus_gb):.0f} GB of a GPU, " if gpus_gb else ""
-        memory = f"{of_gpu}{sum(need.host_gb for need in known):.0f} GB of the host"
-        say(console, f"  {', '.join(item.case.case_id for item in block)}")
+        memory = f"{of_gpu}{sum(need.host_gb for need in block_needs):.0f} GB of the host"
+        say(console, f"  {', '.join(case_ids)}")
         say(console, f"    at most {memory}{_saved(block)}", style="dim")
     if unknown := [case_id for case_id, need in needs.items() if need is None]:
         say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
 
 
 def _saved(block: Sequence[PlannedCase]) -> str:
-    block_s = time_of_block_s(block)
-    if block_s is None:
+    block_s, minutes, costs = time_of_block_s(block), gpu_minutes(block), _known_costs(block)
+    if block_s is None or len(costs) < len(block):
         return ""
-    alone_s = sum(item.estimated_wall_s or 0.0 for item in block)
-    minutes, alone = gpu_minutes(block), sum((item.estimated_gpu_minutes or 0.0) / item.rounds for item in block)
+    alone_s, alone = (sum(column) / block[0].rounds for column in zip(*costs, strict=True))
     gpu = f", {minutes:.1f} GPU-minutes, {alone:.1f} one after another" if minutes else ""
     return f"; about {clock(block_s)} a round, {clock(alone_s)} one after another{gpu}"
+
+
+def _known_costs(items: Sequence[PlannedCase]) -> list[tuple[float, float]]:
+    """Wall time [s] and GPU-minutes of all rounds, for each case whose cost is known."""
+    return [
+        (item.rounds * item.estimated_wall_s, item.estimated_gpu_minutes)
+        for item in items
+        if item.estimated_wall_s is not None and item.estimated_gpu_minutes is not None
+    ]
 
 
 def _cost_in_words(item: PlannedCase) -> str:
@@ -262,13 +272,15 @@ def _cost_in_words(item: PlannedCase) -> str:
 
 
 def _total(items: Sequence[PlannedCase]) -> str:
-    wall_s = sum((item.estimated_wall_s or 0.0) * item.rounds for item in items)
-    gpu_minutes = sum(item.estimated_gpu_minutes or 0.0 for item in items)
-    unknown = sum(1 for item in items if item.estimated_wall_s is None)
-    parts = [f"about {clock(wall_s)} one after another"] if wall_s else []
-    parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
-    parts += [f"{unknown} of unknown cost"] if unknown else []
-    return ", ".join(parts) or "nothing to do"
+    """The cost of all rounds; the least that it can be if that of a case is unknown."""
+    costs = _known_costs(items)
+    if not costs:
+        return f"{len(items)} of unknown cost" if items else "nothing to do"
+    wall_s, gpu_minutes = (sum(column) for column in zip(*costs, strict=True))
+    gpu = f", {gpu_minutes:.0f} GPU-minutes" if gpu_minutes else ""
+    unknown = len(items) - len(costs)
+    about, rest = ("at least", f", and {unknown} of unknown cost") if unknown else ("about", "")
+    return f"{about} {clock(wall_s)} one after another{gpu}{rest}"
 
 
 def print_rule(console: Console, rule: Rule) -> None:

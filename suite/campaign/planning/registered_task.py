@@ -51,17 +51,14 @@ class Answers(TomlTable):
 
 def unknown_tasks(tasks: Sequence[str], catalog: Catalog) -> list[str]:
     """The tasks that the catalog does not have, each once."""
-    known = {name for entry in catalog.tasks.values() for name in (entry.task, *entry.aliases)}
-    return [task for task in dict.fromkeys(tasks) if task not in known]
+    names = {name for entry in catalog.tasks.values() for name in (entry.task, *entry.aliases)}
+    return [task for task in dict.fromkeys(tasks) if task not in names]
 
 
 def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> Catalog:
     """Return the catalog with the registered tasks, and with all registered ids if a task is not among them.
 
     ``out`` is the campaign's folder, whose rounds give the cost of a task.
-
-    Raises:
-        MatrixError: the tasks of an extension cannot be loaded without Isaac Sim.
     """
     for answer in answers:
         if answer.cannot_load:
@@ -134,22 +131,21 @@ def measured_costs(out: Path, task: str) -> Iterator[CostEntry]:
         StoreError: a record of the campaign is damaged or has impossible times.
     """
     for folder in sorted({path.parent.parent for path in out.glob("raw/*/*/r*/record.json")}):
-        records = _records_of(task, sorted(folder.glob("r*/record.json")))
-        completed = {
-            path: record
+        first, *others = sorted(folder.glob("r*/record.json"))
+        records = {first: store.read_record(first)}
+        if records[first].case.task != task:
+            continue
+        records |= {path: store.read_record(path) for path in others}
+        completed = [
+            (record.round, path, record.wall_time_s)
             for path, record in records.items()
-            if record.counts and record.case.learns and record.case.trainings_per_gpu == 1
-        }
-        for path, record in sorted(completed.items(), key=lambda item: item[1].round, reverse=True):
-            if record.wall_time_s is not None:
-                yield _cost_in(path, record, record.wall_time_s)
-                break
-
-
-def _records_of(task: str, paths: Sequence[Path]) -> dict[Path, RunRecord]:
-    """All rounds of a case; none, and no further file is read, if its first round is of another task."""
-    first = store.read_record(paths[0])
-    return {} if first.case.task != task else {paths[0]: first, **{path: store.read_record(path) for path in paths[1:]}}
+            if record.counts
+            and record.wall_time_s is not None
+            and record.case.learns
+            and record.case.trainings_per_gpu == 1
+        ]
+        for _, path, wall_time_s in sorted(completed)[-1:]:
+            yield _cost_in(path, records[path], wall_time_s)
 
 
 def _cost_in(path: Path, record: RunRecord, wall_time_s: float) -> CostEntry:

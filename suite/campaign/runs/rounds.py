@@ -3,15 +3,14 @@
 A block of one run is trained alone. The runs of a larger block start together and are measured in turns.
 """
 
-import errno
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
+from typing import Self
 
 from suite.campaign import cases, run_log
 from suite.campaign.display.progress import Reporter, RunLine
@@ -19,9 +18,9 @@ from suite.campaign.display.results import print_pair
 from suite.campaign.folder import Folder, drop_checkpoints
 from suite.campaign.runs import upstream
 from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
-from suite.campaign.schedule import blocks_to_run
+from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
-from suite.errors import CampaignError, Interrupted
+from suite.errors import Interrupted
 from suite.files.paths import ROOT, set_aside
 from suite.files.wording import counted
 from suite.install import damage
@@ -33,7 +32,7 @@ from suite.records import store
 from suite.records.collect import collect
 from suite.schema.observations import TurnsTaken
 from suite.schema.rank_protocol import TURNS_SOCKET, TURNS_VARIABLE, LaunchResult, travelling
-from suite.schema.record import Case, Environment, Launch, RunRecord
+from suite.schema.record import Case, CaseResult, Environment, Launch, RunRecord
 from suite.statistics.reduce import round_time_s
 
 
@@ -46,23 +45,48 @@ class Run:
     run_dir: Path
     uncounted: str | None = None  # why it is not a result; None: it is a result
     profiled_ranks: tuple[int, ...] = ()
-    adapt: Callable[[Launch], Launch] = lambda launch: launch  # changes its launch
+    variables: Mapping[str, str] = field(default_factory=dict)  # with some it is silent for long at its end: no hang
+
+    @classmethod
+    def of(cls, folder: Folder, case: Case, round_index: int) -> Self:
+        """A round of a case that counts."""
+        return cls(case=case, round=round_index, run_dir=folder.run_dir(case, round_index))
 
     @property
     def record_path(self) -> Path:
         return self.run_dir / "record.json"
 
 
-def run_planned(campaign: Campaign, folder: Folder, reporter: Reporter) -> None:
-    """Run every round that the plan still needs, and store each case with its last round."""
+def run_planned(campaign: Campaign, folder: Folder) -> tuple[CaseResult, ...]:
+    """Run every round that the plan still needs, store each case with its last round, and return what is stored."""
     items = {item.case.case_id: item for item in campaign.planned}
-    blocks = (
-        [Run(case=item.case, round=index, run_dir=folder.run_dir(item.case, index)) for item, index in block]
-        for block in blocks_to_run(campaign, folder)
-    )
+    blocks = ([Run.of(folder, item.case, index) for item, index in block] for block in blocks_to_run(campaign, folder))
+    reporter = Reporter(campaign.console, campaign.planned, [item.case for item, _ in known_rounds(campaign, folder)])
     for record in run_blocks(campaign, folder, reporter, blocks):
-        with disk_errors(folder.root):
-            cases.store_if_complete(campaign, folder, items[record.case.case_id])
+        cases.store_if_complete(campaign, folder, items[record.case.case_id])
+    results = (cases.store_if_complete(campaign, folder, item) for item in campaign.planned)
+    return tuple(result for result in results if result)
+
+
+def run_uncounted(
+    campaign: Campaign, folder: Folder, runs: Iterable[Run], *, followed_by: Sequence[Case] = ()
+) -> Iterator[tuple[Run, RunRecord]]:
+    """Execute runs that are no results, alone, and yield each with its record; ``followed_by``: rounds of the campaign.
+
+    One that failed in an earlier command is run again only with ``--retry-failed``, and yielded as it was otherwise.
+    """
+    waiting = []
+    for run in runs:
+        earlier = store.read_record(run.record_path) if run.record_path.exists() else None
+        if earlier and earlier.outcome != "completed" and not campaign.options.rounds.retry_failed:
+            yield run, earlier
+            continue
+        if earlier:
+            set_aside(run.run_dir, "earlier")
+        waiting.append(run)
+    planned, cases = [*campaign.planned, *campaign.warm_ups], [*(run.case for run in waiting), *followed_by]
+    reporter = Reporter(campaign.console, planned, cases, total=len(waiting))
+    yield from zip(waiting, run_blocks(campaign, folder, reporter, ([run] for run in waiting)), strict=True)
 
 
 def run_blocks(
@@ -72,19 +96,14 @@ def run_blocks(
 
     The runs of a block are measured in turns; a block of one run is measured alone. Trainings that share a GPU begin
     their iterations together by turns, also in a block of one.
-
-    Raises:
-        CampaignError: the disk is full.
     """
     for block in blocks:
-        with disk_errors(folder.root):
-            folder.require_space()
-            starts = [(run.case, run.round) for run in block]
-            with reporter.block(starts, note=block[0].uncounted) as lines:
-                records = _run_block(campaign, block, lines)
-            for run, record in zip(block, records, strict=True):
-                if record is not None:
-                    reporter.ended(record, f" ({run.uncounted})" if run.uncounted else _speed(record))
+        folder.require_space()
+        with reporter.block([(run.case, run.round) for run in block], note=block[0].uncounted) as lines:
+            records = _run_block(campaign, block, lines)
+        for run, record in zip(block, records, strict=True):
+            if record is not None:
+                reporter.ended(record, f" ({run.uncounted})" if run.uncounted else _speed(record))
         yield from (record for record in records if record is not None)
         crowded = [[run] for run, record in zip(block, records, strict=True) if record is None]
         for (run,) in crowded:
@@ -99,8 +118,8 @@ def _run_block(campaign: Campaign, block: Sequence[Run], lines: Sequence[RunLine
         _train_in_turns(campaign, block, lines) if has_turns else [_train(campaign, block[0], lines[0])]
     )
     for run, record in zip(block, records, strict=True):
-        is_paired = campaign.options.rounds.upstream and not run.uncounted and upstream.can_run(run.case)
-        if is_paired and record is not None and record.outcome == "completed":
+        may_pair = campaign.options.rounds.upstream and not run.uncounted and record is not None
+        if may_pair and upstream.needs_upstream(run.case, run.run_dir):
             set_aside(upstream.folder_of(run.run_dir), "interrupted")
             pair = upstream.run_pair(launch_of(campaign, run), campaign.provided.launch)
             print_pair(campaign.console, run.case, pair)
@@ -167,15 +186,14 @@ def _train_at(
 
 
 def launch_of(campaign: Campaign, run: Run) -> Launch:
-    """The command of a run, with its changes.
-
-    Raises:
-        CampaignError: what decides the run's speed has changed since the campaign began.
-    """
-    worker = campaign.provided.worker_of(run.case)
+    """The command of a run. Raises CampaignError if what decides its speed has changed since the campaign began."""
+    worker, python_path = campaign.provided.worker_of(run.case), campaign.provided.python_path
     campaign.sources.require_same(worker.python)
-    python_path = campaign.provided.python_path
-    return run.adapt(render(campaign, worker, run.run_dir, run.case, run.round, python_path=python_path))
+    launch = render(campaign, worker, run.run_dir, run.case, run.round, python_path=python_path)
+    if not run.variables:
+        return launch
+    patient = replace(run.case, hang_timeout_s=run.case.timeout_s)
+    return replace(launch, case=patient, env={**launch.env, **run.variables})
 
 
 def render(
@@ -259,21 +277,3 @@ def _speed(record: RunRecord) -> str:
     time_s = round_time_s(record)
     frames = f", {record.case.frames_per_iteration / time_s:,.0f} frames/s" if record.case.has_frames else ""
     return f", {time_s:.3g} s/iteration{frames}"
-
-
-@contextmanager
-def disk_errors(root: Path) -> Iterator[None]:
-    """Turn the error of a full disk into one that says what is kept and what to do.
-
-    Raises:
-        CampaignError: the disk is full.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise CampaignError(
-            f"The disk of {root} is full ({error}). Free some space and run the same command again: "
-            "every finished round is kept, and only the one in progress is repeated."
-        ) from error

@@ -10,17 +10,15 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from suite.campaign.display.progress import Reporter
-from suite.campaign.folder import Folder
-from suite.campaign.identity import identity, opened
-from suite.campaign.runs.rounds import Run, render, run_blocks
+from suite.campaign.folder import identity, opened
+from suite.campaign.runs.rounds import Run, render, run_uncounted
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted, LabscaleError, RunsFailed, StoreError, UsageError
 from suite.files.input_file import read_input
@@ -39,7 +37,7 @@ from suite.options.options import Options
 from suite.records import store
 from suite.records.collect import collect
 from suite.records.folders import VIDEOS, Facts, intact_videos, store_video
-from suite.schema.record import Case, Launch, RunRecord
+from suite.schema.record import Case, RunRecord
 
 # tasks/rank/profiling.py reads both.
 RANKS_VARIABLE: Final = "LABSCALE_PROFILE_RANKS"
@@ -61,22 +59,19 @@ LONGEST_S: Final = 7 * 24 * 3600.0  # a page can pause the simulation, which mus
 
 
 def check_tools(campaign: Campaign) -> Campaign:
-    """Check that profiler and camera are there before hours of rounds, not after them.
-
-    Raises:
-        UsageError: one of them is asked for and missing, or the launcher cannot reach it.
-    """
-    find_nsys(campaign.options)
-    require_camera(campaign.options)
+    """Check that profiler and camera are there before hours of rounds, not after them."""
+    options = campaign.options
+    find_nsys(options)
+    if options.rounds.video and not entry_of(options).can_film:
+        raise UsageError(
+            f"--video takes the files of a filmed round from this machine, and --launcher {options.place.launcher} was "
+            "never tried with it. Film with --launcher native, or leave --video out."
+        )
     return campaign
 
 
 def find_nsys(options: Options) -> str | None:
-    """Path of the nsys command; None without ``--profile``.
-
-    Raises:
-        UsageError: nsys is not installed, or the launcher cannot profile.
-    """
+    """Path of the nsys command; None without ``--profile``. Raises UsageError as ``check_tools`` does."""
     if not options.rounds.profile:
         return None
     if not entry_of(options).can_profile:
@@ -94,92 +89,75 @@ def find_nsys(options: Options) -> str | None:
     return str(Path(nsys).absolute())
 
 
-def require_camera(options: Options) -> None:
-    """Raise UsageError if a video is asked for and the launcher cannot film."""
-    if options.rounds.video and not entry_of(options).can_film:
-        raise UsageError(
-            f"--video takes the files of a filmed round from this machine, and --launcher {options.place.launcher} was "
-            "never tried with it. Film with --launcher native, or leave --video out."
-        )
-
-
 def profile_all(campaign: Campaign) -> Campaign:
-    """Run each case once more with the chosen ranks profiled; these rounds are not results."""
+    """Run each case once more with the chosen ranks profiled, unless an earlier command did.
+
+    A case without any of the chosen ranks is not profiled.
+    """
     nsys = find_nsys(campaign.options)
     if nsys is None:
         return campaign
     with opened(campaign.out, identity(campaign)) as folder:
-        records = profile_cases(campaign, folder, nsys)
-    say(campaign.console, f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}")
+        runs = _profiles(campaign, nsys)
+        for run, record in run_uncounted(campaign, folder, [run for run in runs if not _is_profiled(run)]):
+            for rank in record.profiled_ranks:
+                if not (run.run_dir / f"profile-rank-{rank}.nsys-rep").exists():
+                    say(
+                        campaign.console,
+                        f"    nsys left no report of rank {rank}; its messages are in the rank's log below "
+                        f"{run.run_dir}",
+                        style="yellow",
+                    )
+    say(campaign.console, f"{counted(len(runs), 'profiled round')}: {campaign.out / 'profiles'}")
     return campaign
 
 
-def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunRecord]:
-    """Run the profiled rounds that are missing or profiled other ranks; return the records of all.
-
-    A case without any of the chosen ranks is not profiled. A failed round is run again only with ``--retry-failed``.
-    """
+def _profiles(campaign: Campaign, nsys: str) -> list[Run]:
     runs = []
     for case in _feasible(campaign):
         if ranks := tuple(sorted({rank for rank in campaign.options.rounds.profile if rank < case.world_size})):
+            variables = {RANKS_VARIABLE: ",".join(map(str, ranks)), NSYS_VARIABLE: nsys}
             run = Run(
                 case=case,
                 round=0,
-                run_dir=folder.root / "profiles" / case.case_id,
+                run_dir=campaign.out / "profiles" / case.case_id,
                 uncounted="profiled, not counted",
                 profiled_ranks=ranks,
-                adapt=partial(_with_variables, {RANKS_VARIABLE: ",".join(map(str, ranks)), NSYS_VARIABLE: nsys}),
+                variables=variables,
             )
             runs.append(run)
-    for run, record in _run_each(campaign, folder, [run for run in runs if not _is_profiled(campaign, run)]):
-        for rank in record.profiled_ranks:
-            if not (run.run_dir / f"profile-rank-{rank}.nsys-rep").exists():
-                say(
-                    campaign.console,
-                    f"    nsys left no report of rank {rank}; its messages are in the rank's log below {run.run_dir}",
-                    style="yellow",
-                )
-    return [store.read_record(run.record_path) for run in runs]
+    return runs
 
 
-def _is_profiled(campaign: Campaign, run: Run) -> bool:
-    """Whether an earlier command profiled these ranks."""
-    if not run.record_path.exists():
+def _is_profiled(run: Run) -> bool:
+    """Whether an earlier command profiled these ranks. A profile of other ranks is set aside."""
+    earlier = store.read_record(run.record_path) if run.record_path.exists() else None
+    if earlier and earlier.profiled_ranks != run.profiled_ranks:
+        set_aside(run.run_dir, "earlier")
         return False
-    record = store.read_record(run.record_path)
-    is_tried_again = campaign.options.rounds.retry_failed and record.outcome != "completed"
-    return record.profiled_ranks == run.profiled_ranks and not is_tried_again
-
-
-def _with_variables(variables: Mapping[str, str], launch: Launch) -> Launch:
-    """Return the launch of a round that writes nothing for long at its end, which is no hang."""
-    patient = replace(launch.case, hang_timeout_s=launch.case.timeout_s)
-    return replace(launch, case=patient, env={**launch.env, **variables})
+    return earlier is not None and earlier.outcome == "completed"
 
 
 def _feasible(campaign: Campaign) -> list[Case]:
     return [item.case for item in campaign.planned if not item.infeasible]
 
 
-def _run_each(campaign: Campaign, folder: Folder, runs: Sequence[Run]) -> Iterator[tuple[Run, RunRecord]]:
-    """Run one after another; what an earlier attempt left is set aside."""
-    for run in runs:
-        if run.record_path.exists():
-            set_aside(run.run_dir, "earlier")
-    reporter = Reporter(campaign.console, list(campaign.planned), [run.case for run in runs])
-    yield from zip(runs, run_blocks(campaign, folder, reporter, ([run] for run in runs)), strict=True)
-
-
 def film_all(campaign: Campaign) -> Campaign:
-    """Film each case in one more round, with ``--video``. Whatever goes wrong, the results stay as they are."""
+    """Film each case in one more round, with ``--video``, unless it has a video. The results stay, whatever happens."""
     if not campaign.options.rounds.video:
         return campaign
+    unfilmed: list[str] = []
     try:
         with opened(campaign.out, identity(campaign)) as folder:
-            filmed, unfilmed = film_cases(campaign, folder)
+            for run, record in run_uncounted(campaign, folder, _films(campaign)):
+                if record.outcome == "completed":
+                    _keep_video(run, folder.root)
+                else:
+                    unfilmed.append(_why_unfilmed(run, record))
+            videos = intact_videos(folder.root)
     except LabscaleError as error:
         return replace(campaign, unfilmed=(str(error),))
-    say(campaign.console, f"{counted(len(filmed), 'video')}: {campaign.out / VIDEOS}")
+    say(campaign.console, f"{counted(len(videos), 'video')}: {campaign.out / VIDEOS}")
     return replace(campaign, unfilmed=tuple(unfilmed))
 
 
@@ -190,38 +168,16 @@ def tell_unfilmed(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def film_cases(campaign: Campaign, folder: Folder) -> tuple[list[str], list[str]]:
-    """Film the cases whose video is missing; return the ids of all that have one, and each that failed, with why.
-
-    A video of an earlier command is kept. A filmed round that failed is run again only with ``--retry-failed``.
-
-    Raises:
-        CampaignError: the disk is full.
-        StoreError: the list of videos or a record is not readable, or a video cannot be written.
-    """
-    runs, failed, there = [], [], intact_videos(folder.root)
+def _films(campaign: Campaign) -> Iterator[Run]:
+    there = intact_videos(campaign.out)
     for case in _feasible(campaign):
         if why := why_not_filmed(case):
             say(campaign.console, f"{case.case_id} cannot be filmed: {why}.")
         elif case.case_id not in there:
-            run = Run(
-                case=case,
-                round=0,
-                run_dir=folder.root / "films" / case.case_id,
-                uncounted="filmed, not counted",
-                adapt=filmed_launch,
-            )
-            earlier = store.read_record(run.record_path) if run.record_path.exists() else None
-            if earlier is None or earlier.outcome == "completed" or campaign.options.rounds.retry_failed:
-                runs.append(run)
-            else:
-                failed.append(_why_unfilmed(run, earlier))
-    for run, record in _run_each(campaign, folder, runs):
-        if record.outcome == "completed":
-            _keep_video(run, folder.root)
-        else:
-            failed.append(_why_unfilmed(run, record))
-    return sorted(intact_videos(folder.root)), failed
+            views = (view for view in VIEWS.values() if view.task == case.task)
+            view = next(({"eye": view.eye, "target": view.target} for view in views), {})
+            run_dir, variables = campaign.out / "films" / case.case_id, {FILM_VARIABLE: json.dumps(view)}
+            yield Run(case=case, round=0, run_dir=run_dir, uncounted="filmed, not counted", variables=variables)
 
 
 def why_not_filmed(case: Case) -> str | None:
@@ -233,13 +189,6 @@ def why_not_filmed(case: Case) -> str | None:
     if case.trainings_per_gpu > 1:
         return "several trainings share its GPU"
     return None
-
-
-def filmed_launch(launch: Launch) -> Launch:
-    """Return the launch with its training filmed; the film is encoded at the end."""
-    views = (view for view in VIEWS.values() if view.task == launch.case.task)
-    view = next(({"eye": view.eye, "target": view.target} for view in views), {})
-    return _with_variables({FILM_VARIABLE: json.dumps(view)}, launch)
 
 
 def _why_unfilmed(run: Run, record: RunRecord) -> str:

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from suite.campaign import run_log
-from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
-from suite.campaign.runs.rounds import Run, repair_kernels, run_blocks
+from suite.campaign.runs.rounds import Run, repair_kernels, run_uncounted
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.files.json_file import replace_json
@@ -34,7 +33,7 @@ from suite.install import damage
 from suite.matrix.own_worker import own_worker_of
 from suite.options.command_line import say
 from suite.records import store
-from suite.schema.record import WARM_UP_SUFFIX, Case, Device, Environment, PlannedCase, RlLibrary, RunRecord
+from suite.schema.record import WARM_UP_SUFFIX, Case, Device, Environment, RlLibrary, RunRecord
 from suite.schema.stored import MIN_ITERATIONS
 
 FOLDER: Final = "warm-up"  # in the campaign's folder
@@ -74,7 +73,7 @@ def warm_ups(cases: Sequence[Case]) -> list[Case]:
     for case in training:
         if kernels_of(case) not in compiled:
             chosen.append(_warm_up(case))
-            compiled |= {kernels_of(case), shared_kernels_of(case)}
+            compiled |= compiled_by(case)
     return chosen
 
 
@@ -103,9 +102,14 @@ def in_words(case: Case) -> str:
     return ", ".join([f"{case.task} with {case.rl_library}, {sizes}", *case.with_packages])
 
 
+def compiled_by(warm_up: Case) -> set[Kernels]:
+    """The keys of all kernels that a warm-up compiles, for any case."""
+    return {kernels_of(warm_up), shared_kernels_of(warm_up)}
+
+
 def is_missing(cache_dir: Path, warm_up: Case, machine: Environment, needed: Collection[Kernels]) -> bool:
     """Whether this warm-up would compile any of the needed kernels: no run did, or the cache has none any more."""
-    compiled = {kernels_of(warm_up), shared_kernels_of(warm_up)}.intersection(needed)
+    compiled = compiled_by(warm_up).intersection(needed)
     if next(damage.modules(cache_dir), None) is None:
         return bool(compiled)
     return not all(_marker(cache_dir, kernels, machine, warm_up.device).exists() for kernels in compiled)
@@ -113,7 +117,7 @@ def is_missing(cache_dir: Path, warm_up: Case, machine: Environment, needed: Col
 
 def remember(cache_dir: Path, warm_up: Case, machine: Environment) -> None:
     """Record that a warm-up has compiled its kernels."""
-    for kernels in {kernels_of(warm_up), shared_kernels_of(warm_up)}:
+    for kernels in compiled_by(warm_up):
         path = _marker(cache_dir, kernels, machine, warm_up.device)
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_json({"case": warm_up.case_id, "suite_version": machine.suite_version}, path)
@@ -128,43 +132,32 @@ def _marker(cache_dir: Path, kernels: Kernels, machine: Environment, device: Dev
 def run_warm_ups(campaign: Campaign, folder: Folder) -> None:
     """Run the warm-ups that rounds need and this machine lacks. If a warm-up fails, its rounds fail."""
     own = Folder(root=folder.root / FOLDER)
-    wanted = _missing_warm_ups(campaign, folder)
-    if wanted:
-        programs = "; ".join(in_words(item.case) for item in wanted)
-        come = "comes" if len(wanted) == 1 else "come"
+    missing = _missing_warm_ups(campaign, folder)
+    if missing:
+        programs = "; ".join(map(in_words, missing))
+        come = "comes" if len(missing) == 1 else "come"
         say(
             campaign.console,
-            f"{counted(len(wanted), 'warm-up')} {come} first, not counted, so that no kernel is compiled while "
+            f"{counted(len(missing), 'warm-up')} {come} first, not counted, so that no kernel is compiled while "
             f"something is timed: {programs}.",
         )
-    known = [item.case for item, _ in known_rounds(campaign, folder)]
-    waiting = []
-    for item in wanted:
-        run = Run(case=item.case, round=0, run_dir=own.run_dir(item.case, 0), uncounted="warm-up, not counted")
-        if run.record_path.exists():
-            earlier = store.read_record(run.record_path)
-            if earlier.outcome != "completed" and not campaign.options.rounds.retry_failed:
-                _fail_rounds(campaign, folder, earlier)
-                continue
-            set_aside(run.run_dir, "earlier")
-        waiting.append(run)
-    cases = [*(run.case for run in waiting), *known]
-    reporter = Reporter(campaign.console, [*campaign.planned, *wanted], cases, total=len(waiting))
-    for record in run_blocks(campaign, folder, reporter, ([run] for run in waiting)):
+    runs = [Run(case=case, round=0, run_dir=own.run_dir(case, 0), uncounted="warm-up, not counted") for case in missing]
+    rounds = [item.case for item, _ in known_rounds(campaign, folder)]
+    for run, record in run_uncounted(campaign, folder, runs, followed_by=rounds):
         if record.outcome == "completed":
-            remember(campaign.provided.worker_of(record.case).cache_dir, record.case, campaign.machine)
+            remember(campaign.provided.worker_of(run.case).cache_dir, run.case, campaign.machine)
         else:
             _fail_rounds(campaign, folder, record)
 
 
-def _missing_warm_ups(campaign: Campaign, folder: Folder) -> list[PlannedCase]:
+def _missing_warm_ups(campaign: Campaign, folder: Folder) -> list[Case]:
     """The warm-ups that would compile what a round still needs."""
     caches = {item.case: campaign.provided.worker_of(item.case).cache_dir for item in campaign.warm_ups}
     for cache_dir in dict.fromkeys(caches.values()):
         repair_kernels(campaign, cache_dir)  # modules that are moved away are compiled again
     cases = [item.case for item, _ in known_rounds(campaign, folder)]
     needed = {kernels_of(case) for case in cases if is_warmed(case)}
-    return [item for item in campaign.warm_ups if is_missing(caches[item.case], item.case, campaign.machine, needed)]
+    return [case for case, cache_dir in caches.items() if is_missing(cache_dir, case, campaign.machine, needed)]
 
 
 def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:

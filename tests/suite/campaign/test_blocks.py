@@ -18,7 +18,7 @@ from suite.statistics.twins import with_copies
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import changed
-from tests.fixtures.runs.simulated_campaign import campaign_of
+from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 ROOM = Room(gpu_gb=100.0, host_gb=100.0, ranks=8)
@@ -60,14 +60,8 @@ def test_a_machine_has_room_for_a_part_of_its_memory(environment: Environment) -
 
 def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[..., Case]) -> None:
     def planned(start_s: float | None, round_s: float | None, gpus: int) -> PlannedCase:
-        return PlannedCase(
-            case=make_case(device="cuda", nproc_per_node=gpus),
-            rounds=3,
-            infeasible=None,
-            estimated_gpu_minutes=None,
-            estimated_wall_s=round_s,
-            estimated_start_s=start_s,
-        )
+        case = make_case(device="cuda", nproc_per_node=gpus)
+        return replace(planned_case(case, wall_s=round_s), estimated_start_s=start_s)
 
     block = [planned(20.0, 30.0, 1), planned(30.0, 45.0, 4)]
     assert time_of_block_s(block) == 30.0 + 10.0 + 15.0
@@ -78,9 +72,9 @@ def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[
 
 def test_the_catalog_has_room_for_every_round_that_was_measured_alone() -> None:
     """Sets that shared their machines are left out."""
-    catalog, seen = load_catalog(), 0
-    for one in committed_version().sets:
-        for result in one.campaign.results if one.shared_machine == "no" else ():
+    catalog, compared = load_catalog(), 0
+    for result_set in committed_version().sets:
+        for result in result_set.campaign.results if result_set.shared_machine == "no" else ():
             needed = Need.planned(result.case, catalog)
             for record in result.completed:
                 is_alone = "taken by another process" not in (record.environment.host_label or "")
@@ -91,8 +85,8 @@ def test_the_catalog_has_room_for_every_round_that_was_measured_alone() -> None:
                     assert needed.gpu_gb is not None
                     assert took.gpu_gb / LEARNED <= needed.gpu_gb, result.case.case_id
                     assert took.host_gb / LEARNED <= needed.host_gb, result.case.case_id
-                    seen += 1
-    assert seen > 100
+                    compared += 1
+    assert compared > 100
 
 
 CASE = make_case("ant-weak", device="cuda", scaling="weak")
@@ -103,11 +97,10 @@ def sizes(campaign: Campaign, folder: Folder | None = None) -> list[list[str]]:
 
 
 def turning(cases: list[Case]) -> Campaign:
-    found = campaign_of(SimulatedHost(), cases)
-    return replace(found, options=changed(found.options, turns=True), runtime=None)
+    return campaign_of(SimulatedHost(), cases, turns=True)
 
 
-def seen(memory_gb: float, turns: TurnsTaken | None = None) -> RunRecord:
+def observed(memory_gb: float, turns: TurnsTaken | None = None) -> RunRecord:
     """A round whose GPU had ``memory_gb`` in use, and its process a tenth of that."""
 
     def spread(value: float) -> Spread:
@@ -165,12 +158,12 @@ def test_a_round_that_ran_alone_says_what_the_next_one_takes(tmp_path: Path) -> 
     planned = need_of(campaign, CASE, folder)
     assert planned is not None
     assert planned.host_gb == HOST_GB_OF_RANK
-    store.write_record(seen(20.0), folder.record_path(CASE, 0))
+    store.write_record(observed(20.0), folder.record_path(CASE, 0))
     learned = need_of(campaign, CASE, folder)
     assert learned is not None
     assert learned.gpu_gb == pytest.approx(22.0)
     assert learned.host_gb == pytest.approx(2.2)
-    beside = replace(seen(90.0, turns=TurnsTaken(beside=("x",), turns=3, turn_s=2.5)), round=1)
+    beside = replace(observed(90.0, turns=TurnsTaken(beside=("x",), turns=3, turn_s=2.5)), round=1)
     store.write_record(beside, folder.record_path(CASE, 1))
     assert need_of(campaign, CASE, folder) == learned  # the memory of a block is not its own
 
@@ -180,5 +173,5 @@ def test_a_task_that_nobody_measured_runs_alone_once(tmp_path: Path) -> None:
     other = replace(CASE, case_id="ant-weak/other")
     campaign, folder = turning([CASE, new, other]), Folder(root=tmp_path)
     assert [len(block) for block in sizes(campaign, folder)] == [1, 1, 1]
-    store.write_record(replace(seen(5.0), case=new), folder.record_path(new, 0))
+    store.write_record(replace(observed(5.0), case=new), folder.record_path(new, 0))
     assert [len(block) for block in sizes(campaign, folder)] == [3]

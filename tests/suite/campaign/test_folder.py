@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import io
 import json
 import os
 import re
@@ -12,20 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from suite.campaign import folder as folder_module
 from suite.campaign import record_round as by_hand
 from suite.campaign import steps
-from suite.campaign.folder import Folder, require_identity
-from suite.campaign.identity import FORMAT, identity, opened
+from suite.campaign.folder import FORMAT, Folder, identity, opened, require_identity
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign, Sources
 from suite.errors import CampaignError, StoreError, WorkerEnvironmentError
 from suite.files.cache import locked
 from suite.files.paths import set_aside
 from suite.matrix.file import MATRICES_PATH
-from suite.matrix.resources import UNBOUNDED
 from suite.records import store
 from suite.schema.rank_protocol import CONFIGURATION_FILE, recorded, text_of
 from suite.schema.record import CaseResult, Device, Environment, RunRecord
@@ -33,17 +29,18 @@ from suite.schema.stored import plain
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.runs.simulated_campaign import campaign_of
+from tests.fixtures.runs.simulated_host import SimulatedHost
 from tests.suite.launch.test_manifests import NODES
 
 SMOKE = MATRICES_PATH / "smoke.toml"
 IDENTITY = {"matrix": "smoke", "gpus": ["H200"], "rounds": 3, "precision": None, "max_rounds": None}
 
 
-def planned(environment: Environment, matrix: str | Path = SMOKE, **options: Any) -> Campaign:
+def planned(here: Environment, matrix: str | Path = SMOKE, *, device: Device = "cpu", **options: Any) -> Campaign:
     asked = options_with(matrix=str(matrix), **options)
-    machine = replace(environment, host_label=asked.results.host_label)
-    console = Console(file=io.StringIO())
-    return make_plan(Campaign(options=asked, console=console, machine=machine, device="cpu", resources=UNBOUNDED))
+    machine = replace(here, host_label=asked.results.host_label)
+    return make_plan(replace(campaign_of(SimulatedHost(), machine=machine, device=device), options=asked, runtime=None))
 
 
 def begin(root: Path, whose: Mapping[str, object] | Campaign) -> None:
@@ -65,6 +62,10 @@ def test_a_folder_belongs_to_one_campaign(tmp_path: Path) -> None:
         begin(tmp_path / "out", IDENTITY)
         assert json.loads((tmp_path / "out" / "campaign.json").read_text()) == IDENTITY
     assert refusal(tmp_path / "out", {**IDENTITY, "gpus": ["L40"]}) == "gpus: there ['H200'], now ['L40']"
+    begin(tmp_path / "out", {**IDENTITY, "rounds": 2, "precision": 0.5})  # the rule is that of the last command
+    assert json.loads((tmp_path / "out" / "campaign.json").read_text())["precision"] == 0.5
+    with opened(tmp_path, IDENTITY), pytest.raises(CampaignError, match="Another labscale process"):
+        begin(tmp_path, IDENTITY)
 
 
 @pytest.mark.parametrize("before", ["smoke", "another name"])
@@ -93,12 +94,12 @@ def test_a_folder_that_an_older_labscale_began_is_refused(tmp_path: Path, enviro
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "is_refused"),
+    ("name", "value", "refused"),
     [
-        ("CUDA_LAUNCH_BLOCKING", "1", True),
-        ("LD_PRELOAD", "/data/ada/libjemalloc.so", True),
-        ("PYTHONMALLOC", "debug", False),  # these do not reach a rank
-        ("OMP_NUM_THREADS", "1", False),  # labscale's own number wins
+        ("CUDA_LAUNCH_BLOCKING", "1", "1"),
+        ("LD_PRELOAD", "/data/ada/libjemalloc.so", "libjemalloc.so"),
+        ("PYTHONMALLOC", "debug", ""),  # these do not reach a rank
+        ("OMP_NUM_THREADS", "1", ""),  # labscale's own number wins
     ],
 )
 def test_runs_in_other_shells_are_not_mixed(
@@ -107,16 +108,14 @@ def test_runs_in_other_shells_are_not_mixed(
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     value: str,
-    *,
-    is_refused: bool,
+    refused: str | None,
 ) -> None:
     for variable in recorded(os.environ):
         monkeypatch.delenv(variable)
     begin(tmp_path, planned(environment))
     monkeypatch.setenv(name, value)
-    if is_refused:
-        now = {name: value.rpartition("/")[2]}
-        assert refusal(tmp_path, planned(environment)) == f"environment: there None, now {now}"
+    if refused:
+        assert refusal(tmp_path, planned(environment)) == f"environment: there None, now { ({name: refused}) }"
     else:
         begin(tmp_path, planned(environment))
 
@@ -128,7 +127,6 @@ def test_runs_in_other_shells_are_not_mixed(
         ({"host_label": "desk"}, "host_label: there None, now 'desk'"),
         ({"with_packages": ("newton==1.8.0",)}, "with_packages: there None, now ['newton==1.8.0']"),
     ],
-    ids=["seed", "label", "with"],
 )
 def test_other_options_are_refused_before_anything_is_installed(
     tmp_path: Path, environment: Environment, options: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
@@ -139,36 +137,27 @@ def test_other_options_are_refused_before_anything_is_installed(
         steps.provision(planned(environment, repeats=3, out=tmp_path, **options))
 
 
-def changed(campaign: Campaign, **machine: Any) -> Campaign:
-    return replace(campaign, machine=replace(campaign.machine, **machine))
-
-
 @pytest.mark.parametrize(
-    ("device", "change", "refused"),
+    ("device", "machine", "refused"),
     [
         ("cuda", {"git_commit": "b" * 40}, "git_commit"),  # `submit` takes runs of one commit alone
         ("cuda", {"git_dirty": True}, "git_dirty"),
         ("cpu", {"git_commit": "b" * 40, "git_dirty": True}, None),
         ("cpu", {"worker_packages": ("mine 1.0 (commit def)",)}, "worker_packages"),
-        ("cuda", {}, None),
     ],
 )
 def test_what_changed_between_two_commands_is_refused(
-    tmp_path: Path, environment: Environment, device: Device, change: dict[str, Any], refused: str | None
+    tmp_path: Path, environment: Environment, device: Device, machine: dict[str, Any], refused: str | None
 ) -> None:
-    first = changed(replace(planned(environment), device=device), git_commit="a" * 40, git_dirty=False)
+    first = planned(replace(environment, git_commit="a" * 40, git_dirty=False), device=device)
     begin(tmp_path, first)
+    now = replace(first, machine=replace(first.machine, **machine))
     if refused:
-        assert refusal(tmp_path, changed(first, **change)).startswith(f"{refused}: there ")
+        assert refusal(tmp_path, now).startswith(f"{refused}: there ")
     else:
-        begin(tmp_path, changed(first, **change))
+        begin(tmp_path, now)
     other_code = Sources(code={**first.sources.code, "tasks/worker.py": "0" * 64})
     assert refusal(tmp_path, replace(first, sources=other_code)).startswith("code_sha256: there ")
-
-
-def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
-    with opened(tmp_path, IDENTITY), pytest.raises(CampaignError, match="Another labscale process"):
-        begin(tmp_path, IDENTITY)
 
 
 def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +221,7 @@ def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path
     run_dir.mkdir(parents=True)
     (run_dir / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
     require_identity(tmp_path)  # it is planned, and nothing has ended
-    by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=1, started_unix_s=0.0))
+    by_hand.record(run_dir, rounds=1, exit_code=1, started_unix_s=0.0)
     assert Folder(root=tmp_path).case_path(case).exists()
     begin(tmp_path, IDENTITY)
 
@@ -254,6 +243,8 @@ def test_too_little_space_is_said_before_a_round(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(folder_module, "MIN_FREE_GB", 1e9)
     with pytest.raises(CampaignError, match="GB free; a round needs"):
         Folder(root=tmp_path).require_space()
+    with pytest.raises(CampaignError, match="is full"), opened(tmp_path, IDENTITY):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize(
@@ -273,5 +264,5 @@ def test_a_folder_that_is_not_of_its_case_gets_no_record(
     run_dir.mkdir(parents=True)
     (run_dir / CONFIGURATION_FILE).write_text(json.dumps(plain(NODES.case) | changes), encoding="utf-8")
     with pytest.raises(StoreError):
-        by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
+        by_hand.record(run_dir, rounds=1, exit_code=0, started_unix_s=1.7e9)
     assert [path.name for path in run_dir.rglob("*")] == [CONFIGURATION_FILE]

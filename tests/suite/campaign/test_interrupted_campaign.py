@@ -108,15 +108,3 @@ def test_a_damaged_record_is_named_and_nothing_is_touched(finished_campaign: Sta
     assert str(path) in bench.said()
     assert bench.snapshot() == before
     assert json.loads((bench.out / "campaign.json").read_text(encoding="utf-8"))["device"] == "cpu"
-
-
-def test_a_smaller_rule_runs_nothing_and_takes_nothing_away(finished_campaign: Stage, tmp_path: Path) -> None:
-    shutil.copytree(finished_campaign.bench.out, tmp_path / "out")
-    bench = Bench(matrix=finished_campaign.bench.matrix, out=tmp_path / "out")
-    before = bench.snapshot()
-    assert bench.run("--target-precision", "0.5", "--no-report") == 0
-    assert "0 runs to do, " in bench.said()
-    now = bench.snapshot()
-    changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
-    assert {name for name in changed if name.startswith(("raw", "cases"))} == set()
-    assert json.loads((bench.out / "campaign.json").read_text())["precision"] == 0.5  # of the last command

@@ -1,31 +1,29 @@
 """Which rounds run and in which order, on a campaign's real folder: killed at any moment, with more rounds later."""
 
 import contextlib
-import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from suite.campaign import cases as cases_module
 from suite.campaign.cases import note_plan, require_raw, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder
-from suite.campaign.schedule import blocks_to_run, decision, ended_records, known_rounds
+from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
 from suite.commands.store import store_finished
 from suite.errors import StoreError
 from suite.files.paths import set_aside
-from suite.matrix.resources import UNBOUNDED
 from suite.records import store
-from suite.schema.record import Case, CaseResult, Environment, Outcome, PlannedCase
+from suite.schema.record import Case, CaseResult, Outcome
 from suite.statistics.stopping_rule import CUT_OFF, Rule
-from tests.fixtures.results.generated_results import make_case, make_record
-from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.results.generated_results import CPU_HOST, make_case, make_record
+from tests.fixtures.runs.simulated_campaign import campaign_of as simulated_campaign
+from tests.fixtures.runs.simulated_host import SimulatedHost
 
 QUIET, LOUD, FIRST = (
     make_case("ant-weak", scaling="weak"),
@@ -45,20 +43,8 @@ def time_s(case: Case, index: int) -> float:
 pytestmark = pytest.mark.usefixtures("plain_case_files")
 
 
-def campaign_of(environment: Environment, rule: Rule, cases: tuple[Case, ...] = CASES, **options: bool) -> Campaign:
-    planned = [
-        PlannedCase(case=case, rounds=rule.rounds, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=None)
-        for case in cases
-    ]
-    return Campaign(
-        options=options_with(matrix="smoke", **options),
-        console=Console(file=io.StringIO()),
-        machine=environment,
-        device="cpu",
-        resources=UNBOUNDED,
-        planned=tuple(planned),
-        rule=rule,
-    )
+def campaign_of(rule: Rule, cases: Sequence[Case] = CASES, **options: bool) -> Campaign:
+    return simulated_campaign(SimulatedHost(), cases, rule=rule, machine=CPU_HOST, device="cpu", **options)
 
 
 def run(
@@ -67,7 +53,6 @@ def run(
     *,
     kill_after: int | None = None,
     failing: Mapping[tuple[str, int], Outcome] | None = None,
-    between: Callable[[], object] = lambda: None,
 ) -> Ran:
     """Run like ``run_all``, but write a record instead of training; ``kill_after`` stops before that record."""
     folder, ran = Folder(root=root), Ran()
@@ -81,7 +66,6 @@ def run(
         record = make_record(case, index=index, iteration_time_s=time_s(case, index), outcome=outcome, reason=reason)
         store.write_record(record, folder.record_path(case, index))
         ran.append((case.case_id, index))
-        between()
         store_if_complete(campaign, folder, item)
     for item in campaign.planned:
         assert store_if_complete(campaign, folder, item) is not None
@@ -93,8 +77,8 @@ def stored(campaign: Campaign, root: Path) -> dict[str, CaseResult]:
     return {item.case.case_id: store.read_case(folder.case_path(item.case)) for item in campaign.planned}
 
 
-def test_rounds_interleave_and_their_order_rotates(tmp_path: Path, environment: Environment) -> None:
-    ran = run(campaign_of(environment, FIXED), tmp_path)
+def test_rounds_interleave_and_their_order_rotates(tmp_path: Path) -> None:
+    ran = run(campaign_of(FIXED), tmp_path)
     quiet, loud, first = (case.case_id for case in CASES)
     assert ran == [
         (quiet, 0), (loud, 0), (first, 0),
@@ -103,8 +87,8 @@ def test_rounds_interleave_and_their_order_rotates(tmp_path: Path, environment: 
     ]  # fmt: skip
 
 
-def test_each_case_goes_on_until_it_is_decided(tmp_path: Path, environment: Environment) -> None:
-    campaign = campaign_of(environment, ADAPTIVE)
+def test_each_case_goes_on_until_it_is_decided(tmp_path: Path) -> None:
+    campaign = campaign_of(ADAPTIVE)
     ran = run(campaign, tmp_path)
     results = stored(campaign, tmp_path)
     assert {case_id: len(result.rounds) for case_id, result in results.items()} == {
@@ -123,6 +107,10 @@ def test_each_case_goes_on_until_it_is_decided(tmp_path: Path, environment: Envi
     for case in (LOUD, FIRST):  # the baseline goes on for it too
         assert "the ratio to the baseline is known to" in (results[case.case_id].ended_because or "")
     assert "the time is known to" in (results[QUIET.case_id].ended_because or "")
+    folder = Folder(root=tmp_path)
+    for case in CASES:  # killed between a record and its case, nothing runs again
+        folder.case_path(case).unlink()
+    assert (list(blocks_to_run(campaign, folder)), known_rounds(campaign, folder)) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -131,14 +119,14 @@ def test_each_case_goes_on_until_it_is_decided(tmp_path: Path, environment: Envi
     ids=["exact", "until precise", "more", "longer", "until precise after exact"],
 )
 def test_killed_after_every_round_it_goes_on_to_the_end_of_one_that_never_was(
-    tmp_path: Path, environment: Environment, less: Rule | None, more: Rule
+    tmp_path: Path, less: Rule | None, more: Rule
 ) -> None:
     """Also where a campaign by a smaller rule was finished before: that is the end of the larger one at once."""
-    campaign = campaign_of(environment, more)
+    campaign = campaign_of(more)
     whole = run(campaign, tmp_path / "whole")
     root, before = tmp_path / "killed", dict[str, CaseResult]()
     if less is not None:
-        run(campaign_of(environment, less), root)
+        run(campaign_of(less), root)
         before = stored(campaign, root)
     killed = Ran()
     while added := run(campaign, root, kill_after=1):
@@ -156,50 +144,24 @@ def test_killed_after_every_round_it_goes_on_to_the_end_of_one_that_never_was(
             assert result.rounds[: len(before[case_id].rounds)] == before[case_id].rounds
 
 
-def test_killed_between_a_record_and_its_case_nothing_runs_again(tmp_path: Path, environment: Environment) -> None:
-    campaign = campaign_of(environment, ADAPTIVE)
-    whole = run(campaign, tmp_path)
-    paths = [Folder(root=tmp_path).case_path(case) for case in CASES]
-    for path in paths:
-        path.unlink()
-    folder = Folder(root=tmp_path)
-    assert len(whole) == 19
-    assert list(blocks_to_run(campaign, folder)) == []
-    assert known_rounds(campaign, folder) == []
-
-
-def test_when_time_is_over_the_rounds_of_the_matrix_still_run(tmp_path: Path, environment: Environment) -> None:
-    over = replace(campaign_of(environment, replace(ADAPTIVE, budget_s=60.0)), started_s=-1e9)
+def test_when_time_is_over_the_rounds_of_the_matrix_still_run(tmp_path: Path) -> None:
+    over = replace(campaign_of(replace(ADAPTIVE, budget_s=60.0)), started_s=-1e9)
     assert len(run(over, tmp_path)) == 6
     for result in stored(over, tmp_path).values():
         assert result.ended_because is not None
         what = "time" if result.case == QUIET else "ratio to the baseline"
         assert result.ended_because.startswith(f"the budget of 1 minute is spent: no interval of the {what} from 2")
-    again = campaign_of(environment, replace(ADAPTIVE, budget_s=60.0))
+    again = campaign_of(replace(ADAPTIVE, budget_s=60.0))
     assert len(run(again, tmp_path)) == 19 - 6  # each command has its own time
 
 
-def test_failed_rounds_get_another_attempt_and_the_case_is_decided_anew(
-    tmp_path: Path, environment: Environment
-) -> None:
-    campaign = campaign_of(environment, ADAPTIVE, (QUIET,), retry_failed=True)
-    assert len(run(campaign, tmp_path, failing={(QUIET.case_id, 1): "crashed", (QUIET.case_id, 2): "hung"})) == 5
-    folder = Folder(root=tmp_path)
-    set_failures_aside(campaign, folder)
-    ended = ended_records(folder, QUIET)
-    assert [record.round for record in ended] == [0, 3, 4]
-    assert decision(campaign, folder, QUIET).go_on
-    folder.case_path(QUIET).unlink(missing_ok=True)
-    assert [(item.case, index) for item, index in known_rounds(campaign, folder)] == [(QUIET, 1)]
-
-
 def test_killed_while_failures_are_set_aside_they_are_still_found(
-    tmp_path: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing: dict[tuple[str, int], Outcome] = {(QUIET.case_id, 0): "crashed", (QUIET.case_id, 1): "hung"}
     for renames in range(4):
         root = tmp_path / str(renames)
-        campaign = campaign_of(environment, FIXED, (QUIET,), retry_failed=True)
+        campaign = campaign_of(FIXED, (QUIET,), retry_failed=True)
         run(campaign, root, failing=failing)
         with monkeypatch.context() as patch:
             patch.setattr(cases_module, "set_aside", dies_after(renames))
@@ -222,19 +184,19 @@ def dies_after(renames: int) -> Callable[[Path, str], object]:
     return until_then
 
 
-def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path, environment: Environment) -> None:
+def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path) -> None:
     def planned() -> dict[str, int]:
-        found: dict[str, int] = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["configurations"]
-        return found
+        rounds: dict[str, int] = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["configurations"]
+        return rounds
 
     folder = Folder(root=tmp_path)
-    run(campaign_of(environment, FIXED, (QUIET,)), tmp_path)
-    quiet = campaign_of(environment, FIXED, (QUIET,))
+    run(campaign_of(FIXED, (QUIET,)), tmp_path)
+    quiet = campaign_of(FIXED, (QUIET,))
     store_if_complete(quiet, folder, quiet.planned[0])  # and its plan was removed
-    loud = campaign_of(environment, ADAPTIVE, (LOUD,))
+    loud = campaign_of(ADAPTIVE, (LOUD,))
     note_plan(loud, folder)
     assert planned() == {QUIET.case_id: 0, LOUD.case_id: ADAPTIVE.rounds}
-    unable = replace(campaign_of(environment, FIXED, (FIRST,)).planned[0], infeasible="no GPU")
+    unable = replace(campaign_of(FIXED, (FIRST,)).planned[0], infeasible="no GPU")
     note_plan(replace(quiet, planned=(*quiet.planned, unable)), folder)
     assert planned() == {QUIET.case_id: FIXED.rounds, LOUD.case_id: ADAPTIVE.rounds, FIRST.case_id: 0}
     written = (tmp_path / "plan.json").stat().st_mtime_ns
@@ -243,11 +205,9 @@ def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path, en
 
 
 @pytest.mark.parametrize("failed", [1, 3, 4])
-def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(
-    tmp_path: Path, environment: Environment, failed: int
-) -> None:
+def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(tmp_path: Path, failed: int) -> None:
     """Five rounds of one case, three by the rule of all, which is that of the command that tries again."""
-    few, whole = campaign_of(environment, Rule(rounds=5), (LOUD,)), campaign_of(environment, FIXED, retry_failed=True)
+    few, whole = campaign_of(Rule(rounds=5), (LOUD,)), campaign_of(FIXED, retry_failed=True)
     run(few, tmp_path, failing={(LOUD.case_id, failed): "crashed"})
     set_failures_aside(whole, Folder(root=tmp_path))
     again = [failed] if failed < 4 else []  # after the last that is left, the rule asks for no other
@@ -257,22 +217,16 @@ def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(
     assert all(record.outcome == "completed" for record in kept)
 
 
-def begun(environment: Environment, root: Path) -> Path:
-    """A finished campaign of three rounds."""
-    run(campaign_of(environment, FIXED), root)
-    return root
-
-
-def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path, environment: Environment) -> None:
+def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text('{"rounds": 3}', encoding="utf-8")
-    assert len(run(campaign_of(environment, FIXED), tmp_path, kill_after=4)) == 4
+    assert len(run(campaign_of(FIXED), tmp_path, kill_after=4)) == 4
     ended = {result.case.case_id: result for result in store_finished(tmp_path)}
     assert sorted(len(result.rounds) for result in ended.values()) == [1, 1, 2]
     assert {result.ended_because for result in ended.values()} == {
         f"{CUT_OFF}: 2 of 3 rounds",
         f"{CUT_OFF}: 1 of 3 rounds",
     }
-    campaign = campaign_of(environment, MORE)
+    campaign = campaign_of(MORE)
     assert len(run(campaign, tmp_path)) == 15 - 4
     for case_id, result in stored(campaign, tmp_path).items():
         before = ended[case_id].rounds
@@ -282,19 +236,21 @@ def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path, en
         assert path.with_name(f"{path.name}.superseded-1").exists()
 
 
-def test_what_one_case_has_more_of_is_kept_by_a_smaller_rule(tmp_path: Path, environment: Environment) -> None:
+def test_what_one_case_has_more_of_is_kept_by_a_smaller_rule(tmp_path: Path) -> None:
     """A command that asks for fewer rounds runs none, and takes none away."""
-    root = begun(environment, tmp_path)
-    assert run(campaign_of(environment, MORE, (LOUD,)), root) == [(LOUD.case_id, 3), (LOUD.case_id, 4)]
-    before = stored(campaign_of(environment, FIXED), root)
+    root = tmp_path
+    run(campaign_of(FIXED), root)
+    assert run(campaign_of(MORE, (LOUD,)), root) == [(LOUD.case_id, 3), (LOUD.case_id, 4)]
+    before = stored(campaign_of(FIXED), root)
     for rule in (FIXED, Rule(rounds=1)):
-        assert run(campaign_of(environment, rule), root) == []
-        assert stored(campaign_of(environment, FIXED), root) == before
+        assert run(campaign_of(rule), root) == []
+        assert stored(campaign_of(FIXED), root) == before
     assert len(before[LOUD.case_id].rounds) == 5
 
 
-def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: Environment) -> None:
-    root, campaign = begun(environment, tmp_path), campaign_of(environment, MORE)
+def test_without_the_raw_records_nothing_is_added(tmp_path: Path) -> None:
+    root, campaign = tmp_path, campaign_of(MORE)
+    run(campaign_of(FIXED), root)
     gone = Folder(root=root).record_path(QUIET, 1)
     gone.unlink()
     before = stored(campaign, root)
@@ -311,10 +267,10 @@ def without_room(campaign: Campaign) -> Campaign:
 
 @pytest.mark.parametrize("was_skipped_at_first", [False, True])
 def test_rounds_of_a_case_that_cannot_go_on_here_are_stored_and_added_to_where_it_can(
-    tmp_path: Path, environment: Environment, *, was_skipped_at_first: bool
+    tmp_path: Path, *, was_skipped_at_first: bool
 ) -> None:
     """A command with --nodes was killed and repeated without: its round was missing from the results."""
-    campaign = campaign_of(environment, FIXED, (QUIET,))
+    campaign = campaign_of(FIXED, (QUIET,))
     nowhere = without_room(campaign)
     if was_skipped_at_first:
         run(nowhere, tmp_path)
@@ -330,12 +286,12 @@ def test_rounds_of_a_case_that_cannot_go_on_here_are_stored_and_added_to_where_i
 
 @pytest.mark.parametrize("failing", [{}, {(QUIET.case_id, 1): "crashed"}])
 def test_where_a_case_cannot_run_no_measurement_makes_room_for_saying_so(
-    tmp_path: Path, environment: Environment, failing: dict[tuple[str, int], Outcome]
+    tmp_path: Path, failing: dict[tuple[str, int], Outcome]
 ) -> None:
-    campaign = campaign_of(environment, FIXED, (QUIET,))
+    campaign = campaign_of(FIXED, (QUIET,))
     run(campaign, tmp_path, failing=failing)
     before = stored(campaign, tmp_path)
-    nowhere, folder = without_room(campaign), Folder(root=tmp_path)
+    nowhere, folder = without_room(campaign_of(FIXED, (QUIET,), retry_failed=True)), Folder(root=tmp_path)
     for _ in range(2):
         set_failures_aside(nowhere, folder)
         store_if_complete(nowhere, folder, nowhere.planned[0])

@@ -9,7 +9,7 @@ import pytest
 from suite.env_check import worker as kernel_cache
 from suite.errors import WorkerEnvironmentError
 from suite.install.damage import DAMAGED, damaged_modules, modules, set_damaged_aside
-from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of, run_all, said
+from tests.fixtures.runs.simulated_campaign import NARROW, campaign_of, printed, run_all
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 PTX = ".version 8.8\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n\tret;\n\n}\n\n\0"
@@ -71,7 +71,7 @@ def test_a_round_moves_damage_away_before_it_starts(tmp_path: Path, module: Path
     cached = replace(runtime, worker=replace(runtime.worker, cache_dir=tmp_path))
     run_all(replace(campaign, runtime=cached), tmp_path / "out")
     assert seen == [False]
-    assert str(tmp_path / DAMAGED) in " ".join(said(campaign).split())
+    assert str(tmp_path / DAMAGED) in " ".join(printed(campaign).split())
     assert (tmp_path / DAMAGED / module.name / "wp_solver_a1b2c3d.cu").exists()
     assert whole.is_dir()
     module.mkdir()  # the next damage of that module takes the place of the first

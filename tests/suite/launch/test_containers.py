@@ -36,7 +36,7 @@ from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS,
 from tests.fixtures.machines.container_runs import MakeScript, RunBusybox, log_of
 from tests.fixtures.runs.real_runs import marked_processes
 from tests.fixtures.runs.simulated_campaign import records, run_all
-from tests.fixtures.runs.turning_ranks import CASES, TurningHost, campaign_of
+from tests.fixtures.runs.turning_ranks import CASES, TurningHost, turning_campaign
 from tests.suite.launch.contract import LauncherContract, Place
 
 pytestmark = FORGOTTEN_SOCKETS
@@ -300,7 +300,7 @@ def test_rounds_in_containers_take_turns_and_a_fault_ends_its_own_case_only(
     image = engine.find_image(debian)
     in_container = functools.partial(run, engine=engine, image=image, options=ContainerOptions(project_root=ROOT))
     host = TurningHost(faults={(CASES[1].case_id, 0): "killed"}, python=PYTHON_IN_DEBIAN, run=in_container)
-    run_all(campaign_of(host, environment), tmp_path)
+    run_all(turning_campaign(host, environment), tmp_path)
     assert marked_processes(host.mark) == []
     found = {record.case.case_id: record for record in records(tmp_path)}
     assert [found[case.case_id].outcome for case in CASES] == ["completed", "crashed", "completed"]

@@ -15,7 +15,6 @@ from typing import Final
 
 import pytest
 
-from suite.campaign.record_round import Ended
 from suite.campaign.record_round import record as write_record
 from suite.external.machine import num_usable_cpus
 from suite.files.paths import ROOT
@@ -44,7 +43,7 @@ def test_a_round_of_pods_and_its_commit_and_image(
     run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
     run_dir.mkdir(parents=True)
     (run_dir / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
-    record = write_record(run_dir, Ended(rounds=1, exit_code=1, started_unix_s=0.0))
+    record = write_record(run_dir, rounds=1, exit_code=1, started_unix_s=0.0)
     assert (record.environment.git_commit, record.environment.git_dirty) == ("c0ffee", False)
     assert record.image_digest == DIGEST
 

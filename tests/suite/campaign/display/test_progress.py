@@ -9,12 +9,11 @@ from suite.campaign.display.progress import Reporter, Rest
 from suite.schema.record import PlannedCase
 from tests.conftest import CaseMaker
 from tests.fixtures.results.stored_rounds import plain_round
+from tests.fixtures.runs.simulated_campaign import planned_case
 
 
-def planned(make_case: CaseMaker, name: str, estimate_s: float | None) -> PlannedCase:
-    return PlannedCase(
-        case=make_case(case_id=name), rounds=1, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=estimate_s
-    )
+def planned(make_case: CaseMaker, name: str, estimate_s: float) -> PlannedCase:
+    return planned_case(make_case(case_id=name), wall_s=estimate_s)
 
 
 def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_each_other_task(
@@ -53,14 +52,14 @@ def test_a_run_that_has_a_pace_says_itself_when_it_ends(make_case: CaseMaker, mo
     long, after = planned(make_case, "a/1", 960.0), planned(make_case, "a/2", 30.0)
     long = replace(long, case=replace(long.case, iterations=20))
     reporter = Reporter(Console(file=io.StringIO(), width=160), [long, after], [long.case, after.case])
-    said = []
+    lines = []
     with reporter.block([(long.case, 0)]) as (line,):
-        said.append(line.text())
+        lines.append(line.text())
         now_s += 60  # of starting up, and of kernels in the first iteration
         line.update(1)
-        said.append(line.text())
+        lines.append(line.text())
         now_s += 70
         line.update(8)
         now_s += 6  # not heard of the ninth yet: 12 of 10 s are left but 6 s
-        said.append(line.text())
-    assert [line.rpartition("about ")[2] for line in said] == ["16:30 left)", "15:30 left)", "2:24 left)"]
+        lines.append(line.text())
+    assert [line.rpartition("about ")[2] for line in lines] == ["16:30 left)", "15:30 left)", "2:24 left)"]

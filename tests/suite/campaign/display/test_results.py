@@ -3,6 +3,7 @@
 import io
 import re
 import shlex
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.display.results import answers
-from suite.campaign.state import Campaign, WholeMatrix
+from suite.campaign.state import Campaign
 from suite.errors import ReportError
 from suite.matrix.resources import Resources
 from suite.options.command_line import LAUNCHER_VARIABLE
@@ -28,16 +29,15 @@ from tests.fixtures.results.generated_results import (
     make_record,
     make_result,
 )
-from tests.fixtures.runs.asked_options import changed as changed_options
 from tests.fixtures.runs.asked_options import options_with
-from tests.fixtures.runs.simulated_campaign import campaign_of as planned_campaign
-from tests.fixtures.runs.simulated_campaign import said
+from tests.fixtures.runs.simulated_campaign import campaign_of, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "campaign"
 
 
-def campaign_of(results: Sequence[CaseResult], out: Path, *, encoding: str = "utf-8") -> tuple[Campaign, io.BytesIO]:
+def ended(results: Sequence[CaseResult], out: Path, *, encoding: str = "utf-8") -> str:
+    """What is printed, without what is another each time."""
     raw = io.BytesIO()
     device = results[0].case.device
     campaign = Campaign(
@@ -49,21 +49,14 @@ def campaign_of(results: Sequence[CaseResult], out: Path, *, encoding: str = "ut
         results=tuple(results),
         began_s=time.monotonic() - 192,
     )
-    return campaign, raw
-
-
-def ended(results: Sequence[CaseResult], out: Path, *, encoding: str = "utf-8") -> str:
-    """What is printed, without what is another each time."""
-    campaign, raw = campaign_of(results, out, encoding=encoding)
-    for step in (steps.summarise, steps.build_report):
-        campaign = step(campaign)
+    steps.build_report(steps.summarise(campaign))
     text = raw.getvalue().decode(encoding).replace(str(out), "OUT")
     return re.sub(r"This took 3:1[0-9]\.", "This took 3:12.", text)
 
 
 def worked(case: Case, *features: str) -> CaseResult:
     record = make_record(case)
-    checks = tuple(CheckResult(name=one, feature=one, verdict="ok", found="x", fault=None) for one in features)
+    checks = tuple(CheckResult(name=name, feature=name, verdict="ok", found="x", fault=None) for name in features)
     ranks = tuple(replace(rank, validity=checks) for rank in record.ranks)
     return CaseResult(case=case, rounds=(replace(record, ranks=ranks),))
 
@@ -169,8 +162,7 @@ def test_how_far_a_training_waits_for_its_core(power: float, sentence: str) -> N
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Campaign:
-    planned = planned_campaign(SimulatedHost(), [CASE], rounds=3)
-    return replace(planned, options=changed_options(planned.options, out=tmp_path / "a b"))
+    return campaign_of(SimulatedHost(), [CASE], rounds=3, out=tmp_path / "a b")
 
 
 CASE = make_case("ant-weak", scaling="weak")
@@ -178,21 +170,23 @@ CASE = make_case("ant-weak", scaling="weak")
 
 def test_scripts_below_a_folder_with_a_space_are_commands_that_a_shell_takes(campaign: Campaign) -> None:
     runtime = replace(campaign.provided, write_script=lambda launch: Path(launch.run_dir, "job.sbatch"))
-    steps.write_scripts(replace(campaign, runtime=runtime, whole=WholeMatrix.of([CASE])))
-    commands = [shlex.split(line) for line in said(campaign).splitlines()]
+    steps.write_scripts(replace(campaign, runtime=runtime))
+    commands = [shlex.split(line) for line in printed(campaign).splitlines()]
     run_dir = campaign.out / "raw" / CASE.case_id
     assert commands == [["sbatch", str(run_dir / f"r{index}" / "job.sbatch")] for index in range(3)]
 
 
-@pytest.mark.parametrize("is_taken", [False, True])
-def test_a_page_that_could_not_be_built_has_a_command_that_leads_on(campaign: Campaign, *, is_taken: bool) -> None:
-    """There are no results. Where the page's folder is taken, the same command would fail as this one did."""
-    path = campaign.out / "report" / "notes.txt"
-    if is_taken:
-        path.parent.mkdir(parents=True)
-        path.write_text("mine", encoding="utf-8")
-    with pytest.raises(ReportError) as caught:
-        steps.judge(steps.build_report(campaign))
-    advice = str(caught.value).splitlines()[-1]
-    assert advice.startswith(f"Try again with: nox -s report -- '{campaign.out}'")
-    assert (" --out OTHER, " in advice) == path.exists() == is_taken
+def test_a_page_that_could_not_be_built_has_a_command_that_leads_on(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the page's folder is taken, the same command would fail as this one did."""
+    failed = subprocess.CompletedProcess[str](args=(), returncode=1, stdout="", stderr="no results")
+    monkeypatch.setattr("suite.campaign.steps.parent_death.run", lambda *_, **__: failed)
+    for is_taken in (False, True):
+        if is_taken:
+            (campaign.out / "report").mkdir(parents=True)
+        with pytest.raises(ReportError, match="no results") as caught:
+            steps.judge(steps.build_report(campaign))
+        advice = str(caught.value).splitlines()[-1]
+        assert advice.startswith(f"Try again with: nox -s report -- '{campaign.out}'")
+        assert (" --out OTHER, " in advice) == is_taken

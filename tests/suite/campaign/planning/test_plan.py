@@ -11,7 +11,7 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.folder import Folder
-from suite.campaign.planning.plan import make_plan, rule_of
+from suite.campaign.planning.plan import make_plan, print_plan, rule_of
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError
 from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
@@ -22,7 +22,7 @@ from suite.statistics.stopping_rule import Rule
 from suite.statistics.twins import is_twin, with_twins
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
 from tests.fixtures.runs.asked_options import options_with
-from tests.fixtures.runs.simulated_campaign import campaign_of, said
+from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 CATALOG = load_catalog()
@@ -148,6 +148,26 @@ def test_the_rule_is_what_options_and_matrix_say(matrix: str, options: dict[str,
 
 
 @pytest.mark.parametrize(
+    ("walls_s", "total"),
+    [
+        ([30.0, 60.0], "about 4:30 one after another, 12 GPU-minutes."),
+        ([30.0, None, 60.0, None], "at least 4:30 one after another, 12 GPU-minutes, and 2 of unknown cost."),
+        ([None], "1 of unknown cost."),
+        ([], "nothing to do."),
+    ],
+)
+def test_a_total_over_unknown_costs_is_a_least_one(walls_s: list[float | None], total: str) -> None:
+    items = [
+        replace(planned_case(make_case(), rounds=3, wall_s=wall_s), estimated_gpu_minutes=wall_s and 6.0)
+        for wall_s in walls_s
+    ]
+    console = Console(file=io.StringIO(), width=200)
+    print_plan(console, items, [None] * len(items), GPU_HOST)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[-1].partition(": ")[2] == total
+
+
+@pytest.mark.parametrize(
     ("device", "commit", "is_dirty", "message"),
     [
         ("cuda", "a" * 40, True, CANNOT_SUBMIT),
@@ -162,4 +182,4 @@ def test_what_submit_will_refuse_is_said_before_hours_of_measuring(
     machine = replace(GPU_HOST, git_commit=commit, git_dirty=is_dirty)
     campaign = replace(campaign_of(SimulatedHost()), device=device, machine=machine)
     steps._say_what_is_left(campaign, Folder(root=tmp_path), 3)
-    assert {CANNOT_SUBMIT, NO_COMMIT} & set(said(campaign).splitlines()) == ({message} if message else set())
+    assert {CANNOT_SUBMIT, NO_COMMIT} & set(printed(campaign).splitlines()) == ({message} if message else set())

@@ -35,19 +35,17 @@ def answer(**changes: object) -> Answer:
     return Answer.model_validate_json(json.dumps({**SWING, **changes}))
 
 
-def catalog_with(tmp_path: Path, *answers: Answer) -> Catalog:
-    return with_answers(CATALOG, answers, out=tmp_path)
-
-
 def cases_of(tmp_path: Path, catalog: Catalog, library: str = "rsl_rl") -> list[Case]:
     path = tmp_path / "mine.toml"
     path.write_text(matrix_of(cartpole(library, task="Small-Swing-Up", topologies=("1x1", "1x2"))), encoding="utf-8")
     return expand(load_matrix(path, catalog), catalog, device="cpu", assets="offline")
 
 
-def planned(cases: list[Case], catalog: Catalog) -> list[PlannedCase]:
+def planned(tmp_path: Path, **changes: object) -> list[PlannedCase]:
+    """The plan of both cases with the catalog that the worker's answer makes."""
+    catalog = with_answers(CATALOG, [answer(**changes)], out=tmp_path)
     return plan(
-        cases,
+        cases_of(tmp_path, catalog),
         resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
         device="cpu",
         available_stacks=list(CATALOG.stacks),
@@ -56,48 +54,36 @@ def planned(cases: list[Case], catalog: Catalog) -> list[PlannedCase]:
     )
 
 
-# ---- the catalog with what the worker says ----
-
-
 def test_the_agent_says_what_an_iteration_is(tmp_path: Path) -> None:
-    first, second = cases_of(tmp_path, catalog_with(tmp_path, answer()))
+    first, second = (item.case for item in planned(tmp_path))
     assert (first.task, first.num_steps_per_env, first.minibatch_size) == ("Small-Swing-Up", 24, 64 * 24 // 4)
     assert (second.world_size, second.optimiser_steps, second.overrides) == (2, 20, ())
 
 
-def test_an_unknown_id_lists_near_ones(tmp_path: Path) -> None:
-    registered = ["Isaac-Humanoid", "Small-Swing-Up-v1", "CartPole-v1"]
-    with pytest.raises(
-        MatrixError, match=r"unknown task 'Small-Swing-Up'.*near ones are Small-Swing-Up-v1\."
-    ) as caught:
-        cases_of(tmp_path, catalog_with(tmp_path, answer(registered=registered)))
-    assert "line 9" in str(caught.value)  # of the matrix
-    assert "--worker-package" in str(caught.value)
-
-
 def test_a_task_that_needs_isaac_sim_is_planned_with_that_reason(tmp_path: Path) -> None:
     needs = "needs Isaac Sim: Isaac Sim PhysX physics (`PhysxCfg`)"
-    catalog = catalog_with(tmp_path, answer(obstacles={"kitless": needs, "ovphysx": "has no such preset"}))
-    for item in planned(cases_of(tmp_path, catalog), catalog):
+    for item in planned(tmp_path, obstacles={"kitless": needs, "ovphysx": "has no such preset"}):
         assert item.infeasible == f"stack kitless does not run Small-Swing-Up ({needs}); stacks that do: isaacsim"
-    nowhere = catalog_with(tmp_path, answer(obstacles=dict.fromkeys(CATALOG.stacks, needs)))
-    assert str(planned(cases_of(tmp_path, nowhere), nowhere)[0].infeasible).endswith("; no other stack does either")
-
-
-def test_an_extension_that_cannot_be_loaded_without_isaac_sim(tmp_path: Path) -> None:
-    with pytest.raises(MatrixError, match=r"needs Isaac Sim \(No module named 'omni'\).*--worker-python"):
-        catalog_with(tmp_path, answer(cannot_load="No module named 'omni'"))
+    nowhere, _ = planned(tmp_path, obstacles=dict.fromkeys(CATALOG.stacks, needs))
+    assert str(nowhere.infeasible).endswith("; no other stack does either")
 
 
 @pytest.mark.parametrize(
-    ("agents", "said"), [({"rsl_rl": AGENT}, "rsl_rl"), ({}, "none of the RL libraries that labscale runs")]
+    ("changes", "message"),
+    [
+        (
+            {"registered": ["Isaac-Humanoid", "Small-Swing-Up-v1", "CartPole-v1"]},
+            r"line 9.*unknown task 'Small-Swing-Up'.*near ones are Small-Swing-Up-v1\..*--worker-package",
+        ),
+        ({"cannot_load": "No module named 'omni'"}, r"needs Isaac Sim \(No module named 'omni'\).*--worker-python"),
+        ({}, "got skrl; Small-Swing-Up has agents for rsl_rl"),
+        ({"agents": {}}, "got skrl; Small-Swing-Up has agents for none of the RL libraries that labscale runs"),
+    ],
+    ids=["unknown", "needs Isaac Sim", "another library", "no library"],
 )
-def test_a_library_that_the_task_has_no_agent_for(tmp_path: Path, agents: dict[str, Any], said: str) -> None:
-    with pytest.raises(MatrixError, match=f"got skrl; Small-Swing-Up has agents for {said}"):
-        cases_of(tmp_path, catalog_with(tmp_path, answer(agents=agents)), library="skrl")
-
-
-# ---- the page that a person follows ----
+def test_a_task_that_cannot_be_planned_is_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    with pytest.raises(MatrixError, match=f"(?s){message}"):
+        cases_of(tmp_path, with_answers(CATALOG, [answer(**changes)], out=tmp_path), library="skrl")
 
 
 def test_the_commands_of_the_page_are_understood() -> None:
@@ -109,9 +95,6 @@ def test_the_commands_of_the_page_are_understood() -> None:
         assert (options.selection.matrix, options.setup.worker_packages) == ("../mine.toml", ("../my-extension",))
 
 
-# ---- what it costs ----
-
-
 def end_a_round(out: Path, case: Case, index: int, **changes: Any) -> None:
     run_dir = out / "raw" / case.case_id / f"r{index}"
     prepare(run_dir, case)
@@ -120,37 +103,32 @@ def end_a_round(out: Path, case: Case, index: int, **changes: Any) -> None:
 
 
 def test_a_cost_is_unknown_until_a_round_has_completed(tmp_path: Path) -> None:
-    catalog = catalog_with(tmp_path, answer())
-    cases = cases_of(tmp_path, catalog)
-    assert [item.estimated_wall_s for item in planned(cases, catalog)] == [None, None]
-    end_a_round(tmp_path, cases[0], 0, outcome="crashed")
+    def estimates() -> list[float | None]:
+        return [item.estimated_wall_s for item in planned(tmp_path)]
+
+    assert estimates() == [None, None]
+    first, second = (item.case for item in planned(tmp_path))
+    end_a_round(tmp_path, first, 0, outcome="crashed")
     assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
     for index, wall_time_s in ((1, 300.0), (2, 61.5)):  # the first one compiled kernels
-        end_a_round(tmp_path, cases[0], index, wall_time_s=wall_time_s)
-    later = catalog_with(tmp_path, answer())
-    estimates = [item.estimated_wall_s for item in planned(cases, later)]
-    assert estimates == [pytest.approx(61.5), pytest.approx(61.5)]  # two ranks as one, as long as nothing is known
-    end_a_round(tmp_path, cases[1], 0, wall_time_s=100.0)
-    estimates = [item.estimated_wall_s for item in planned(cases, catalog_with(tmp_path, answer()))]
-    assert estimates == [pytest.approx(61.5), pytest.approx(100.0)]
+        end_a_round(tmp_path, first, index, wall_time_s=wall_time_s)
+    assert estimates() == pytest.approx([61.5, 61.5])  # two ranks as one, as long as nothing is known
+    end_a_round(tmp_path, second, 0, wall_time_s=100.0)
+    assert estimates() == pytest.approx([61.5, 100.0])
 
 
-# ---- the worker's answer ----
-
-
-def stand_in(tmp_path: Path, said: str, *, exit_code: int = 0) -> Path:
+def stand_in(tmp_path: Path, output: str, *, exit_code: int = 0) -> Path:
     """A worker that says the same to everybody, and notes that it was asked."""
     python = tmp_path / "worker" / "bin" / "python"
     python.parent.mkdir(parents=True, exist_ok=True)
-    lines = (f"echo asked >> {shlex.quote(str(tmp_path / 'asked'))}", f"printf '%s\\n' {shlex.quote(said)}")
+    lines = (f"echo asked >> {shlex.quote(str(tmp_path / 'asked'))}", f"printf '%s\\n' {shlex.quote(output)}")
     python.write_text("\n".join(["#!/bin/sh", *lines, f"echo no such module >&2; exit {exit_code}"]), encoding="utf-8")
     python.chmod(0o755)
     return python
 
 
 def times_asked(tmp_path: Path) -> int:
-    path = tmp_path / "asked"
-    return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
+    return len((tmp_path / "asked").read_text(encoding="utf-8").splitlines())
 
 
 def ask_for(tmp_path: Path, answers: list[Mapping[str, object]], *tasks: str, keep: bool = True) -> tuple[Answer, ...]:
@@ -158,20 +136,16 @@ def ask_for(tmp_path: Path, answers: list[Mapping[str, object]], *tasks: str, ke
     return ask(tasks, python=python, project_root=ROOT, catalog=CATALOG, keep=keep)
 
 
-def test_an_answer_is_kept_in_the_worker(tmp_path: Path) -> None:
+def test_an_answer_is_kept_in_the_worker_unless_the_id_is_unknown(tmp_path: Path) -> None:
     for _ in range(2):
         assert ask_for(tmp_path, [SWING], "Small-Swing-Up") == (answer(),)
     assert times_asked(tmp_path) == 1
     other = {**SWING, "task": "Other"}
     assert ask_for(tmp_path, [other], "Other", "Small-Swing-Up") == (answer(task="Other"), answer())
     assert times_asked(tmp_path) == 2
-
-
-def test_an_unknown_id_is_asked_for_again(tmp_path: Path) -> None:
-    """A package that is installed meanwhile may register the id."""
-    for _ in range(2):
-        ask_for(tmp_path, [{"task": "Small-Swing-Up", "registered": ["A"]}], "Small-Swing-Up")
-    assert times_asked(tmp_path) == 2
+    for _ in range(2):  # a package that is installed meanwhile may register it
+        ask_for(tmp_path, [{"task": "Unknown", "registered": ["A"]}], "Unknown")
+    assert times_asked(tmp_path) == 4
 
 
 def test_a_worker_that_fails_is_quoted(tmp_path: Path) -> None:

@@ -15,52 +15,56 @@ from suite.schema.rank_protocol import FIRST_ITERATIONS, TURNS_SOCKET
 from suite.schema.record import Environment, RunRecord
 from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
-from tests.fixtures.runs.simulated_campaign import records, run_all, said
-from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, campaign_of
+from tests.fixtures.runs.simulated_campaign import printed, records, run_all
+from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, turning_campaign
 
 A, B, C = (case.case_id for case in CASES)
-
-
-def run(environment: Environment, root: Path) -> dict[str, RunRecord]:
-    host = TurningHost()
-    run_all(campaign_of(host, environment), root)
-    assert marked_processes(host.mark) == []
-    return {record.case.case_id: record for record in records(root)}
+FAULTS = {"killed": "crashed", "hung": "hung", "crash at start": "crashed", "ends early": "invalid", "oom": "completed"}
+FAULTY = {
+    fault: replace(CASES[0], case_id=f"ant-weak/faulty-n{number}-1x1") for number, fault in enumerate(FAULTS, start=1)
+}
+OTHERS = {case.case_id for case in FAULTY.values()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
     root: Path
-    found: dict[str, RunRecord]
+    records: dict[str, RunRecord]
+    lines: list[str]
 
 
 @pytest.fixture(scope="module")
 def block(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Block:
-    """One block of three cases without faults."""
+    """A block of two sound cases, and one with each fault between them."""
     root = tmp_path_factory.mktemp("block")
-    return Block(root=root, found=run(environment, root))
+    host = TurningHost(faults={(case.case_id, 0): fault for fault, case in FAULTY.items()})
+    campaign = turning_campaign(host, environment, cases=[CASES[0], *FAULTY.values(), CASES[2]])
+    run_all(campaign, root)
+    assert marked_processes(host.mark) == []
+    by_case = {record.case.case_id: record for record in records(root)}
+    return Block(root=root, records=by_case, lines=printed(campaign).splitlines())
 
 
 def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often(block: Block) -> None:
-    found = block.found
-    assert {record.outcome for record in found.values()} == {"completed"}
-    for case_id, record in found.items():
+    for case_id, other in ((A, C), (C, A)):
+        record = block.records[case_id]
         assert record.turns is not None
-        assert sorted(record.turns.beside) == sorted({A, B, C} - {case_id})
+        assert sorted(record.turns.beside) == sorted({other, *OTHERS})
         numbers = record.ranks[0].samples["turn"]
         assert numbers[:FIRST_ITERATIONS] == (None,) * FIRST_ITERATIONS
         assert {number for number in numbers if number is not None} == set(range(1, record.turns.turns + 1))
         assert len(starts_of_turns(record)) == record.turns.turns
-    assert not list(block.root.rglob(TURNS_SOCKET))
+    assert not list(block.root.glob(f"raw/*/*/r0/{TURNS_SOCKET}"))
 
 
 def test_iterations_of_different_rounds_never_overlap(block: Block) -> None:
+    begun = [A, C, *(FAULTY[fault].case_id for fault in ("killed", "hung", "ends early"))]
     spans = sorted(
-        span for case_id in block.found for span in in_turns(rank_path(block.root / "raw" / case_id / "r0", 0), case_id)
+        span for case_id in begun for span in in_turns(rank_path(block.root / "raw" / case_id / "r0", 0), case_id)
     )
     assert all(end_s <= next_s for (_, end_s, _), (next_s, _, _) in pairwise(spans))
     changes = [later[2] for earlier, later in pairwise(spans) if earlier[2] != later[2]]
-    assert len(changes) >= len(CASES)  # they took more than one turn each
+    assert len(changes) > len(begun)  # they took more than one turn each
 
 
 def in_turns(path: Path, case_id: str) -> list[tuple[float, float, str]]:
@@ -68,7 +72,7 @@ def in_turns(path: Path, case_id: str) -> list[tuple[float, float, str]]:
     file = read_rank_file(0, path)
     assert file.clock is not None
     starts_s, times_s, turns = (
-        [one.samples[name] for one in file.iterations] for name in ("start_s", "iteration_time_s", "turn")
+        [iteration.samples[name] for iteration in file.iterations] for name in ("start_s", "iteration_time_s", "turn")
     )
     return [
         (file.clock.zero_monotonic_s + start_s, file.clock.zero_monotonic_s + start_s + time_s, case_id)
@@ -77,48 +81,22 @@ def in_turns(path: Path, case_id: str) -> list[tuple[float, float, str]]:
     ]
 
 
-FAULTS = {"killed": "crashed", "hung": "hung", "crash at start": "crashed", "ends early": "invalid", "oom": "completed"}
-FAULTY = {
-    fault: replace(CASES[0], case_id=f"ant-weak/faulty-n{number}-1x1") for number, fault in enumerate(FAULTS, start=1)
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class FaultyBlock(Block):
-    lines: list[str]
-
-
-@pytest.fixture(scope="module")
-def faulty_block(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> FaultyBlock:
-    """A block of two sound cases, and one with each fault between them."""
-    root = tmp_path_factory.mktemp("faulty")
-    host = TurningHost(faults={(case.case_id, 0): fault for fault, case in FAULTY.items()})
-    campaign = campaign_of(host, environment, cases=[CASES[0], *FAULTY.values(), CASES[2]])
-    run_all(campaign, root)
-    assert marked_processes(host.mark) == []
-    runs = {record.case.case_id: record for record in records(root)}
-    return FaultyBlock(root=root, found=runs, lines=said(campaign).splitlines())
-
-
-def test_a_fault_ends_its_own_case_only(faulty_block: FaultyBlock) -> None:
-    runs = faulty_block.found
+def test_a_fault_ends_its_own_case_only(block: Block) -> None:
+    runs = block.records
     assert {fault: runs[case.case_id].outcome for fault, case in FAULTY.items()} == FAULTS
     assert all(runs[case.case_id].reason for fault, case in FAULTY.items() if fault != "oom")
     assert {runs[A].outcome, runs[C].outcome} == {"completed"}
     assert {len(runs[name].ranks[0].samples["iteration_time_s"]) for name in (A, C)} == {ITERATIONS}
+    failed = next(index for index, line in enumerate(block.lines) if line.startswith(f"{FAULTY['killed'].case_id} "))
+    assert "round 0: crashed" in block.lines[failed]  # before the block has ended
+    assert failed < next(index for index, line in enumerate(block.lines) if f"{A} round 0: completed" in line)
 
 
-def test_a_round_that_failed_is_shown_before_its_block_has_ended(faulty_block: FaultyBlock) -> None:
-    killed, lines = FAULTY["killed"].case_id, faulty_block.lines
-    first = next(number for number, line in enumerate(lines) if line.startswith(f"{killed} round 0: crashed"))
-    assert first < next(number for number, line in enumerate(lines) if f"{A} round 0: completed" in line)
-
-
-def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(faulty_block: FaultyBlock) -> None:
-    crowded, runs = FAULTY["oom"].case_id, faulty_block.found
-    assert (runs[crowded].turns, runs[A].turns is None) == (None, False)
-    assert f"    {crowded} ran out of memory in its block, so it runs alone." in faulty_block.lines
-    assert list(faulty_block.root.glob(f"raw/{crowded}/r0.crowded-1/rank-0.jsonl"))
+def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(block: Block) -> None:
+    crowded = FAULTY["oom"].case_id
+    assert block.records[crowded].turns is None
+    assert f"    {crowded} ran out of memory in its block, so it runs alone." in block.lines
+    assert list(block.root.glob(f"raw/{crowded}/r0.crowded-1/rank-0.jsonl"))
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -126,7 +104,7 @@ def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environ
     short = replace(CASES[0], iterations=FIRST_ITERATIONS + MIN_ITERATIONS)
     endless = replace(CASES[1], iterations=100_000)
     host = TurningHost()
-    campaign = campaign_of(host, environment, cases=[short, endless])
+    campaign = turning_campaign(host, environment, cases=[short, endless])
 
     def interrupt() -> None:
         wait_until((tmp_path / "raw" / A / "r0" / "record.json").exists, timeout_s=20, what="one has ended")
@@ -142,11 +120,11 @@ def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environ
     assert marked_processes(host.mark) == []
     assert [record.case.case_id for record in records(tmp_path)] == [A]
 
-    again = campaign_of(host, environment, cases=[short, replace(endless, iterations=ITERATIONS)])
+    again = turning_campaign(host, environment, cases=[short, replace(endless, iterations=ITERATIONS)])
     run_all(again, tmp_path)
-    found = {record.case.case_id: record for record in records(tmp_path)}
-    assert found[A].turns is not None  # kept from before
-    assert found[B].turns is None  # alone: nothing was left to start together with
+    by_case = {record.case.case_id: record for record in records(tmp_path)}
+    assert by_case[A].turns is not None  # kept from before
+    assert by_case[B].turns is None  # alone: nothing was left to start together with
     assert list(tmp_path.glob(f"raw/{B}/r0.interrupted-1"))
 
 
@@ -155,13 +133,13 @@ def test_a_killed_suite_leaves_no_process_and_goes_on_where_it_was(environment: 
     child = os.fork()
     if not child:  # a suite of its own, which the test kills
         try:
-            endless = [replace(case, iterations=100_000) for case in CASES]
-            run_all(campaign_of(host, environment, cases=endless), tmp_path)
+            endless = [replace(case, iterations=100_000) for case in CASES[:2]]
+            run_all(turning_campaign(host, environment, cases=endless), tmp_path)
         finally:
             os._exit(0)
     try:
         wait_until(
-            lambda: all((tmp_path / "raw" / name / "r0" / "rank-0.jsonl").exists() for name in (A, B, C)),
+            lambda: all((tmp_path / "raw" / name / "r0" / "rank-0.jsonl").exists() for name in (A, B)),
             timeout_s=20,
             what="all rounds have begun",
         )
@@ -169,6 +147,6 @@ def test_a_killed_suite_leaves_no_process_and_goes_on_where_it_was(environment: 
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     wait_until(lambda: not marked_processes(host.mark), timeout_s=10, what="no process is left")
-    found = run(environment, tmp_path)
-    assert {(record.outcome, record.turns is None) for record in found.values()} == {("completed", False)}
-    assert len(list(tmp_path.glob("raw/*/*/r0.interrupted-1"))) == len(CASES)
+    run_all(turning_campaign(host, environment, cases=CASES[:2]), tmp_path)
+    assert [(record.outcome, record.turns is None) for record in records(tmp_path)] == [("completed", False)] * 2
+    assert len(list(tmp_path.glob("raw/*/*/r0.interrupted-1"))) == 2

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,14 +19,16 @@ ITERATION_S = 0.01
 TURN_S = 0.08
 
 
+type Ran = list[tuple[str, int, int | None]]  # case, iteration, turn
+
+
 @dataclass(kw_only=True)
 class Rank:
     """A rank of a round, as a thread that connects to its seat's socket and notes each of its iterations."""
 
     seat: Seat
-    ran: list[tuple[str, int, int | None]]  # of all ranks: case, iteration, turn
-    iterations: int | None = None  # when it ends; None: after all of the case
-    during: Callable[[int], None] = lambda _: time.sleep(ITERATION_S)
+    ran: Ran
+    iteration_s: float = ITERATION_S
     errors: list[Exception] = field(default_factory=list)
 
     def run(self) -> None:
@@ -36,10 +37,10 @@ class Rank:
         turns = Turns(connection)
         case = self.seat.case
         try:
-            for iteration in range(self.iterations or case.iterations):
+            for iteration in range(case.iterations):
                 turn = turns.begin(iteration)
                 self.ran.append((case.case_id, iteration, turn))
-                self.during(iteration)
+                time.sleep(self.iteration_s)
         except KeeperGone as error:
             self.errors.append(error)
         finally:
@@ -64,7 +65,7 @@ def play(keeper: Keeper, ranks: list[Rank]) -> None:
             thread.join()
         keeper.ended(seat)
 
-    seats = {id(one.seat): one.seat for one in ranks}.values()
+    seats = {id(rank.seat): rank.seat for rank in ranks}.values()
     launchers = [threading.Thread(target=run, args=(seat,)) for seat in seats]
     for launcher in launchers:
         launcher.start()
@@ -73,31 +74,12 @@ def play(keeper: Keeper, ranks: list[Rank]) -> None:
         assert not launcher.is_alive(), "a rank still waits for its turn"
 
 
-def turns_in_order(ran: list[tuple[str, int, int | None]]) -> list[tuple[str, int | None]]:
-    """Each turn once, in the order in which they were given."""
-    return list(dict.fromkeys((case_id, turn) for case_id, _, turn in ran if turn is not None))
-
-
-def test_cases_take_turns_in_alternating_order_and_never_run_together(seats: list[Seat]) -> None:
-    ran: list[tuple[str, int, int | None]] = []
-    running: set[str] = set()
-    most: list[int] = []
-
-    def alone(name: str) -> Callable[[int], None]:
-        def during(iteration: int) -> None:
-            if iteration >= FIRST_ITERATIONS:
-                running.add(name)
-                most.append(len(running))
-            time.sleep(ITERATION_S)
-            running.discard(name)
-
-        return during
-
+def test_cases_take_turns_in_alternating_order(seats: list[Seat]) -> None:
+    ran: Ran = []
     with Keeper(seats, turn_s=TURN_S) as keeper:
-        play(keeper, [Rank(seat=seat, ran=ran, during=alone(seat.case.case_id)) for seat in seats])
-    assert max(most) == 1
-    order = [case_id for case_id, _ in turns_in_order(ran)]
-    assert order[:6] == ["a", "b", "c", "c", "b", "a"]
+        play(keeper, [Rank(seat=seat, ran=ran) for seat in seats])
+    order = dict.fromkeys((case_id, turn) for case_id, _, turn in ran if turn is not None)
+    assert [case_id for case_id, _ in order][:6] == ["a", "b", "c", "c", "b", "a"]
     for seat in seats:
         own = [(iteration, turn) for case_id, iteration, turn in ran if case_id == seat.case.case_id]
         assert [iteration for iteration, _ in own] == list(range(seat.case.iterations))
@@ -108,64 +90,44 @@ def test_cases_take_turns_in_alternating_order_and_never_run_together(seats: lis
 
 def test_all_ranks_of_a_round_get_the_same_turns(seats: list[Seat]) -> None:
     wide, other = replace(seats[0], case=replace(seats[0].case, nproc_per_node=3)), seats[1]
-    ran: list[tuple[str, int, int | None]] = []
-    own: list[list[tuple[str, int, int | None]]] = [[], [], []]
+    own: list[Ran] = [[], [], []]
     ranks = [
-        Rank(seat=wide, ran=mine, during=partial(lambda wait_s, _: time.sleep(wait_s), wait_s))
-        for mine, wait_s in zip(own, (0.001, 0.004, 0.02), strict=True)
+        Rank(seat=wide, ran=ran, iteration_s=time_s) for ran, time_s in zip(own, (0.001, 0.004, 0.02), strict=True)
     ]
     with Keeper([wide, other], turn_s=TURN_S) as keeper:
-        play(keeper, [*ranks, Rank(seat=other, ran=ran)])
+        play(keeper, [*ranks, Rank(seat=other, ran=[])])
     assert own[0] == own[1] == own[2]
     assert len(own[0]) == wide.case.iterations
 
 
-@pytest.mark.parametrize("last", [1, FIRST_ITERATIONS, FIRST_ITERATIONS + 7])
-def test_a_round_that_ends_early_passes_its_turn_on(seats: list[Seat], last: int) -> None:
-    ran: list[tuple[str, int, int | None]] = []
-    with Keeper(seats, turn_s=TURN_S) as keeper:
-        play(keeper, [Rank(seat=seat, ran=ran, iterations=last if seat is seats[1] else None) for seat in seats])
-    finished = {seat.case.case_id: sum(case_id == seat.case.case_id for case_id, _, _ in ran) for seat in seats}
-    assert finished == {"a": seats[0].case.iterations, "b": last, "c": seats[2].case.iterations}
-
-
-def test_a_round_that_ends_while_it_waits_delays_nobody(seats: list[Seat]) -> None:
-    ran: list[tuple[str, int, int | None]] = []
-    waiting, other = seats[:2]
-    with Keeper([waiting, other], turn_s=TURN_S) as keeper:
-        lost = socket.socket(socket.AF_UNIX)
-        lost.connect(str(waiting.run_dir / TURNS_SOCKET))
-        lost.sendall(b"ready\n")
-        wait_until(waiting.waits, timeout_s=5, what="it waits")
-        lost.close()
-        keeper.ended(waiting)
-        play(keeper, [Rank(seat=other, ran=ran)])
-    assert len(ran) == other.case.iterations
-
-
-def test_a_rank_that_is_heard_after_its_end_gets_no_turn(seats: list[Seat]) -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_round_that_ends_before_its_turn_delays_nobody_and_gets_none(seats: list[Seat], *, is_late: bool) -> None:
+    """It ends while it waits, or one of its ranks is heard after its end."""
     gone, other = seats[:2]
-    ran: list[tuple[str, int, int | None]] = []
-    with Keeper([gone, other], turn_s=TURN_S) as keeper:
-        keeper.ended(gone)
-        late = socket.socket(socket.AF_UNIX)
-        late.connect(str(gone.run_dir / TURNS_SOCKET))
-        late.sendall(b"ready\n")
-        time.sleep(0.5)
+    ran: Ran = []
+    with Keeper([gone, other], turn_s=TURN_S) as keeper, socket.socket(socket.AF_UNIX) as rank:
+        if is_late:
+            keeper.ended(gone)
+        rank.connect(str(gone.run_dir / TURNS_SOCKET))
+        rank.sendall(b"ready\n")
+        if is_late:
+            time.sleep(0.2)
+        else:
+            wait_until(gone.waits, timeout_s=5, what="it waits")
+            rank.close()
+            keeper.ended(gone)
         play(keeper, [Rank(seat=other, ran=ran)])
-        late.close()
-    assert (gone.state, gone.turns) == ("ended", 0)
-    assert len(ran) == other.case.iterations
+    assert (gone.state, gone.turns, len(ran)) == ("ended", 0, other.case.iterations)
 
 
 def test_a_round_that_starts_holds_all_turns_back(seats: list[Seat]) -> None:
     early, late = seats[:2]
-    ran: list[tuple[str, int, int | None]] = []
+    ran: Ran = []
     with Keeper([early, late], turn_s=TURN_S) as keeper:
         thread = threading.Thread(target=Rank(seat=early, ran=ran).run)
         thread.start()
         wait_until(early.waits, timeout_s=5, what="the early round waits")
-        time.sleep(0.5)
+        time.sleep(0.2)
         assert len(ran) == FIRST_ITERATIONS
         keeper.ended(late)
         thread.join(timeout=20)

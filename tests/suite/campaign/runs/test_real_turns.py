@@ -69,7 +69,7 @@ def test_two_trainings_run_at_the_same_time_and_learn_what_one_learns_alone(work
     assert len(starts) == record.turns.turns > 1
     spans = [spans_of(out / "raw" / record.case.case_id / "r0", training) for training in (0, 1)]
     for start, stop in itertools.pairwise((*starts, record.case.iterations)):
-        (begin, end), (other_begin, other_end) = ((one[start][0], one[stop - 1][1]) for one in spans)
+        (begin, end), (other_begin, other_end) = ((own[start][0], own[stop - 1][1]) for own in spans)
         assert max(begin, other_begin) < min(end, other_end)  # their turns overlap, however late a core is
     assert record.case.frames_per_iteration == 2 * alone.case.frames_per_iteration
     for path in sorted((out / "cases").rglob("*.json")):
@@ -82,7 +82,10 @@ def spans_of(run_dir: Path, training: int) -> list[tuple[float, float]]:
     """Begin and end of every iteration, on the clock that all processes of a host share [s]."""
     file = read_rank_file(training, rank_path(run_dir, training))
     assert file.clock is not None
-    names = ("start_s", "iteration_time_s")
-    starts_s, times_s = ([one.samples[name] or 0.0 for one in file.iterations] for name in names)
-    zero_s = file.clock.zero_monotonic_s
-    return [(zero_s + start_s, zero_s + start_s + time_s) for start_s, time_s in zip(starts_s, times_s, strict=True)]
+    zero_s, spans = file.clock.zero_monotonic_s, list[tuple[float, float]]()
+    for iteration in file.iterations:
+        start_s, time_s = iteration.samples["start_s"], iteration.samples["iteration_time_s"]
+        assert start_s is not None
+        assert time_s is not None
+        spans.append((zero_s + start_s, zero_s + start_s + time_s))
+    return spans

@@ -21,15 +21,14 @@ import psutil
 import pytest
 
 from suite.__main__ import main
-from suite.campaign.folder import Folder
 from suite.campaign.runs.uncounted import (
     HOST,
     PORT,
-    film_cases,
+    check_tools,
+    film_all,
     find_nsys,
     free_port,
-    profile_cases,
-    require_camera,
+    profile_all,
     watch,
 )
 from suite.errors import Interrupted, UsageError
@@ -37,16 +36,16 @@ from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.records.folders import VIDEO_LIST, intact_videos, poster_path, read_videos, video_path
 from suite.records.store import load_results, read_record
-from suite.schema.record import CaseResult, Launch, RunRecord
+from suite.schema.record import CaseResult, Launch
 from suite.statistics.reduce import completed_times_s
 from suite.statistics.round_flags import flags
 from tasks.film import filming as in_the_worker
 from tests.fixtures.results.films import FILM, facts_of_film, store_film
 from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.results.generated_results import make_record
-from tests.fixtures.runs.asked_options import changed, options_with
+from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.real_runs import MARK, cartpole, marked_processes, matrix_of
-from tests.fixtures.runs.simulated_campaign import NARROW, PAIR, campaign_of, said
+from tests.fixtures.runs.simulated_campaign import NARROW, PAIR, campaign_of, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 from tests.fixtures.runs.worker_probes import probe, run_in_worker
 from tests.tasks.test_filming import assert_whole
@@ -88,10 +87,11 @@ def test_tools_of_this_machine_are_not_in_a_container(fake_nsys: Path) -> None:
     assert find_nsys(options_with(matrix="smoke", profile=(0,))) == str(fake_nsys)
     with pytest.raises(UsageError, match="--launcher container cannot reach"):
         find_nsys(options_with(matrix="smoke", profile=(0,), launcher="container"))
+    campaign = campaign_of(SimulatedHost())
     for options in ({"video": True}, {"launcher": "container"}):
-        require_camera(options_with(matrix="smoke", **options))
+        check_tools(replace(campaign, options=options_with(**options)))
     with pytest.raises(UsageError, match="--launcher container was never tried"):
-        require_camera(options_with(matrix="smoke", video=True, launcher="container"))
+        check_tools(replace(campaign, options=options_with(video=True, launcher="container")))
 
 
 def test_no_statistic_counts_a_profiled_round() -> None:
@@ -104,28 +104,28 @@ def test_no_statistic_counts_a_profiled_round() -> None:
     assert completed_times_s([plain, slow]) == [0.5, 9.0]  # the control
 
 
-def profiled(root: Path, host: SimulatedHost, ranks: tuple[int, ...], *, retry_failed: bool = False) -> list[RunRecord]:
-    campaign = campaign_of(host, [PAIR, NARROW[0]])
-    options = changed(campaign.options, profile=ranks, retry_failed=retry_failed)
-    return profile_cases(replace(campaign, options=options), Folder(root=root), "nsys")
-
-
-def test_other_ranks_are_profiled_anew(tmp_path: Path) -> None:
+def test_other_ranks_are_profiled_anew(tmp_path: Path, fake_nsys: Path) -> None:
     host = SimulatedHost()
     for ranks, runs in (((0,), 2), ((0,), 2), ((0, 1), 3), ((0, 1), 3), ((1,), 4)):
-        records = profiled(tmp_path, host, ranks)
-        assert records[0].profiled_ranks == ranks
+        profile_all(campaign_of(host, [PAIR, NARROW[0]], out=tmp_path, profile=ranks))
+        assert read_record(tmp_path / "profiles" / PAIR.case_id / "record.json").profiled_ranks == ranks
         assert len(host.ran) == runs  # the case of one rank has its own once and for all
+        assert host.ran[-1].env["LABSCALE_NSYS"] == str(fake_nsys)
     kept = sorted(path.parent.name for path in (tmp_path / "profiles").rglob("record.json"))
     assert [name.rpartition(".")[2] for name in kept if ".earlier" in name] == ["earlier-1", "earlier-2"]
+    failing = SimulatedHost(fails=lambda _: True)
+    for retry_failed, started in ((False, 1), (False, 1), (True, 2)):
+        profile_all(campaign_of(failing, [NARROW[1]], out=tmp_path / "b", profile=(0,), retry_failed=retry_failed))
+        assert len(failing.started) == started
 
 
 @pytest.mark.worker
 def test_ranges_name_the_phases_and_nest(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     assert probe(worker, "timing")["ranges"] == []  # nothing is said unless the rank is profiled
     monkeypatch.setenv("LABSCALE_BELOW_NSYS", "1")
-    one = ["+collection", "+environment_step", "-", "+environment_step", "-", "-", "+learning", "+all_reduce", "-", "-"]
-    assert probe(worker, "timing")["ranges"] == ["+iteration 0", *one, "-", "+iteration 1", *one, "-"]
+    step = ["+environment_step", "-"]
+    parts = ["+collection", *step, *step, "-", "+learning", "+all_reduce", "-", "-"]
+    assert probe(worker, "timing")["ranges"] == ["+iteration 0", *parts, "-", "+iteration 1", *parts, "-"]
 
 
 @pytest.mark.slow
@@ -146,9 +146,6 @@ def test_a_real_round_with_one_rank_below_the_fake(worker: Worker, fake_nsys: Pa
     assert "--trace=cuda,nvtx" in (run_dir / "profile-rank-1.nsys-rep").read_text()
     logs = {path.parent.name: path.read_text() for path in run_dir.glob("logs/**/stdout.log")}
     assert ("this is a fake nsys" in logs["1"], "this is a fake nsys" in logs["0"]) == (True, False)
-    before = (run_dir / "record.json").stat().st_mtime_ns
-    assert main(argv) == 0  # it is there: nothing runs
-    assert (run_dir / "record.json").stat().st_mtime_ns == before
     assert json.loads((out / "campaign.json").read_text())["rounds"] == 1, "the profiled one is none of them"
 
 
@@ -162,18 +159,16 @@ def films(launch: Launch) -> None:
         shutil.copyfile(path, Path(launch.run_dir) / path.name)
 
 
-def filmed(root: Path, host: SimulatedHost, *, retry_failed: bool = False) -> tuple[list[str], list[str], str]:
-    campaign = campaign_of(host, [ONE, OTHER])
-    options = changed(campaign.options, video=True, retry_failed=retry_failed)
-    root.mkdir(exist_ok=True)
-    there, failed = film_cases(replace(campaign, options=options), Folder(root=root))
-    return there, failed, said(campaign)
+def filmed(root: Path, host: SimulatedHost, *, retry_failed: bool = False) -> tuple[list[str], tuple[str, ...], str]:
+    campaign = campaign_of(host, [ONE, OTHER], out=root, video=True, retry_failed=retry_failed)
+    unfilmed = film_all(campaign).unfilmed
+    return list(intact_videos(root)), unfilmed, printed(campaign)
 
 
 def test_a_video_is_stored_with_its_hashes_and_kept(tmp_path: Path) -> None:
     host = SimulatedHost(on_start=films)
     there, failed, text = filmed(tmp_path, host)
-    assert (there, failed, len(host.ran)) == ([ONE.case_id], [], 1)
+    assert (there, failed, len(host.ran)) == ([ONE.case_id], (), 1)
     assert f"{OTHER.case_id} cannot be filmed: it is a single-part test and trains nothing." in text
     assert intact_videos(tmp_path)[ONE.case_id].frames == facts_of_film().frames
     assert filmed(tmp_path, host)[0] == [ONE.case_id]
@@ -201,7 +196,7 @@ def test_a_film_that_failed_is_told_and_tried_again_when_that_is_asked_for(tmp_p
         assert "--video --retry-failed" in failed[0]
     host.fails, host.on_start = (lambda _: False), films
     assert filmed(tmp_path, host)[:1] == ([],)
-    assert filmed(tmp_path, host, retry_failed=True)[:2] == ([ONE.case_id], [])
+    assert filmed(tmp_path, host, retry_failed=True)[:2] == ([ONE.case_id], ())
 
 
 @pytest.mark.worker
@@ -236,9 +231,9 @@ from tasks.film.filming import serve_if_asked
 for rank in (0, 1):
     cfg = Some(sim=Some(visualizer_cfgs=None))
     serve_if_asked(cfg, rank=rank)
-    found = cfg.sim.visualizer_cfgs
-    print(found and [{name: getattr(one, name) for name in ("port", "bind_address", "display_address", "share")}
-        for one in found])
+    served = cfg.sim.visualizer_cfgs
+    print(served and [{name: getattr(viewer, name) for name in ("port", "bind_address", "display_address", "share")}
+        for viewer in served])
 """
 SERVED: dict[str, object] = {"port": 8123, "bind_address": HOST, "display_address": HOST, "share": False}
 
@@ -277,9 +272,11 @@ def test_a_real_training_is_served_here_alone_until_ctrl_c(worker: Worker, tmp_p
     )
     try:
         assert process.stdout is not None
-        said = next(line for line in process.stdout if "Watch it at" in line)
-        (port,) = re.findall(rf"http://{re.escape(HOST)}:(\d+) ", said)
-        listening = [one.laddr for one in psutil.net_connections("inet") if one.status == psutil.CONN_LISTEN]
+        line = next(line for line in process.stdout if "Watch it at" in line)
+        (port,) = re.findall(rf"http://{re.escape(HOST)}:(\d+) ", line)
+        listening = [
+            connection.laddr for connection in psutil.net_connections("inet") if connection.status == psutil.CONN_LISTEN
+        ]
         assert {at.ip for at in listening if at and at.port == int(port)} == {HOST}
         page = http.client.HTTPConnection(HOST, int(port), timeout=30)
         page.request("GET", "/")

@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign.cases import set_failures_aside
-from suite.campaign.folder import Folder
+from suite.campaign import steps
 from suite.campaign.runs import warm_up
 from suite.campaign.runs.warm_up import warm_ups
 from suite.campaign.state import Campaign
 from suite.install import damage
 from suite.records import store
-from suite.schema.record import Case, Launch, PlannedCase
+from suite.schema.record import Launch
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
-from tests.fixtures.runs.asked_options import changed
-from tests.fixtures.runs.simulated_campaign import campaign_of, records, run_all, said
+from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case, printed, records
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 pytestmark = pytest.mark.usefixtures("plain_case_files")
@@ -41,8 +39,8 @@ def test_on_gpus_what_compiles_its_network_has_its_own_and_serves_the_others() -
     alone = replace(both[0], num_envs=64, case_id="ant-weak/alone-n64-1x1")
     assert [case.rl_library for case in warm_ups([*both, alone])] == ["rl_games", "rsl_rl"]
     two = make_case("ant-weak", world_size=2, scaling="weak", rl_library="rl_games", device="cuda")
-    found = warm_ups([both[1], replace(two, num_envs=both[1].num_envs, num_envs_global=2 * both[1].num_envs)])
-    assert [case.world_size for case in found] == [1, 2], "its network is compiled anew for each number of ranks"
+    cases = warm_ups([both[1], replace(two, num_envs=both[1].num_envs, num_envs_global=2 * both[1].num_envs)])
+    assert [case.world_size for case in cases] == [1, 2], "its network is compiled anew for each number of ranks"
 
 
 @dataclass(kw_only=True)
@@ -63,32 +61,21 @@ class Warming:
 
     def go_on(self, *, retry_failed: bool = False) -> Campaign:
         host = SimulatedHost(wall_s=0.0, on_start=self._start, fails=self.fails)
-        runtime = host.runtime()
-        planned = campaign_of(host, [*ANT, *HAND], rounds=1)
-        campaign = replace(
-            planned,
-            runtime=replace(runtime, worker=replace(runtime.worker, cache_dir=self.cache_dir)),
-            warm_ups=tuple(map(_planned, warm_ups([*ANT, *HAND]))),
-            options=changed(planned.options, out=self.out, retry_failed=retry_failed),
-            device="cpu",
-            machine=CPU_HOST,
+        worker = replace(host.runtime().worker, cache_dir=self.cache_dir)
+        asked = campaign_of(
+            host, [*ANT, *HAND], rounds=1, machine=CPU_HOST, device="cpu", out=self.out, retry_failed=retry_failed
         )
-        folder = Folder(root=self.out)
-        self.out.mkdir(exist_ok=True)
-        if retry_failed:
-            set_failures_aside(campaign, folder)
+        campaign = replace(
+            asked,
+            runtime=replace(asked.provided, worker=worker),
+            warm_ups=tuple(map(planned_case, warm_ups([*ANT, *HAND]))),
+        )
         self.started.clear()
-        warm_up.run_warm_ups(campaign, folder)
-        run_all(campaign, self.out)
-        return campaign
+        return steps.run_all(campaign)
 
     def _start(self, launch: Launch) -> None:
         self.started.append(launch.case.case_id)
         (self.cache_dir / "warp/1.17.0/wp_solver_a1b2c3d").mkdir(parents=True, exist_ok=True)
-
-
-def _planned(case: Case) -> PlannedCase:
-    return PlannedCase(case=case, rounds=1, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=None)
 
 
 @pytest.fixture
@@ -101,7 +88,7 @@ ROUNDS = [case.case_id for case in [*ANT, *HAND]]
 
 
 def test_warm_ups_run_first_count_nowhere_and_are_not_run_on_a_warm_machine(warming: Warming) -> None:
-    text = said(warming.go_on())
+    text = printed(warming.go_on())
     assert warming.started == [*WARM_UPS, *ROUNDS]
     assert text.count("warm-up, not counted") == 2 * len(WARM_UPS)
     assert "2 warm-ups come first, not counted, so that no kernel is compiled while something is timed: " in text
@@ -109,7 +96,7 @@ def test_warm_ups_run_first_count_nowhere_and_are_not_run_on_a_warm_machine(warm
     assert sorted(record.case.case_id for record in records(warming.out)) == sorted(ROUNDS)
     kept = store.read_record(warming.out / "warm-up" / "raw" / WARM_UPS[0] / "r0" / "record.json")
     assert (kept.outcome, kept.case.iterations) == ("completed", 2)
-    assert "not counted" not in said(warming.go_on())
+    assert "not counted" not in printed(warming.go_on())
     assert warming.started == []
     shutil.rmtree(warming.out)
     warming.go_on()
@@ -132,7 +119,7 @@ def test_kernels_that_are_gone_are_compiled_again(warming: Warming, by: str) -> 
 
 def test_a_warm_up_that_fails_fails_the_rounds_of_its_task_until_they_are_retried(warming: Warming) -> None:
     warming.fails = lambda launch: launch.case.case_id == WARM_UPS[0]
-    text = said(warming.go_on())
+    text = printed(warming.go_on())
     assert warming.started == [*WARM_UPS, *(case.case_id for case in HAND)]
     warmed = store.read_record(warming.out / "warm-up" / "raw" / WARM_UPS[0] / "r0" / "record.json")
     for case in ANT:
@@ -182,12 +169,12 @@ def test_other_versions_compile_kernels_of_their_own() -> None:
     others = [
         replace(case, case_id=f"{case.case_id}-{number}", with_packages=(f"newton=={number}",)) for number in (1, 2)
     ]
-    found = warm_ups([case, *others, replace(others[0], rl_library="skrl")])
-    assert [one.with_packages for one in found] == [(), ("newton==1",), ("newton==2",)]
-    assert len({one.case_id for one in found}) == 3
-    said = [warm_up.in_words(one) for one in found]
-    assert said == [said[0], f"{said[0]}, newton==1", f"{said[0]}, newton==2"]
-    assert [warm_up.is_of(one, others[0]) for one in found] == [False, True, False]
+    cases = warm_ups([case, *others, replace(others[0], rl_library="skrl")])
+    assert [case.with_packages for case in cases] == [(), ("newton==1",), ("newton==2",)]
+    assert len({case.case_id for case in cases}) == 3
+    plain, *others_in_words = map(warm_up.in_words, cases)
+    assert others_in_words == [f"{plain}, newton==1", f"{plain}, newton==2"]
+    assert [warm_up.is_of(case, others[0]) for case in cases] == [False, True, False]
 
 
 def test_a_case_that_starts_cold_has_no_warm_up_and_does_not_fail_with_one() -> None:
