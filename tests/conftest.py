@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from suite.files.paths import ROOT
 from suite.install.worker import Worker, provision_own_worker, provision_worker
 from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.records import store
@@ -88,7 +87,7 @@ def environment() -> Environment:
 @pytest.fixture(scope="session")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
     """The worker environment of the pins, installed on first use (7 GB, some minutes) and kept in the cache."""
-    found = provision_worker(project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print)
+    found = provision_worker(on_message=print)
     warm_kernels(found, tmp_path_factory.mktemp("warm"))
     return found
 
@@ -101,7 +100,7 @@ def worker_of(worker: Worker) -> Callable[[Case], Worker]:
     def prepared(own: OwnWorker | None) -> Worker:
         if own is None:
             return worker
-        found = provision_own_worker(own, worker, project_root=ROOT, on_message=print)
+        found = provision_own_worker(own, worker, on_message=print)
         return found if own.packages else replace(found, cache_dir=worker.cache_dir)
 
     return lambda case: prepared(own_worker_of(case))

@@ -22,6 +22,7 @@ from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.options.command_line import any_path, any_text, say
+from suite.options.options import Setup
 from suite.options.types import positive
 from suite.schema.record import Device, Stack
 
@@ -88,13 +89,8 @@ def make_bundle(arguments: argparse.Namespace, console: Console) -> None:
     # Read first: what is refused should not cost an installation.
     target = bundle_contents.read_freeze(arguments.target_has) if arguments.target_has else bundle.NOTHING
     sets = versions_of(arguments.matrix, arguments.device) if arguments.matrix else []
-    worker = provision_worker(
-        project_root=ROOT,
-        stack=arguments.stack,
-        worker_python=arguments.worker_python,
-        assets="offline",
-        on_message=on_message,
-    )
+    setup = Setup(worker_python=arguments.worker_python)
+    worker = provision_worker(stack=arguments.stack, setup=setup, on_message=on_message)
     if worker.asset_root is None:
         raise AssertionError("offline assets have a root")
     bundle.make_bundle(

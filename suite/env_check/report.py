@@ -30,8 +30,8 @@ from suite.env_check.request import Request, needs, unproved, weigh
 from suite.env_check.worker import AssetFacts, KernelFacts, WorkerFacts
 from suite.external.nvml.values import NvmlState
 from suite.files.cache import cache_root
-from suite.files.paths import ROOT
 from suite.install import worker as provision
+from suite.options.options import Setup
 from suite.records.redaction import public
 from suite.schema.record import CheckResult, Device, Stack
 
@@ -175,12 +175,8 @@ def judge(machine: Machine) -> tuple[Check, ...]:
 
 def look(request: Request, environ: Mapping[str, str]) -> Machine:
     """Read the whole machine. Slow readers run in parallel with the rest, in processes of their own."""
-    located = provision.locate_worker(
-        project_root=ROOT,
-        stack=request.stack,
-        worker_python=request.worker_python,
-        worker_packages=request.worker_packages,
-    )
+    setup = Setup(worker_python=request.worker_python, worker_packages=request.worker_packages)
+    located = provision.locate_worker(stack=request.stack, setup=setup)
     load = host.read_load()
     has_gpu = _has_device_node()
     cores = host.read_cores(environ, has_gpu=has_gpu)  # runs alone: other readers would slow the cores
@@ -192,7 +188,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
             worker.read_worker,
             located.python,
             is_own=request.worker_python is not None or request.stack == "isaacsim",
-            pins_path=None if located.pins_sha256 is None else provision.worker_pins(ROOT, request.stack),
+            pins_path=None if located.pins_sha256 is None else provision.worker_pins(request.stack),
             needed=provision.NEEDED[request.stack],
             environ=environ,
             also=request.other_workers,

@@ -84,9 +84,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     unknown = [name for name in names if name not in VIEWS]
     if unknown:
         parser.error(f"no picture is called {', '.join(unknown)}; there are {', '.join(VIEWS)}")
-    worker = provision_worker(
-        project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print
-    )
+    worker = provision_worker(on_message=print)
     FOLDER.mkdir(exist_ok=True)
     known: dict[str, Any] = json.loads((FOLDER / LIST).read_text()) if (FOLDER / LIST).is_file() else {}
     for name in names:

@@ -27,12 +27,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from packaging.utils import canonicalize_name
+
 from suite.errors import WorkerEnvironmentError
 from suite.external import parent_death
-from suite.external.program import ask, does_not_run, missing
+from suite.external.program import does_not_run, missing
 from suite.files.cache import cache_root, locked, path_in
-from suite.files.json_file import replace_json
-from suite.files.paths import import_path
+from suite.files.paths import ROOT, import_path
 from suite.files.wording import last_lines
 from suite.install.bundle_contents import bundled_python
 from suite.install.damage import changes
@@ -43,12 +44,15 @@ from suite.install.worker_packages import (
     copy_environment,
     digest_of,
     environment_of,
+    install_once,
     install_versions,
+    installed_in,
     read_package,
     run_uv,
     versions_folder,
 )
 from suite.matrix.own_worker import OwnWorker
+from suite.options.options import Setup
 from suite.schema.record import Assets, Stack
 
 INSTALL_DISK_GB: Final = 17.0  # the environment takes 7.5 GB, what uv keeps of its downloads the rest
@@ -65,21 +69,12 @@ NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
     # Images of Isaac Sim have Isaac Lab as an editable install with its own version numbers.
     "isaacsim": {"isaaclab": None, "torch": None, "rl-games": None, "rsl-rl-lib": None, "psutil": None},
 }
+AS_PINNED: Final = Setup()
 
 NEXT_STEP: Final = (
     "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "
     "(`nox -s bundle`)."
 )
-INSPECT: Final = """
-import importlib.metadata, sys
-versions = {}
-for name in sys.argv[1:]:
-    try:
-        versions[name] = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        versions[name] = None
-answer = {"python": ".".join(map(str, sys.version_info[:3])), "versions": versions}
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,110 +90,98 @@ class Worker:
 
 
 def provision_worker(
-    *,
-    project_root: Path,
-    stack: Stack,
-    worker_python: Path | None,
-    assets: Assets,
-    on_message: Callable[[str], None],
-    worker_packages: Sequence[str] = (),
+    *, stack: Stack = "kitless", setup: Setup = AS_PINNED, on_message: Callable[[str], None]
 ) -> Worker:
     """Return a worker that is ready to run; install and build only what is missing.
 
-    ``worker_packages`` change neither kernels nor assets, because the packages that make them stay as pinned. Raises
+    Packages of the user change neither kernels nor assets, because the packages that make them stay as pinned. Raises
     WorkerEnvironmentError if something is missing that cannot be installed.
     """
-    python, packages = provision_python(
-        project_root=project_root,
-        stack=stack,
-        worker_python=worker_python,
-        worker_packages=worker_packages,
-        on_message=on_message,
-    )
-    pins_sha256 = None if worker_python else sha256(worker_pins(project_root, stack))
-    key = pins_sha256[:KEY_LENGTH] if pins_sha256 else _own_key(python, check_python(python, stack=stack))
-    asset_root, asset_sha256 = find_assets(
-        assets, python=python, key=key, project_root=project_root, on_message=on_message
-    )
-    kernels = cache_root() / f"kernels-{key}"
-    kernels.mkdir(exist_ok=True)
+    return with_assets(install_worker(stack=stack, setup=setup, on_message=on_message), setup.assets, on_message)
+
+
+def locate_worker(*, stack: Stack = "kitless", setup: Setup = AS_PINNED, pins: str | None = None) -> Worker:
+    """Return where the worker is or will be, for a plan; nothing is installed and nothing needs to exist.
+
+    ``pins`` names a file of pins that is not the stack's, without its ending, for which a user brings no Python.
+    """
+    pins_sha256, key, python = None, "own", Path("python")
+    if pins is None and setup.worker_python is not None:
+        python = _program(setup.worker_python)
+        with contextlib.suppress(WorkerEnvironmentError):  # `bench` reports what is wrong
+            key = _own_key(python, check_python(python, stack=stack))
+    elif pins is not None or stack != "isaacsim":
+        pins_path = worker_pins(stack, pins)
+        pins_sha256 = sha256(pins_path)
+        key = pins_sha256[:KEY_LENGTH]
+        environment = _environment(pins_path)
+        if setup.worker_packages:
+            environment = environment_of(environment, [read_package(text) for text in setup.worker_packages])
+        python = environment / "bin" / "python"
     return Worker(
         python=python,
         pins_sha256=pins_sha256,
-        asset_root=asset_root,
-        asset_sha256=asset_sha256,
-        cache_dir=kernels,
-        packages=packages,
+        asset_root=asset_root_of(setup.assets, key),
+        asset_sha256=None,
+        cache_dir=cache_root() / f"kernels-{key}",
     )
 
 
-def provision_python(
+def install_worker(
     *,
-    project_root: Path,
-    stack: Stack,
-    worker_python: Path | None,
-    worker_packages: Sequence[str] = (),
+    stack: Stack = "kitless",
+    setup: Setup = AS_PINNED,
     pins: str | None = None,
     on_message: Callable[[str], None],
-) -> tuple[Path, tuple[str, ...]]:
-    """Return the worker's Python, installed if it is missing, and the packages that a user added to it.
-
-    ``pins`` names a file of pins that is not the stack's, without its ending.
-
-    Raises WorkerEnvironmentError as ``provision_worker`` does.
-    """
-    cache = cache_root()
+) -> Worker:
+    """Return the worker of ``locate_worker``, installed if it is missing; its assets and kernels may be missing."""
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        cache_root().mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkerEnvironmentError(
-            f"{cache} cannot be made: {error.strerror}. Set LABSCALE_CACHE to a folder that this user may write to,"
-            f" with {INSTALL_DISK_GB:g} GB free."
+            f"{cache_root()} cannot be made: {error.strerror}. Set LABSCALE_CACHE to a folder that this user may write"
+            f" to, with {INSTALL_DISK_GB:g} GB free."
         ) from error
-    if worker_python is not None:
-        check_python(_found(worker_python), stack=stack)
-        return _found(worker_python), ()
-    packages = [read_package(text) for text in worker_packages]  # first, so that a faulty one installs nothing
-    pins_path = worker_pins(project_root, stack, pins)
-    environment = _environment(cache, pins_path)
-    worker = _environment(cache, worker_pins(project_root, "kitless"))
-    python = install(environment, pins_path=pins_path, stack=stack, worker=worker, on_message=on_message)
-    if not packages:
-        return python, ()
-    return add_packages(environment, packages, pins_path=pins_path, on_message=on_message)
+    if pins is None and setup.worker_python is not None:
+        check_python(_program(setup.worker_python), stack=stack)
+        return locate_worker(stack=stack, setup=setup)
+    packages = [read_package(text) for text in setup.worker_packages]  # first, so that a faulty one installs nothing
+    pins_path = worker_pins(stack, pins)
+    environment = _environment(pins_path)
+    _install(environment, pins_path=pins_path, stack=stack, on_message=on_message)
+    added = add_packages(environment, packages, pins_path=pins_path, on_message=on_message) if packages else ()
+    return replace(locate_worker(stack=stack, setup=setup, pins=pins), packages=added)
 
 
-def _environment(cache: Path, pins_path: Path) -> Path:
+def _environment(pins_path: Path) -> Path:
     key = sha256(pins_path)[:KEY_LENGTH]
-    return cache / (f"worker-{key}" if pins_path.stem == "worker" else f"worker-{key}-{pins_path.stem}")
+    return cache_root() / (f"worker-{key}" if pins_path.stem == "worker" else f"worker-{key}-{pins_path.stem}")
 
 
-def worker_pins(project_root: Path, stack: Stack, pins: str | None = None) -> Path:
+def worker_pins(stack: Stack, pins: str | None = None) -> Path:
     """Return the requirement file of a stack, or that with the name ``pins``."""
-    if pins is not None:
-        return project_root / PINS_DIR / f"{pins}.txt"
-    if stack == "isaacsim":
+    if pins is None and stack == "isaacsim":
         raise WorkerEnvironmentError(
             "labscale cannot install Isaac Sim: its wheels are on NVIDIA's own index under NVIDIA's licence. "
             "Run this stack in an Isaac Sim image, or pass the Python of its Isaac Lab with --worker-python."
         )
-    return project_root / PINS_DIR / ("worker.txt" if stack == "kitless" else f"{stack}.txt")
+    return ROOT / PINS_DIR / f"{pins or ('worker' if stack == 'kitless' else stack)}.txt"
 
 
-def _found(python: Path) -> Path:
+def _program(python: Path) -> Path:
     return Path(shutil.which(python) or python).absolute()
 
 
 def require_python(python: Path) -> None:
     """Raise WorkerEnvironmentError if there is no such program, as ``provision_worker`` would. Starts nothing."""
-    found = _found(python)
+    program = _program(python)
     try:
-        if not found.exists():
-            raise missing(found)
+        if not program.exists():
+            raise missing(program)
     except OSError as error:
-        raise does_not_run(found, f"{error.strerror}") from error
-    if not found.is_file() or not os.access(found, os.X_OK):
-        raise does_not_run(found, "Not a program")
+        raise does_not_run(program, f"{error.strerror}") from error
+    if not program.is_file() or not os.access(program, os.X_OK):
+        raise does_not_run(program, "Not a program")
 
 
 def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
@@ -213,12 +196,13 @@ def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dic
     The error names all that is missing or differs.
     """
     needed = {**NEEDED[stack], **dict.fromkeys(also)}
-    found = ask(python, INSPECT, *needed)
-    versions: dict[str, str | None] = found["versions"]
+    python_version, installed = installed_in(python)
+    versions: dict[str, str | None] = dict.fromkeys(needed)
     problems = []
-    if not found["python"].startswith(f"{PYTHON_VERSION}."):
-        problems.append(f"Python is {found['python']}, isaaclab 3.0.0 needs {PYTHON_VERSION}")
+    if not python_version.startswith(f"{PYTHON_VERSION}."):
+        problems.append(f"Python is {python_version}, isaaclab 3.0.0 needs {PYTHON_VERSION}")
     for name, wanted in needed.items():
+        versions[name], _ = installed.get(canonicalize_name(name), (None, ()))
         if versions[name] is None:
             problems.append(f"{name}{f'=={wanted}' if wanted else ''} is missing")
         elif wanted and versions[name] != wanted:
@@ -233,22 +217,15 @@ def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dic
     return versions
 
 
-def install(
-    environment: Path, *, pins_path: Path, stack: Stack, worker: Path, on_message: Callable[[str], None]
-) -> Path:
-    """Install ``pins_path`` into the folder ``environment`` unless it is complete, and return its Python.
+def _install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Callable[[str], None]) -> None:
+    """Install ``pins_path`` into the folder ``environment`` unless it is complete.
 
-    If ``worker`` is complete and as it was released, it is copied, and only what differs is installed.
+    If the worker of the stack kitless is complete and as it was released, it is copied, and only what differs is
+    installed.
     """
-    python = environment / "bin" / "python"
-    marker = environment / COMPLETE
-    if marker.exists() and python.exists():
-        return python
-    with locked(environment.with_suffix(".lock"), on_message):
-        if marker.exists() and python.exists():  # another process installed it while this one waited
-            return python
-        if environment.exists():  # an install that was interrupted
-            shutil.rmtree(environment)
+    worker = _environment(worker_pins("kitless"))
+
+    def install(python: Path) -> dict[str, str]:
         if (worker / COMPLETE).exists() and not changes(_site_folders(worker)):
             on_message(f"Installing {pins_path.name} over a copy of the worker environment, {environment}")
             copy_environment(worker, environment)
@@ -260,10 +237,17 @@ def install(
             "--build-constraints", str(pins_path), str(pins_path),
             doing="install the worker environment", next_step=NEXT_STEP,
         )  # fmt: skip
-        versions = check_python(python, stack=stack)
-        _require_as_released(environment)
-        replace_json({"pins_sha256": sha256(pins_path), "versions": versions}, marker)
-    return python
+        check_python(python, stack=stack)
+        # uv does not compare what it kept of an earlier download, which may have been edited since then.
+        if changed := changes(_site_folders(environment)):
+            names = " ".join(text.partition(":")[0] for text in changed if ":" in text)
+            raise WorkerEnvironmentError(
+                f"uv's cache has files that were edited: {'; '.join(changed)}. Run `{find_uv()} cache clean {names}` "
+                "and the same command again."
+            )
+        return {"pins_sha256": sha256(pins_path)}
+
+    install_once(environment, install, on_message)
 
 
 def _create(environment: Path, *, stack: Stack, on_message: Callable[[str], None]) -> None:
@@ -285,27 +269,15 @@ def _site_folders(environment: Path) -> list[Path]:
     return list(environment.glob("lib/python*/site-packages"))
 
 
-def _require_as_released(environment: Path) -> None:
-    """Refuse files that uv kept from an earlier download and that were edited since then: uv does not compare them."""
-    if changed := changes(_site_folders(environment)):
-        names = " ".join(text.partition(":")[0] for text in changed if ":" in text)
-        raise WorkerEnvironmentError(
-            f"uv's cache has files that were edited: {'; '.join(changed)}. Run `{find_uv()} cache clean {names}` and "
-            "the same command again."
-        )
-
-
 def find_python(candidate: Path | None = None) -> Path:
     """Return a Python for Isaac Lab: ``candidate`` (default: this one), or one that uv finds."""
     candidate = candidate or Path(sys.executable)
-    done = subprocess.run([candidate, "-V"], capture_output=True, text=True, check=False)
-    version = done.stdout.strip().removeprefix("Python ")
+    version = parent_death.run([str(candidate), "-V"]).stdout.strip().removeprefix("Python ")
     if version.startswith(f"{PYTHON_VERSION}."):
         return candidate
-    command = [find_uv(), "python", "find", "--no-python-downloads", "--system", PYTHON_VERSION]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode == 0:
-        return Path(found.stdout.strip())
+    done = parent_death.run([find_uv(), "python", "find", "--no-python-downloads", "--system", PYTHON_VERSION])
+    if done.returncode == 0:
+        return Path(done.stdout.strip())
     raise WorkerEnvironmentError(
         f"Isaac Lab 3.0.0 needs Python {PYTHON_VERSION}; {candidate} is {version or 'not a Python'} and no other is "
         f"there. Install one, for example with `uv python install {PYTHON_VERSION}` or your distribution's packages, "
@@ -313,49 +285,11 @@ def find_python(candidate: Path | None = None) -> Path:
     )
 
 
-def locate_worker(
-    *,
-    project_root: Path,
-    stack: Stack,
-    worker_python: Path | None,
-    worker_packages: Sequence[str] = (),
-    pins: str | None = None,
-) -> Worker:
-    """Return where the worker is or will be, for a plan; nothing is installed and nothing needs to exist."""
-    cache, own_assets = cache_root(), path_in("ISAACSIM_ASSET_ROOT")
-    if worker_python is None and stack != "isaacsim":
-        pins_path = worker_pins(project_root, stack, pins)
-        pins_sha256 = sha256(pins_path)
-        key = pins_sha256[:KEY_LENGTH]
-        environment = _environment(cache, pins_path)
-        if worker_packages:
-            environment = environment_of(environment, [read_package(text) for text in worker_packages])
-        python = environment / "bin" / "python"
-    else:
-        pins_sha256, key, python = None, "own", Path("python")
-        if worker_python is not None:
-            python = _found(worker_python)
-            with contextlib.suppress(WorkerEnvironmentError):  # `bench` reports what is wrong
-                key = _own_key(python, check_python(python, stack=stack))
-    return Worker(
-        python=python,
-        pins_sha256=pins_sha256,
-        asset_root=own_assets or offline_root(key, project_root),
-        asset_sha256=None,
-        cache_dir=cache / f"kernels-{key}",
-    )
-
-
 # ---- workers of cases ----
 
 
 def provision_own_worker(
-    own: OwnWorker,
-    base: Worker,
-    *,
-    project_root: Path,
-    worker_packages: Sequence[str] = (),
-    on_message: Callable[[str], None],
+    own: OwnWorker, base: Worker, *, setup: Setup = AS_PINNED, on_message: Callable[[str], None]
 ) -> Worker:
     """Return a worker that is ready to run; install only what is missing. ``base`` is that of the stack.
 
@@ -363,29 +297,17 @@ def provision_own_worker(
         WorkerEnvironmentError: something cannot be installed, does not work with Isaac Lab, or is not in the bundle
             that labscale runs from.
     """
-    worker = locate_own_worker(own, base, project_root=project_root, worker_packages=worker_packages)
-    if own.packages and bundled_python(own.packages):
-        worker.cache_dir.mkdir(exist_ok=True)
-        return worker
-    python, packages = base.python, base.packages
-    if own.pins is not None:
-        python, packages = provision_python(
-            project_root=project_root,
-            stack="kitless",
-            worker_python=None,
-            worker_packages=worker_packages,
-            pins=own.pins,
-            on_message=on_message,
-        )
-    if own.packages:
-        install_versions(python.parent.parent, own.packages, on_message=on_message)
+    worker = locate_own_worker(own, base, setup=setup)
+    if not (own.packages and bundled_python(own.packages)):
+        changed = install_worker(setup=setup, pins=own.pins, on_message=on_message) if own.pins else base
+        worker = replace(worker, packages=changed.packages)
+        if own.packages:
+            install_versions(changed.python.parent.parent, own.packages, on_message=on_message)
     worker.cache_dir.mkdir(exist_ok=True)
-    return replace(worker, asset_sha256=base.asset_sha256, packages=packages)
+    return replace(worker, asset_sha256=base.asset_sha256)
 
 
-def locate_own_worker(
-    own: OwnWorker, base: Worker, *, project_root: Path, worker_packages: Sequence[str] = ()
-) -> Worker:
+def locate_own_worker(own: OwnWorker, base: Worker, *, setup: Setup = AS_PINNED) -> Worker:
     """Return where the worker is or will be, for a plan; nothing is installed. ``base`` is where the stack's is.
 
     Raises:
@@ -393,14 +315,7 @@ def locate_own_worker(
     """
     python, worker = bundled_python(own.packages) if own.packages else None, base
     if own.pins is not None and python is None:  # a bundle has what other pins have too
-        there = locate_worker(
-            project_root=project_root,
-            stack="kitless",
-            worker_python=None,
-            worker_packages=worker_packages,
-            pins=own.pins,
-        )
-        worker = replace(there, asset_root=base.asset_root)
+        worker = replace(locate_worker(setup=setup, pins=own.pins), asset_root=base.asset_root)
     if not own.packages:
         return worker
     kernels = worker.cache_dir.with_name(f"{worker.cache_dir.name}-versions-{digest_of(own.packages)}")
@@ -408,11 +323,9 @@ def locate_own_worker(
     return replace(worker, python=python or installed, cache_dir=kernels)
 
 
-def names_of(own: OwnWorker, *, project_root: Path) -> list[str]:
+def names_of(own: OwnWorker) -> list[str]:
     """Return the distributions that its pins have been made for, such as torchrl."""
-    if own.pins is None:
-        return []
-    return [requirement.name for requirement in requirements_of(project_root / PINS_DIR / f"{own.pins}.in")]
+    return [item.name for item in requirements_of(ROOT / PINS_DIR / f"{own.pins}.in")] if own.pins else []
 
 
 # ---- assets: the official ones, or offline ones, which are built once ----
@@ -424,63 +337,65 @@ BUILD_ASSETS: Final = ("-m", "tasks.assets")
 type RunPython = Callable[[Sequence[str], Mapping[str, str]], subprocess.CompletedProcess[str]]
 
 
-def find_assets(
-    assets: Assets,
-    *,
-    python: Path,
-    key: str,
-    project_root: Path,
-    run: RunPython = parent_death.run,
-    on_message: Callable[[str], None],
-) -> tuple[Path | None, str | None]:
-    """Return root and manifest hash of the assets; build offline ones if they do not exist.
+def asset_root_of(assets: Assets, key: str) -> Path | None:
+    """Return where the assets are or will be; None for Isaac Lab's own default.
 
-    ``run`` runs ``python`` if it is not on this machine, as in a container. The user's ISAACSIM_ASSET_ROOT is used for
-    official assets, and for offline ones if it has our manifest, as in an installed bundle.
+    The user's ISAACSIM_ASSET_ROOT is used for official assets, and for offline ones if it has our manifest, as in an
+    installed bundle. Otherwise offline assets have a folder for the worker, by its ``key``, and the code that builds
+    them: a change builds again.
     """
     own = path_in("ISAACSIM_ASSET_ROOT")
-    if assets == "official":
-        return own, None
-    if own and (manifest := own / "manifest.json") and os.path.isfile(manifest):  # noqa: PTH113 - False where no access
-        try:
-            return own, sha256(manifest)
-        except OSError as error:
-            raise WorkerEnvironmentError(
-                f"{manifest} in ISAACSIM_ASSET_ROOT cannot be read: {error.strerror}. Give access, or unset the"
-                " variable."
-            ) from error
-    root = offline_root(key, project_root)
-    manifest = root / "manifest.json"
-    if not manifest.exists():
-        with locked(root.with_suffix(".lock"), on_message):
-            if not manifest.exists():
-                on_message(f"Building the offline assets in {root}")
-                _build_assets(root, python=python, project_root=project_root, run=run)
-    return root, sha256(manifest)
-
-
-def offline_root(key: str, project_root: Path) -> Path:
-    """Return the folder of offline assets, keyed by the worker and the code that builds them: a change builds again."""
-    tasks = project_root / "tasks"
+    if assets == "official" or (own and os.path.isfile(own / "manifest.json")):  # noqa: PTH113 - False where no access
+        return own
+    tasks = ROOT / "tasks"
     digest = hashlib.sha256()
     for source in sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")}):
         digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
     return cache_root() / f"assets-{key}-{digest.hexdigest()[:12]}"
 
 
-def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPython) -> None:
-    for abandoned in root.parent.glob(f"{root.name}-*"):  # of a killed build; the lock excludes a running one
-        shutil.rmtree(abandoned, ignore_errors=True)
-    building = root.with_name(f"{root.name}-building")
+def with_assets(
+    worker: Worker, assets: Assets, on_message: Callable[[str], None], *, run: RunPython = parent_death.run
+) -> Worker:
+    """Return the worker with its assets and a folder for its kernels; build offline assets that do not exist.
+
+    ``run`` runs the worker's Python if it is not on this machine, as in a container.
+    """
+    worker.cache_dir.mkdir(exist_ok=True)
+    if worker.asset_root is None or assets == "official":
+        return worker
+    build_assets(worker.asset_root, python=worker.python, run=run, on_message=on_message)
+    manifest = worker.asset_root / "manifest.json"
     try:
-        done = run([str(python), *BUILD_ASSETS, str(building)], import_path(project_root, os.environ.get("PYTHONPATH")))
-        if done.returncode != 0 or not (building / "manifest.json").exists():
-            raise WorkerEnvironmentError(
-                f"{python} {' '.join(BUILD_ASSETS)} could not build the offline assets, exit code {done.returncode}:\n"
-                f"{last_lines(done.stderr or done.stdout)}\nCheck the worker environment, or use --assets official."
-            )
-        if root.exists():  # something else made it, without a manifest
-            shutil.rmtree(root)
-        building.rename(root)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+        return replace(worker, asset_sha256=sha256(manifest))
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"{manifest} in ISAACSIM_ASSET_ROOT cannot be read: {error.strerror}. Give access, or unset the variable."
+        ) from error
+
+
+def build_assets(
+    root: Path, *, python: Path, run: RunPython = parent_death.run, on_message: Callable[[str], None]
+) -> None:
+    """Build the offline assets in the folder ``root``, unless they are there."""
+    if (root / "manifest.json").exists():
+        return
+    building = root.with_name(f"{root.name}-building")
+    command = [str(python), *BUILD_ASSETS, str(building)]
+    with locked(root.with_suffix(".lock"), on_message):
+        if (root / "manifest.json").exists():  # another process built them while this one waited
+            return
+        on_message(f"Building the offline assets in {root}")
+        for abandoned in (root, building):  # of a killed build, or something else that made it without a manifest
+            shutil.rmtree(abandoned, ignore_errors=True)
+        try:
+            done = run(command, import_path(ROOT, os.environ.get("PYTHONPATH")))
+            if done.returncode != 0 or not (building / "manifest.json").exists():
+                raise WorkerEnvironmentError(
+                    f"{python} {' '.join(BUILD_ASSETS)} could not build the offline assets, exit code "
+                    f"{done.returncode}:\n{last_lines(done.stderr or done.stdout)}\n"
+                    "Check the worker environment, or use --assets official."
+                )
+            building.rename(root)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)

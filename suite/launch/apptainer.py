@@ -113,9 +113,8 @@ def in_apptainer(asked: Asked) -> Runtime:
 
     worker = provision_in_image(  # a file has no labels that name its Python
         Path(find_image(asked.stack, ROOT).worker_python),
-        None if asked.stack == "isaacsim" else sha256(worker_pins(ROOT, asked.stack)),
+        None if asked.stack == "isaacsim" else sha256(worker_pins(asked.stack)),
         assets=asked.options.setup.assets,
-        project_root=ROOT,
         run=inside,
         on_message=asked.say,
     )

@@ -244,7 +244,6 @@ def provision_in_container(
         Path(image.labels[PYTHON_LABEL]),
         image.labels[PINS_LABEL],
         assets=assets,
-        project_root=project_root,
         run=run,
         on_message=on_message,
     )

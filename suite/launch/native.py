@@ -19,7 +19,6 @@ from typing import Final
 from suite.env_check.report import env_check
 from suite.errors import UsageError
 from suite.external.machine import capture, cores_in_order
-from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.install.bundle_contents import require_device
 from suite.install.worker import check_python, names_of, provision_own_worker, provision_worker
@@ -136,25 +135,12 @@ def on_this_machine(asked: Asked) -> Runtime:
     """The worker environments of this machine, or the Python that the user brought, started by torchrun here."""
     require_device(asked.device)
     setup = asked.options.setup
-    worker = provision_worker(
-        project_root=ROOT,
-        stack=asked.stack,
-        worker_python=setup.worker_python,
-        worker_packages=setup.worker_packages,
-        assets=setup.assets,
-        on_message=asked.say,
-    )
+    worker = provision_worker(stack=asked.stack, setup=setup, on_message=asked.say)
     if setup.worker_python is not None:
-        also = [name for own in asked.own_workers for name in names_of(own, project_root=ROOT)]
+        also = [name for own in asked.own_workers for name in names_of(own)]
         check_python(worker.python, stack=asked.stack, also=also)
     own_workers = {
-        own: provision_own_worker(
-            own,
-            worker,
-            project_root=ROOT,
-            worker_packages=setup.worker_packages,
-            on_message=asked.say,
-        )
+        own: provision_own_worker(own, worker, setup=setup, on_message=asked.say)
         for own in asked.own_workers
         if setup.worker_python is None or own.packages
     }

@@ -32,7 +32,6 @@ ALLOWED = {
     "suite/": {"suite", "pydantic", "pydantic_core", "rich", "psutil", "packaging", "_typeshed"},
     "suite/external/nvml/": {"suite", "pynvml"},
     "suite/install/pins.py": {"suite", "uv", "packaging"},
-    "suite/install/worker.py": {"suite", "uv"},
     "suite/replay/": {"suite", "pytest", "pytest_benchmark"},
     "suite/install/install_bundle.py": set[str](),
     "suite/launch/nodes/node.py": {"suite.schema.rank_protocol"},  # in the worker environment

@@ -199,7 +199,7 @@ def test_command_line(arguments: list[str]) -> None:
 VARIABLES: Final[dict[str, Callable[[], object]]] = {
     "CUDA_VISIBLE_DEVICES": lambda: (requested_gpus("cuda", os.environ), read_gpus()),
     "DOCKER_HOST": Engine.connect,
-    "HOME": lambda: (locate_worker(project_root=ROOT, stack="kitless", worker_python=None), host_files(os.environ)),
+    "HOME": lambda: (locate_worker(), host_files(os.environ)),
     "LABSCALE_CACHE": lambda: public(f"{ROOT} and {cache_root()}"),
     "LABSCALE_IMAGE_DIGEST": lambda: digest_of(os.environ),
     "NVIDIA_VISIBLE_DEVICES": lambda: container.read_container(os.environ),

@@ -17,7 +17,7 @@ from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import are, counted
-from suite.install.worker import Worker, locate_own_worker, locate_worker, provision_python, require_python
+from suite.install.worker import Worker, install_worker, locate_own_worker, locate_worker, require_python
 from suite.launch.registry import entry_of, is_in_image, one_worker
 from suite.matrix.cases import expand, on_nodes_of, select, with_packages
 from suite.matrix.catalog import Catalog
@@ -99,16 +99,14 @@ def learn_tasks(campaign: Campaign) -> Campaign:
     stack = worker_stack(options, stacks, campaign.device, catalog)
 
     say(campaign.console, f"Asking the worker about tasks that labscale's catalog does not have: {', '.join(unknown)}")
-    python, _ = provision_python(
-        project_root=ROOT,
+    worker = install_worker(
         # Isaac Sim is not installed by labscale; the other workers register the same tasks.
         stack="kitless" if stack == "isaacsim" and options.setup.worker_python is None else stack,
-        worker_python=options.setup.worker_python,
-        worker_packages=options.setup.worker_packages,
+        setup=options.setup,
         on_message=partial(say, campaign.console),
     )
     keep = options.setup.worker_python is None and "PYTHONPATH" not in os.environ
-    answers = ask(unknown, python=python, project_root=ROOT, catalog=catalog, keep=keep)
+    answers = ask(unknown, python=worker.python, project_root=ROOT, catalog=catalog, keep=keep)
     return replace(campaign, catalog=with_answers(catalog, answers, out=campaign.out))
 
 
@@ -156,17 +154,12 @@ def show_plan(campaign: Campaign) -> Campaign:
     """
     if campaign.options.setup.worker_python is not None:
         require_python(campaign.options.setup.worker_python)
-    worker = locate_worker(
-        project_root=ROOT,
-        stack=campaign.stack,
-        worker_python=campaign.options.setup.worker_python,
-        worker_packages=campaign.options.setup.worker_packages,
-    )
+    worker = locate_worker(stack=campaign.stack, setup=campaign.options.setup)
     folder, python_path = Folder(root=campaign.out), os.environ.get("PYTHONPATH")
 
     def worker_of(case: Case) -> Worker:
-        own, packages = own_worker_of(case), campaign.options.setup.worker_packages
-        return locate_own_worker(own, worker, project_root=ROOT, worker_packages=packages) if own else worker
+        own = own_worker_of(case)
+        return locate_own_worker(own, worker, setup=campaign.options.setup) if own else worker
 
     launches = (
         render(campaign, worker_of(item.case), folder.run_dir(item.case, 0), item.case, 0, python_path=python_path)

@@ -23,11 +23,10 @@ from suite.campaign.state import Campaign
 from suite.errors import Interrupted, LabscaleError, RunsFailed, StoreError, UsageError
 from suite.files.input_file import read_input
 from suite.files.json_file import read_json
-from suite.files.paths import ROOT, set_aside
+from suite.files.paths import set_aside
 from suite.files.wording import counted
-from suite.install.pins import sha256
 from suite.install.task_pictures import VIEWS
-from suite.install.worker import Worker, provision_python, provision_worker, worker_pins
+from suite.install.worker import Worker, install_worker, provision_worker
 from suite.launch.contract import RunControl
 from suite.launch.native import run as run_here
 from suite.launch.registry import entry_of
@@ -262,13 +261,8 @@ def free_port() -> int:
 def _worker_with_viewer(campaign: Campaign) -> Worker:
     """Return the worker of the pins with the viewer, with the kernels and assets of the one that measures."""
     on_message = partial(say, campaign.console)
-    worker = provision_worker(
-        project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=on_message
-    )
-    python, _ = provision_python(
-        project_root=ROOT, stack="kitless", worker_python=None, pins=PINS, on_message=on_message
-    )
-    return replace(worker, python=python, pins_sha256=sha256(worker_pins(ROOT, "kitless", PINS)))
+    viewer = install_worker(pins=PINS, on_message=on_message)
+    return replace(provision_worker(on_message=on_message), python=viewer.python, pins_sha256=viewer.pins_sha256)
 
 
 def _watched_case(campaign: Campaign) -> Case:

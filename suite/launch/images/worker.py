@@ -7,7 +7,7 @@ from typing import Final
 
 from suite.errors import ContainerError, UsageError
 from suite.files.cache import cache_root
-from suite.install.worker import RunPython, Worker, find_assets
+from suite.install.worker import RunPython, Worker, asset_root_of, with_assets
 from suite.schema.record import Assets
 
 LICENCE_ACCEPTED: Final[Mapping[str, str]] = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}
@@ -49,7 +49,6 @@ def provision_in_image(
     pins_sha256: str | None,
     *,
     assets: Assets,
-    project_root: Path,
     run: RunPython,
     on_message: Callable[[str], None],
 ) -> Worker:
@@ -64,11 +63,11 @@ def provision_in_image(
     cache = cache_root()
     cache.mkdir(parents=True, exist_ok=True)
     key = (pins_sha256 or "isaacsim")[:12]
-    asset_root, asset_sha256 = find_assets(
-        assets, python=python, key=key, project_root=project_root, run=run, on_message=on_message
+    worker = Worker(
+        python=python,
+        pins_sha256=pins_sha256,
+        asset_root=asset_root_of(assets, key),
+        asset_sha256=None,
+        cache_dir=cache / f"kernels-{key}-image",  # compiled against the image's own libraries
     )
-    kernels = cache / f"kernels-{key}-image"  # compiled against the image's own libraries
-    kernels.mkdir(exist_ok=True)
-    return Worker(
-        python=python, pins_sha256=pins_sha256, asset_root=asset_root, asset_sha256=asset_sha256, cache_dir=kernels
-    )
+    return with_assets(worker, assets, on_message, run=run)

@@ -65,8 +65,7 @@ from suite.install import worker
 sleeps = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).mkdir(); "
 sleeps += "pathlib.Path('building').write_text(str(os.getpid())); time.sleep(600)"
 worker.BUILD_ASSETS = ("-c", sleeps)
-worker.find_assets("offline", python=pathlib.Path(sys.executable), key="k", project_root=pathlib.Path(),
-    on_message=print)
+worker.build_assets(pathlib.Path("cache/assets"), python=pathlib.Path(sys.executable), on_message=print)
 """
 RANK = """
 import os, pathlib, sys, time, types
@@ -136,8 +135,6 @@ def test_a_killed_build_of_assets_leaves_no_process_and_its_folder_is_replaced(
 ) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
-    monkeypatch.setenv("LABSCALE_CACHE", str(cache))
-    monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-c", BUILDS], cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL
@@ -146,13 +143,9 @@ def test_a_killed_build_of_assets_leaves_no_process_and_its_folder_is_replaced(
         wait_until(lambda: pid_file.exists() and pid_file.read_text(), timeout_s=60, what="the build runs")
         killed.kill()
     wait_until(lambda: not is_running(int(pid_file.read_text())), timeout_s=60, what="the build ends")
-    (abandoned,) = (path for path in cache.iterdir() if path.is_dir())
-    (cache / f"{abandoned.name.removesuffix('-building')}-x1y2z3").mkdir()  # as earlier versions named it
     monkeypatch.setattr(worker, "BUILD_ASSETS", ("-c", COMPLETES))
-    root, _ = worker.find_assets(
-        "offline", python=Path(sys.executable), key="k", project_root=tmp_path, on_message=lambda _: None
-    )
-    assert [path for path in cache.iterdir() if path.is_dir()] == [root]
+    worker.build_assets(cache / "assets", python=Path(sys.executable), on_message=lambda _: None)
+    assert [path for path in cache.iterdir() if path.is_dir()] == [cache / "assets"]
 
 
 @pytest.mark.parametrize("value", ["nox", "9" * 30])

@@ -19,6 +19,7 @@ from suite.install.worker import (
 )
 from suite.install.worker_packages import digest_of
 from suite.matrix.own_worker import OwnWorker
+from suite.options.options import Setup
 from tests.fixtures.stand_ins.synthetic_wheels import pin, write_wheel
 from tests.suite.install.conftest import NEEDED, wheels
 
@@ -34,9 +35,7 @@ def base(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work
     (project / pins.PINS_DIR / "games.txt").write_text("".join(map(pin, other)))
     write_wheel(tmp_path / "wheels", "skrl", "2.0")
     monkeypatch.setattr(worker_packages, "IMPORTED", ("skrl",))
-    return provision_worker(
-        project_root=project, stack="kitless", worker_python=None, assets="offline", on_message=lambda _: None
-    )
+    return provision_worker(on_message=lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ def base(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work
 def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
     base: Worker, project: Path, own: OwnWorker, games: str, skrl: str
 ) -> None:
-    worker = provision_own_worker(own, base, project_root=project, on_message=lambda _: None)
+    worker = provision_own_worker(own, base, on_message=lambda _: None)
     installed = {
         name: worker_packages.installed_in(worker.python)[1][name][0] for name in ("rl-games", "skrl", "torch")
     }
@@ -56,22 +55,20 @@ def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
     assert (project / "runs").read_text() == "x"  # assets were built once
     assert worker.cache_dir.is_dir()
     assert worker.cache_dir != base.cache_dir
-    there = locate_worker(project_root=project, stack="kitless", worker_python=None)
-    located = locate_own_worker(own, there, project_root=project)
+    there = locate_worker()
+    located = locate_own_worker(own, there)
     assert replace(located, asset_sha256=worker.asset_sha256) == worker
-    again = provision_own_worker(own, base, project_root=project, on_message=pytest.fail)
+    again = provision_own_worker(own, base, on_message=pytest.fail)
     assert again == worker
 
 
 @pytest.mark.parametrize("is_edited", [False, True])
-def test_it_shares_files_with_a_worker_of_the_stack_that_nobody_edited(
-    base: Worker, project: Path, *, is_edited: bool
-) -> None:
+def test_it_shares_files_with_a_worker_of_the_stack_that_nobody_edited(base: Worker, *, is_edited: bool) -> None:
     (shared,) = base.python.parent.parent.rglob("torch/__init__.py")
     released = shared.read_text()
     if is_edited:
         shared.write_text(f"{released}# changed")
-    worker = provision_own_worker(GAMES, base, project_root=project, on_message=lambda _: None)
+    worker = provision_own_worker(GAMES, base, on_message=lambda _: None)
     (own,) = worker.python.parent.parent.rglob("torch/__init__.py")
     assert own.samefile(shared) is not is_edited
     assert own.read_text() == released
@@ -79,40 +76,35 @@ def test_it_shares_files_with_a_worker_of_the_stack_that_nobody_edited(
 
 def test_what_pins_were_made_for_is_asked_of_a_python_that_the_user_brings(base: Worker, project: Path) -> None:
     (project / pins.PINS_DIR / "games.in").write_text("# why\nrl-games==7.0\nother[extra]==1\n")
-    assert names_of(GAMES, project_root=project) == ["rl-games", "other"]
-    assert names_of(SKRL, project_root=project) == []
+    assert names_of(GAMES) == ["rl-games", "other"]
+    assert names_of(SKRL) == []
     with pytest.raises(WorkerEnvironmentError, match="other"):
         check_python(base.python, stack="kitless", also=["rl-games", "other"])
 
 
 @pytest.mark.parametrize("own", [SKRL, GAMES_AND_SKRL])
 def test_a_bundle_brings_versions_and_nothing_is_installed(
-    base: Worker, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnWorker
+    base: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: OwnWorker
 ) -> None:
     monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "versions"))
     with pytest.raises(WorkerEnvironmentError, match=r"skrl==2\.0"):
-        locate_own_worker(own, base, project_root=project)
+        locate_own_worker(own, base)
     python = tmp_path / "versions" / digest_of(own.packages) / "bin/python"
     python.parent.mkdir(parents=True)
     python.touch()
-    located = locate_own_worker(own, base, project_root=project)
+    located = locate_own_worker(own, base)
     assert not located.cache_dir.exists()
-    worker = provision_own_worker(own, base, project_root=project, on_message=pytest.fail)
+    worker = provision_own_worker(own, base, on_message=pytest.fail)
     assert located == worker == replace(base, python=python, cache_dir=worker.cache_dir)
     assert worker.cache_dir.is_dir()
     assert worker.cache_dir != base.cache_dir
 
 
-def test_packages_of_the_user_are_there_too(base: Worker, project: Path, tmp_path: Path) -> None:
+def test_packages_of_the_user_are_there_too(base: Worker, tmp_path: Path) -> None:
     write_wheel(tmp_path / "wheels", "mine", "1.0", requires=["torch"])
-    with_mine = provision_worker(
-        project_root=project, stack="kitless", worker_python=None, assets="offline", worker_packages=["mine"],
-        on_message=lambda _: None,
-    )  # fmt: skip
-    workers = [
-        provision_own_worker(own, with_mine, project_root=project, worker_packages=["mine"], on_message=lambda _: None)
-        for own in (GAMES, SKRL)
-    ]
+    setup = Setup(worker_packages=("mine",))
+    with_mine = provision_worker(setup=setup, on_message=lambda _: None)
+    workers = [provision_own_worker(own, with_mine, setup=setup, on_message=lambda _: None) for own in (GAMES, SKRL)]
     for worker in workers:
         assert worker.packages == ("mine 1.0",)
         assert "mine" in worker_packages.installed_in(worker.python)[1]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from suite.errors import WorkerEnvironmentError
-from suite.files.paths import ROOT
 from suite.install.task_pictures import VIEWS, draw, main
 from suite.install.worker import Worker, provision_worker
 
@@ -29,9 +28,7 @@ def test_a_python_without_isaac_lab_is_an_error_with_what_it_said(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_picture_of_a_real_simulation_shows_more_than_its_floor(tmp_path: Path) -> None:
-    worker = provision_worker(
-        project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print
-    )
+    worker = provision_worker(on_message=print)
     view = VIEWS["cartpole"]
     sizes: list[int] = []
     for drawn in (view, replace(view, eye=(0.0, 40.0, 0.5), target=(0.0, 80.0, 2.0))):  # the second looks away from it

@@ -5,9 +5,9 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,34 +17,23 @@ from suite.files.cache import cache_root
 from suite.install import pins
 from suite.install import worker as provision
 from suite.install.worker import Worker, locate_worker, provision_worker
+from suite.options.options import Setup
 from suite.records.redaction import public
-from suite.schema.record import Assets, Stack
+from suite.schema.record import Stack
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
 from tests.suite.install.conftest import NEEDED, wheels
 
+pytestmark = pytest.mark.usefixtures("project")
 
-def provide(
-    project: Path,
-    *,
-    worker_python: Path | None = None,
-    stack: Stack = "kitless",
-    assets: Assets = "offline",
-    worker_packages: Sequence[str] = (),
-    messages: list[str] | None = None,
-) -> Worker:
-    return provision_worker(
-        project_root=project,
-        stack=stack,
-        worker_python=worker_python,
-        assets=assets,
-        worker_packages=worker_packages,
-        on_message=(messages if messages is not None else []).append,
-    )
+
+def provide(messages: list[str] | None = None, *, stack: Stack = "kitless", **setup: Any) -> Worker:
+    said = messages if messages is not None else []
+    return provision_worker(stack=stack, setup=Setup(**setup), on_message=said.append)
 
 
 def test_worker_is_installed_once_and_reused(project: Path, tmp_path: Path) -> None:
     messages: list[str] = []
-    worker = provide(project, messages=messages)
+    worker = provide(messages)
     assert [message.split()[0] for message in messages] == ["Installing", "Building"]
     assert worker.pins_sha256 == pins.sha256(project / pins.PINS_DIR / "worker.txt")
     assert worker.python.is_relative_to(tmp_path / "cache" / f"worker-{worker.pins_sha256[:12]}")
@@ -57,57 +46,57 @@ def test_worker_is_installed_once_and_reused(project: Path, tmp_path: Path) -> N
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert {path.stat().st_nlink for path in files} == {1}  # hard links into uv's cache would change with it
     messages.clear()
-    assert provide(project, messages=messages) == worker
+    assert provide(messages) == worker
     assert messages == []
 
 
-def test_packages_of_the_user_are_in_a_copy_with_kernels_and_assets_of_the_pins(project: Path, tmp_path: Path) -> None:
+def test_packages_of_the_user_are_in_a_copy_with_kernels_and_assets_of_the_pins(tmp_path: Path) -> None:
     mine = str(write_wheel(tmp_path / "own", "mine", "1.0", requires=["torch"]))
-    plain, with_mine = provide(project), provide(project, worker_packages=[mine])
+    plain, with_mine = provide(), provide(worker_packages=(mine,))
     assert with_mine.python != plain.python
     assert replace(with_mine, python=plain.python, packages=()) == plain
     assert (plain.packages, [name.partition(" (sha256:")[0] for name in with_mine.packages]) == ((), ["mine 1.0"])
-    located = locate_worker(project_root=project, stack="kitless", worker_python=None, worker_packages=[mine])
+    located = locate_worker(setup=Setup(worker_packages=(mine,)))
     assert located.python == with_mine.python
 
 
-def test_an_edited_file_in_the_cache_of_uv_is_not_installed(project: Path, tmp_path: Path) -> None:
-    shutil.rmtree(provide(project).python.parent.parent)
+def test_an_edited_file_in_the_cache_of_uv_is_not_installed(tmp_path: Path) -> None:
+    shutil.rmtree(provide().python.parent.parent)
     (kept,) = (tmp_path / "uv-cache").rglob("torch/__init__.py")
     kept.write_text('VERSION = "2.0"\n')  # as long as before
     with pytest.raises(WorkerEnvironmentError, match="uv cache clean torch"):
-        provide(project)
+        provide()
     assert not list((tmp_path / "cache").glob("worker-*/complete.json"))
 
 
-def test_interrupted_install_is_done_again(project: Path) -> None:
-    worker = provide(project)
+def test_interrupted_install_is_done_again() -> None:
+    worker = provide()
     environment = worker.python.parent.parent
     (environment / "complete.json").unlink()
     leftover = environment / "leftover"
     leftover.write_text("")
     messages: list[str] = []
-    assert provide(project, messages=messages) == worker
+    assert provide(messages) == worker
     assert messages[0].startswith("Installing")
     assert not leftover.exists()
     assert json.loads((environment / "complete.json").read_text())["pins_sha256"] == worker.pins_sha256
 
 
-def test_failed_install_is_not_complete_and_names_what_uv_says(project: Path, tmp_path: Path) -> None:
+def test_failed_install_is_not_complete_and_names_what_uv_says(tmp_path: Path) -> None:
     (tmp_path / "wheels" / "torch-1.0-py3-none-any.whl").unlink()
     for _ in range(2):
         with pytest.raises(WorkerEnvironmentError, match="UV_DEFAULT_INDEX"):
-            provide(project)
+            provide()
     assert not list((tmp_path / "cache").glob("*/complete.json"))
     write_wheel(tmp_path / "wheels", "torch", "1.0", files={"torch/other.py": "changed on the index"})
     with pytest.raises(WorkerEnvironmentError, match=r"(?i)hash mismatch"):
-        provide(project)
+        provide()
 
 
 def test_concurrent_calls_install_once(project: Path) -> None:
     messages: list[str] = []
     workers: list[Worker] = []
-    threads = [threading.Thread(target=lambda: workers.append(provide(project, messages=messages))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: workers.append(provide(messages))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -118,13 +107,11 @@ def test_concurrent_calls_install_once(project: Path) -> None:
     assert (project / "runs").read_text() == "x"
 
 
-def test_what_cannot_be_installed_is_said_before_anything_is(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_installed_is_said_before_anything_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="--worker-package /nowhere"):
-        provide(project, worker_packages=["/nowhere"])
+        provide(worker_packages=("/nowhere",))
     with pytest.raises(WorkerEnvironmentError, match="--worker-python"):
-        provide(project, stack="isaacsim")
+        provide(stack="isaacsim")
     old = tmp_path / "python3"
     old.write_text("#!/bin/sh\necho Python 3.11.4\n")
     old.chmod(0o755)
@@ -135,37 +122,37 @@ def test_what_cannot_be_installed_is_said_before_anything_is(
             provision.find_python(old)
     monkeypatch.setattr(provision, "INSTALL_DISK_GB", 1e7)
     with pytest.raises(WorkerEnvironmentError, match=r"10000000 GB.*LABSCALE_CACHE"):
-        provide(project)
+        provide()
     assert not list((tmp_path / "cache").glob("worker-*/bin"))
     monkeypatch.setenv("LABSCALE_CACHE", str(old / "cache"))
     with pytest.raises(WorkerEnvironmentError, match=r"python3/cache.* LABSCALE_CACHE"):
-        provide(project)
+        provide()
 
 
-def test_own_python_is_checked_and_kept(project: Path, tmp_path: Path) -> None:
+def test_own_python_is_checked_and_kept(tmp_path: Path) -> None:
     python = make_environment(tmp_path / "own", wheels(tmp_path / "wheels"))
-    worker = provide(project, worker_python=python)
+    worker = provide(worker_python=python)
     assert worker.python == python
     assert worker.pins_sha256 is None
     assert worker.asset_root is not None
     assert not list((tmp_path / "cache").glob("worker-*"))
-    planned = locate_worker(project_root=project, stack="kitless", worker_python=python)
+    planned = locate_worker(setup=Setup(worker_python=python))
     assert (planned.python, planned.cache_dir) == (worker.python, worker.cache_dir)
     assert planned.asset_root == worker.asset_root
 
 
-def test_a_plan_needs_no_python_that_works(project: Path, tmp_path: Path) -> None:
+def test_a_plan_needs_no_python_that_works(tmp_path: Path) -> None:
     for python in (tmp_path / "nowhere", Path("/bin/false")):
-        planned = locate_worker(project_root=project, stack="kitless", worker_python=python)
+        planned = locate_worker(setup=Setup(worker_python=python))
         assert (planned.python, planned.cache_dir.name) == (python, "kernels-own")
 
 
-def test_own_python_without_what_is_needed_names_all_of_it(project: Path, tmp_path: Path) -> None:
+def test_own_python_without_what_is_needed_names_all_of_it(tmp_path: Path) -> None:
     found = {**NEEDED, "isaaclab": "2.3.2"}
     del found["gym"], found["skrl"]
     python = make_environment(tmp_path / "own", wheels(tmp_path / "old", found))
     with pytest.raises(WorkerEnvironmentError) as caught:
-        provide(project, worker_python=python)
+        provide(worker_python=python)
     message = str(caught.value)
     assert "isaaclab is 2.3.2, needed is 3.0.0" in message
     assert "gym is missing" in message
@@ -184,15 +171,13 @@ def test_own_python_without_what_is_needed_names_all_of_it(project: Path, tmp_pa
         ("cat", "exit code 0: it said nothing"),
     ],
 )
-def test_what_is_no_python_is_named_with_what_it_said(
-    project: Path, tmp_path: Path, script: str | None, said: str
-) -> None:
+def test_what_is_no_python_is_named_with_what_it_said(tmp_path: Path, script: str | None, said: str) -> None:
     python = tmp_path / "python"
     if script is not None:
         python.write_text(f"#!/bin/sh\n{script}\n")
         python.chmod(0o755)
     with pytest.raises(WorkerEnvironmentError, match=rf"^The worker's Python {python} .*{re.escape(said)}"):
-        provide(project, worker_python=python)
+        provide(worker_python=python)
 
 
 def test_a_python_may_print_at_its_start_and_end(tmp_path: Path) -> None:
@@ -205,18 +190,16 @@ def test_a_python_may_print_at_its_start_and_end(tmp_path: Path) -> None:
 
 
 def test_assets_are_built_again_when_their_sources_change(project: Path) -> None:
-    first = provide(project)
+    first = provide()
     assert first.asset_root is not None
     assert first.asset_sha256 == pins.sha256(first.asset_root / "manifest.json")
     (project / "tasks" / "assets.py").write_text("changed")
-    second = provide(project)
+    second = provide()
     assert second.asset_root != first.asset_root
     assert (project / "runs").read_text() == "xx"
 
 
-def test_assets_that_fail_leave_nothing_and_say_why(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_assets_that_fail_leave_nothing_and_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for build, said in (
         ("import os, sys; os.mkdir(sys.argv[1]); sys.exit('no such mesh')", r"exit code 1(.|\n)*no such mesh"),
         ("import os, sys; os.mkdir(sys.argv[1])", "could not build the offline assets, exit code 0"),  # no manifest
@@ -224,23 +207,23 @@ def test_assets_that_fail_leave_nothing_and_say_why(
         with monkeypatch.context() as patch:
             patch.setattr(provision, "BUILD_ASSETS", ("-c", build))
             with pytest.raises(WorkerEnvironmentError, match=said):
-                provide(project)
+                provide()
         assert not [path for path in (tmp_path / "cache").glob("assets-*") if path.suffix != ".lock"]
-    assert provide(project).asset_root is not None
+    assert provide().asset_root is not None
 
 
 def test_assets_of_the_user_are_taken_if_they_are_asked_for_or_offline_ones(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = provide(project, assets="official")
+    worker = provide(assets="official")
     assert (worker.asset_root, worker.asset_sha256) == (None, None)  # Isaac Lab's own
     bundled = tmp_path / "bundled"
     bundled.mkdir()
     monkeypatch.setenv("ISAACSIM_ASSET_ROOT", str(bundled))
-    assert provide(project, assets="official").asset_root == bundled
-    assert provide(project).asset_root != bundled
+    assert provide(assets="official").asset_root == bundled
+    assert provide().asset_root != bundled
     (bundled / "manifest.json").write_text("{}")
-    worker = provide(project)
+    worker = provide()
     assert (worker.asset_root, worker.asset_sha256) == (bundled, pins.sha256(bundled / "manifest.json"))
 
 

@@ -260,6 +260,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
     monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr("suite.install.worker.ROOT", tmp_path / "project")
     return tmp_path / "project"
 
 
