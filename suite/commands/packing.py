@@ -87,16 +87,13 @@ def make_bundle(arguments: argparse.Namespace, console: Console) -> None:
     """Provision the worker here, then pack what the target lacks."""
     on_message = partial(say, console)
     # Read first: what is refused should not cost an installation.
-    target = bundle_contents.read_freeze(arguments.target_has) if arguments.target_has else bundle.NOTHING
+    target = bundle_contents.read_freeze(arguments.target_has) if arguments.target_has else {}
     sets = versions_of(arguments.matrix, arguments.device) if arguments.matrix else []
     setup = Setup(worker_python=arguments.worker_python)
     worker = provision_worker(stack=arguments.stack, setup=setup, on_message=on_message)
-    if worker.asset_root is None:
-        raise AssertionError("offline assets have a root")
     bundle.make_bundle(
         project_root=ROOT,
-        worker_python=worker.python,
-        asset_root=worker.asset_root,
+        worker=worker,
         out_dir=arguments.out,
         part_size_mib=arguments.part_size_mib,
         target=target,

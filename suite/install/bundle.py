@@ -7,7 +7,7 @@ the checkout).
 """
 
 import hashlib
-import io
+import itertools
 import json
 import lzma
 import subprocess
@@ -16,11 +16,9 @@ import tarfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import Distribution
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -31,14 +29,14 @@ from suite.external.machine import CANNOT_SUBMIT
 from suite.install import bundle_contents, pins
 from suite.install.bundle_contents import Selection, Versions
 from suite.install.pins import requirements_of
+from suite.install.worker import Worker
+from suite.install.worker_packages import digest_of
 from suite.matrix.own_worker import PINS_OF
 from suite.schema.record import Device, Stack
 
 FORMAT: Final = 1
 PART_SIZE_MIB: Final = 58
 XZ_PRESET: Final = 2  # to a quarter of the size in a minute or two; 6 saves another tenth in five times the time
-NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
-NO_VERSIONS: Final[Mapping[Versions, Path]] = MappingProxyType({})
 GROUPS: Final = ("suite", "report")  # of pyproject.toml: a host with a bundle builds reports and verifies too
 INSTALLER: Final = Path(__file__).with_name("install_bundle.py")
 
@@ -48,40 +46,35 @@ Entry = tuple[str, Path]  # name in the archive, file
 def make_bundle(
     *,
     project_root: Path,
-    worker_python: Path,
-    asset_root: Path,
+    worker: Worker,
     out_dir: Path,
     part_size_mib: int = PART_SIZE_MIB,
-    target: Mapping[str, str | None] = NOTHING,
-    stack: Stack = "kitless",
-    for_device: Device = "cuda",
-    versions: Mapping[Versions, Path] = NO_VERSIONS,
-    on_message: Callable[[str], None] = print,
-) -> list[Path]:
-    """Write a bundle into ``out_dir`` and return its files: the parts, ``bundle.json`` and ``install.py``.
+    target: Mapping[str, str | None],
+    stack: Stack,
+    for_device: Device,
+    versions: Mapping[Versions, Path],
+    on_message: Callable[[str], None],
+) -> None:
+    """Write a bundle into ``out_dir``: the parts, ``bundle.json`` and ``install.py``.
 
     ``target``: the target's distributions (``bundle_contents.read_freeze``); those that fit are not packed.
     ``versions``: sets of other versions, and the Python that has each (``bundle_contents.install_sets``).
     Raises BundleError if something needed is missing here, or if ``out_dir`` cannot be written.
     """
-    if part_size_mib < 1:
-        raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
-    if not (asset_root / "manifest.json").is_file():
-        raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s bench`).")
-    worker = bundle_contents.installed(bundle_contents.search_path(worker_python))
-    pool = bundle_contents.pooled(bundle_contents.installed(sys.path), worker)
-    selection = bundle_contents.select(_roots(project_root, stack, worker), pool=pool, target=target)
-    entries = [*_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device)]
-    for packages, python in versions.items():
-        entries += bundle_contents.entries(packages, python, for_device=for_device)
-    entries.sort()
-    unpacked_bytes = sum(path.stat().st_size for _, path in entries)
+    if worker.asset_root is None:
+        raise AssertionError("offline assets have a root")
+    own = bundle_contents.installed(bundle_contents.search_path(worker.python))
+    pool = bundle_contents.pooled(bundle_contents.installed(sys.path), own)
+    selection = bundle_contents.select(_roots(project_root, stack, own), pool=pool, target=target)
+    entries = _entries(selection, project_root=project_root, asset_root=worker.asset_root, for_device=for_device)
+    others = (bundle_contents.entries(packages, python, for_device=for_device) for packages, python in versions.items())
+    ordered = sorted(itertools.chain(entries, *others))
+    unpacked_bytes = sum(path.stat().st_size for _, path in ordered)
     _clear(out_dir)
     is_dirty = bool(_git(project_root, "status", "--porcelain", "--untracked-files=no").strip())
     if is_dirty:
         on_message(CANNOT_SUBMIT)
     on_message(f"Packing {len(selection.bundled)} distributions, {unpacked_bytes / 1e6:.0f} MB, into {out_dir}")
-    parts = _pack(entries, out_dir=out_dir, part_bytes=part_size_mib * 2**20)
     description = {
         "format": FORMAT,
         "created_utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -90,67 +83,54 @@ def make_bundle(
         "python": pins.PYTHON_VERSION,
         "stack": stack,
         "for_device": for_device,
-        "asset_sha256": pins.sha256(asset_root / "manifest.json"),
+        "asset_sha256": worker.asset_sha256,
         "unpacked_bytes": unpacked_bytes,
-        "parts": [asdict(part) for part in parts],
+        "parts": _pack(ordered, out_dir=out_dir, part_bytes=part_size_mib * 2**20),
         "distributions": [{"name": item.name, "version": item.version} for item in selection.bundled],
-        "expected_on_target": [{**asdict(item), "assumed": item.version is None} for item in selection.expected],
+        "expected_on_target": selection.expected,
         "left_out": dict(sorted(selection.left_out.items())),
-        "versions": bundle_contents.described(versions),
+        "versions": [{"digest": digest_of(packages), "packages": list(packages)} for packages in versions],
     }
-    installer, index = out_dir / "install.py", out_dir / "bundle.json"
     with _writing_to(out_dir):
-        installer.write_text(INSTALLER.read_text())
-        index.write_text(json.dumps(description, indent=1) + "\n")  # last: it marks a complete bundle
-    return [*(out_dir / part.name for part in parts), index, installer]
+        (out_dir / "install.py").write_text(INSTALLER.read_text())
+        # Last: it marks a complete bundle.
+        (out_dir / "bundle.json").write_text(json.dumps(description, indent=1) + "\n")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    name: str
-    bytes: int
-    sha256: str
+class PartWriter:
+    """Splits what is written into files of at most ``part_bytes``, and hashes them."""
 
-
-class PartWriter(io.RawIOBase):
-    """A stream that is split into files of at most ``part_bytes``, which are hashed while written."""
-
-    def __init__(self, out_dir: Path, *, part_bytes: int) -> None:
-        super().__init__()
-        self.parts: list[Part] = []
+    def __init__(self, out_dir: Path, part_bytes: int) -> None:
+        self.parts: list[dict[str, Any]] = []  # as bundle.json lists them
         self._out_dir = out_dir
         self._part_bytes = part_bytes
         self._buffer = bytearray()
 
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any, /) -> int:
+    def write(self, data: bytes) -> int:
         self._buffer += data
         while len(self._buffer) >= self._part_bytes:
-            self._write_part(self._part_bytes)
+            self._write_part()
         return len(data)
 
-    def close(self) -> None:
+    def finish(self) -> list[dict[str, Any]]:
         if self._buffer:
-            self._write_part(len(self._buffer))
-        super().close()
+            self._write_part()
+        return self.parts
 
-    def _write_part(self, size: int) -> None:
-        content = bytes(self._buffer[:size])
-        del self._buffer[:size]
+    def _write_part(self) -> None:
+        content = bytes(self._buffer[: self._part_bytes])
+        del self._buffer[: self._part_bytes]
         name = f"part-{len(self.parts):03d}"
         with _writing_to(self._out_dir):
             (self._out_dir / name).write_bytes(content)
-        self.parts.append(Part(name=name, bytes=size, sha256=hashlib.sha256(content).hexdigest()))
+        self.parts.append({"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()})
 
 
-def _pack(entries: Iterable[Entry], *, out_dir: Path, part_bytes: int) -> list[Part]:
+def _pack(entries: Iterable[Entry], *, out_dir: Path, part_bytes: int) -> list[dict[str, Any]]:
     """Write the archive. Equal files give equal parts: names are sorted, times and owners left out."""
+    writer: Any = PartWriter(out_dir, part_bytes)  # all that xz needs of a file
     with (
-        PartWriter(out_dir, part_bytes=part_bytes) as writer,
-        io.BufferedWriter(writer, 2**20) as buffered,
-        lzma.open(buffered, "wb", preset=XZ_PRESET) as stream,
+        lzma.open(writer, "wb", preset=XZ_PRESET) as stream,
         tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
         for name, path in entries:
@@ -159,11 +139,12 @@ def _pack(entries: Iterable[Entry], *, out_dir: Path, part_bytes: int) -> list[P
             info.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
             with path.open("rb") as content:
                 tar.addfile(info, content)
-    return writer.parts
+    parts: list[dict[str, Any]] = writer.finish()
+    return parts
 
 
 def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_device: Device) -> Iterator[Entry]:
-    for name, path in bundle_contents.all_files(selection.bundled, for_device=for_device):
+    for name, path in bundle_contents.files(selection.bundled, for_device=for_device):
         yield f"site/{name}", path
     for path in asset_root.rglob("*"):
         if path.is_file():
@@ -208,14 +189,13 @@ def _clear(out_dir: Path) -> None:
     """Remove an older bundle; refuse a folder with other files."""
     with _writing_to(out_dir):
         out_dir.mkdir(parents=True, exist_ok=True)
-        old = list(out_dir.iterdir())
-    foreign = [
-        path.name for path in old if not (path.match("part-[0-9]*") or path.name in {"bundle.json", "install.py"})
-    ]
-    if foreign:
-        raise BundleError(f"{out_dir} contains {foreign[0]!r}, which is not part of a bundle. Choose an empty folder.")
-    with _writing_to(out_dir):
-        for path in sorted(old):  # bundle.json before the parts
+        old = sorted(out_dir.iterdir())  # bundle.json before the parts
+        for path in old:
+            if not (path.match("part-[0-9]*") or path.name in {"bundle.json", "install.py"}):
+                raise BundleError(
+                    f"{out_dir} contains {path.name!r}, which is not part of a bundle. Choose an empty folder."
+                )
+        for path in old:
             path.unlink()
 
 

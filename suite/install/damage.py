@@ -56,7 +56,7 @@ class _Package:
 
         A bundle packs no scripts, and leaves files out that no run needs.
         """
-        not_packed = ("..", NPM, *(rule.prefix for rule in LEFT_OUT_FILES)) if is_bundled() else ()
+        not_packed = ("..", NPM, *LEFT_OUT_FILES) if is_bundled() else ()
         with self.record.open(encoding="utf-8", newline="") as lines:
             for row in csv.reader(lines):
                 has_hash = len(row) == 3 and row[1].startswith("sha256=") and row[2].isdecimal()  # noqa: PLR2004
