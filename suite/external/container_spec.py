@@ -1,6 +1,7 @@
 """Containers and images as values: pure renderers make the specs, ``docker_engine`` executes them."""
 
 import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -35,9 +36,9 @@ class Mount:
 class ContainerSpec:
     """One container; ``argv`` replaces the image's entry point and command."""
 
-    name: str
     image: str  # id or tag
     argv: tuple[str, ...]
+    name: str = field(default_factory=lambda: f"labscale-{uuid.uuid4().hex[:12]}")
     env: Mapping[str, str] = field(default_factory=dict)  # added to the image's
     user: str | None = None  # "uid:gid"; None keeps the image's
     working_dir: str | None = None
@@ -47,7 +48,7 @@ class ContainerSpec:
     ipc: Literal["host", "private"] = "private"
     shm_bytes: int | None = None  # size of /dev/shm if ``ipc`` is private; None keeps the engine's 64 MB
     memory_bytes: int | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)  # besides OWNER_LABEL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +64,3 @@ class ImageFacts:
     def digest(self) -> str:
         """``sha256:…`` of the manifest in a registry, or of the local image if there is none."""
         return self.repo_digests[0].partition("@")[2] if self.repo_digests else self.image_id
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finished:
-    """A container that ran to its end."""
-
-    exit_code: int
-    stdout: str
-    stderr: str

@@ -5,6 +5,7 @@ import io
 import os
 import re
 import socket
+import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import psutil
 
 from suite.errors import ContainerError
-from suite.external.container_spec import GPU_CAPABILITIES, IMAGE_NAME, OWNER_LABEL, ContainerSpec, Finished, ImageFacts
+from suite.external.container_spec import GPU_CAPABILITIES, IMAGE_NAME, OWNER_LABEL, ContainerSpec, ImageFacts
 
 # Functions import the SDK when they need it: it would take a sixth of the time of `plan`.
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class Engine:
         with _refusals(f"tagging {image_id} as {name}"):
             self._client.images.get(image_id).tag(repository, tag)
 
-    def run_to_end(self, spec: ContainerSpec, *, timeout_s: float) -> Finished:
+    def run_to_end(self, spec: ContainerSpec, *, timeout_s: float) -> subprocess.CompletedProcess[str]:
         """Run a container to its end, remove it and return its output.
 
         Raises:
@@ -202,13 +203,12 @@ class Engine:
             deadline_s = time.monotonic() + timeout_s
             while (exit_code := container.exit_code(wait_s=0.05)) is None:
                 if time.monotonic() > deadline_s:
-                    said = container.output(stderr=True).strip()
                     raise ContainerError(
-                        f"{' '.join(spec.argv)!r} did not end within {timeout_s:g} s in {spec.image}. It said:\n{said}"
+                        f"{' '.join(spec.argv)!r} did not end within {timeout_s:g} s in {spec.image}. It said:\n"
+                        f"{container.output().strip()}"
                     )
-            return Finished(
-                exit_code=exit_code, stdout=container.output(stderr=False), stderr=container.output(stdout=False)
-            )
+            stdout, stderr = container.output(stderr=False), container.output(stdout=False)
+            return subprocess.CompletedProcess(spec.argv, exit_code, stdout, stderr)
 
     @contextlib.contextmanager
     def container(self, spec: ContainerSpec) -> Iterator["Container"]:
@@ -239,8 +239,8 @@ class Engine:
     def owners(self) -> dict[str, str]:
         """Return the name of every labscale container here with its owner label."""
         with _refusals("listing containers"):
-            found = self._client.api.containers(all=True, filters={"label": OWNER_LABEL})
-        return {entry["Names"][0].lstrip("/"): entry["Labels"][OWNER_LABEL] for entry in found}
+            entries = self._client.api.containers(all=True, filters={"label": OWNER_LABEL})
+        return {entry["Names"][0].lstrip("/"): entry["Labels"][OWNER_LABEL] for entry in entries}
 
 
 class Container:
@@ -301,8 +301,8 @@ class Container:
 
     def output(self, *, stdout: bool = True, stderr: bool = True) -> str:
         with _refusals("reading the container's output"):
-            said: bytes = self._container.logs(stdout=stdout, stderr=stderr)
-        return said.decode(errors="replace")
+            content: bytes = self._container.logs(stdout=stdout, stderr=stderr)
+        return content.decode(errors="replace")
 
 
 def _arguments(spec: ContainerSpec) -> dict[str, Any]:
@@ -324,7 +324,7 @@ def _arguments(spec: ContainerSpec) -> dict[str, Any]:
         "shm_size": spec.shm_bytes,
         "mem_limit": spec.memory_bytes,
         "memswap_limit": spec.memory_bytes,  # no swap, which would only look like a slow run
-        "labels": dict(spec.labels),
+        "labels": {**spec.labels, **owner_label()},
         "init": True,  # reaps torchrun's orphans and forwards signals
         "detach": True,
     }

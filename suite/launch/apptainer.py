@@ -13,19 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from suite.env_check import report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.external import parent_death
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
-from suite.files.wording import last_lines
 from suite.install.pins import sha256
-from suite.install.worker import RunPython, worker_pins
+from suite.install.worker import worker_pins
 from suite.launch import native
 from suite.launch.contract import TO_ITS_END, Asked, Command, LauncherEntry, NoSettings, RunControl, Runtime
 from suite.launch.images.table import SUITE_PYTHON, find_image
-from suite.launch.images.worker import LICENCE_ACCEPTED, provision_in_image, require_licence
+from suite.launch.images.worker import LICENCE_ACCEPTED, provision_in_image, report_of, require_licence
 from suite.options.options import Options
 from suite.schema.rank_protocol import LaunchResult, travelling
 from suite.schema.record import Launch
@@ -119,28 +117,20 @@ def in_apptainer(asked: Asked) -> Runtime:
         on_message=asked.say,
     )
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)  # for what follows, inside too
+    request = Request(stack=asked.stack, device=asked.device).inside_image(worker.python)
     return Runtime(
         worker=worker,
         launch=functools.partial(run, options=of_run),
-        check=lambda: _check(asked, of_run.image, worker.python, inside),
+        check=lambda: report_of(
+            inside((SUITE_PYTHON, *request.arguments()), {}),
+            str(of_run.image),
+            next_step="Take an image that `nox -s build` made: apptainer build FILE.sif docker-daemon:TAG.",
+        ),
         python_path=None,
         image_digest=f"sha256:{sha256(of_run.image)}" if of_run.image.is_file() else None,  # a folder has none
         command=lambda arguments: wrapped((SUITE_PYTHON, *arguments), {}),
         wrap=functools.partial(render, options=of_run),
     )
-
-
-def _check(asked: Asked, image: Path, worker_python: Path, inside: RunPython) -> report.Report:
-    """Run env_check in the image."""
-    request = Request(stack=asked.stack, device=asked.device).inside_image(worker_python)
-    done = inside((SUITE_PYTHON, *request.arguments()), {})
-    try:
-        return report.read_report(done.stdout)
-    except ValueError as error:
-        raise ContainerError(
-            f"env_check did not run in {image}, exit code {done.returncode}: {error}\n{last_lines(done.stderr, 5)}\n"
-            "Take an image that `nox -s build` made: apptainer build FILE.sif docker-daemon:TAG."
-        ) from error
 
 
 def _apptainer_options(options: Options) -> ApptainerOptions:

@@ -10,7 +10,6 @@ import itertools
 import os
 import subprocess
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,19 +67,10 @@ def run(
     options: ContainerOptions,
 ) -> LaunchResult:
     """Run ``launch`` in a container of ``image``; see ``suite.launch.contract``."""
-    check_options(engine, image, options)
     docker_engine.remove_abandoned(engine)
     run_dir = Path(launch.run_dir)
     prepare(run_dir, launch.case)
-    spec = render(
-        launch,
-        image.image_id,
-        options,
-        name=f"labscale-{uuid.uuid4().hex[:12]}",
-        user=_user(engine),
-        owner=docker_engine.owner_label(),
-    )
-    with engine.container(spec) as container, sampling(launch):
+    with engine.container(render(launch, image.image_id, options, user=_user(engine))) as container, sampling(launch):
         watch = Watch(launch, control)
         container.start()
         ended_by = watch.wait(container.exit_code)
@@ -108,12 +98,9 @@ def check_options(engine: Engine, image: ImageFacts, options: ContainerOptions) 
     require_licence(stack=image.labels.get("labscale.stack"), accepted=options.accept_eula)
 
 
-def render(
-    launch: Launch, image_id: str, options: ContainerOptions, *, name: str, user: str, owner: Mapping[str, str]
-) -> ContainerSpec:
+def render(launch: Launch, image_id: str, options: ContainerOptions, *, user: str) -> ContainerSpec:
     """The container of one round."""
     return ContainerSpec(
-        name=name,
         image=image_id,
         # The engine's own log would be gone with the container; this one can be read while it runs.
         argv=("/bin/sh", "-c", 'exec "$@" >>"$0" 2>&1', f"{launch.run_dir}/{LOG}", *launch.argv),
@@ -127,7 +114,7 @@ def render(
         network="host",  # NCCL and the rendezvous use the host's own interfaces
         ipc="host" if options.shm_gb is None else "private",
         shm_bytes=round(options.shm_gb * GIB) if options.shm_gb is not None else None,
-        labels={**owner, "labscale.case": launch.case.case_id, "labscale.round": str(launch.round)},
+        labels={"labscale.case": launch.case.case_id, "labscale.round": str(launch.round)},
     )
 
 
@@ -198,7 +185,7 @@ def check_image(name: str, request: Request) -> Report:
     """
     engine = Engine.connect()
     built = name in read_images(ROOT)
-    image = build.find_built(engine, name, project_root=ROOT) if built else engine.find_image(name)
+    image = build.find_built(engine, name) if built else engine.find_image(name)
     has_gpu = NVIDIA_NODE.exists() or request.stack != "kitless"
     return _check_inside(engine, image, replace(request, device=request.device or ("cuda" if has_gpu else "cpu")))
 
@@ -211,7 +198,7 @@ def _check_inside(engine: Engine, image: ImageFacts, request: Request) -> Report
 
 
 def provision_in_container(
-    engine: Engine, image: ImageFacts, *, project_root: Path, assets: Assets, on_message: Callable[[str], None]
+    engine: Engine, image: ImageFacts, *, assets: Assets, on_message: Callable[[str], None]
 ) -> Worker:
     """Return the worker of an image, ready to run. Labels of the image name its Python and its pins.
 
@@ -228,25 +215,17 @@ def provision_in_container(
 
     def run(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         spec = ContainerSpec(
-            name=f"labscale-{uuid.uuid4().hex[:12]}",
             image=image.image_id,
             argv=tuple(argv),
             env={**env, "HOME": "/tmp", "USER": "labscale", "CUDA_VISIBLE_DEVICES": ""},  # noqa: S108  of the container
             user=_user(engine),
-            working_dir=str(project_root),
-            mounts=_mounts(read_only=(project_root,), writable=(cache_root(),)),
-            labels=docker_engine.owner_label(),
+            working_dir=str(ROOT),
+            mounts=_mounts(read_only=(ROOT,), writable=(cache_root(),)),
         )
-        finished = engine.run_to_end(spec, timeout_s=BUILD_TIMEOUT_S)
-        return subprocess.CompletedProcess(argv, finished.exit_code, finished.stdout, finished.stderr)
+        return engine.run_to_end(spec, timeout_s=BUILD_TIMEOUT_S)
 
-    return provision_in_image(
-        Path(image.labels[PYTHON_LABEL]),
-        image.labels[PINS_LABEL],
-        assets=assets,
-        run=run,
-        on_message=on_message,
-    )
+    python, pins_sha256 = Path(image.labels[PYTHON_LABEL]), image.labels[PINS_LABEL]
+    return provision_in_image(python, pins_sha256, assets=assets, run=run, on_message=on_message)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,11 +239,8 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
     if options.setup.worker_python is not None:
         raise UsageError("--worker-python is of this machine, but containers have their own. Leave one of the two out.")
     engine = Engine.connect()
-    image = (
-        build.find_built(engine, asked.stack, project_root=ROOT)
-        if options.place.image is None
-        else engine.find_image(options.place.image)
-    )
+    tag = options.place.image
+    image = build.find_built(engine, asked.stack) if tag is None else engine.find_image(tag)
     asked.say(f"Rounds run in containers of {', '.join(image.tags) or image.image_id} ({engine.name})")
     of_run = ContainerOptions(
         project_root=ROOT,
@@ -273,7 +249,7 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
         accept_eula=options.place.accept_eula,
     )
     check_options(engine, image, of_run)
-    worker = provision_in_container(engine, image, project_root=ROOT, assets=options.setup.assets, on_message=asked.say)
+    worker = provision_in_container(engine, image, assets=options.setup.assets, on_message=asked.say)
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
     return Runtime(
         worker=worker,

@@ -5,65 +5,42 @@ The list of packages is a CycloneDX document (an SBOM): Debian's, and those of b
 
 import json
 import os
-import uuid
+import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from suite import __version__
-from suite.env_check.report import Report, read_report
+from suite.env_check.report import Report
 from suite.env_check.request import Request
 from suite.errors import ContainerError
-from suite.external import docker_engine
-from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
+from suite.external.container_spec import ContainerSpec, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
+from suite.files.paths import ROOT
 from suite.launch.images.table import SUITE_PYTHON, BuildPlan, pack, tag_of
+from suite.launch.images.worker import report_of
 from suite.schema.rank_protocol import travelling
 
 # Functions import the library when they need it: otherwise every command would wait for it.
 if TYPE_CHECKING:
-    from cyclonedx.model.component import Component
+    from packageurl import PackageURL
 
 CHECK_TIMEOUT_S: Final = 300.0
 LIST_TIMEOUT_S: Final = 120.0
 OS_RELEASE: Final = ("cat", "/etc/os-release")
 LIST_DEBIAN: Final = ("dpkg-query", "--show", "--showformat", "${Package}\t${Version}\t${Architecture}\n")
-_LIST: Final = """
+LIST_PYTHON: Final = """
 import importlib.metadata, json
-print(json.dumps(sorted({(each.metadata["Name"], each.version) for each in importlib.metadata.distributions()})))
+print(json.dumps(sorted({(item.metadata["Name"], item.version) for item in importlib.metadata.distributions()})))
 """
-LIST_PYTHON: Final = ("-c", _LIST)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Package:
-    kind: Literal["deb", "pypi"]
-    name: str
-    version: str
-    architecture: str | None = None
-
-
-def parse_debian(listing: str, distribution: str) -> list[Package]:
-    """Parse the output of ``LIST_DEBIAN``."""
-    rows = [line.split("\t") for line in listing.splitlines() if line.strip()]
-    return [
-        Package(kind="deb", name=f"{distribution}/{name}", version=version, architecture=architecture)
-        for name, version, architecture in rows
-    ]
-
-
-def parse_python(listing: str) -> list[Package]:
-    """Parse a Python's output of ``LIST_PYTHON``."""
-    return [Package(kind="pypi", name=name, version=version) for name, version in json.loads(listing)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltImage:
     """An image that passed, and its two files."""
 
-    name: str
     tag: str
     image_id: str
     record: Path
@@ -91,22 +68,23 @@ def build_image(
     checked = check(engine, plan, image_id, gpus=gpus)
     packages = list_packages(engine, plan, image_id)
     out_dir.mkdir(parents=True, exist_ok=True)
-    built = BuiltImage(
-        name=plan.name,
-        tag=plan.tag,
-        image_id=image_id,
-        record=out_dir / f"{plan.name}.json",
-        sbom=out_dir / f"{plan.name}.cdx.json",
-    )
-    document = render_sbom(
-        packages, name=f"labscale/{plan.name}", version=plan.tag.rpartition(":")[2], image_id=image_id
-    )
-    built.sbom.write_text(document, encoding="utf-8")
+    record, sbom = out_dir / f"{plan.name}.json", out_dir / f"{plan.name}.cdx.json"
+    sbom.write_text(render_sbom(packages, plan, image_id), encoding="utf-8")
     engine.tag(image_id, plan.tag)
-    record = render_record(plan, engine.find_image(plan.tag), checked, num_packages=len(packages))
-    built.record.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    on_line(f"Built {plan.tag}, {len(packages)} packages: {built.record}, {built.sbom}")
-    return built
+    image = engine.find_image(plan.tag)
+    document = {
+        "name": plan.name,
+        "tag": plan.tag,
+        "digest": image.digest,
+        "base": plan.build_args["BASE"],
+        "built_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "num_packages": len(packages),
+        **asdict(image),
+        "env_check": checked.as_document(),
+    }
+    record.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    on_line(f"Built {plan.tag}, {len(packages)} packages: {record}, {sbom}")
+    return BuiltImage(tag=plan.tag, image_id=image_id, record=record, sbom=sbom)
 
 
 def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Report:
@@ -117,9 +95,12 @@ def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Repo
     request = Request(stack=plan.image.stack, device="cpu" if gpus is None else None)
     report = env_check_inside(engine, image_id, request.inside_image(Path(plan.image.worker_python)), gpus=gpus)
     if report.failures:
+        faults = "\n".join(
+            f"  {item.name}: {item.fault}: found {item.found}; {item.repair}" for item in report.failures
+        )
         raise ContainerError(
             f"The image {image_id} was built, but cannot run the stack {plan.image.stack}, so it gets no name:\n"
-            f"{_faults(report)}\nRepair {plan.image.dockerfile} or the engine's host, then build again. Look inside: "
+            f"{faults}\nRepair {plan.image.dockerfile} or the engine's host, then build again. Look inside: "
             f"docker run -it --rm {image_id} sh"
         )
     return report
@@ -127,60 +108,45 @@ def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Repo
 
 def env_check_inside(engine: Engine, image_id: str, request: Request, *, gpus: Gpus) -> Report:
     """Run env_check of an image. Raises ContainerError if it crashed, or did not answer with a report."""
-    finished = _inside(engine, image_id, (SUITE_PYTHON, *request.arguments()), timeout_s=CHECK_TIMEOUT_S, gpus=gpus)
-    try:
-        report = read_report(finished.stdout)
-        if finished.exit_code != report.exit_code:
-            raise ValueError(f"its report says exit code {report.exit_code}")  # noqa: TRY301
-    except ValueError as error:
-        raise ContainerError(
-            f"env_check did not run in the image {image_id}, exit code {finished.exit_code}: {error}\n"
-            f"{(finished.stderr or finished.stdout).strip()[-2000:]}\nLook inside: docker run -it --rm {image_id} sh"
-        ) from error
-    return report
+    argv = (SUITE_PYTHON, *request.arguments())
+    done = _inside(engine, image_id, argv, timeout_s=CHECK_TIMEOUT_S, gpus=gpus)
+    return report_of(done, image_id, next_step=f"Look inside: docker run -it --rm {image_id} sh")
 
 
-def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[Package]:
+def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list["PackageURL"]:
     """Return every Debian package and every Python package of both environments of an image."""
+    from packageurl import PackageURL  # noqa: PLC0415
 
-    def said(*argv: str) -> str:
-        finished = _inside(engine, image_id, argv, timeout_s=LIST_TIMEOUT_S)
-        if finished.exit_code != 0:
+    def output_of(*argv: str) -> str:
+        done = _inside(engine, image_id, argv, timeout_s=LIST_TIMEOUT_S)
+        if done.returncode != 0:
             raise ContainerError(
-                f"The packages of {image_id} cannot be listed: {argv[0]} ended with exit code {finished.exit_code}: "
-                f"{finished.stderr.strip()[-500:]}"
+                f"The packages of {image_id} cannot be listed: {argv[0]} ended with exit code {done.returncode}: "
+                f"{done.stderr.strip()[-500:]}"
             )
-        return finished.stdout
+        return done.stdout
 
-    release = dict(line.split("=", 1) for line in said(*OS_RELEASE).splitlines() if "=" in line)
-    packages = parse_debian(said(*LIST_DEBIAN), release["ID"].strip('"'))
+    release = dict(line.split("=", 1) for line in output_of(*OS_RELEASE).splitlines() if "=" in line)
+    distribution = release["ID"].strip('"')
+    rows = (line.split("\t") for line in output_of(*LIST_DEBIAN).splitlines() if line.strip())
+    packages = [
+        PackageURL(type="deb", namespace=distribution, name=name, version=version, qualifiers={"arch": architecture})
+        for name, version, architecture in rows
+    ]
     for python in (SUITE_PYTHON, plan.image.worker_python):
-        packages += parse_python(said(python, *LIST_PYTHON))
+        listed = json.loads(output_of(python, "-c", LIST_PYTHON))
+        packages += [PackageURL(type="pypi", name=name, version=version) for name, version in listed]
     return packages
 
 
-def render_record(plan: BuildPlan, image: ImageFacts, checked: Report, *, num_packages: int) -> dict[str, Any]:
-    """Return the contents of ``<name>.json``."""
-    return {
-        "name": plan.name,
-        "tag": plan.tag,
-        "digest": image.digest,
-        "base": plan.build_args["BASE"],
-        "built_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "num_packages": num_packages,
-        **asdict(image),
-        "env_check": checked.as_document(),
-    }
-
-
-def find_built(engine: Engine, name: str, *, project_root: Path) -> ImageFacts:
+def find_built(engine: Engine, name: str) -> ImageFacts:
     """Return the image that ``build NAME`` makes from the present base, Dockerfile and pins.
 
     Raises:
         ContainerError: the engine does not have it: it was not built, or one of these has changed since.
 
     """
-    tag = tag_of(name, project_root=project_root, version=__version__)
+    tag = tag_of(name, project_root=ROOT, version=__version__)
     try:
         return engine.find_image(tag)
     except ContainerError as error:
@@ -190,49 +156,26 @@ def find_built(engine: Engine, name: str, *, project_root: Path) -> ImageFacts:
         ) from error
 
 
-def _inside(engine: Engine, image_id: str, argv: tuple[str, ...], *, timeout_s: float, gpus: Gpus = None) -> Finished:
-    run_id = uuid.uuid4().hex[:12]
-    spec = ContainerSpec(
-        name=f"labscale-{run_id}",
-        image=image_id,
-        argv=argv,
-        env=travelling(os.environ),
-        gpus=gpus,
-        ipc="host",
-        labels=docker_engine.owner_label(),
-    )
+def _inside(
+    engine: Engine, image_id: str, argv: tuple[str, ...], *, timeout_s: float, gpus: Gpus = None
+) -> subprocess.CompletedProcess[str]:
+    spec = ContainerSpec(image=image_id, argv=argv, env=travelling(os.environ), gpus=gpus, ipc="host")
     return engine.run_to_end(spec, timeout_s=timeout_s)
 
 
-def _faults(report: Report) -> str:
-    """Return the failures of an env_check report, one line each."""
-    return "\n".join(f"  {check.name}: {check.fault}: found {check.found}; {check.repair}" for check in report.failures)
-
-
-def render_sbom(packages: Iterable[Package], *, name: str, version: str, image_id: str) -> str:
+def render_sbom(packages: Iterable["PackageURL"], plan: BuildPlan, image_id: str) -> str:
     """Return CycloneDX 1.6 as JSON; a package of several environments appears once."""
     from cyclonedx.model.bom import Bom  # noqa: PLC0415
     from cyclonedx.model.component import Component, ComponentType  # noqa: PLC0415
     from cyclonedx.output.json import JsonV1Dot6  # noqa: PLC0415
 
-    bom = Bom()
+    bom, name = Bom(), f"labscale/{plan.name}"
+    version = plan.tag.rpartition(":")[2]
     image = Component(type=ComponentType.CONTAINER, name=name, version=version, bom_ref=f"{name}@{image_id}")
     bom.metadata.component = image
-    bom.components.update(_component(package) for package in set(packages))  # the library sorts them
+    bom.components.update(  # the library sorts them
+        Component(type=ComponentType.LIBRARY, name=url.name, version=url.version, purl=url, bom_ref=url.to_string())
+        for url in set(packages)
+    )
     bom.register_dependency(image, bom.components)
     return str(JsonV1Dot6(bom).output_as_string(indent=1)) + "\n"
-
-
-def _component(package: Package) -> "Component":
-    from cyclonedx.model.component import Component, ComponentType  # noqa: PLC0415
-    from packageurl import PackageURL  # noqa: PLC0415
-
-    namespace, _, name = package.name.rpartition("/")
-    url = PackageURL(
-        type=package.kind,
-        namespace=namespace or None,
-        name=name,
-        version=package.version,
-        qualifiers={"arch": package.architecture} if package.architecture else None,
-    )
-    return Component(type=ComponentType.LIBRARY, name=name, version=package.version, purl=url, bom_ref=url.to_string())

@@ -1,10 +1,12 @@
-"""What every launcher of an image needs: the licence of Isaac Sim, the image's digest, and the worker inside."""
+"""What every launcher of an image needs: Isaac Sim's licence, the image's digest, the worker and env_check inside."""
 
 import re
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from suite.env_check.report import Report, read_report
 from suite.errors import ContainerError, UsageError
 from suite.files.cache import cache_root
 from suite.install.worker import RunPython, Worker, asset_root_of, with_assets
@@ -71,3 +73,17 @@ def provision_in_image(
         cache_dir=cache / f"kernels-{key}-image",  # compiled against the image's own libraries
     )
     return with_assets(worker, assets, on_message, run=run)
+
+
+def report_of(done: subprocess.CompletedProcess[str], image: str, *, next_step: str) -> Report:
+    """Return the report that env_check printed in an image. Raises ContainerError if it crashed, or printed none."""
+    try:
+        report = read_report(done.stdout)
+        if done.returncode != report.exit_code:
+            raise ValueError(f"its report says exit code {report.exit_code}")  # noqa: TRY301
+    except ValueError as error:
+        raise ContainerError(
+            f"env_check did not run in the image {image}, exit code {done.returncode}: {error}\n"
+            f"{(done.stderr or done.stdout).strip()[-2000:]}\n{next_step}"
+        ) from error
+    return report

@@ -260,18 +260,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    monkeypatch.setattr("suite.install.worker.ROOT", tmp_path / "project")
+    for module in ("suite.install.worker", "suite.launch.containers"):
+        monkeypatch.setattr(f"{module}.ROOT", tmp_path / "project")
     return tmp_path / "project"
 
 
-def test_assets_are_built_inside_once_and_belong_to_the_caller(
-    engine: Engine, image: ImageFacts, project: Path
-) -> None:
+@pytest.mark.usefixtures("project")
+def test_assets_are_built_inside_once_and_belong_to_the_caller(engine: Engine, image: ImageFacts) -> None:
     messages: list[str] = []
     for _ in range(2):
-        worker = provision_in_container(
-            engine, image, project_root=project, assets="offline", on_message=messages.append
-        )
+        worker = provision_in_container(engine, image, assets="offline", on_message=messages.append)
     assert worker.python == Path("/opt/python")
     assert worker.pins_sha256 == "ab" * 32
     assert worker.asset_root is not None
@@ -283,13 +281,13 @@ def test_assets_are_built_inside_once_and_belong_to_the_caller(
 def test_a_build_that_fails_says_why(engine: Engine, image: ImageFacts, project: Path) -> None:
     (project / "refuse").write_text("")
     with pytest.raises(WorkerEnvironmentError, match=r"exit code 3:\nno such wheel"):
-        provision_in_container(engine, image, project_root=project, assets="offline", on_message=lambda _: None)
+        provision_in_container(engine, image, assets="offline", on_message=lambda _: None)
 
 
-def test_an_image_of_somebody_else_is_refused(engine: Engine, project: Path) -> None:
+def test_an_image_of_somebody_else_is_refused(engine: Engine) -> None:
     foreign = engine.find_image(BUSYBOX)
     with pytest.raises(ContainerError, match="nox -s build"):
-        provision_in_container(engine, foreign, project_root=project, assets="offline", on_message=lambda _: None)
+        provision_in_container(engine, foreign, assets="offline", on_message=lambda _: None)
 
 
 # Rounds that take turns, each in a container of its own: their sockets are in folders that the containers mount

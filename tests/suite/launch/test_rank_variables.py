@@ -77,9 +77,8 @@ def launch(tmp_path: Path, environment: Environment, monkeypatch: pytest.MonkeyP
 def test_settings_reach_every_launcher(launch: Launch, tmp_path: Path) -> None:
     assert launch.env["NCCL_ALGO"] == "Ring, Tree"
     assert launch.env["OMP_NUM_THREADS"] != "77"
-    inside = containers.render(
-        launch, "sha256:1", containers.ContainerOptions(project_root=tmp_path), name="a", user="1:1", owner={}
-    )
+    options = containers.ContainerOptions(project_root=tmp_path)
+    inside = containers.render(launch, "sha256:1", options, user="1:1")
     assert inside.env["NCCL_ALGO"] == "Ring, Tree"
     wrapped = apptainer.render(launch, apptainer.ApptainerOptions(image=tmp_path, project_root=tmp_path))
     assert wrapped.env["APPTAINERENV_NCCL_ALGO"] == "Ring, Tree"

@@ -204,4 +204,4 @@ def test_command_refuses_an_image_without_a_digest_before_it_looks_for_an_engine
 
 def test_an_image_of_other_pins_is_not_taken(engine: Engine) -> None:
     with pytest.raises(ContainerError, match=r"labscale/kitless:.*nox -s build -- kitless"):
-        find_built(engine, "kitless", project_root=ROOT)
+        find_built(engine, "kitless")

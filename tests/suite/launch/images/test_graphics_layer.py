@@ -33,7 +33,7 @@ def look(engine: Engine, image: str, script: str, **env: str) -> str:
     finished = engine.run_to_end(
         ContainerSpec(name="labscale-look", image=image, argv=("/bin/sh", "-c", script), env=env), timeout_s=60
     )
-    assert finished.exit_code == 0, finished.stderr
+    assert finished.returncode == 0, finished.stderr
     return finished.stdout
 
 
@@ -83,7 +83,7 @@ def faults(said: str) -> dict[str, str | None]:
 
 def test_env_check_renders_inside_and_tells_software_from_a_gpu(engine: Engine, graphics: str) -> None:
     finished = engine.run_to_end(spec_of_env_check(graphics, env={"VK_DRIVER_FILES": LAVAPIPE}), timeout_s=120)
-    assert finished.exit_code == 2, finished.stderr  # graphics are required, and Mesa's are no GPU
+    assert finished.returncode == 2, finished.stderr  # graphics are required, and Mesa's are no GPU
     found = {check["name"]: check["found"] for check in json.loads(finished.stdout)["checks"]}
     assert "llvmpipe" in found["egl_frame"]
     assert "llvmpipe" in found["vulkan_frame"]
