@@ -10,9 +10,8 @@ folder, and the ranks of a round write to one, so rounds of several nodes are no
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from suite.errors import StoreError
 from suite.launch.contract import ManifestEntry
@@ -20,7 +19,7 @@ from suite.launch.images.table import SUITE_PYTHON
 from suite.launch.images.worker import LICENCE_ACCEPTED, digest_variables
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.matrix.plan import THREAD_VARIABLES
-from suite.options.options import Manifests, Options
+from suite.options.options import Options
 from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of, travelling
 from suite.schema.record import Launch
 
@@ -94,43 +93,21 @@ exit "$code"
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class PodOptions:
-    """What the files need to know about the cluster and the image."""
-
-    image: str
-    suite_python: str = SUITE_PYTHON
-    accept_eula: bool = False
-    host_label: str | None = None  # in the records of rounds
-    cluster: Manifests = field(default_factory=Manifests)  # what its pods need
-    settings: Mapping[str, str] = field(default_factory=dict)  # of the user's shell
-
-    @classmethod
-    def asked(cls, options: Options) -> Self:
-        return cls(
-            image=options.place.image or "",
-            accept_eula=options.place.accept_eula,
-            host_label=options.results.host_label,
-            cluster=options.manifests,
-            settings=travelling(os.environ),
-        )
-
-    @property
-    def environ(self) -> dict[str, str]:
-        """What every container gets."""
-        licence = LICENCE_ACCEPTED if self.accept_eula else {}
-        return {**self.settings, **licence, **digest_variables(self.image)}
+def _environ(options: Options) -> dict[str, str]:
+    """What every container gets, with the settings of the user's shell."""
+    licence = LICENCE_ACCEPTED if options.place.accept_eula else {}
+    return {**travelling(os.environ), **licence, **digest_variables(options.place.image or "")}
 
 
-def campaign(arguments: Sequence[str], options: PodOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
+def campaign(arguments: Sequence[str], options: Options, name: str, num_gpus: int) -> dict[str, Any]:
     """A job that runs ``suite bench`` with these arguments in one pod. Started again, it continues."""
-    container = _container(options, num_gpus, [options.suite_python, "-m", "suite", "bench", *arguments], {})
+    container = _container(options, num_gpus, [SUITE_PYTHON, "-m", "suite", "bench", *arguments], {})
     pod = _pod(options, container)
     spec = {"backoffLimit": 0, "template": {"metadata": {"labels": LABELS}, "spec": pod}}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": LABELS}, "spec": spec}
 
 
-def round_of_nodes(launch: Launch, options: PodOptions, *, rounds: int) -> dict[str, Any]:
+def round_of_nodes(launch: Launch, options: Options, rounds: int) -> dict[str, Any]:
     """A list of objects: the case, the service that names the pods, and their job. A pod that fails ends the others."""
     case, name = launch.case, f"labscale-{hashlib.sha256(launch.run_dir.encode()).hexdigest()[:12]}"
     pod = _pod_of_node(launch, options, name=name, rounds=rounds)
@@ -161,7 +138,7 @@ def round_of_nodes(launch: Launch, options: PodOptions, *, rounds: int) -> dict[
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
-def _pod_of_node(launch: Launch, options: PodOptions, *, name: str, rounds: int) -> dict[str, Any]:
+def _pod_of_node(launch: Launch, options: Options, *, name: str, rounds: int) -> dict[str, Any]:
     """The pod of the job ``name``; no two of them run on one host."""
     case = launch.case
     env = {name: value for name, value in launch.env.items() if name not in THREAD_VARIABLES} | {
@@ -170,9 +147,9 @@ def _pod_of_node(launch: Launch, options: PodOptions, *, name: str, rounds: int)
         RENDEZVOUS_ID: name,
         RENDEZVOUS_PORT: str(PORT),
     }
-    prefix = ["sh", "-c", _NODE.strip("\n"), "node", options.suite_python, launch.run_dir]
+    prefix = ["sh", "-c", _NODE.strip("\n"), "node", SUITE_PYTHON, launch.run_dir]
     numbers = (case.nnodes, case.nproc_per_node, rounds, f"{case.timeout_s:g}", case.cpu_threads or "")
-    command = [*prefix, *map(str, numbers), options.host_label or "", *launch.argv]
+    command = [*prefix, *map(str, numbers), options.results.host_label or "", *launch.argv]
     container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
     container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
     container["volumeMounts"].append(
@@ -187,16 +164,16 @@ def _pod_of_node(launch: Launch, options: PodOptions, *, name: str, rounds: int)
     return pod
 
 
-def _container(options: PodOptions, num_gpus: int, command: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:
-    everywhere = {**options.environ, "HOME": "/tmp", "USER": "labscale"}  # noqa: S108  of the container
-    cluster = options.cluster
+def _container(options: Options, num_gpus: int, command: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:
+    everywhere = {**_environ(options), "HOME": "/tmp", "USER": "labscale"}  # noqa: S108  of the container
+    cluster = options.manifests
     sizes = {"cpu": cluster.pod_cpus and str(cluster.pod_cpus), "memory": cluster.pod_memory}
     asked = {name: size for name, size in sizes.items() if size}
     gpus = {cluster.gpu_resource: num_gpus} if num_gpus else {}
     resources = {"limits": {**gpus, **asked}, **({"requests": asked} if asked else {})} if gpus or asked else {}
     return {
         "name": "labscale",
-        "image": options.image,
+        "image": options.place.image,
         "command": list(command),
         "env": [{"name": name, "value": value} for name, value in sorted({**everywhere, **env}.items())],
         "resources": resources,
@@ -207,8 +184,8 @@ def _container(options: PodOptions, num_gpus: int, command: Sequence[str], env: 
     }
 
 
-def _pod(options: PodOptions, container: dict[str, Any]) -> dict[str, Any]:
-    cluster = options.cluster
+def _pod(options: Options, container: dict[str, Any]) -> dict[str, Any]:
+    cluster = options.manifests
     selectors = dict(text.split("=", 1) for text in cluster.node_selectors)
     where = {
         "runtimeClassName": cluster.runtime_class,
@@ -223,7 +200,7 @@ def _pod(options: PodOptions, container: dict[str, Any]) -> dict[str, Any]:
         "securityContext": {"fsGroup": USER},
         "containers": [container],
         "volumes": [
-            {"name": "results", "persistentVolumeClaim": {"claimName": options.cluster.volume_claim}},
+            {"name": "results", "persistentVolumeClaim": {"claimName": cluster.volume_claim}},
             {"name": "shm", "emptyDir": {"medium": "Memory"}},
         ],
     }
@@ -237,11 +214,11 @@ def _toleration(text: str) -> dict[str, str]:
     return {"key": key, **matched, **({"effect": effect} if effect else {})}
 
 
-def workflow(arguments: Sequence[str], options: PodOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
+def workflow(arguments: Sequence[str], options: Options, name: str, num_gpus: int) -> dict[str, Any]:
     """A workflow that runs ``suite bench`` with these arguments."""
-    variables = [f"{variable}={value}" for variable, value in options.environ.items()]
+    variables = [f"{variable}={value}" for variable, value in _environ(options).items()]
     size = max(1, num_gpus)
-    cluster = options.cluster
+    cluster = options.manifests
     resources = {
         "cpu": cluster.pod_cpus or OSMO_CPUS_PER_GPU * size,
         "memory": cluster.pod_memory or f"{OSMO_MEMORY_GIB_PER_GPU * size}Gi",
@@ -251,9 +228,9 @@ def workflow(arguments: Sequence[str], options: PodOptions, *, name: str, num_gp
     }
     task = {
         "name": "bench",
-        "image": options.image,
+        "image": options.place.image,
         "command": ["env"],
-        "args": ["HOME=/tmp", "USER=labscale", *variables, options.suite_python, "-m", "suite", "bench", *arguments],
+        "args": ["HOME=/tmp", "USER=labscale", *variables, SUITE_PYTHON, "-m", "suite", "bench", *arguments],
         "outputs": [{"dataset": {"name": name}}],
     }
     return {"workflow": {"name": name, "resources": {"default": resources}, "tasks": [task]}}
@@ -264,28 +241,18 @@ KUBERNETES: Final = ManifestEntry(
     submit="kubectl apply -f",
     suffix=".json",
     results=lambda matrix: str(PurePosixPath(RESULTS) / matrix),
-    campaign=lambda arguments, options, name, num_gpus: campaign(
-        arguments, PodOptions.asked(options), name=name, num_gpus=num_gpus
-    ),
-    round_of_nodes=lambda launch, options, rounds: round_of_nodes(launch, PodOptions.asked(options), rounds=rounds),
+    campaign=campaign,
+    round_of_nodes=round_of_nodes,
     takes=(
-        "volume_claim",
-        "tolerations",
-        "node_selectors",
-        "runtime_class",
-        "gpu_resource",
-        "pull_secrets",
-        "pod_cpus",
+        "volume_claim", "tolerations", "node_selectors", "runtime_class", "gpu_resource", "pull_secrets", "pod_cpus",
         "pod_memory",
     ),
-)
+)  # fmt: skip
 OSMO: Final = ManifestEntry(
     name="osmo",
     submit="osmo workflow submit",
     suffix=".yaml",
     results=lambda _matrix: OSMO_OUTPUT,
-    campaign=lambda arguments, options, name, num_gpus: workflow(
-        arguments, PodOptions.asked(options), name=name, num_gpus=num_gpus
-    ),
+    campaign=workflow,
     takes=("pod_cpus", "pod_memory", "pod_storage", "platform"),
 )

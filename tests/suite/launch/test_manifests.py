@@ -1,8 +1,10 @@
 """What is rendered for Kubernetes and OSMO: golden files, and Kubernetes' own schema."""
 
 import json
+import os
 import shlex
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,16 +18,17 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.launch import manifests
 from suite.launch.images import worker as image_worker
-from suite.launch.manifests import PodOptions, workflow
-from suite.options.declaration import read
-from suite.options.options import Manifests
+from suite.launch.manifests import workflow
+from suite.options.options import Options
+from suite.schema.rank_protocol import travelling
+from tests.fixtures.runs.asked_options import changed, options_with
 from tests.suite.matrix.test_plan import ANT
 from tests.suite.matrix.test_rendered_launch import launch_of
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "manifests"
 
 IMAGE: Final = "registry.example/kitless:1"
-OPTIONS: Final = PodOptions(image=IMAGE, cluster=Manifests(volume_claim="nfs"), suite_python="/suite/python")
+OPTIONS: Final = options_with(image=IMAGE, volume_claim="nfs")
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
 SCHEMA: Final = "1.37"
 
@@ -35,40 +38,49 @@ def validate(document: dict[str, Any]) -> None:
         kubernetes_validate.validate(item, SCHEMA, strict=True)
 
 
-def as_file(document: dict[str, Any]) -> str:
-    return json.dumps(document, indent=1) + "\n"
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pods get the settings of the user's shell."""
+    for name in travelling(os.environ):
+        monkeypatch.delenv(name)
 
 
-def test_a_round_of_several_nodes() -> None:
-    document = manifests.round_of_nodes(NODES, OPTIONS, rounds=3)
-    assert as_file(document) == (GOLDEN / "kubernetes_round.json").read_text(encoding="utf-8")
-    validate(document)
-    (script,) = (part for part in document["items"][2]["spec"]["template"]["spec"]["containers"][0]["command"][2:3])
+FULL: Final = ("--matrix", "full")
+
+
+@pytest.mark.parametrize(
+    ("name", "render"),
+    [
+        ("kubernetes_round.json", lambda: manifests.round_of_nodes(NODES, OPTIONS, 3)),
+        ("kubernetes_campaign.json", lambda: manifests.campaign(FULL, OPTIONS, "labscale-full", 8)),
+        (
+            "osmo_workflow.yaml",
+            lambda: workflow((*FULL, "--out", "{{output}}"), changed(OPTIONS, accept_eula=True), "labscale-full", 8),
+        ),
+    ],
+)
+def test_what_is_rendered(name: str, render: Callable[[], dict[str, Any]]) -> None:
+    document = render()
+    assert json.dumps(document, indent=1) + "\n" == (GOLDEN / name).read_text(encoding="utf-8")
+    if name.endswith(".json"):
+        validate(document)
+
+
+def test_the_script_of_a_node_is_one_of_a_shell() -> None:
+    script = command_of(manifests.round_of_nodes(NODES, OPTIONS, 3))[2]
     assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
 
 
-def test_waiting_for_a_node_does_not_count_against_a_round() -> None:
-    _, _, job = manifests.round_of_nodes(NODES, OPTIONS, rounds=3)["items"]
-    assert "activeDeadlineSeconds" not in job["spec"]
-    assert job["spec"]["template"]["spec"]["activeDeadlineSeconds"] > NODES.case.timeout_s
-
-
-def test_a_campaign_of_one_node() -> None:
-    document = manifests.campaign(("--matrix", "full"), OPTIONS, name="labscale-full", num_gpus=8)
-    assert as_file(document) == (GOLDEN / "kubernetes_campaign.json").read_text(encoding="utf-8")
-    validate(document)
-
-
-def test_pods_have_what_their_cluster_needs() -> None:
+def test_pods_have_what_their_cluster_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     words = [
         "--toleration", "nvidia.com/gpu:NoSchedule", "--toleration", "team=robots", "--toleration", "spot",
         "--node-selector", "nvidia.com/gpu.product=NVIDIA-H200", "--runtime-class", "nvidia", "--pull-secret", "ngc",
         "--gpu-resource", "nvidia.com/mig-3g.40gb", "--pod-cpus", "16", "--pod-memory", "64Gi",
     ]  # fmt: skip
-    cluster = read(Manifests, parse(["plan", "--render", "kubernetes", *words]))
-    asked = replace(OPTIONS, cluster=cluster, settings={"NCCL_ALGO": "Ring"})
-    campaign = manifests.campaign(("--matrix", "full"), asked, name="labscale-full", num_gpus=2)
-    round_of_nodes = manifests.round_of_nodes(NODES, asked, rounds=3)
+    monkeypatch.setenv("NCCL_ALGO", "Ring")
+    asked = Options.of(parse(["plan", "--render", "kubernetes", *words]))
+    campaign = manifests.campaign(FULL, asked, "labscale-full", 2)
+    round_of_nodes = manifests.round_of_nodes(NODES, asked, 3)
     for document, num_gpus in ((campaign, 2), (round_of_nodes, NODES.case.nproc_per_node)):
         validate(document)
         pod = document.get("items", [document])[-1]["spec"]["template"]["spec"]
@@ -86,15 +98,15 @@ def test_pods_have_what_their_cluster_needs() -> None:
         assert {"name": "NCCL_ALGO", "value": "Ring"} in container["env"]
 
 
-def test_a_workflow_has_the_platform_and_sizes_of_its_pool() -> None:
+def test_a_workflow_has_the_platform_and_sizes_of_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["--platform", "h200", "--pod-cpus", "16", "--pod-memory", "64Gi", "--pod-storage", "200Gi"]
-    cluster = read(Manifests, parse(["plan", "--render", "osmo", *words]))
-    asked = PodOptions(image="a/b:1", suite_python="/python", cluster=cluster, settings={"NCCL_ALGO": "Ring, Tree"})
-    found = workflow(("--matrix", "full"), asked, name="labscale-full", num_gpus=8)["workflow"]
-    assert found["resources"]["default"] == {
+    monkeypatch.setenv("NCCL_ALGO", "Ring, Tree")
+    asked = Options.of(parse(["plan", "--render", "osmo", *words]))
+    document = workflow(FULL, asked, "labscale-full", 8)["workflow"]
+    assert document["resources"]["default"] == {
         "cpu": 16, "memory": "64Gi", "storage": "200Gi", "gpu": 8, "platform": "h200"
     }  # fmt: skip
-    assert "NCCL_ALGO=Ring, Tree" in found["tasks"][0]["args"]
+    assert "NCCL_ALGO=Ring, Tree" in document["tasks"][0]["args"]
 
 
 @pytest.mark.parametrize(
@@ -106,16 +118,6 @@ def test_a_workflow_has_the_platform_and_sizes_of_its_pool() -> None:
 def test_what_kubernetes_does_not_take_is_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--matrix", "full", "--render", "kubernetes", *words.split()]) == UsageError.exit_code
     assert words.split(maxsplit=1)[0] in capsys.readouterr().err
-
-
-def test_a_workflow_of_osmo() -> None:
-    document = workflow(
-        ("--matrix", "full", "--out", "{{output}}"),
-        PodOptions(image=IMAGE, suite_python="/suite/python", accept_eula=True),
-        name="labscale-full",
-        num_gpus=8,
-    )
-    assert as_file(document) == (GOLDEN / "osmo_workflow.yaml").read_text(encoding="utf-8")
 
 
 DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
@@ -131,17 +133,16 @@ DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
     ],
 )
 def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: str | None) -> None:
-    options = replace(OPTIONS, image=image)
-    campaign = manifests.campaign((), options, name="labscale-full", num_gpus=8)
-    _, _, job = manifests.round_of_nodes(NODES, options, rounds=3)["items"]
-    for document in (campaign, job):
+    options = changed(OPTIONS, image=image)
+    campaign = manifests.campaign((), options, "labscale-full", 8)
+    for document in (campaign, manifests.round_of_nodes(NODES, options, 3)):
         validate(document)
-        (container,) = document["spec"]["template"]["spec"]["containers"]
+        (container,) = document.get("items", [document])[-1]["spec"]["template"]["spec"]["containers"]
         assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
-    osmo = workflow((), PodOptions(image=image, suite_python="/suite/python"), name="labscale-full", num_gpus=8)
-    arguments = osmo["workflow"]["tasks"][0]["args"]
-    settings = [word for word in arguments[: arguments.index("/suite/python")] if word.startswith(image_worker.DIGEST)]
-    assert settings == ([] if told is None else [f"{image_worker.DIGEST}={told}"])
+    arguments = workflow((), options, "labscale-full", 8)["workflow"]["tasks"][0]["args"]
+    assert [word for word in arguments if word.startswith(image_worker.DIGEST)] == (
+        [] if told is None else [f"{image_worker.DIGEST}={told}"]
+    )
 
 
 def plan(*arguments: object) -> int:
@@ -158,9 +159,10 @@ def command_of(document: dict[str, Any]) -> list[str]:
     return words
 
 
-def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_matrix_is_rendered_and_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     label = "8 x L40S, lab's"
-    asked = ("--render", "kubernetes", "--image", IMAGE, "--repeats", "1", "--host-label", label)
+    chosen = ("--series", "ant-weak", "--repeats", "1", "--host-label", label)
+    asked = ("--render", "kubernetes", "--image", IMAGE, *chosen)
     assert plan(*asked, "--out", tmp_path) == 0
     documents = documents_in(tmp_path)
     assert sorted(capsys.readouterr().out.splitlines()) == [f"kubectl apply -f {tmp_path / name}" for name in documents]

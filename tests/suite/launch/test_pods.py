@@ -21,6 +21,7 @@ from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch import manifests
 from suite.launch.images import worker as image_worker
+from suite.launch.images.table import SUITE_PYTHON
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
 from suite.records.store import read_case, read_record
 from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
@@ -156,11 +157,13 @@ def test_a_pod_whose_job_ends_it_because_another_failed_is_not_evicted(
 
 def rendered_pod(launch: Launch, folder: Path) -> tuple[list[str], dict[str, str]]:
     """The command of a round's pods, and its variables. What would be mounted is a file of ``folder``."""
-    options = replace(OPTIONS, suite_python=sys.executable)
-    config_map, _, job = manifests.round_of_nodes(launch, options, rounds=1)["items"]
+    config_map, _, job = manifests.round_of_nodes(launch, OPTIONS, 1)["items"]
     (folder / CONFIGURATION_FILE).write_text(config_map["data"][CONFIGURATION_FILE], encoding="utf-8")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    argv = [part.replace(manifests.CONFIGURATION, str(folder / CONFIGURATION_FILE)) for part in container["command"]]
+    argv = [
+        part.replace(manifests.CONFIGURATION, str(folder / CONFIGURATION_FILE)).replace(SUITE_PYTHON, sys.executable)
+        for part in container["command"]
+    ]
     return argv, {item["name"]: item["value"] for item in container["env"] if "value" in item}
 
 
