@@ -14,13 +14,14 @@ from suite.external.docker_engine import Engine
 from suite.external.machine import git_state
 from suite.files.paths import ROOT
 from suite.install import bundle, bundle_contents
-from suite.install.bundle_contents import Versions, asked_by, install_sets
+from suite.install.bundle_contents import Versions, install_sets
 from suite.install.worker import provision_worker
 from suite.launch.images.build import build_image
 from suite.launch.images.table import IMAGES, plan_build
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
+from suite.matrix.own_worker import own_worker_of
 from suite.options.command_line import any_path, any_text, say
 from suite.options.options import Setup
 from suite.options.types import positive
@@ -105,10 +106,14 @@ def make_bundle(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def versions_of(name_or_path: str, device: Device) -> list[Versions]:
-    """Return the sets of versions that a matrix asks for. Raises MatrixError if it is not valid."""
+    """Return the distinct sets of versions of a matrix, of cases that run with the packed worker's pins.
+
+    Raises MatrixError if it is not valid.
+    """
     catalog = load_catalog()
     matrix = on_nodes_of(load_matrix(name_or_path, catalog), ranks_per_node=1)  # versions do not depend on it
-    return asked_by(expand(matrix, catalog, device=device, assets="offline"))
+    own_workers = map(own_worker_of, expand(matrix, catalog, device=device, assets="offline"))
+    return list(dict.fromkeys(own.packages for own in own_workers if own and own.packages and own.pins is None))
 
 
 BUILD_COMMAND: Final = Command(

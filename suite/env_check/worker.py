@@ -345,7 +345,7 @@ def read_kernels(cache_dir: Path) -> KernelFacts:
     return KernelFacts(
         cache_dir=str(cache_dir),
         num_modules=sum(1 for _ in damage.modules(cache_dir)),
-        damaged=tuple(module.problem for module in damage.damaged_modules(cache_dir)),
+        damaged=tuple(damage.damaged_modules(cache_dir).values()),
     )
 
 

@@ -28,8 +28,8 @@ from suite.files.cache import path_in
 from suite.files.input_file import read_input
 from suite.files.json_file import read_json_or_none
 from suite.install.worker_packages import COMPLETE, digest_of, install_versions
-from suite.matrix.own_worker import name_of, own_worker_of
-from suite.schema.record import Case, Device
+from suite.matrix.own_worker import name_of
+from suite.schema.record import Device
 
 # Requirements of isaaclab or another distribution that a benchmark without a window never imports -> what they are.
 NOT_NEEDED: Final[Mapping[str, str]] = {
@@ -140,10 +140,10 @@ def search_path(python: Path) -> list[str]:
 
 def installed(folders: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
     """Return the distributions on a ``sys.path``, the first of each name."""
-    found: dict[str, importlib.metadata.Distribution] = {}
+    installed: dict[str, importlib.metadata.Distribution] = {}
     for distribution in importlib.metadata.distributions(path=list(folders)):
-        found.setdefault(canonicalize_name(distribution.name), distribution)
-    return found
+        installed.setdefault(canonicalize_name(distribution.name), distribution)
+    return installed
 
 
 def pooled(
@@ -254,12 +254,6 @@ VERSIONS_VARIABLE: Final = "LABSCALE_VERSIONS"  # where that folder is on the ho
 type Versions = tuple[str, ...]  # ``name==version``, sorted
 
 
-def asked_by(cases: Iterable[Case]) -> list[Versions]:
-    """Return the distinct sets of versions of cases that run with the packed worker, not with pins of their own."""
-    own_workers = (own_worker_of(case) for case in cases)
-    return list(dict.fromkeys(own.packages for own in own_workers if own and own.packages and own.pins is None))
-
-
 def install_sets(
     worker_python: Path, sets: Sequence[Versions], *, on_message: Callable[[str], None]
 ) -> dict[Versions, Path]:
@@ -331,6 +325,5 @@ def _sets_in(folder: Path) -> Iterator[str]:
     """Yield the versions of each set; nothing if the folder cannot be read."""
     with contextlib.suppress(OSError):
         for marker in folder.glob(f"*/{COMPLETE}"):
-            found = read_json_or_none(marker, dict[str, list[str]]) or {}
-            if packages := found.get("packages"):
+            if packages := (read_json_or_none(marker, dict[str, list[str]]) or {}).get("packages"):
                 yield ", ".join(packages)

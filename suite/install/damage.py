@@ -15,6 +15,7 @@ every run that needs it. Warp writes to a folder of the process, ``…_p<pid>_t<
 """
 
 import base64
+import contextlib
 import csv
 import hashlib
 import json
@@ -74,14 +75,14 @@ class _Package:
         except OSError:
             return f"{name} is missing"
         if is_same and self.name in HASHED and name.endswith(".py"):
-            found = hashlib.sha256(Path(path).read_bytes()).digest()
-            is_same = base64.urlsafe_b64encode(found).rstrip(b"=").decode() == digest
+            actual = hashlib.sha256(Path(path).read_bytes()).digest()
+            is_same = base64.urlsafe_b64encode(actual).rstrip(b"=").decode() == digest
         return None if is_same else f"{name} was changed"
 
 
 def changes(folders: Sequence[Path]) -> tuple[str, ...]:
     """Name each package in ``folders`` with a file that is missing or differs, and what Python runs beside them."""
-    found, recorded = [], set[Path]()
+    changed, recorded = [], set[Path]()
     for package in _packages(folders):
         faults = []
         for name, digest, size in package.files():
@@ -91,10 +92,10 @@ def changes(folders: Sequence[Path]) -> tuple[str, ...]:
                 faults.append(fault)
         if faults:
             more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
-            found.append(f"{package.name}: {faults[0]}{more}")
+            changed.append(f"{package.name}: {faults[0]}{more}")
     others = {path for folder in folders for pattern in _RUN_AT_START for path in folder.glob(pattern)} - recorded
-    found += [f"{path.name} belongs to no package" for path in sorted(others) if path.name not in _OF_VENV]
-    return tuple(found)
+    changed += [f"{path.name} belongs to no package" for path in sorted(others) if path.name not in _OF_VENV]
+    return tuple(changed)
 
 
 def elsewhere(folders: Sequence[Path], before: Sequence[Path]) -> tuple[str, ...]:
@@ -103,36 +104,34 @@ def elsewhere(folders: Sequence[Path], before: Sequence[Path]) -> tuple[str, ...
     Python looks into ``before``, then into ``folders``, those with packages; some may be in both.
     """
     order = list(dict.fromkeys((*before, *folders)))
-    found = []
-    for package in _packages(folders):
-        earlier = order[: order.index(package.home)]
-        if package.name in HASHED and (where := _first_with(earlier, package.modules())):
-            found.append(f"{package.name} is imported from {where}")
-    return tuple(found)
+    imported = (
+        (package.name, _first_with(order[: order.index(package.home)], package.modules()))
+        for package in _packages(folders)
+        if package.name in HASHED
+    )
+    return tuple(f"{name} is imported from {where}" for name, where in imported if where)
 
 
 def stamps(folders: Sequence[Path]) -> Stamps:
     """Size and time of change of every file of the packages that decide the speed."""
-    found = {}
+    sizes = {}
     for package in _packages(folders):
         for name, _, _ in package.files() if package.name in HASHED else ():
             path = f"{package.home}/{name}"
-            try:
-                seen = os.stat(path)  # noqa: PTH116
-            except OSError:
-                continue
-            found[path] = (seen.st_size, seen.st_mtime_ns)
-    return found
+            with contextlib.suppress(OSError):
+                facts = os.stat(path)  # noqa: PTH116
+                sizes[path] = (facts.st_size, facts.st_mtime_ns)
+    return sizes
 
 
 def _packages(folders: Sequence[Path]) -> Iterator[_Package]:
     """Yield each package that is imported and has a RECORD."""
-    seen = set[str]()
+    names = set[str]()
     for folder in folders:
         for record in sorted(folder.glob("*.dist-info/RECORD")):
             name = str(canonicalize_name(record.parent.name.partition("-")[0]))
-            if name not in seen:
-                seen.add(name)
+            if name not in names:
+                names.add(name)
                 yield _Package(name=name, home=folder, record=record)
 
 
@@ -157,57 +156,52 @@ _SHT_NOBITS: Final = 8  # has a size, but takes no space in the file
 _PTX_ENDINGS: Final = b"};0123456789"  # the last byte of a function, a variable, and a header alone
 
 
-@dataclass(frozen=True, kw_only=True)
-class DamagedModule:
-    folder: Path
-    problem: str  # "wp_solver_a1b2.meta is not JSON"
-
-
 def modules(cache_dir: Path) -> Iterator[Path]:
     """Yield the folders of compiled modules, without those that are being written."""
     yield from (folder for folder in sorted(cache_dir.glob("warp/*/wp_*")) if not _BEING_WRITTEN.search(folder.name))
 
 
-def damaged_modules(cache_dir: Path) -> Iterator[DamagedModule]:
-    """Yield damaged modules: every file that Warp loads must be complete; its content is not checked."""
+def damaged_modules(cache_dir: Path) -> dict[Path, str]:
+    """Return the folder of each damaged module, and what is wrong, such as "wp_solver_a1b2.meta is not JSON".
+
+    Every file that Warp loads must be complete; its content is not checked.
+    """
+    damaged = {}
     for folder in modules(cache_dir):
-        for path in sorted(folder.glob("*")):
-            if problem := _problem(path):
-                yield DamagedModule(folder=folder, problem=f"{path.name} {problem}")
-                break
+        problems = (f"{path.name} {problem}" for path in sorted(folder.glob("*")) if (problem := _problem(path)))
+        if first := next(problems, None):
+            damaged[folder] = first
+    return damaged
 
 
-def set_damaged_aside(cache_dir: Path) -> tuple[DamagedModule, ...]:
+def set_damaged_aside(cache_dir: Path) -> dict[Path, str]:
     """Move every damaged module to ``DAMAGED``, so that the next run compiles it again, and remove ``WARM``.
 
     Raises:
         WorkerEnvironmentError: one cannot be moved.
     """
-    found = tuple(damaged_modules(cache_dir))
-    if found:
+    damaged = damaged_modules(cache_dir)
+    if damaged:
         shutil.rmtree(cache_dir / WARM, ignore_errors=True)
-    for module in found:
-        aside = cache_dir / DAMAGED / module.folder.name
+    for folder, problem in damaged.items():
+        aside = cache_dir / DAMAGED / folder.name
         try:
             aside.parent.mkdir(exist_ok=True)
             shutil.rmtree(aside, ignore_errors=True)
-            module.folder.rename(aside)
+            folder.rename(aside)
         except FileNotFoundError:  # another process or thread moved it
             continue
         except OSError as error:
             raise WorkerEnvironmentError(
-                f"The kernel cache is damaged ({module.problem}), and {module.folder} cannot be moved away: "
+                f"The kernel cache is damaged ({problem}), and {folder} cannot be moved away: "
                 f"{error.strerror}. Remove that folder, or set LABSCALE_CACHE to a folder of yours."
             ) from error
-    return found
+    return damaged
 
 
 def _problem(path: Path) -> str | None:
-    check = _CHECKS.get(path.suffix)
-    if check is None:
-        return None
     try:
-        return check(path)
+        return _CHECKS[path.suffix](path) if path.suffix in _CHECKS else None
     except FileNotFoundError:  # moved away by another process or thread
         return None
     except OSError as error:

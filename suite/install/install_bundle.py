@@ -27,7 +27,6 @@ import os
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -60,11 +59,11 @@ problems, doubts = [], []
 def version(name):
     try: return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError: return None
-for item in bundle.get("distributions", []):
+for item in bundle["distributions"]:
     found = version(item["name"])
     if found != item["version"]:
         problems.append("%s from the bundle is %s, expected %s" % (item["name"], found, item["version"]))
-for item in bundle["expected_on_target"]:
+for item in bundle.get("expected_on_target", []):
     found = version(item["name"])
     if found is None:
         problems.append("%s%s is missing on this host" % (item["name"], item["specifier"]))
@@ -105,31 +104,31 @@ class InstallError(Exception):
 
 
 def read_bundle(folders: list[Path]) -> dict[str, Any]:
-    found = [folder / "bundle.json" for folder in folders if _has_file(folder, "bundle.json")]
-    if not found:
+    paths = _paths_of("bundle.json", folders)
+    if not paths:
         where = ", ".join(map(str, folders))
         raise InstallError(f"No bundle.json in {where}. Copy it here with the parts, or name its folder with --parts.")
     try:
-        bundle: dict[str, Any] = json.loads(next(_blocks_of(found[0], 2**24), b"").decode("utf-8"))
+        bundle: dict[str, Any] = json.loads(next(_blocks_of(paths[0], 2**24), b"").decode("utf-8"))
         version = bundle["format"]
         wrong = [] if type(version) is int and version != 1 else list(_wrong_values(bundle))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         wrong = ["it is not what labscale wrote"]
     if wrong:
-        raise InstallError(f"{found[0]} is damaged: {wrong[0]}. Copy it here again.")
+        raise InstallError(f"{paths[0]} is damaged: {wrong[0]}. Copy it here again.")
     if version != 1:
         raise InstallError(f"bundle.json has format {version}, this install.py reads 1: use the bundle's own.")
     return bundle
 
 
-def _has_file(folder: Path, name: str) -> bool:
+def _paths_of(name: str, folders: list[Path]) -> list[Path]:
+    """Return the files of this name in the folders."""
     try:
-        return stat.S_ISREG((folder / name).stat().st_mode)
+        return [folder / name for folder in folders if folder / name in folder.iterdir() and (folder / name).is_file()]
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and folder.is_dir():
-            return False
         raise InstallError(
-            f"{folder} cannot be searched for {name}: {error.strerror}. Give access, or name another with --parts."
+            f"{error.filename} cannot be searched for {name}: {error.strerror}. Give access, or name another with"
+            " --parts."
         ) from error
 
 
@@ -146,12 +145,12 @@ def _wrong_values(bundle: dict[str, Any]) -> Iterator[str]:
 
 
 def check_python(python: str, wanted: str) -> None:
-    version = _said_by([python, "-V"], hint=f"Name a Python {wanted} with --python.").strip()[:99]
+    version = _output_of([python, "-V"], hint=f"Name a Python {wanted} with --python.").strip()[:99]
     if not version.startswith(f"Python {wanted}."):
         raise InstallError(f"{python} is {version}, the bundle was made for Python {wanted}. Name one with --python.")
 
 
-def _said_by(command: list[str], *, hint: str, **options: Any) -> str:
+def _output_of(command: list[str], *, hint: str, **options: Any) -> str:
     """Return what a program prints. Raises InstallError with its last words if it does not start, or fails."""
     try:
         return str(
@@ -164,12 +163,12 @@ def _said_by(command: list[str], *, hint: str, **options: Any) -> str:
 
 def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
     """Return the parts in order. Raises InstallError that names every part that is missing or broken."""
-    found, problems = [], []
+    parts, problems = [], []
     for part in bundle["parts"]:
-        candidates = [folder / part["name"] for folder in folders if _has_file(folder, part["name"])]
+        candidates = _paths_of(part["name"], folders)
         whole = [path for path in candidates if _sha256(path) == part["sha256"]]
         if whole:
-            found.append(whole[0])
+            parts.append(whole[0])
         elif candidates:
             size = candidates[0].stat().st_size
             detail = f"{size} of {part['bytes']} bytes" if size != part["bytes"] else "its checksum differs"
@@ -183,7 +182,7 @@ def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
             + "\n  ".join(problems)
             + "\nCopy these here again, or name further folders with --parts."
         )
-    return found
+    return parts
 
 
 def unpack(parts: list[Path], into: Path, *, most_bytes: int = sys.maxsize) -> None:
@@ -240,15 +239,14 @@ def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list
 
 def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
     """Check that the Python of each set of versions finds them first. Raises InstallError."""
-    for one in bundle["versions"]:
-        python = folder / "versions" / one["digest"] / "bin" / "python"
-        pairs = [package.partition("==")[::2] for package in one["packages"]]
-        wanted = [{"name": name, "specifier": f"=={version}", "assumed": False} for name, version in pairs]
-        asked = {"expected_on_target": wanted}
-        problems = _found_by(str(python), folder / "site", asked)[0] if python.is_file() else ["they are missing"]
+    for item in bundle["versions"]:
+        python = folder / "versions" / item["digest"] / "bin" / "python"
+        pairs = [package.partition("==")[::2] for package in item["packages"]]
+        wanted = {"distributions": [{"name": name, "version": version} for name, version in pairs]}
+        problems = _found_by(str(python), folder / "site", wanted)[0] if python.is_file() else ["they are missing"]
         if problems:
             raise InstallError(
-                f"The parts do not have the versions {', '.join(one['packages'])}, which bundle.json names: "
+                f"The parts do not have the versions {', '.join(item['packages'])}, which bundle.json names: "
                 f"{'; '.join(problems)}. Make the bundle again."
             )
 
@@ -257,10 +255,10 @@ def _found_by(python: str, site: Path, wanted: dict[str, Any]) -> tuple[list[str
     """Return what ``python`` does not find in a fitting version, and what does not fit but was assumed."""
     python_path = os.pathsep.join(part for part in (str(site), os.environ.get("PYTHONPATH")) if part)
     environ, hint = {**os.environ, "PYTHONPATH": python_path}, "Name another Python with --python."
-    said = _said_by([python, "-c", CHECK], hint=hint, input=json.dumps(wanted), env=environ)
-    answers = re.findall(r"^ANSWER (.*)$", said, re.MULTILINE)
+    output = _output_of([python, "-c", CHECK], hint=hint, input=json.dumps(wanted), env=environ)
+    answers = re.findall(r"^ANSWER (.*)$", output, re.MULTILINE)
     if not answers:
-        raise InstallError(f"{python} printed no answer but {said[:99]!r}. {hint}")
+        raise InstallError(f"{python} printed no answer but {output[:99]!r}. {hint}")
     problems, doubts = json.loads(answers[0])
     return problems, doubts
 
@@ -316,7 +314,7 @@ def _write_programs(folder: Path, *, python: str) -> None:
     """Write the launcher, and the Python of each set of versions. Their folder is there without sets too."""
     versions = folder / "versions"
     versions.mkdir(exist_ok=True)
-    pythons = [(one / "bin" / "python", WITH_VERSIONS) for one in versions.iterdir()]
+    pythons = [(packages / "bin" / "python", WITH_VERSIONS) for packages in versions.iterdir()]
     for path, text in [(folder / LAUNCHER_NAME, LAUNCHER), *pythons]:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(os.fsencode(text.format(python=shlex.quote(python), name=LAUNCHER_NAME)))
@@ -359,8 +357,8 @@ def main() -> int:
     arguments = parser.parse_args()
     folders = [Path(__file__).resolve().parent, *arguments.parts]
     try:
-        found = shutil.which(arguments.python)
-        python = str(Path(found).absolute()) if found else arguments.python
+        program = shutil.which(arguments.python)
+        python = str(Path(program).absolute()) if program else arguments.python
         into = Path(os.path.realpath(arguments.into))
         launcher = install(into, python=python, folders=folders)
     except (InstallError, OSError) as error:  # OSError: the current folder is gone

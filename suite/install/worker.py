@@ -258,31 +258,14 @@ def _create(environment: Path, *, stack: Stack, on_message: Callable[[str], None
             f"The worker environment needs {INSTALL_DISK_GB:.0f} GB of free disk, {environment.parent} has "
             f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
         )
-    python = find_python()
     on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
     run_uv(
-        "venv", "--python", str(python), str(environment), doing="create the worker environment", next_step=NEXT_STEP
+        "venv", "--python", sys.executable, str(environment), doing="create the worker environment", next_step=NEXT_STEP
     )
 
 
 def _site_folders(environment: Path) -> list[Path]:
     return list(environment.glob("lib/python*/site-packages"))
-
-
-def find_python(candidate: Path | None = None) -> Path:
-    """Return a Python for Isaac Lab: ``candidate`` (default: this one), or one that uv finds."""
-    candidate = candidate or Path(sys.executable)
-    version = parent_death.run([str(candidate), "-V"]).stdout.strip().removeprefix("Python ")
-    if version.startswith(f"{PYTHON_VERSION}."):
-        return candidate
-    done = parent_death.run([find_uv(), "python", "find", "--no-python-downloads", "--system", PYTHON_VERSION])
-    if done.returncode == 0:
-        return Path(done.stdout.strip())
-    raise WorkerEnvironmentError(
-        f"Isaac Lab 3.0.0 needs Python {PYTHON_VERSION}; {candidate} is {version or 'not a Python'} and no other is "
-        f"there. Install one, for example with `uv python install {PYTHON_VERSION}` or your distribution's packages, "
-        "or pass --worker-python."
-    )
 
 
 # ---- workers of cases ----

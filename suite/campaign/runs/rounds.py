@@ -230,7 +230,7 @@ def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
         say(
             campaign.console,
             f"Kernel cache: {counted(len(damaged), 'damaged module')} moved to {cache_dir / damage.DAMAGED} "
-            f"({damaged[0].problem}). What this run needs is compiled again.",
+            f"({next(iter(damaged.values()))}). What this run needs is compiled again.",
         )
 
 

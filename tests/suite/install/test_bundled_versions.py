@@ -14,12 +14,11 @@ from suite.commands import packing
 from suite.env_check.request import add_worker_options
 from suite.errors import BundleError, UsageError, WorkerEnvironmentError
 from suite.install import worker_packages
-from suite.install.bundle_contents import VERSIONS_VARIABLE, asked_by, bundled_python, install_sets, require_device
+from suite.install.bundle_contents import VERSIONS_VARIABLE, bundled_python, install_sets, require_device
 from suite.install.damage import changes
 from suite.install.worker_packages import digest_of
-from suite.matrix.file import read_table
 from suite.options.command_line import Parser
-from tests.conftest import CaseMaker
+from tests.fixtures.runs.real_runs import cartpole, matrix_of
 from tests.fixtures.stand_ins.small_bundles import FILES, make, run_installer
 from tests.fixtures.stand_ins.synthetic_wheels import write_wheel
 
@@ -95,14 +94,13 @@ def test_a_set_that_the_bundle_lacks_is_said_with_those_that_it_has(
         bundled_python(OLDER)
 
 
-def test_a_matrix_names_its_sets_once_and_without_cases_of_other_pins(make_case: CaseMaker) -> None:
-    tables = read_table("releases").series
-    wanted = dict.fromkeys(tuple(packages) for table in tables for packages in table.versions.values())
-    assert packing.versions_of("releases", "cuda") == [*wanted] != []
-    assert packing.versions_of("smoke", "cpu") == []
-    cases = [make_case(rl_library=name, with_packages=OLDER) for name in ("torchrl", "rsl_rl", "rsl_rl")]
-    assert asked_by(cases) == [OLDER]
-    assert asked_by(cases[:1]) == []
+@pytest.mark.parametrize(("libraries", "sets"), [(("torchrl", "rsl_rl", "skrl"), [OLDER]), (("torchrl",), [])])
+def test_a_matrix_names_its_sets_once_and_without_cases_of_other_pins(
+    tmp_path: Path, libraries: tuple[str, ...], sets: list[tuple[str, ...]]
+) -> None:
+    path = tmp_path / "matrix.toml"
+    path.write_text(matrix_of(cartpole(*libraries), f'versions = {{ older = ["{OLDER[0]}"] }}\n'))
+    assert packing.versions_of(str(path), "cpu") == sets
 
 
 def test_a_python_that_is_no_environment_is_not_copied(tmp_path: Path) -> None:

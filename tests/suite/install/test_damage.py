@@ -35,7 +35,7 @@ def module(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("suffix", [".meta", ".o", ".cubin", ".ptx"])
 def test_a_file_that_is_cut_short_or_empty_or_zeros_is_damage(tmp_path: Path, module: Path, suffix: str) -> None:
     assert list(modules(tmp_path)) == [module]
-    assert list(damaged_modules(tmp_path)) == []
+    assert damaged_modules(tmp_path) == {}
     (path,) = module.glob(f"*{suffix}")
     content = path.read_bytes()
     whole = len(content.rstrip(b"\0\n"))
@@ -44,9 +44,8 @@ def test_a_file_that_is_cut_short_or_empty_or_zeros_is_damage(tmp_path: Path, mo
             path.write_bytes(content[:length] + padding)
             if suffix in (".o", ".cubin") and padding and length > 1:
                 continue  # what a table of zeros leaves is not seen in every place
-            (found,) = damaged_modules(tmp_path)
-            assert found.folder == module
-            assert found.problem.startswith(f"{path.name} is ")
+            ((folder, problem),) = damaged_modules(tmp_path).items()
+            assert (folder, problem.startswith(f"{path.name} is ")) == (module, True)
 
 
 def test_env_check_names_the_damage_and_its_repair(tmp_path: Path, module: Path) -> None:
@@ -76,7 +75,7 @@ def test_a_round_moves_damage_away_before_it_starts(tmp_path: Path, module: Path
     assert whole.is_dir()
     module.mkdir()  # the next damage of that module takes the place of the first
     (module / "wp_solver_a1b2c3d.sm90.ptx").write_text("")
-    assert [found.folder for found in set_damaged_aside(tmp_path)] == [module]
+    assert [*set_damaged_aside(tmp_path)] == [module]
     assert [path.name for path in (tmp_path / DAMAGED / module.name).iterdir()] == ["wp_solver_a1b2c3d.sm90.ptx"]
 
 
