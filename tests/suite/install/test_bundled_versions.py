@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from suite.__main__ import main
+from suite.__main__ import main, parse
 from suite.commands import packing
-from suite.env_check.request import add_worker_options
 from suite.errors import BundleError, UsageError, WorkerEnvironmentError
 from suite.install import worker_packages
 from suite.install.bundle_contents import VERSIONS_VARIABLE, bundled_python, install_sets, require_device
 from suite.install.damage import changes
 from suite.install.worker_packages import digest_of
-from suite.options.command_line import Parser
 from tests.fixtures.runs.real_runs import cartpole, matrix_of
 from tests.fixtures.stand_ins.small_bundles import FILES, make, run_installer
 from tests.fixtures.stand_ins.synthetic_wheels import write_wheel
@@ -51,12 +49,10 @@ def test_versions_are_packed_installed_and_come_before_the_workers(
     assert top == {"bin", "complete.json", "newton", "newton-1.6.0.dist-info"}
     assert not (folder / "newton/tests").exists()
     monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "in/versions"))
-    found = bundled_python(OLDER)
-    assert found is not None
-    assert found == folder / "bin/python"
+    assert bundled_python(OLDER) == folder / "bin/python"
     ask = "import newton, isaaclab, os, sys; print(newton.VERSION, isaaclab.VERSION, sys.executable, os.getpid())"
     environ = os.environ | {"PYTHONPATH": str(tmp_path / "in/site")}
-    with subprocess.Popen([found, "-c", ask], env=environ, stdout=subprocess.PIPE, text=True) as asked:
+    with subprocess.Popen([folder / "bin/python", "-c", ask], env=environ, stdout=subprocess.PIPE, text=True) as asked:
         said, _ = asked.communicate()
     assert said == f"1.6.0 3.0.0 {target} {asked.pid}\n"
     (tmp_path / "in/labscale/suite/__main__.py").write_text(f"import os; print(os.environ['{VERSIONS_VARIABLE}'])")
@@ -113,29 +109,24 @@ def test_a_python_that_is_no_environment_is_not_copied(tmp_path: Path) -> None:
 def test_the_python_of_a_bundle_is_the_worker_and_another_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parser = Parser(prog="nox -s bench --")
-    add_worker_options(parser)
-    assert parser.read([]).worker_python is None
-    assert parser.read(["--worker-python", "/other/python"]).worker_python == Path("/other/python")
+    assert parse(["bench"]).worker_python is None
+    assert parse(["bench", "--worker-python", "/other/python"]).worker_python == Path("/other/python")
     monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path))
-    parser = Parser(prog="nox -s bench --")
-    add_worker_options(parser)
-    assert parser.read([]).worker_python == Path(sys.executable)
-    assert parser.read(["--worker-python", sys.executable]).worker_python == Path(sys.executable)
+    for words in ([], ["--worker-python", sys.executable]):
+        assert parse(["bench", *words]).worker_python == Path(sys.executable)
     for command in ("bench", "plan", "env_check"):
         assert main([command, "--worker-python", "/other/python"]) == UsageError.exit_code
         assert "/other/python" in capsys.readouterr().err
 
 
 def test_what_a_bundle_leaves_out_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = tmp_path / "site"
-    record = site / "warp_lang-1.0.dist-info/RECORD"
-    record.parent.mkdir(parents=True)
-    left_out, lost = (["../../../bin/warp", "warp/tests/a.py", "warp/bin/warp-clang.so"], "warp/gone.py")
-    record.write_text("".join(f"{name},sha256=x,1\n" for name in [*left_out, lost]))
-    assert changes([site]) == ("warp-lang: ../../../bin/warp is missing and 3 more",)
+    record = tmp_path / "warp_lang-1.0.dist-info/RECORD"
+    record.parent.mkdir()
+    names = ("../../../bin/warp", "warp/tests/a.py", "warp/bin/warp-clang.so", "warp/gone.py")
+    record.write_text("".join(f"{name},sha256=x,1\n" for name in names))
+    assert changes([tmp_path]) == ("warp-lang: ../../../bin/warp is missing and 3 more",)
     monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path / "versions"))
-    assert changes([site]) == ("warp-lang: warp/gone.py is missing",)
+    assert changes([tmp_path]) == ("warp-lang: warp/gone.py is missing",)
 
 
 def test_a_bundle_for_gpus_refuses_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

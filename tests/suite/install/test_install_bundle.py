@@ -24,11 +24,16 @@ from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wh
 
 
 def test_bundle_is_packed_installed_and_started(made: Path, tmp_path: Path, target: Path) -> None:
+    """Paths may be relative, and the launcher may be started through a link."""
     index = make(made, tmp_path / "out")
     assert {item["name"] for item in index["distributions"]} == {*VERSIONS, "packaging"}
     assert index["left_out"].keys() == {"open3d"}
-    done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
+    here = tmp_path / "here"
+    here.mkdir()
+    arguments = ("--into", "../in", "--python", os.path.relpath(target, here))
+    done = run_installer(tmp_path / "out", *arguments, cwd=here)
     assert (done.returncode, done.stderr) == (0, "")
+    assert str(tmp_path / "in/labscale.sh") in done.stdout
     site = tmp_path / "in/site"
     assert (site / "newton/examples/ant.usda").read_text() == "ant"
     assert not (site / "newton/tests").exists()
@@ -38,22 +43,20 @@ def test_bundle_is_packed_installed_and_started(made: Path, tmp_path: Path, targ
     assert not (tmp_path / "in/labscale/untracked").exists()
     assert not (tmp_path / "in/.unpacking").exists()
     (tmp_path / "in/labscale/reports").symlink_to("suite")
+    (here / "labscale").symlink_to("../in/labscale.sh")
     for name, package in {"bench": "suite", "accept": "suite", "report": "reports", "verify": "reports"}.items():
-        started = subprocess.run(
-            [tmp_path / "in/labscale.sh", name, "--x", "a b"], capture_output=True, text=True, check=True
-        )
-        assert started.stdout == f"{package} {[name, '--x', 'a b']} {{}}\n"
-    again = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
-    assert again.returncode == BundleError.exit_code
-    assert "already has site" in again.stderr
+        command = [here / "labscale", name, "--x", "a b"]
+        started = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True)
+        assert (started.stdout, started.stderr) == (f"{package} {[name, '--x', 'a b']} {{}}\n", "")
+    again = run_installer(tmp_path / "out", *arguments, cwd=here)
+    assert (again.returncode, "already has site" in again.stderr) == (BundleError.exit_code, True)
 
 
 def test_parts_may_lie_in_several_folders(cut: Path, made: Path) -> None:
     (cut / "more").mkdir()
     (cut / "part-001").rename(cut / "more/part-001")
-    index = install_bundle.read_bundle([cut])
-    found = install_bundle.find_parts(index, [cut, cut / "more"])
-    install_bundle.unpack(found, cut / "in")
+    parts = install_bundle.find_parts(install_bundle.read_bundle([cut]), [cut, cut / "more"])
+    install_bundle.unpack(parts, cut / "in")
     assert (cut / "in/assets/a").read_bytes() == (made / "assets/Isaac/ant.usd").read_bytes()
 
 
@@ -94,15 +97,13 @@ def test_what_cannot_be_installed_is_said_and_leaves_nothing(
 def test_target_that_is_not_as_said_is_told_what_it_lacks(made: Path, tmp_path: Path) -> None:
     make(made, tmp_path / "out", target={"torch": "2.11.0", "numpy": None, "mujoco": None})
     old_numpy, old_torch = (
-        write_wheel(tmp_path / "old", "numpy", "1.26.4"),
-        write_wheel(tmp_path / "old", "torch", "2.10.0"),
+        write_wheel(tmp_path / "old", *package) for package in (("numpy", "1.26.4"), ("torch", "2.10.0"))
     )
     python = make_environment(tmp_path / "target", [old_numpy, old_torch])
     done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", python)
     assert done.returncode == BundleError.exit_code
-    assert "torch on this host is 2.10.0" in done.stderr
-    assert "mujoco" in done.stderr
-    assert "numpy" not in done.stderr  # its version was not promised
+    found = [name for name in ("torch on this host is 2.10.0", "mujoco", "numpy") if name in done.stderr]
+    assert found == ["torch on this host is 2.10.0", "mujoco"]  # the version of numpy was not promised
     assert list((tmp_path / "in").iterdir()) == []
     good = worker_wheels(tmp_path / "wheels", ["torch", "mujoco"])
     done = run_installer(
@@ -110,19 +111,6 @@ def test_target_that_is_not_as_said_is_told_what_it_lacks(made: Path, tmp_path: 
     )
     assert done.returncode == 0
     assert "numpy on this host is 1.26.4" in done.stderr
-
-
-def test_relative_paths_and_a_link_to_the_launcher_work(made: Path, tmp_path: Path, target: Path) -> None:
-    make(made, tmp_path / "out")
-    here = tmp_path / "here"
-    here.mkdir()
-    python = os.path.relpath(target, here)
-    done = run_installer(tmp_path / "out", "--into", "../in", "--python", python, cwd=here)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert str(tmp_path / "in/labscale.sh") in done.stdout
-    (here / "labscale").symlink_to("../in/labscale.sh")
-    started = subprocess.run([here / "labscale", "plan"], cwd="/", capture_output=True, text=True, check=False)
-    assert (started.stdout, started.stderr) == ("suite ['plan'] {}\n", "")
 
 
 def test_a_full_disk_leaves_nothing_and_the_same_command_goes_on(made: Path, tmp_path: Path, target: Path) -> None:
@@ -170,21 +158,13 @@ def test_an_interrupt_while_all_is_moved_leaves_nothing(
     assert run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target).returncode == 0
 
 
-@pytest.mark.parametrize("text", [None, "", "[" * 99_999, "[]", "{}", '{"format": 1}', "\udcff", " " * 2**24 + "{}"])
-def test_an_index_that_labscale_did_not_write_is_refused(made: Path, tmp_path: Path, text: str | None) -> None:
-    make(made, tmp_path)
-    whole = (tmp_path / "bundle.json").read_text()
-    (tmp_path / "bundle.json").write_text(whole[:99] if text is None else text, errors="surrogateescape")
-    with pytest.raises(install_bundle.InstallError, match=r"bundle\.json is damaged"):
-        install_bundle.read_bundle([tmp_path])
-
-
 PART: dict[str, Any] = {"name": "part-000", "bytes": 1, "sha256": "0" * 64}
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
+        "", "[" * 99_999, "[]", "{}", '{"format": 1}', "\udcff", " " * 2**24 + "{}", '{"format": 1, "created_utc',
         {"format": True}, {"format": "\x1b[2J"}, {"python": "3"}, {"python": 3.12}, {"unpacked_bytes": -5},
         {"unpacked_bytes": 1.5}, {"unpacked_bytes": True}, {"unpacked_bytes": 10**400}, {"unpacked_bytes": None},
         {"parts": [{**PART, "sha256": None}]}, {"parts": [{**PART, "bytes": -1}]}, {"parts": [PART, PART]},
@@ -194,18 +174,13 @@ PART: dict[str, Any] = {"name": "part-000", "bytes": 1, "sha256": "0" * 64}
         {"expected_on_target": [{"name": "torch", "specifier": "newest", "assumed": 1}]},
     ],
 )  # fmt: skip
-def test_a_value_that_labscale_would_not_write_is_refused(made: Path, tmp_path: Path, wrong: dict[str, Any]) -> None:
-    index = make(made, tmp_path)
-    (tmp_path / "bundle.json").write_text(json.dumps({**index, **wrong}))
+def test_an_index_that_labscale_did_not_write_is_refused(
+    made: Path, tmp_path: Path, wrong: str | dict[str, Any]
+) -> None:
+    text = wrong if isinstance(wrong, str) else json.dumps({**make(made, tmp_path), **wrong})
+    (tmp_path / "bundle.json").write_text(text, errors="surrogateescape")
     with pytest.raises(install_bundle.InstallError, match=r"bundle\.json is damaged: [ -~]*\. Copy it here again\.$"):
         install_bundle.read_bundle([tmp_path])
-
-
-def pack(folder: Path, *members: tarfile.TarInfo) -> list[Path]:
-    with tarfile.open(folder / "part-000", "w:xz", format=tarfile.PAX_FORMAT) as tar:
-        for member in members:
-            tar.addfile(member, io.BytesIO(bytes(member.size)))
-    return [folder / "part-000"]
 
 
 def member(name: str, **fields: Any) -> tarfile.TarInfo:
@@ -235,8 +210,12 @@ def member(name: str, **fields: Any) -> tarfile.TarInfo:
     ],
 )  # fmt: skip
 def test_what_labscale_does_not_pack_is_refused(tmp_path: Path, members: list[tarfile.TarInfo], said: str) -> None:
+    part = tmp_path / "part-000"
+    with tarfile.open(part, "w:xz", format=tarfile.PAX_FORMAT) as tar:
+        for packed in members:
+            tar.addfile(packed, io.BytesIO(bytes(packed.size)))
     with pytest.raises(install_bundle.InstallError, match=said):
-        install_bundle.unpack(pack(tmp_path, *members), tmp_path / "in", most_bytes=100)
+        install_bundle.unpack([part], tmp_path / "in", most_bytes=100)
     assert not (tmp_path / "a").exists()
 
 
