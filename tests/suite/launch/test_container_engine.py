@@ -5,13 +5,15 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from suite.errors import ContainerError
-from suite.external.container_spec import Gpus
+from suite.external.container_spec import Gpus, ImageFacts
 from suite.external.docker_engine import Engine, next_step
-from suite.launch.containers import ContainerOptions, render, requested_gpus
+from suite.launch.containers import ContainerOptions, check_options, render, requested_gpus
 from suite.schema.record import Case, Device, Launch
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -60,6 +62,18 @@ def test_rendered_container(make_case: Callable[..., Case]) -> None:
 )
 def test_visible_gpus_are_asked_for(device: Device, environ: Mapping[str, str], gpus: Gpus) -> None:
     assert requested_gpus(device, environ) == gpus
+
+
+def test_podman_is_not_trusted_with_gpus_and_the_user_alone_accepts_a_licence(tmp_path: Path) -> None:
+    plain = ContainerOptions(project_root=tmp_path)
+    podman = cast("Engine", SimpleNamespace(is_podman=True, name="podman 5"))
+    image = ImageFacts(image_id="sha256:1", tags=(), repo_digests=(), labels={})
+    isaac_sim = replace(image, labels={"labscale.stack": "isaacsim"})
+    check_options(podman, image, plain)
+    check_options(podman, isaac_sim, replace(plain, accept_eula=True))
+    for refused, options, said in ((image, replace(plain, gpus="all"), "GPUs"), (isaac_sim, plain, "--accept-eula")):
+        with pytest.raises(ContainerError, match=said):
+            check_options(podman, refused, options)
 
 
 @pytest.mark.parametrize(

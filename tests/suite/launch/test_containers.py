@@ -24,7 +24,6 @@ from suite.launch.containers import (
     PINS_LABEL,
     PYTHON_LABEL,
     ContainerOptions,
-    check_options,
     provision_in_container,
     run,
 )
@@ -209,26 +208,6 @@ def test_start_that_fails_leaves_no_container(engine: Engine, run_busybox: RunBu
     with pytest.raises(ContainerError, match="nvidia-smi -L"):
         run_busybox(make_script(""), gpus=("7",))
     assert engine.owners() == {}
-
-
-def test_image_that_is_not_there(engine: Engine) -> None:
-    with pytest.raises(ContainerError, match=r"labscale/none:1.*nox -s build"):
-        engine.find_image("labscale/none:1")
-
-
-def test_podman_is_not_trusted_with_gpus(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "is_podman", True)
-    image = engine.find_image(BUSYBOX)
-    with pytest.raises(ContainerError, match="GPUs"):
-        check_options(engine, image, ContainerOptions(project_root=tmp_path, gpus="all"))
-    check_options(engine, image, ContainerOptions(project_root=tmp_path))
-
-
-def test_licence_is_accepted_by_the_user_alone(engine: Engine, tmp_path: Path) -> None:
-    image = ImageFacts(image_id="sha256:1", tags=(), repo_digests=(), labels={"labscale.stack": "isaacsim"})
-    with pytest.raises(ContainerError, match="--accept-eula"):
-        check_options(engine, image, ContainerOptions(project_root=tmp_path))
-    check_options(engine, image, ContainerOptions(project_root=tmp_path, accept_eula=True))
 
 
 # The worker of an image: who it belongs to, and its assets, built inside
