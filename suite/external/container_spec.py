@@ -24,15 +24,6 @@ Gpus = tuple[str, ...] | Literal["all"] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mount:
-    """A folder of the host, mounted at ``target``."""
-
-    source: str
-    target: str
-    read_only: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class ContainerSpec:
     """One container; ``argv`` replaces the image's entry point and command."""
 
@@ -42,7 +33,7 @@ class ContainerSpec:
     env: Mapping[str, str] = field(default_factory=dict)  # added to the image's
     user: str | None = None  # "uid:gid"; None keeps the image's
     working_dir: str | None = None
-    mounts: tuple[Mount, ...] = ()
+    folders: Mapping[str, str] = field(default_factory=dict)  # of the host, "ro" or "rw"; inside at the same path
     gpus: Gpus = None
     network: Literal["host", "none"] = "none"
     ipc: Literal["host", "private"] = "private"

@@ -316,8 +316,8 @@ def _arguments(spec: ContainerSpec) -> dict[str, Any]:
         "user": spec.user,
         "working_dir": spec.working_dir,
         "mounts": [
-            types.Mount(target=mount.target, source=mount.source, type="bind", read_only=mount.read_only)
-            for mount in spec.mounts
+            types.Mount(target=folder, source=folder, type="bind", read_only=mode == "ro")
+            for folder, mode in spec.folders.items()
         ],
         "network_mode": spec.network,
         "ipc_mode": spec.ipc,

@@ -23,7 +23,7 @@ from suite.install.worker import worker_pins
 from suite.launch import native
 from suite.launch.contract import TO_ITS_END, Asked, Command, LauncherEntry, NoSettings, RunControl, Runtime
 from suite.launch.images.table import SUITE_PYTHON, find_image
-from suite.launch.images.worker import LICENCE_ACCEPTED, provision_in_image, report_of, require_licence
+from suite.launch.images.worker import LICENCE_ACCEPTED, ImageOptions, provision_in_image, report_of, require_licence
 from suite.options.options import Options
 from suite.schema.rank_protocol import LaunchResult, travelling
 from suite.schema.record import Launch
@@ -33,14 +33,8 @@ VARIABLE_PREFIX: Final = "APPTAINERENV_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApptainerOptions:
-    """The image, the folders that are mounted into it, and the licence."""
-
+class ApptainerOptions(ImageOptions):
     image: Path  # .sif file or sandbox folder
-    project_root: Path
-    asset_root: Path | None = None
-    cache_dir: Path | None = None
-    accept_eula: bool = False  # of NVIDIA's Isaac Sim, by the person who runs it
 
 
 def run(launch: Launch, control: RunControl = TO_ITS_END, *, options: ApptainerOptions) -> LaunchResult:
@@ -50,13 +44,8 @@ def run(launch: Launch, control: RunControl = TO_ITS_END, *, options: ApptainerO
 
 def render(launch: Launch, options: ApptainerOptions) -> Launch:
     """Wrap the command of ``launch``; its program is a path inside the image."""
-    argv, env = command(
-        launch.argv,
-        launch.env,
-        options,
-        writable=(options.cache_dir, Path(launch.run_dir)),
-        with_gpus=launch.case.device == "cuda",
-    )
+    with_gpus = launch.case.device == "cuda"
+    argv, env = command(launch.argv, launch.env, options, writable=Path(launch.run_dir), with_gpus=with_gpus)
     return replace(launch, argv=argv, env=env)
 
 
@@ -65,7 +54,7 @@ def command(
     env: Mapping[str, str],
     options: ApptainerOptions,
     *,
-    writable: Sequence[Path | None] = (),
+    writable: Path,
     with_gpus: bool,
 ) -> Command:
     """Return the command that runs ``argv`` inside the image, and the variables to add to its environment."""
@@ -75,7 +64,7 @@ def command(
         "--cleanenv",  # a run is the same for everyone
         "--no-home",
         *(("--nv",) if with_gpus else ()),
-        *_binds(options, writable),
+        *_binds(options.folders(writable)),
         "--pwd",
         str(options.project_root),
         str(options.image),
@@ -87,14 +76,11 @@ def command(
     return outside, {f"{VARIABLE_PREFIX}{name}": value for name, value in inside.items()}
 
 
-def _binds(options: ApptainerOptions, writable: Sequence[Path | None]) -> Iterator[str]:
-    folders = [(options.project_root, "ro"), (options.asset_root, "ro"), *((path, "rw") for path in writable)]
-    present = [(path, mode) for path, mode in folders if path is not None]
-    for path, _ in present:
-        if "," in str(path) or ":" in str(path):
-            raise UsageError(f"{path} has a comma or a colon, at which Apptainer splits paths. Use another folder.")
-    for path, mode in sorted(present, key=lambda bind: len(bind[0].parts)):  # an inner folder after its outer one
-        yield from ("--bind", f"{path}:{path}:{mode}")
+def _binds(folders: Mapping[str, str]) -> Iterator[str]:
+    for folder, mode in folders.items():
+        if "," in folder or ":" in folder:
+            raise UsageError(f"{folder} has a comma or a colon, at which Apptainer splits paths. Use another folder.")
+        yield from ("--bind", f"{folder}:{folder}:{mode}")
 
 
 def in_apptainer(asked: Asked) -> Runtime:
@@ -104,7 +90,7 @@ def in_apptainer(asked: Asked) -> Runtime:
     cache, settings = cache_root(), travelling(os.environ)
 
     def wrapped(argv: Sequence[str], env: Mapping[str, str]) -> Command:
-        return command(argv, {**settings, **env}, of_run, writable=(cache,), with_gpus=asked.device == "cuda")
+        return command(argv, {**settings, **env}, of_run, writable=cache, with_gpus=asked.device == "cuda")
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         return parent_death.run(*wrapped(argv, env))

@@ -19,7 +19,7 @@ from suite.env_check.report import Report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.external import docker_engine
-from suite.external.container_spec import GPU_CAPABILITIES, ContainerSpec, Gpus, ImageFacts, Mount
+from suite.external.container_spec import GPU_CAPABILITIES, ContainerSpec, Gpus, ImageFacts
 from suite.external.docker_engine import Container, Engine
 from suite.external.nvml.gpus import whole_uuids
 from suite.files.cache import cache_root
@@ -29,7 +29,7 @@ from suite.install.worker import Worker
 from suite.launch.contract import TO_ITS_END, Asked, LauncherEntry, RunControl, Runtime
 from suite.launch.images import build
 from suite.launch.images.table import read_images
-from suite.launch.images.worker import LICENCE_ACCEPTED, provision_in_image, require_licence
+from suite.launch.images.worker import LICENCE_ACCEPTED, ImageOptions, provision_in_image, require_licence
 from suite.launch.native import all_of
 from suite.launch.processes import DUMP_STACKS, STACK_DUMP_S
 from suite.launch.telemetry_sampler import sampling
@@ -47,15 +47,11 @@ PINS_LABEL: Final = "labscale.pins.worker.sha256"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContainerOptions:
+class ContainerOptions(ImageOptions):
     """How the containers of a campaign run."""
 
-    project_root: Path
-    asset_root: Path | None = None
-    cache_dir: Path | None = None  # for compiled kernels; kept between rounds
     gpus: Gpus = None
     shm_gb: float | None = None  # size of a /dev/shm of its own; None: the host's
-    accept_eula: bool = False  # of NVIDIA's Isaac Sim, by the person who runs it
 
 
 def run(
@@ -107,9 +103,7 @@ def render(launch: Launch, image_id: str, options: ContainerOptions, *, user: st
         env={**launch.env, **_environment(options)},
         user=user,
         working_dir=str(options.project_root),
-        mounts=_mounts(
-            read_only=(options.project_root, options.asset_root), writable=(Path(launch.run_dir), options.cache_dir)
-        ),
+        folders=options.folders(Path(launch.run_dir)),
         gpus=options.gpus,
         network="host",  # NCCL and the rendezvous use the host's own interfaces
         ipc="host" if options.shm_gb is None else "private",
@@ -149,15 +143,6 @@ def _environment(options: ContainerOptions) -> dict[str, str]:
     if options.accept_eula:
         env |= LICENCE_ACCEPTED
     return env
-
-
-def _mounts(*, read_only: Sequence[Path | None], writable: Sequence[Path | None]) -> tuple[Mount, ...]:
-    mounts = [(path, True) for path in read_only if path] + [(path, False) for path in writable if path]
-    # A folder inside another is mounted after it.
-    return tuple(
-        Mount(source=str(path), target=str(path), read_only=is_read_only)
-        for path, is_read_only in sorted(mounts, key=lambda mount: len(mount[0].parts))
-    )
 
 
 def _user(engine: Engine) -> str:
@@ -220,7 +205,7 @@ def provision_in_container(
             env={**env, "HOME": "/tmp", "USER": "labscale", "CUDA_VISIBLE_DEVICES": ""},  # noqa: S108  of the container
             user=_user(engine),
             working_dir=str(ROOT),
-            mounts=_mounts(read_only=(ROOT,), writable=(cache_root(),)),
+            folders=ImageOptions(project_root=ROOT).folders(cache_root()),
         )
         return engine.run_to_end(spec, timeout_s=BUILD_TIMEOUT_S)
 

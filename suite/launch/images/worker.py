@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +13,28 @@ from suite.files.cache import cache_root
 from suite.install.worker import RunPython, Worker, asset_root_of, with_assets
 from suite.schema.record import Assets
 
+
 LICENCE_ACCEPTED: Final[Mapping[str, str]] = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}
 # Only the manifest of a pod can say the digest of its image: from inside nobody can see it.
 DIGEST: Final = "LABSCALE_IMAGE_DIGEST"  # of the environment
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageOptions:
+    """What a run in an image needs: folders, mounted under the paths that they have here, and the licence."""
+
+    project_root: Path
+    asset_root: Path | None = None
+    cache_dir: Path | None = None  # for compiled kernels; kept between rounds
+    accept_eula: bool = False  # of NVIDIA's Isaac Sim, by the person who runs it
+
+    def folders(self, *writable: Path) -> dict[str, str]:
+        """Return the folders with ``ro`` or ``rw``, one inside another after it."""
+        read_only = ((path, "ro") for path in (self.project_root, self.asset_root) if path)
+        others = ((path, "rw") for path in (self.cache_dir, *writable) if path)
+        ordered = sorted((*read_only, *others), key=lambda folder: len(folder[0].parts))
+        return {str(path): mode for path, mode in ordered}
 
 
 def require_licence(*, stack: str | None, accepted: bool) -> None:

@@ -45,7 +45,7 @@ def test_bundle_is_packed_installed_and_started(made: Path, tmp_path: Path, targ
     (tmp_path / "in/labscale/reports").symlink_to("suite")
     (here / "labscale").symlink_to("../in/labscale.sh")
     for name, package in {"bench": "suite", "accept": "suite", "report": "reports", "verify": "reports"}.items():
-        command = [here / "labscale", name, "--x", "a b"]
+        command: list[str | Path] = [here / "labscale", name, "--x", "a b"]
         started = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True)
         assert (started.stdout, started.stderr) == (f"{package} {[name, '--x', 'a b']} {{}}\n", "")
     again = run_installer(tmp_path / "out", *arguments, cwd=here)

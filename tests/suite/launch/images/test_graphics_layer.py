@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from docker.types import DeviceRequest
 
-from suite.external.container_spec import ContainerSpec, Gpus, Mount
+from suite.external.container_spec import ContainerSpec, Gpus
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
 from suite.launch.images.table import pack, plan_build
@@ -65,13 +65,10 @@ def spec_of_env_check(image: str, *, env: Mapping[str, str], gpus: Gpus = None) 
         name="labscale-env-check",
         image=image,
         argv=(*ENV_CHECK, "--device", "cpu"),
-        env={"PYTHONPATH": "/opt/project:/opt/packages", "HOME": "/tmp", **env},  # noqa: S108
+        env={"PYTHONPATH": f"{ROOT}:{PACKAGES}", "HOME": "/tmp", **env},  # noqa: S108
         user="1000:1000",
-        working_dir="/opt/project",
-        mounts=(
-            Mount(source=str(ROOT), target="/opt/project", read_only=True),
-            Mount(source=PACKAGES, target="/opt/packages", read_only=True),
-        ),
+        working_dir=str(ROOT),
+        folders={str(ROOT): "ro", PACKAGES: "ro"},
         gpus=gpus,
     )
 
@@ -100,9 +97,9 @@ def test_env_check_inside_names_the_missing_graphics_capability(
     assert faults(engine.run_to_end(asked, timeout_s=120).stdout)["vulkan_manifests"] is None
     said = running_engine.client.containers.run(
         graphics,
-        ["sh", "-c", f"cd /opt/project; {shlex.join(asked.argv)}; true"],
+        ["sh", "-c", f"cd {ROOT}; {shlex.join(asked.argv)}; true"],
         environment=dict(asked.env),
-        volumes={mount.source: {"bind": mount.target, "mode": "ro"} for mount in asked.mounts},
+        volumes={folder: {"bind": folder, "mode": mode} for folder, mode in asked.folders.items()},
         device_requests=[DeviceRequest(count=-1, capabilities=[["gpu", "compute", "utility"]])],
         network_mode="none",
         remove=True,
