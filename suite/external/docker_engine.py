@@ -129,9 +129,6 @@ class Engine:
                 raise docker.errors.DockerException(f"DOCKER_HOST is no address: {error}") from error
         return cls(client)
 
-    def close(self) -> None:
-        self._client.close()
-
     def find_image(self, reference: str) -> ImageFacts:
         """Find an image by tag or id. It is never pulled: only images that were built or loaded on purpose run."""
         if not IMAGE_NAME.fullmatch(reference):  # it becomes part of the engine's address

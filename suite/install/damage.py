@@ -23,8 +23,9 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
@@ -103,13 +104,14 @@ def elsewhere(folders: Sequence[Path], before: Sequence[Path]) -> tuple[str, ...
 
     Python looks into ``before``, then into ``folders``, those with packages; some may be in both.
     """
-    order = list(dict.fromkeys((*before, *folders)))
-    imported = (
-        (package.name, _first_with(order[: order.index(package.home)], package.modules()))
-        for package in _packages(folders)
-        if package.name in HASHED
-    )
-    return tuple(f"{name} is imported from {where}" for name, where in imported if where)
+    path = [str(folder) for folder in dict.fromkeys((*before, *folders))]
+    places = {}
+    for package in _packages(folders):
+        for module in sorted(package.modules()) if package.name in HASHED else ():
+            spec = PathFinder.find_spec(module, path)
+            if spec and spec.origin and not Path(spec.origin).is_relative_to(package.home):
+                places.setdefault(package.name, spec.origin.removesuffix("/__init__.py"))
+    return tuple(f"{name} is imported from {place}" for name, place in places.items())
 
 
 def stamps(folders: Sequence[Path]) -> Stamps:
@@ -133,14 +135,6 @@ def _packages(folders: Sequence[Path]) -> Iterator[_Package]:
             if name not in names:
                 names.add(name)
                 yield _Package(name=name, home=folder, record=record)
-
-
-def _first_with(folders: Iterable[Path], modules: Iterable[str]) -> Path | None:
-    for folder in folders:
-        for module in sorted(modules):
-            if os.path.isfile(folder / f"{module}.py") or next((folder / module).glob("*.py"), None):  # noqa: PTH113
-                return folder / module
-    return None
 
 
 # ---- compiled kernels ----

@@ -13,7 +13,6 @@ from suite.files.cache import cache_root
 from suite.install.worker import RunPython, Worker, asset_root_of, with_assets
 from suite.schema.record import Assets
 
-
 LICENCE_ACCEPTED: Final[Mapping[str, str]] = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}
 # Only the manifest of a pod can say the digest of its image: from inside nobody can see it.
 DIGEST: Final = "LABSCALE_IMAGE_DIGEST"  # of the environment
