@@ -24,7 +24,7 @@ from suite.env_check.container import is_folder, is_there
 from suite.env_check.probes.run import run_probe
 from suite.external.machine import Counters, HostCpu, num_usable_cpus, read_counters
 from suite.files.wording import counted, listed
-from suite.install.pins import ALL_PINS
+from suite.install.pins import WORKER_GLIBC
 from suite.statistics.core_speed import SLOWED, WORTH_SAYING
 from suite.statistics.round_flags import OTHERS_PERCENT
 
@@ -35,7 +35,6 @@ MEMLOCK_NEEDED_BYTES: Final = 10**9  # a network card reads NCCL's buffers direc
 NOFILE_NEEDED: Final = 1024  # the usual default
 CORES_PER_GPU: Final = 4  # for the main thread, NCCL's proxy, and the threads of CUDA and the compilers
 KERNEL_CACHE_GB: Final = 2.0  # compiled kernels and logs, once the worker is installed
-WORKER_GLIBC: Final = next(pins.glibc for pins in ALL_PINS if pins.name == "worker").replace("_", ".")
 MAX_CORES: Final = 32  # of those that are timed, spread evenly over the usable cores
 LOOKS: Final = 128  # summed over all cores, which take turns, so that each is timed over 1.5 s
 CORES_TIMEOUT_S: Final = 20.0

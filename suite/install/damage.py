@@ -105,7 +105,7 @@ def elsewhere(folders: Sequence[Path], before: Sequence[Path]) -> tuple[str, ...
     Python looks into ``before``, then into ``folders``, those with packages; some may be in both.
     """
     path = [str(folder) for folder in dict.fromkeys((*before, *folders))]
-    places = {}
+    places: dict[str, str] = {}
     for package in _packages(folders):
         for module in sorted(package.modules()) if package.name in HASHED else ():
             spec = PathFinder.find_spec(module, path)

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -26,49 +25,19 @@ PINS_DIR: Final = Path("containers/pins")
 PYTHON_VERSION: Final = "3.12"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pins:
-    """One requirement file: what it is resolved from, and which other file's versions it uses."""
+# In the order of resolution. The other workers have the versions of the first where possible.
+OF_WORKERS: Final = ("worker", "ovphysx", "skrl-jax", "watch", "torchrl", "lerobot")
+# `lint` is the largest of the suite's own environments: the others have exactly its versions, so that all agree.
+OF_SUITE: Final = ("lint", "tests", "report", "ray", "nox", "suite")
 
-    name: str
-    sources: tuple[str, ...]  # arguments of `uv pip compile`, relative to the project
-    glibc: str  # oldest version that the wheels must support, as in the wheel tag
-    constrained_by: str | None = None  # exactly these versions
-    seeded_by: str | None = None  # these versions where possible
-
-    @property
-    def path(self) -> Path:
-        return PINS_DIR / f"{self.name}.txt"
-
-
-# In the order of resolution. omniverseclient, which isaaclab needs, has no wheel for a glibc older than 2.35. `lint` is
-# the largest of the suite's own environments: the others use its versions, so that all agree.
-ALL_PINS: Final = (
-    Pins(name="worker", sources=("containers/pins/worker.in",), glibc="2_35"),
-    *(
-        Pins(
-            name=name,
-            sources=("containers/pins/worker.in", f"containers/pins/{name}.in"),
-            glibc="2_35",
-            seeded_by="worker",
-        )
-        for name in ("ovphysx", "skrl-jax", "watch", "torchrl", "lerobot")
-    ),
-    Pins(name="lint", sources=("--group", "pyproject.toml:lint"), glibc="2_28"),
-    *(
-        Pins(name=name, sources=("--group", f"pyproject.toml:{name}"), glibc="2_28", constrained_by="lint")
-        for name in ("tests", "report", "ray", "nox", "suite")
-    ),
-)
+# The oldest glibc that the wheels must support. omniverseclient, which isaaclab needs, has no wheel for an older one.
+WORKER_GLIBC: Final = "2.35"
+SUITE_GLIBC: Final = "2.28"
 
 # These would put files or versions of this machine into the result. Index addresses stay: a mirror may be the only way.
 LOCAL_SETTINGS: Final = (
-    "UV_FIND_LINKS",
-    "UV_CONSTRAINT",
-    "UV_OVERRIDE",
-    "UV_BUILD_CONSTRAINT",
-    "UV_CUSTOM_COMPILE_COMMAND",
-)
+    "UV_FIND_LINKS", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT", "UV_CUSTOM_COMPILE_COMMAND",
+)  # fmt: skip
 
 ALLOWED_LINE: Final = re.compile(
     r"#.*|[a-z0-9][a-z0-9._-]*==[0-9][a-z0-9.]*( ; .+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?", re.ASCII
@@ -87,16 +56,13 @@ def refresh(project_root: Path, *, upgrade: bool = False) -> list[Path]:
 
     Raises WorkerEnvironmentError if uv finds no solution, or a result would not be portable; then no file changes.
     """
+    paths = [PINS_DIR / f"{name}.txt" for name in (*OF_WORKERS, *OF_SUITE)]
     with tempfile.TemporaryDirectory(prefix="labscale-pins-") as scratch:
-        resolved = Path(scratch)
-        for pins in ALL_PINS:
-            _resolve(pins, project_root=project_root, resolved=resolved, upgrade=upgrade)
-        written = []
-        for pins in ALL_PINS:
-            target = project_root / pins.path
-            target.write_text((resolved / target.name).read_text())
-            written.append(target)
-    return written
+        for path in paths:
+            _resolve(path, project_root=project_root, resolved=Path(scratch), upgrade=upgrade)
+        for path in paths:
+            shutil.copyfile(Path(scratch, path.name), project_root / path)
+    return [project_root / path for path in paths]
 
 
 def sha256(path: Path) -> str:
@@ -125,37 +91,39 @@ def check_portable(text: str, *, name: str) -> None:
             )
 
 
-def _resolve(pins: Pins, *, project_root: Path, resolved: Path, upgrade: bool) -> None:
-    output = resolved / pins.path.name
-    seed = resolved / f"{pins.seeded_by}.txt" if pins.seeded_by else project_root / pins.path
-    if seed.exists() and (pins.seeded_by or not upgrade):
+def _resolve(path: Path, *, project_root: Path, resolved: Path, upgrade: bool) -> None:
+    """Resolve one file into the folder ``resolved``, which has those before it."""
+    output, seed = resolved / path.name, None if upgrade else project_root / path
+    if path.stem in OF_WORKERS:
+        sources = tuple(dict.fromkeys((f"{PINS_DIR}/worker.in", f"{PINS_DIR}/{path.stem}.in")))
+        glibc, arguments = WORKER_GLIBC, sources
+        seed = seed if path.stem == OF_WORKERS[0] else resolved / f"{OF_WORKERS[0]}.txt"
+    else:
+        sources, glibc = (f"pyproject.toml:{path.stem}",), SUITE_GLIBC
+        constraint = () if path.stem == OF_SUITE[0] else ("--constraint", str(resolved / f"{OF_SUITE[0]}.txt"))
+        arguments = ("--group", *sources, *constraint)
+    if seed and seed.exists():
         shutil.copyfile(seed, output)  # uv keeps the versions of an existing output file
-    constraint = ("--constraint", str(resolved / f"{pins.constrained_by}.txt")) if pins.constrained_by else ()
     command = [
-        find_uv(), "pip", "compile", *pins.sources, *constraint, "--output-file", str(output),
+        find_uv(), "pip", "compile", *arguments, "--output-file", str(output),
         "--python", sys.executable, "--python-version", PYTHON_VERSION,
-        "--python-platform", f"x86_64-manylinux_{pins.glibc}",
+        "--python-platform", f"x86_64-manylinux_{glibc.replace('.', '_')}",
         "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate", "--quiet",
     ]  # fmt: skip
     env = {name: value for name, value in os.environ.items() if name not in LOCAL_SETTINGS}
     done = subprocess.run(command, cwd=project_root, env=env, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise WorkerEnvironmentError(
-            f"uv could not resolve {pins.path}, exit code {done.returncode}:\n{done.stderr.strip()}\n"
-            f"Change the requirements in {' '.join(pins.sources)}, or check the connection to the package index."
+            f"uv could not resolve {path}, exit code {done.returncode}:\n{done.stderr.strip()}\n"
+            f"Change the requirements in {' '.join(sources)}, or check the connection to the package index."
         )
-    text = _header(pins) + output.read_text()
-    check_portable(text, name=str(pins.path))
-    output.write_text(text)
-
-
-def _header(pins: Pins) -> str:
-    sources = " ".join(source for source in pins.sources if not source.startswith("--"))
-    return (
-        f"# Made by `nox -s pins` from {sources}: do not edit.\n"
-        f"# Python {PYTHON_VERSION}, Linux x86_64, glibc {pins.glibc.replace('_', '.')} or newer. "
-        "Install with --require-hashes.\n"
+    text = (
+        f"# Made by `nox -s pins` from {' '.join(sources)}: do not edit.\n"
+        f"# Python {PYTHON_VERSION}, Linux x86_64, glibc {glibc} or newer. Install with --require-hashes.\n"
+        f"{output.read_text()}"
     )
+    check_portable(text, name=str(path))
+    output.write_text(text)
 
 
 # ---- releases of a package on the index that the user has set ----

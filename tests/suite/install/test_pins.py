@@ -16,7 +16,7 @@ def versions(path: Path) -> dict[str, str]:
     return dict(re.findall(r"^([^#\s=]+)==(\S+)", path.read_text(), flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", [item.name for item in pins.ALL_PINS])
+@pytest.mark.parametrize("name", [*pins.OF_WORKERS, *pins.OF_SUITE])
 def test_committed_pins_hold_nothing_of_the_machine_they_were_made_on(name: str) -> None:
     path = PROJECT / pins.PINS_DIR / f"{name}.txt"
     text = path.read_text()
@@ -44,7 +44,7 @@ def test_other_pins_add_to_the_worker_and_change_few(name: str, added: set[str],
 
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
-    for name in ("suite", "report", "ray", "nox", "tests"):
+    for name in pins.OF_SUITE:
         assert versions(PROJECT / f"containers/pins/{name}.txt").items() <= lint.items()
     assert versions(PROJECT / "containers/pins/torchrl.txt")["ray"] == lint["ray"]  # that of the launcher
 
@@ -76,9 +76,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = project / pins.PINS_DIR
     folder.mkdir(parents=True)
     (folder / "worker.in").write_text("tool\n")
-    for name in ("ovphysx", "skrl-jax", "watch", "torchrl", "lerobot"):
+    for name in pins.OF_WORKERS[1:]:
         (folder / f"{name}.in").write_text("extra\n")
-    groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "ray", "nox", "tests", "lint"))
+    groups = "".join(f'{name} = ["tool"]\n' for name in pins.OF_SUITE)
     (project / "pyproject.toml").write_text(
         f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'
     )
@@ -94,7 +94,7 @@ def test_refresh_leaves_no_trace_of_the_users_index_and_keeps_versions_unless_to
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = pins.refresh(project)
-    assert written == [project / item.path for item in pins.ALL_PINS]
+    assert [path.stem for path in written] == [*pins.OF_WORKERS, *pins.OF_SUITE]
     for path in written:
         assert versions(path)["tool"] == "1.0"
         assert str(tmp_path) not in path.read_text()
