@@ -63,7 +63,7 @@ def make_bundle(
     """
     if worker.asset_root is None:
         raise AssertionError("offline assets have a root")
-    own = bundle_contents.installed(bundle_contents.search_path(worker.python))
+    own = bundle_contents.installed(worker.python)
     pool = bundle_contents.pooled(bundle_contents.installed(sys.path), own)
     selection = bundle_contents.select(_roots(project_root, stack, own), pool=pool, target=target)
     entries = _entries(selection, project_root=project_root, asset_root=worker.asset_root, for_device=for_device)

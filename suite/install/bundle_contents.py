@@ -9,11 +9,11 @@ folder with exactly the named distributions, which comes before the worker's pac
 """
 
 import contextlib
-import importlib.metadata
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Final
 
@@ -81,7 +81,7 @@ LEFT_OUT_FILES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    bundled: tuple[importlib.metadata.Distribution, ...]  # by name
+    bundled: tuple[Distribution, ...]  # by name
     # As bundle.json lists them: the target should have this version, in this specifier of the dependants. Where its
     # freeze names no version, a fitting one is assumed.
     expected: tuple[Mapping[str, str | bool | None], ...]
@@ -132,23 +132,16 @@ def _exact_version(requirement: Requirement) -> str | None:
     return None
 
 
-def search_path(python: Path) -> list[str]:
-    """Return the folders that ``python`` imports from. Raises WorkerEnvironmentError if it does not run."""
-    folders: list[str] = ask(python, "import sys; answer = sys.path[1:]")
-    return folders
+def installed(place: Path | Iterable[str]) -> dict[str, Distribution]:
+    """Return the distributions on the ``sys.path`` of a Python, or on one that is given: the first of each name.
+
+    Raises WorkerEnvironmentError if the Python does not run.
+    """
+    folders = ask(place, "import sys; answer = sys.path[1:]") if isinstance(place, Path) else place
+    return {canonicalize_name(item.name): item for item in reversed([*distributions(path=list(folders))])}
 
 
-def installed(folders: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
-    """Return the distributions on a ``sys.path``, the first of each name."""
-    installed: dict[str, importlib.metadata.Distribution] = {}
-    for distribution in importlib.metadata.distributions(path=list(folders)):
-        installed.setdefault(canonicalize_name(distribution.name), distribution)
-    return installed
-
-
-def pooled(
-    suite: Mapping[str, importlib.metadata.Distribution], worker: Mapping[str, importlib.metadata.Distribution]
-) -> dict[str, importlib.metadata.Distribution]:
+def pooled(suite: Mapping[str, Distribution], worker: Mapping[str, Distribution]) -> dict[str, Distribution]:
     """Return what a bundle may contain: the worker's distribution of a name, or the newer one if overruled there."""
     pool = {**suite, **worker}
     for dependant, name in OVERRULED:
@@ -158,10 +151,7 @@ def pooled(
 
 
 def select(
-    roots: Iterable[Requirement],
-    *,
-    pool: Mapping[str, importlib.metadata.Distribution],
-    target: Mapping[str, str | None],
+    roots: Iterable[Requirement], *, pool: Mapping[str, Distribution], target: Mapping[str, str | None]
 ) -> Selection:
     """Follow the requirements from ``roots`` up to what the target has in a version that fits all dependants.
 
@@ -205,16 +195,14 @@ def select(
     return Selection(bundled=tuple(pool[name] for name in sorted(bundled)), expected=expected, left_out=left_out)
 
 
-def files(
-    distributions: Iterable[importlib.metadata.Distribution], *, for_device: Device
-) -> Iterator[tuple[str, Path]]:
+def files(packed: Iterable[Distribution], *, for_device: Device) -> Iterator[tuple[str, Path]]:
     """Yield (name inside ``site``, file), without byte code, scripts and ``LEFT_OUT_FILES``.
 
     Each name comes once: namespace packages may list a file twice.
     """
     left_out = ("..", "/", *(name for name in LEFT_OUT_FILES if for_device == "cuda" or name != CPU_COMPILER))
     names: set[str] = set()
-    for distribution in distributions:
+    for distribution in packed:
         if distribution.files is None:
             raise BundleError(f"{distribution.name} does not record its files. Install it with uv or pip.")
         for file in distribution.files:
@@ -237,7 +225,7 @@ def _fits(version: str | None, specifier: SpecifierSet) -> bool:
     return version is None or specifier.contains(version, prereleases=True)
 
 
-def _requirements(distribution: importlib.metadata.Distribution, extras: set[str]) -> Iterator[Requirement]:
+def _requirements(distribution: Distribution, extras: set[str]) -> Iterator[Requirement]:
     for text in distribution.requires or ():
         requirement = Requirement(text)
         marker = requirement.marker
@@ -274,7 +262,7 @@ def install_sets(
 
 def entries(packages: Versions, python: Path, *, for_device: Device) -> Iterator[tuple[str, Path]]:
     """Yield (name in the archive, file) of a set that is installed in the environment of ``python``."""
-    there = installed(search_path(python))
+    there = installed(python)
     folder = f"versions/{digest_of(packages)}"
     yield f"{folder}/{COMPLETE}", python.parent.parent / COMPLETE
     for name, path in files([there[name_of(package)] for package in packages], for_device=for_device):
