@@ -167,7 +167,7 @@ def test_container_of_a_dead_owner_is_removed_and_others_are_left(
     mine = create(BUSYBOX, ["true"], name="mine", labels=owner_label())
     foreign = create(BUSYBOX, ["true"], name="foreign")
     assert remove_abandoned(engine) == ["of-the-dead"]
-    assert {each.name for each in running_engine.client.containers.list(all=True)} == {"mine", "foreign"}
+    assert {container.name for container in running_engine.client.containers.list(all=True)} == {"mine", "foreign"}
     mine.remove()
     foreign.remove()
 
@@ -280,9 +280,9 @@ def test_rounds_in_containers_take_turns_and_a_fault_ends_its_own_case_only(
     host = TurningHost(faults={(CASES[1].case_id, 0): "killed"}, python=PYTHON_IN_DEBIAN, run=in_container)
     run_all(turning_campaign(host, environment), tmp_path)
     assert marked_processes(host.mark) == []
-    found = {record.case.case_id: record for record in records(tmp_path)}
-    assert [found[case.case_id].outcome for case in CASES] == ["completed", "crashed", "completed"]
-    for record in found.values():
+    stored = {record.case.case_id: record for record in records(tmp_path)}
+    assert [stored[case.case_id].outcome for case in CASES] == ["completed", "crashed", "completed"]
+    for record in stored.values():
         assert record.turns is not None
-        assert sorted(record.turns.beside) == sorted(found.keys() - {record.case.case_id})
+        assert sorted(record.turns.beside) == sorted(stored.keys() - {record.case.case_id})
         assert record.ranks[0].samples["turn"][-1] is not None

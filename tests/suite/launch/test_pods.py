@@ -33,16 +33,23 @@ from tests.fixtures.runs.real_runs import launch_of, wait_until
 from tests.suite.launch.test_manifests import DIGEST, NODES, OPTIONS
 
 
+@pytest.fixture
+def round_of_pods(make_case: CaseMaker, tmp_path: Path) -> tuple[Path, Case]:
+    """A run directory, and its case of two nodes."""
+    case = make_case(nnodes=2, nproc_per_node=1)
+    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
+    run_dir.mkdir(parents=True)
+    return run_dir, case
+
+
 def test_a_round_of_pods_and_its_commit_and_image(
-    make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    round_of_pods: tuple[Path, Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pods run in a copy of labscale without git, as in the image."""
     (tmp_path / "origin.json").write_text('{"suite_commit": "c0ffee", "suite_dirty": false}', encoding="utf-8")
     monkeypatch.setattr("suite.external.machine.ROOT", tmp_path)
     monkeypatch.setenv(image_worker.DIGEST, DIGEST)
-    case = make_case(nnodes=2, nproc_per_node=1)
-    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
-    run_dir.mkdir(parents=True)
+    run_dir, case = round_of_pods
     (run_dir / CONFIGURATION_FILE).write_text(text_of(case), encoding="utf-8")
     record = write_record(run_dir, rounds=1, exit_code=1, started_unix_s=0.0)
     assert (record.environment.git_commit, record.environment.git_dirty) == ("c0ffee", False)
@@ -101,12 +108,10 @@ def evict(argv: Sequence[str], run_dir: Path, rank: int) -> int:
         return pod.wait(60)
 
 
-@pytest.fixture
-def round_of_pods(make_case: CaseMaker, tmp_path: Path) -> tuple[Path, Case]:
-    case = make_case(nnodes=2, nproc_per_node=1)
-    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
-    run_dir.mkdir(parents=True)
-    return run_dir, case
+def why_lost(run_dir: Path) -> str:
+    record = read_record(run_dir / "record.json")
+    assert record.outcome == "lost"
+    return record.reason or ""
 
 
 def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(round_of_pods: tuple[Path, Case]) -> None:
@@ -116,9 +121,7 @@ def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(round_of_p
         (run_dir / name).write_text("earlier\n", encoding="utf-8")
     argv = pod_of(run_dir, case, sys.executable, "-c", STOPPABLE, str(run_dir))
     assert evict(argv, run_dir, 0) == 1
-    record = read_record(run_dir / "record.json")
-    assert record.outcome == "lost"
-    assert (record.reason or "").startswith("node 0 got SIGTERM")
+    assert why_lost(run_dir).startswith("node 0 got SIGTERM")
     assert [(run_dir / name).exists() for name in names] == [True, True, False, True]
     assert "earlier" not in (run_dir / "rank-0.jsonl").read_text(encoding="utf-8")
     samples = (run_dir / "rank-0.jsonl").read_bytes()
@@ -133,9 +136,7 @@ def test_a_round_whose_other_pod_is_evicted_is_lost(round_of_pods: tuple[Path, C
     assert evict(pod_of(run_dir, case, sys.executable, "-c", STOPPABLE, str(run_dir)), run_dir, 1) == 1
     done = subprocess.run(pod_of(run_dir, case, "sh", "-c", "exit 3"), cwd=ROOT, env=environ_of(0), check=False)
     assert done.returncode == 3
-    record = read_record(run_dir / "record.json")
-    assert record.outcome == "lost"
-    assert (record.reason or "").startswith("node 1 got SIGTERM")
+    assert why_lost(run_dir).startswith("node 1 got SIGTERM")
 
 
 @pytest.mark.parametrize("says_why", [True, False])
@@ -174,8 +175,8 @@ def test_a_pod_waits_for_a_later_one_and_its_time_is_not_counted(
     run_dir, case = round_of_pods
     launch = replace(NODES, case=replace(case, timeout_s=2.0), run_dir=str(run_dir), argv=("sleep", "0.1"))
     argv, _ = rendered_pod(launch, tmp_path)
-    here = {"PATH": os.environ["PATH"], HEAD: "localhost", RENDEZVOUS_PORT: str(rendezvous_port())}
-    env = {**here, "OMP_NUM_THREADS": "1"}
+    env = {"PATH": os.environ["PATH"], HEAD: "localhost", RENDEZVOUS_PORT: str(rendezvous_port())}
+    env["OMP_NUM_THREADS"] = "1"
     with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, start_new_session=True) as early:
         try:
             time.sleep(3.0)

@@ -81,9 +81,9 @@ def faults(said: str) -> dict[str, str | None]:
 def test_env_check_renders_inside_and_tells_software_from_a_gpu(engine: Engine, graphics: str) -> None:
     finished = engine.run_to_end(spec_of_env_check(graphics, env={"VK_DRIVER_FILES": LAVAPIPE}), timeout_s=120)
     assert finished.returncode == 2, finished.stderr  # graphics are required, and Mesa's are no GPU
-    found = {check["name"]: check["found"] for check in json.loads(finished.stdout)["checks"]}
-    assert "llvmpipe" in found["egl_frame"]
-    assert "llvmpipe" in found["vulkan_frame"]
+    frames = {check["name"]: check["found"] for check in json.loads(finished.stdout)["checks"]}
+    assert "llvmpipe" in frames["egl_frame"]
+    assert "llvmpipe" in frames["vulkan_frame"]
     named = faults(finished.stdout)
     assert [named[name] for name in ("libgl", "egl_loader", "vulkan_loader", "vulkan_manifests")] == [None] * 4
     assert named["vulkan_devices"] == named["egl_devices"] == "software_renderer"

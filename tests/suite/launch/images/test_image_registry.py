@@ -3,7 +3,6 @@
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from suite.files.paths import ROOT
 from suite.launch.images.pins_command import refresh_digests
 from suite.launch.images.table import IMAGES, read_images
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine, install
+from tests.fixtures.runs.real_runs import wait_until
 
 pytestmark = FORGOTTEN_SOCKETS
 
@@ -38,7 +38,7 @@ def pushed(running_engine: RunningEngine, tmp_path: Path) -> Iterator[tuple[str,
     assert program
     with subprocess.Popen([program, "serve", str(configuration)], stderr=subprocess.DEVNULL) as process:
         try:
-            _await_port(port)
+            wait_until(lambda: is_open(port), timeout_s=10, what="the registry answers")
             name = f"localhost:{port}/base"
             running_engine.client.images.get(BUSYBOX).tag(name, "1")
             running_engine.client.images.push(name, "1")
@@ -48,16 +48,9 @@ def pushed(running_engine: RunningEngine, tmp_path: Path) -> Iterator[tuple[str,
             process.terminate()
 
 
-def _await_port(port: int) -> None:
-    deadline_s = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline_s
-            time.sleep(0.05)
-        else:
-            return
+def is_open(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
 def write_images(project: Path, bases: dict[str, str]) -> None:
@@ -66,7 +59,7 @@ def write_images(project: Path, bases: dict[str, str]) -> None:
     for old, new in bases.items():
         assert old in text
         text = text.replace(f'base = "{old}"', f'base = "{new}"')
-    (project / IMAGES.parent).mkdir()
+    (project / IMAGES.parent).mkdir(parents=True)
     (project / IMAGES).write_text(text)
 
 
@@ -75,7 +68,6 @@ def test_digest_of_the_registry_is_written_and_a_refusal_told(
 ) -> None:
     name, digest = pushed
     project = tmp_path / "project"
-    project.mkdir()
     missing = name.replace("base:1", "none:1")
     write_images(project, {"docker.io/library/ubuntu:24.04": missing, "nvcr.io/nvidia/isaac-sim:6.2.0": name})
     messages: list[str] = []
