@@ -28,7 +28,7 @@ from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch.contract import TO_ITS_END, Asked, LauncherEntry, RunControl, Runtime
 from suite.launch.images import build
-from suite.launch.images.table import read_images
+from suite.launch.images.table import PINS_LABEL, PYTHON_LABEL, read_images
 from suite.launch.images.worker import LICENCE_ACCEPTED, ImageOptions, provision_in_image, require_licence
 from suite.launch.native import all_of
 from suite.launch.processes import DUMP_STACKS, STACK_DUMP_S
@@ -42,8 +42,6 @@ GIB: Final = 2**30
 CANNOT_EXECUTE: Final = (126, 127)  # a shell's exit codes; torchrun has neither
 BUILD_TIMEOUT_S: Final = 600.0  # of the offline assets
 NVIDIA_NODE: Final = Path("/dev/nvidiactl")
-PYTHON_LABEL: Final = "labscale.worker-python"
-PINS_LABEL: Final = "labscale.pins.worker.sha256"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,14 +170,9 @@ def check_image(name: str, request: Request) -> Report:
     built = name in read_images(ROOT)
     image = build.find_built(engine, name) if built else engine.find_image(name)
     has_gpu = NVIDIA_NODE.exists() or request.stack != "kitless"
-    return _check_inside(engine, image, replace(request, device=request.device or ("cuda" if has_gpu else "cpu")))
-
-
-def _check_inside(engine: Engine, image: ImageFacts, request: Request) -> Report:
-    python = image.labels.get(PYTHON_LABEL)  # None: an image that is not labscale's
-    request = request.inside_image(Path(python) if python else None)
-    gpus = requested_gpus(request.device or "cpu", os.environ)
-    return build.env_check_inside(engine, image.image_id, request, gpus=gpus)
+    device = request.device or ("cuda" if has_gpu else "cpu")
+    gpus = requested_gpus(device, os.environ)
+    return build.env_check_inside(engine, image, replace(request, device=device), gpus=gpus)
 
 
 def provision_in_container(
@@ -236,10 +229,11 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
     check_options(engine, image, of_run)
     worker = provision_in_container(engine, image, assets=options.setup.assets, on_message=asked.say)
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
+    request = Request(stack=asked.stack, device=asked.device)
     return Runtime(
         worker=worker,
         launch=functools.partial(run, engine=engine, image=image, options=of_run),
-        check=lambda: _check_inside(engine, image, Request(stack=asked.stack, device=asked.device)),
+        check=lambda: build.env_check_inside(engine, image, request, gpus=of_run.gpus),
         python_path=None,
         image_digest=image.digest,
     )

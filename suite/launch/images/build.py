@@ -19,7 +19,7 @@ from suite.errors import ContainerError
 from suite.external.container_spec import ContainerSpec, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
-from suite.launch.images.table import SUITE_PYTHON, BuildPlan, pack, tag_of
+from suite.launch.images.table import PYTHON_LABEL, SUITE_PYTHON, BuildPlan, pack, tag_of
 from suite.launch.images.worker import report_of
 from suite.schema.rank_protocol import travelling
 
@@ -93,7 +93,7 @@ def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Repo
     Raises ContainerError if the image cannot run its stack, or env_check itself failed.
     """
     request = Request(stack=plan.image.stack, device="cpu" if gpus is None else None)
-    report = env_check_inside(engine, image_id, request.inside_image(Path(plan.image.worker_python)), gpus=gpus)
+    report = env_check_inside(engine, engine.find_image(image_id), request, gpus=gpus)
     if report.failures:
         faults = "\n".join(
             f"  {item.name}: {item.fault}: found {item.found}; {item.repair}" for item in report.failures
@@ -106,11 +106,12 @@ def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Repo
     return report
 
 
-def env_check_inside(engine: Engine, image_id: str, request: Request, *, gpus: Gpus) -> Report:
+def env_check_inside(engine: Engine, image: ImageFacts, request: Request, *, gpus: Gpus) -> Report:
     """Run env_check of an image. Raises ContainerError if it crashed, or did not answer with a report."""
-    argv = (SUITE_PYTHON, *request.arguments())
-    done = _inside(engine, image_id, argv, timeout_s=CHECK_TIMEOUT_S, gpus=gpus)
-    return report_of(done, image_id, next_step=f"Look inside: docker run -it --rm {image_id} sh")
+    python = image.labels.get(PYTHON_LABEL)  # None: an image that is not labscale's
+    argv = (SUITE_PYTHON, *request.inside_image(Path(python) if python else None).arguments())
+    done = _inside(engine, image.image_id, argv, timeout_s=CHECK_TIMEOUT_S, gpus=gpus)
+    return report_of(done, image.image_id, next_step=f"Look inside: docker run -it --rm {image.image_id} sh")
 
 
 def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list["PackageURL"]:

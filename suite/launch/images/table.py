@@ -27,6 +27,8 @@ from suite.schema.record import Stack
 
 IMAGES: Final = Path("containers/images.toml")
 SUITE_PYTHON: Final = "/opt/labscale/suite/bin/python"
+PYTHON_LABEL: Final = "labscale.worker-python"
+PINS_LABEL: Final = "labscale.pins.worker.sha256"
 SOURCES: Final = ("suite", "tasks")  # folders that go into an image
 SOURCE_SUFFIXES: Final = (".py", ".toml")
 
@@ -171,7 +173,7 @@ def _labels(
         "org.opencontainers.image.base.digest": image.digest,
         "labscale.dirty": None if git[1] is None else str(git[1]).lower(),
         "labscale.stack": image.stack,
-        "labscale.worker-python": image.worker_python,
+        PYTHON_LABEL: image.worker_python,
         **{f"labscale.version.{key}": value for key, value in image.versions.model_dump().items()},
         **{f"labscale.pins.{pin}.sha256": sha256(path) for pin, path in pins.items()},
     }
