@@ -343,9 +343,9 @@ def _refusals(doing: str) -> Iterator[None]:
             f"{doing}: the engine does not have it. Build it with `nox -s build`, or load it with `docker load`."
         ) from error
     except errors.APIError as error:
-        said = str(error.explanation or error)
+        message = str(error.explanation or error)
         raise ContainerError(
-            f"{doing}: the engine says: {said.strip()}\n{next_step(said, 'Its log has more.')}"
+            f"{doing}: the engine says: {message.strip()}\n{next_step(message, 'Its log has more.')}"
         ) from error
     except (errors.DockerException, requests.RequestException) as error:
         otherwise = (
@@ -391,9 +391,9 @@ def follow_build(events: Iterable[Mapping[str, Any]], on_line: Callable[[str], N
     image_id = None
     for event in events:
         if "error" in event:
-            said = "\n".join(last)
+            lines = "\n".join(last)
             raise ContainerError(
-                f"The image was not built: {event['error'].strip()}. The last lines of the build:\n{said}\n"
+                f"The image was not built: {event['error'].strip()}. The last lines of the build:\n{lines}\n"
                 + next_step(event["error"], "Correct what the last step says and build again; the others are cached.")
             )
         image_id = _image_id(event) or image_id
@@ -405,15 +405,15 @@ def follow_build(events: Iterable[Mapping[str, Any]], on_line: Callable[[str], N
     return image_id
 
 
-def next_step(said: str, otherwise: str) -> str:
-    return next((step for sign, step in _NEXT_STEPS.items() if sign in said.lower()), otherwise)
+def next_step(message: str, otherwise: str) -> str:
+    return next((step for sign, step in _NEXT_STEPS.items() if sign in message.lower()), otherwise)
 
 
 def _image_id(event: Mapping[str, Any]) -> str | None:
     if isinstance(aux := event.get("aux"), Mapping) and "ID" in aux:
         return str(aux["ID"])
-    found = _BUILT.search(event.get("stream", ""))
-    return found[1] if found else None
+    built = _BUILT.search(event.get("stream", ""))
+    return built[1] if built else None
 
 
 def _lines(event: Mapping[str, Any]) -> list[str]:

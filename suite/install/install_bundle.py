@@ -60,16 +60,16 @@ def version(name):
     try: return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError: return None
 for item in bundle["distributions"]:
-    found = version(item["name"])
-    if found != item["version"]:
-        problems.append("%s from the bundle is %s, expected %s" % (item["name"], found, item["version"]))
+    here = version(item["name"])
+    if here != item["version"]:
+        problems.append("%s from the bundle is %s, expected %s" % (item["name"], here, item["version"]))
 for item in bundle.get("expected_on_target", []):
-    found = version(item["name"])
-    if found is None:
+    here = version(item["name"])
+    if here is None:
         problems.append("%s%s is missing on this host" % (item["name"], item["specifier"]))
-    elif SpecifierSet and not SpecifierSet(item["specifier"]).contains(found, prereleases=True):
+    elif SpecifierSet and not SpecifierSet(item["specifier"]).contains(here, prereleases=True):
         where = doubts if item["assumed"] else problems
-        where.append("%s on this host is %s, declared is %s" % (item["name"], found, item["specifier"]))
+        where.append("%s on this host is %s, declared is %s" % (item["name"], here, item["specifier"]))
 print()  # what the host's Python prints itself has no line end, perhaps
 print("ANSWER " + json.dumps([problems, doubts]))
 """
@@ -144,7 +144,7 @@ def _wrong_values(bundle: dict[str, Any]) -> Iterator[str]:
         yield "a part is there twice"
 
 
-def check_python(python: str, wanted: str) -> None:
+def require_version(python: str, wanted: str) -> None:
     version = _output_of([python, "-V"], hint=f"Name a Python {wanted} with --python.").strip()[:99]
     if not version.startswith(f"Python {wanted}."):
         raise InstallError(f"{python} is {version}, the bundle was made for Python {wanted}. Name one with --python.")
@@ -272,7 +272,7 @@ def install(into: Path, *, python: str, folders: list[Path]) -> Path:
             if (into / name).exists():
                 raise InstallError(f"{into} already has {name}. Remove that installation, or choose another folder.")
     bundle = read_bundle(folders)
-    check_python(python, bundle["python"])
+    require_version(python, bundle["python"])
     parts = find_parts(bundle, folders)
     unpacking = into / ".unpacking"
     shutil.rmtree(unpacking, ignore_errors=True)  # of an installation that was killed

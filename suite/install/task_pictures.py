@@ -65,10 +65,9 @@ def draw(view: View, file: Path, worker: Worker) -> dict[str, str]:
     }
     done = parent_death.run([str(worker.python), "-m", "tasks.picture", json.dumps(asked)], environment)
     if done.returncode != 0 or not file.is_file():
-        said = last_lines(done.stderr)
         raise WorkerEnvironmentError(
-            f"{view.task} could not be drawn, exit code {done.returncode}:\n{said}\nRun `nox -s env_check` to see what"
-            " is missing here."
+            f"{view.task} could not be drawn, exit code {done.returncode}:\n{last_lines(done.stderr)}\nRun "
+            "`nox -s env_check` to see what is missing here."
         )
     return dict(last_answer(done.stdout) or {})
 
@@ -86,14 +85,18 @@ def _run(arguments: Sequence[str] | None) -> int:
         parser.error(f"no picture is called {', '.join(unknown)}; there are {', '.join(VIEWS)}")
     worker = provision_worker(on_message=print)
     FOLDER.mkdir(exist_ok=True)
-    known: dict[str, Any] = json.loads((FOLDER / LIST).read_text()) if (FOLDER / LIST).is_file() else {}
+    pictures: dict[str, Any] = json.loads((FOLDER / LIST).read_text()) if (FOLDER / LIST).is_file() else {}
     for name in names:
         file = FOLDER / f"{name}.png"
         versions = draw(VIEWS[name], file, worker)
-        drawn = {"sha256": sha256(file), "drawn": f"{datetime.now(UTC):%Y-%m-%d}", "versions": versions}
-        known[name] = {**drawn, "view": asdict(VIEWS[name])}
+        pictures[name] = {
+            "sha256": sha256(file),
+            "drawn": f"{datetime.now(UTC):%Y-%m-%d}",
+            "versions": versions,
+            "view": asdict(VIEWS[name]),
+        }
         print(file)
-    (FOLDER / LIST).write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    (FOLDER / LIST).write_text(json.dumps(pictures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 0
 
 

@@ -164,7 +164,7 @@ def _labels(
     name: str, image: Image, *, version: str, git: tuple[str | None, bool | None], pins: Mapping[str, Path]
 ) -> dict[str, str]:
     """Return the labels that ``docker inspect`` shows; unknown values have no label."""
-    known: dict[str, str | None] = {
+    labels: dict[str, str | None] = {
         "org.opencontainers.image.title": f"labscale {name}",
         "org.opencontainers.image.description": f"Isaac Lab {image.versions.isaaclab} with the labscale worker",
         "org.opencontainers.image.version": version,
@@ -177,7 +177,7 @@ def _labels(
         **{f"labscale.version.{key}": value for key, value in image.versions.model_dump().items()},
         **{f"labscale.pins.{pin}.sha256": sha256(path) for pin, path in pins.items()},
     }
-    return {key: value for key, value in known.items() if value is not None}
+    return {key: value for key, value in labels.items() if value is not None}
 
 
 def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
