@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -106,6 +106,8 @@ def plan_build(
             "Run `nox -s pins` where its registry can be reached: it asks for the digest and writes it there."
         )
     pins = _pins_of(image, project_root)
+    files = (path for folder in SOURCES for path in (project_root / folder).rglob("*") if path.is_file())
+    sources = sorted({*(path for path in files if path.suffix in SOURCE_SUFFIXES), *pins.values()})
     origin = json.dumps({"suite_commit": git[0], "suite_dirty": git[1]}) + "\n"  # a mounted project hides it
     return BuildPlan(
         name=name,
@@ -114,7 +116,7 @@ def plan_build(
         files={
             "Dockerfile": _named(project_root / IMAGES.parent / image.dockerfile).read_bytes(),
             **{f"pins/{pin}.txt": path.read_bytes() for pin, path in pins.items()},
-            **_sources(project_root, pins),
+            **{f"project/{path.relative_to(project_root).as_posix()}": path.read_bytes() for path in sources},
             **({f"project/{ORIGIN}": origin.encode()} if git[0] else {}),
             **host_files(environ),
         },
@@ -208,15 +210,3 @@ def pack(files: Mapping[str, bytes]) -> bytes:
             member.size, member.mode = len(data), 0o644
             tar.addfile(member, io.BytesIO(data))
     return content.getvalue()
-
-
-def _sources(project_root: Path, pins: Mapping[str, Path]) -> dict[str, bytes]:
-    paths: Sequence[Path] = sorted(
-        path
-        for folder in SOURCES
-        for path in (project_root / folder).rglob("*")
-        if path.is_file() and path.suffix in SOURCE_SUFFIXES
-    )
-    return {
-        f"project/{path.relative_to(project_root).as_posix()}": path.read_bytes() for path in [*paths, *pins.values()]
-    }

@@ -5,7 +5,7 @@ import pytest
 
 from suite.install import pins
 from suite.install import worker as provision
-from tests.fixtures.stand_ins.synthetic_wheels import pin, write_wheel
+from tests.fixtures.stand_ins.synthetic_wheels import pin, use_wheels, write_wheel
 
 NEEDED = provision.NEEDED["kitless"]
 # Stands in for tasks.assets: writes a manifest that names how often it ran.
@@ -32,9 +32,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (project / "tasks").mkdir()
     (project / "tasks" / "assets.py").write_text("")
     monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
-    monkeypatch.setenv("UV_NO_INDEX", "1")
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    use_wheels(monkeypatch, tmp_path)
     monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setattr(provision, "INSTALL_DISK_GB", 0.001)

@@ -18,7 +18,7 @@ from suite.install.damage import changes
 from suite.install.worker_packages import digest_of
 from tests.fixtures.runs.real_runs import cartpole, matrix_of
 from tests.fixtures.stand_ins.small_bundles import FILES, make, run_installer
-from tests.fixtures.stand_ins.synthetic_wheels import write_wheel
+from tests.fixtures.stand_ins.synthetic_wheels import use_wheels, write_wheel
 
 OLDER = ("newton==1.6.0",)
 
@@ -26,10 +26,8 @@ OLDER = ("newton==1.6.0",)
 @pytest.fixture
 def python(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The Python of a copy of the worker with an older newton, installed by uv for real."""
-    write_wheel(tmp_path / "index", "newton", "1.6.0", files=FILES["newton"])
-    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "index"))
-    monkeypatch.setenv("UV_OFFLINE", "1")
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    write_wheel(tmp_path / "wheels", "newton", "1.6.0", files=FILES["newton"])
+    use_wheels(monkeypatch, tmp_path)
     monkeypatch.setattr(worker_packages, "IMPORTED", ("newton",))
     return install_sets(made / "worker/bin/python", [OLDER], on_message=lambda _: None)[OLDER]
 

@@ -7,7 +7,7 @@ from packaging.specifiers import SpecifierSet
 
 from suite.errors import WorkerEnvironmentError
 from suite.install import pins
-from tests.fixtures.stand_ins.synthetic_wheels import write_index, write_wheel
+from tests.fixtures.stand_ins.synthetic_wheels import use_wheels, write_index, write_wheel
 
 PROJECT = Path(__file__).parents[3]
 
@@ -124,9 +124,7 @@ def test_refresh_changes_no_file_when_one_cannot_be_resolved(project: Path) -> N
 def _index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for version in ("0.9.0", "1.0.0", "1.9.0", "1.10.0", "1.11.0rc1", "2.0.0"):
         write_wheel(tmp_path / "wheels", "newton", version, requires=["solver"])  # which is not there, nor asked for
-    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
-    monkeypatch.setenv("UV_OFFLINE", "1")
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    use_wheels(monkeypatch, tmp_path)
 
 
 @pytest.mark.usefixtures("_index")

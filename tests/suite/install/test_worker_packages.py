@@ -18,13 +18,7 @@ from suite.install.worker_packages import (
     unmet,
     versions_folder,
 )
-from tests.fixtures.stand_ins.synthetic_wheels import make_environment, pin, write_wheel
-
-
-def use_index(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setenv("UV_FIND_LINKS", str(folder / "wheels"))
-    monkeypatch.setenv("UV_OFFLINE", "1")
-    monkeypatch.setenv("UV_CACHE_DIR", str(folder / "uv-cache"))
+from tests.fixtures.stand_ins.synthetic_wheels import make_environment, pin, use_wheels, write_wheel
 
 
 @pytest.fixture
@@ -39,7 +33,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_wheel(wheels, "my-meshes", "0.7")
     write_wheel(wheels, "greedy", "3.0", requires=["torch>=2"])
     (python.parent.parent / "complete.json").write_text("{}")
-    use_index(monkeypatch, tmp_path)
+    use_wheels(monkeypatch, tmp_path)
     return python.parent.parent
 
 
@@ -175,7 +169,7 @@ def newton_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     newton("3.0", "1.0")
     write_wheel(wheels, "solver", "2.0")
     (python.parent.parent / "complete.json").write_text("{}")
-    use_index(monkeypatch, tmp_path)
+    use_wheels(monkeypatch, tmp_path)
     monkeypatch.setattr(worker_packages, "IMPORTED", ("isaaclab_physics",))
     return python.parent.parent
 
