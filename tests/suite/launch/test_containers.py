@@ -131,13 +131,13 @@ def run_as_user(url: str, launch: Launch, folder: Path) -> None:
 
 
 def test_a_container_that_does_not_end_is_reported(engine: Engine) -> None:
-    spec = ContainerSpec(name="labscale-slow", image=BUSYBOX, argv=("sh", "-c", "echo so far; sleep 3600"))
+    spec = ContainerSpec(image=BUSYBOX, argv=("sh", "-c", "echo so far; sleep 3600"))
     with pytest.raises(ContainerError, match=r"0\.5 s .*\nso far"):
         engine.run_to_end(spec, timeout_s=0.5)
 
 
 def test_a_program_for_a_container_that_has_ended_is_not_run(engine: Engine) -> None:
-    with engine.container(ContainerSpec(name="labscale-ended", image=BUSYBOX, argv=("true",))) as container:
+    with engine.container(ContainerSpec(image=BUSYBOX, argv=("true",))) as container:
         container.start()
         while container.exit_code(wait_s=0.05) is None:
             pass
@@ -152,22 +152,22 @@ def test_a_program_for_a_container_that_has_ended_is_not_run(engine: Engine) -> 
 def test_container_of_a_dead_owner_is_removed_and_others_are_left(
     engine: Engine, running_engine: RunningEngine
 ) -> None:
+    host, *_ = owner_label()[OWNER_LABEL].split(" ")
     with subprocess.Popen(["sleep", "60"]) as owner:
-        dead = owner_label()[OWNER_LABEL].split(" ")
-        dead[1:] = [str(owner.pid), f"{psutil.Process(owner.pid).create_time():.2f}"]
-        alive_value = " ".join(dead)
+        dead = f"{host} {owner.pid} {psutil.Process(owner.pid).create_time():.2f}"
         owner.kill()
-    assert is_gone(alive_value)
-    assert not is_gone(owner_label()[OWNER_LABEL])
-    assert not is_gone("another-host 1 2.00")
+    assert [is_gone(label) for label in (dead, owner_label()[OWNER_LABEL], "another-host 1 2.00")] == [
+        True,
+        False,
+        False,
+    ]
     create = running_engine.client.containers.create
-    create(BUSYBOX, ["true"], name="of-the-dead", labels={OWNER_LABEL: alive_value})
-    mine = create(BUSYBOX, ["true"], name="mine", labels=owner_label())
-    foreign = create(BUSYBOX, ["true"], name="foreign")
+    create(BUSYBOX, ["true"], name="of-the-dead", labels={OWNER_LABEL: dead})
+    others = [create(BUSYBOX, ["true"], name="mine", labels=owner_label()), create(BUSYBOX, ["true"], name="foreign")]
     assert remove_abandoned(engine) == ["of-the-dead"]
     assert {container.name for container in running_engine.client.containers.list(all=True)} == {"mine", "foreign"}
-    mine.remove()
-    foreign.remove()
+    for container in others:
+        container.remove()
 
 
 # GPUs, by the stand-in for NVIDIA's toolkit

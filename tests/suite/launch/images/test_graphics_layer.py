@@ -30,9 +30,7 @@ def graphics(running_engine: RunningEngine, debian: str) -> str:
 
 
 def look(engine: Engine, image: str, script: str, **env: str) -> str:
-    finished = engine.run_to_end(
-        ContainerSpec(name="labscale-look", image=image, argv=("/bin/sh", "-c", script), env=env), timeout_s=60
-    )
+    finished = engine.run_to_end(ContainerSpec(image=image, argv=("/bin/sh", "-c", script), env=env), timeout_s=60)
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
 
@@ -62,7 +60,6 @@ ENV_CHECK = (PYTHON_IN_DEBIAN, "-m", "suite", "env_check", "--json", "--stack", 
 def spec_of_env_check(image: str, *, env: Mapping[str, str], gpus: Gpus = None) -> ContainerSpec:
     """This checkout's env_check, with the packages of this Python, on the CPU path but with graphics required."""
     return ContainerSpec(
-        name="labscale-env-check",
         image=image,
         argv=(*ENV_CHECK, "--device", "cpu"),
         env={"PYTHONPATH": f"{ROOT}:{PACKAGES}", "HOME": "/tmp", **env},  # noqa: S108

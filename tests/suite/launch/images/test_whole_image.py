@@ -26,7 +26,6 @@ from tests.fixtures.runs.real_runs import cartpole, matrix_of
 pytestmark = [pytest.mark.slow, FORGOTTEN_SOCKETS, pytest.mark.timeout(3600)]
 
 DISK_NEEDED_GB = 30.0
-NOX = (sys.executable, "-m", "nox", "--session")  # the door that a user takes
 MATRIX = matrix_of(
     cartpole("rl_games", topologies=["1x2"], minibatch_size=1024), cartpole("rsl_rl", topologies=["1x2"])
 )
@@ -53,17 +52,17 @@ def test_image_passes_env_check_and_lists_what_is_in_it(built: BuiltImage) -> No
     assert components["libegl1"]["purl"].startswith("pkg:deb/debian/")
 
 
+def nox(engine: RunningEngine, *words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a session by the door that a user takes."""
+    environ = {**os.environ, "DOCKER_HOST": engine.url, **variables}
+    command = [sys.executable, "-m", "nox", "--session", *words]
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+
+
 def test_env_check_inside_the_image_prints_what_a_person_reads(
     running_engine: RunningEngine, built: BuiltImage
 ) -> None:
-    done = subprocess.run(
-        [*NOX, "env_check", "--", "--image", built.tag],
-        cwd=ROOT,
-        env={**os.environ, "DOCKER_HOST": running_engine.url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = nox(running_engine, "env_check", "--", "--image", built.tag)
     warnings = [line.split()[0] for line in done.stdout.splitlines() if " warning " in line]
     assert (done.returncode, warnings) in ((0, []), (1, ["cpu_load"])), done.stdout + done.stderr  # 1: a busy host
     assert "/var/cache/labscale/worker-" in done.stdout  # the one of the image, where labscale would install it
@@ -76,16 +75,10 @@ def test_bench_runs_in_containers_and_says_so_in_every_record(
     """Starts bench like a user, and interrupts it; see tests/suite/campaign/test_interrupted_campaign.py."""
     matrix, out = tmp_path / "two.toml", tmp_path / "out"
     matrix.write_text(MATRIX, encoding="utf-8")
-    done = subprocess.run(
-        [
-            *NOX, "bench", "--", "--matrix", matrix, "--out", out, "--device", "cpu", "--no-report",
-            "--rl-library", "rsl_rl", "--launcher", "container", "--image", built.tag,
-        ],
-        cwd=ROOT,
-        env={**os.environ, "DOCKER_HOST": running_engine.url, "LABSCALE_CACHE": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        check=False,
+    chosen = ("--rl-library", "rsl_rl", "--launcher", "container", "--image", built.tag)
+    done = nox(
+        running_engine, "bench", "--", "--matrix", matrix, "--out", out, "--device", "cpu", "--no-report", *chosen,
+        LABSCALE_CACHE=str(tmp_path / "cache"),
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = load_results(out)
@@ -100,9 +93,5 @@ def test_bench_runs_in_containers_and_says_so_in_every_record(
 def test_image_holds_nothing_of_this_machine(running_engine: RunningEngine, built: BuiltImage) -> None:
     history = json.dumps(running_engine.client.images.get(built.image_id).history())
     assert "/tmp/host" not in history  # noqa: S108
-    spec = ContainerSpec(
-        name="labscale-look",
-        image=built.image_id,
-        argv=("sh", "-c", "id -u; ls -A /tmp"),
-    )
+    spec = ContainerSpec(image=built.image_id, argv=("sh", "-c", "id -u; ls -A /tmp"))
     assert running_engine.engine.run_to_end(spec, timeout_s=60).stdout.split() == ["1000"]
