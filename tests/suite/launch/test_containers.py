@@ -156,11 +156,8 @@ def test_container_of_a_dead_owner_is_removed_and_others_are_left(
     with subprocess.Popen(["sleep", "60"]) as owner:
         dead = f"{host} {owner.pid} {psutil.Process(owner.pid).create_time():.2f}"
         owner.kill()
-    assert [is_gone(label) for label in (dead, owner_label()[OWNER_LABEL], "another-host 1 2.00")] == [
-        True,
-        False,
-        False,
-    ]
+    labels = (dead, owner_label()[OWNER_LABEL], "another-host 1 2.00")
+    assert [is_gone(label) for label in labels] == [True, False, False]
     create = running_engine.client.containers.create
     create(BUSYBOX, ["true"], name="of-the-dead", labels={OWNER_LABEL: dead})
     others = [create(BUSYBOX, ["true"], name="mine", labels=owner_label()), create(BUSYBOX, ["true"], name="foreign")]
