@@ -177,7 +177,7 @@ def read_package(text: str) -> WorkerPackage:
     what = "neither a package's folder, nor a wheel, nor a requirement"
     if path.is_dir():
         if any((path / name).is_file() for name in PROJECT_FILES):
-            digest, commit = _sha256_of_folder(path), _commit(path)
+            digest, commit = _hash_and_commit(path)
             origin = f"commit {commit[:SHORT]}" if commit else f"sha256:{digest[:SHORT]}"
             return WorkerPackage(argument=str(path.resolve()), content=digest, origin=origin)
         what = f"a folder without any of {', '.join(PROJECT_FILES)}"
@@ -254,35 +254,24 @@ def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: P
     return names
 
 
-def _sha256_of_folder(folder: Path) -> str:
-    digest = hashlib.sha256()
-    tracked = (_git(folder, "ls-files", "-z", "--cached") or "").split("\0")[:-1]
-    for name in sorted(tracked + _untracked(folder)):
-        if (folder / name).is_file():
-            digest.update(f"{name}\0{sha256(folder / name)}\n".encode())
-    return digest.hexdigest()
-
-
-def _untracked(folder: Path) -> list[str]:
-    """Files that git would add, or all files without git; without those that a build makes."""
-    listed = _git(folder, "ls-files", "-z", "--others", "--exclude-standard")
-    names = (
-        listed.split("\0")[:-1]
-        if listed is not None
-        else [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
-    )
+def _hash_and_commit(folder: Path) -> tuple[str, str | None]:
+    """Return a hash of the folder's files, without those that a build makes, and its commit unless a file differs."""
+    tracked = _git(folder, "ls-files", "-z", "--cached")
+    others = _git(folder, "ls-files", "-z", "--others", "--exclude-standard")
+    if others is None:  # no git
+        others = "\0".join(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
     def is_made(part: str) -> bool:
         return part.startswith(".") or part in MADE_BY_BUILDS or part.endswith(".egg-info")
 
-    return [name for name in names if not any(map(is_made, Path(name).parts))]
-
-
-def _commit(folder: Path) -> str | None:
-    """Return the folder's commit; None if a file in it differs."""
-    if _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ".") != "" or _untracked(folder):
-        return None
-    return (_git(folder, "rev-parse", "HEAD") or "").strip() or None
+    untracked = [name for name in others.split("\0") if name and not any(map(is_made, Path(name).parts))]
+    digest = hashlib.sha256()
+    for name in sorted([*(tracked or "").split("\0"), *untracked]):
+        if (folder / name).is_file():
+            digest.update(f"{name}\0{sha256(folder / name)}\n".encode())
+    is_as_committed = not untracked and _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ".") == ""
+    commit = _git(folder, "rev-parse", "HEAD") if is_as_committed else None
+    return digest.hexdigest(), commit and commit.strip()
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
