@@ -103,6 +103,11 @@ def submit(script: Path) -> str:
     return run.stdout.strip().partition(";")[0]
 
 
+def could_start(script: Path) -> bool:
+    """Whether the nodes that are in service now suffice for a script, busy or not."""
+    return _run("sbatch", "--test-only", str(script)).exit_code == 0
+
+
 def find(name: str) -> str | None:
     """Return the id of the job with this name that has not ended, or None."""
     ids = _ask("squeue", "--noheader", "--format=%i", f"--name={name}").stdout.split()

@@ -6,7 +6,7 @@ that is preempted, or whose nodes fail, is submitted once more; a training that 
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,6 +30,7 @@ from suite.launch.slurm.script import (
     NodeCheck,
     SlurmOptions,
     render,
+    without,
 )
 from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import LOG, NODE_LOG, Watch, prepare
@@ -111,9 +112,10 @@ def run(launch: Launch, control: RunControl = TO_ITS_END, *, place: SlurmPlace) 
             if result.why:
                 place.say(result.why)  # the record does not name nodes
             return result
+        dead = slurm.dead_nodes(",".join(result.nodes)) if result.nodes else ()
         aside = set_aside(run_dir, "lost")
         place.say(f"{result.why}. It is submitted once more; what it left is in {aside}")
-        _submit(launch, place, attempt=attempt + 1)
+        _submit(launch, place, attempt=attempt + 1, dead=dead)
 
 
 def write_script(launch: Launch, place: SlurmPlace) -> Path:
@@ -145,13 +147,17 @@ def is_submitted(run_dir: Path) -> bool:
     return (run_dir / JOB).exists()
 
 
-def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1) -> tuple[str, int]:
+def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1, dead: Sequence[str] = ()) -> tuple[str, int]:
+    """Submit the round, without its dead nodes where enough others are in service."""
     run_dir = Path(launch.run_dir)
     name = job_name(run_dir)
     if earlier := slurm.find(name):  # a command that died before it could write the job's id, or a closing job
         place.say(f"Slurm job {earlier} of an earlier command has this round's folder; it is cancelled first")
         _end(earlier)
-    job_id = slurm.submit(write_script(launch, place))
+    script = write_script(launch, replace(place, options=without(place.options, dead)))
+    if dead and not slurm.could_start(script):
+        script = write_script(launch, place)
+    job_id = slurm.submit(script)
     replace_json({"job_id": job_id, "attempt": attempt}, run_dir / JOB)
     return job_id, attempt
 

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from suite.errors import UsageError
@@ -99,6 +99,15 @@ def requested(options: SlurmOptions, *, num_gpus: int) -> Iterator[str]:
         yield f"partition={options.partition}"
     if options.account:
         yield f"account={options.account}"
+
+
+def without(options: SlurmOptions, nodes: Sequence[str]) -> SlurmOptions:
+    """The options without these nodes, besides those that the user leaves out; not where a file names the user's."""
+    name = "exclude="
+    users = [option.removeprefix(name) for option in options.sbatch_option if option.startswith(name)][-1:]
+    if not nodes or any("/" in value for value in users):
+        return options
+    return replace(options, sbatch_option=(*options.sbatch_option, name + ",".join([*users, *nodes])))
 
 
 def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[str]:

@@ -23,6 +23,7 @@ PENDING = "JobId=7 JobName=x JobState=PENDING Reason=Resources Dependency=(null)
 RUNNING = "JobId=7 JobName=x JobState=RUNNING Reason=None ExitCode=0:0 ReqNodeList=(null) NodeList=n[1-2] NumNodes=2\n"
 FAILED = "JobId=7 JobName=x JobState=FAILED Reason=NonZeroExitCode ExitCode=143:0 NodeList=n[1-2]\n"
 RESV_DEL_HOLD = "JobId=7 JobName=x JobState=RESV_DEL_HOLD Reason=Reservation_r1_was_deleted ExitCode=0:0 NodeList=\n"
+COMPLETED = "JobId=7 JobName=x JobState=COMPLETED Reason=None ExitCode=0:0 NodeList=n[1-2]\n"
 CANCELLED = "JobId=7 JobName=x JobState=CANCELLED Reason=None ExitCode=0:0 NodeList=\n"
 NODE_FAIL = "JobId=7 JobName=x JobState=NODE_FAIL Reason=NodeDown ExitCode=0:15 NodeList=n[1-2]\n"
 
@@ -223,6 +224,27 @@ def test_a_job_whose_reservation_has_ended_is_cancelled_not_lost(
         launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
     assert cancelled == ["7"]
     assert not launcher.is_submitted(tmp_path)
+
+
+@pytest.mark.parametrize("others_suffice", [True, False])
+def test_a_second_attempt_leaves_dead_nodes_out_where_others_suffice(
+    make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, others_suffice: bool
+) -> None:
+    states, scripts = iter((NODE_FAIL, COMPLETED)), list[str]()
+
+    def submit(script: Path) -> str:
+        scripts.append(script.read_text())
+        return "7"
+
+    monkeypatch.setattr(slurm, "find", lambda _: None)
+    monkeypatch.setattr(slurm, "job", lambda _: parse_job("7", next(states)))
+    monkeypatch.setattr(slurm, "names_of", lambda _: ("n1", "n2"))
+    monkeypatch.setattr(slurm, "dead_nodes", lambda _: ("n2",))
+    monkeypatch.setattr(slurm, "could_start", lambda _: others_suffice)
+    monkeypatch.setattr(slurm, "submit", submit)
+    launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path / "r0"))
+    launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
+    assert ["--exclude=n2\n" in script for script in scripts] == [False, others_suffice]
 
 
 def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:

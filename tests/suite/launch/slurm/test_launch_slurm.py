@@ -13,7 +13,7 @@ from suite.external import slurm
 from suite.launch.contract import RunControl
 from suite.launch.slurm import job
 from suite.launch.slurm.job import SlurmPlace
-from suite.launch.slurm.script import END, JOB, NodeCheck, SlurmOptions
+from suite.launch.slurm.script import END, JOB, SCRIPT, NodeCheck, SlurmOptions
 from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 from tests.fixtures.machines.slurm_cluster import SlurmCluster
@@ -43,14 +43,9 @@ def cluster(
 @pytest.fixture
 def place(slurm: SlurmCluster, cluster: Callable[..., SlurmPlace]) -> Place:
     def lose_node() -> None:
-        """An administrator says that it is down; else Slurm waits for it for a while.
-
-        It is drained before: the job may fail, and be submitted again, before the administrator's word has arrived.
-        """
-        slurm.ask("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=no power")
+        """An administrator says that it is down; else Slurm waits for it for a while."""
         slurm.kill_node("n2")
-        for state in ("DOWN", "UNDRAIN"):  # so that it is in service again when it is started again
-            slurm.ask("scontrol", "update", "NodeName=n2", f"State={state}", "Reason=no power")
+        slurm.ask("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=no power")
 
     return replace(place_of(cluster()), lose_node=lose_node)
 
@@ -121,6 +116,7 @@ class TestSlurm(NodesContract):
         assert (result.exit_code, result.ended_by, result.nodes) == (0, None, ("n1", "n3"))
         assert (first / "rank-0.jsonl").exists()
         assert noted_job(stand_in.run_dir)["attempt"] == 2
+        assert "\n#SBATCH --exclude=n2\n" in (stand_in.run_dir / SCRIPT).read_text()
 
     @pytest.mark.slow
     def test_a_controller_restarts_and_a_job_that_is_cancelled_is_not_repeated(

@@ -9,7 +9,7 @@ import pytest
 
 from suite.errors import UsageError
 from suite.launch import apptainer
-from suite.launch.slurm.script import NodeCheck, SlurmOptions, render
+from suite.launch.slurm.script import NodeCheck, SlurmOptions, render, without
 from suite.schema.record import Launch
 from tests.suite.matrix.test_plan import ANT
 from tests.suite.matrix.test_rendered_launch import launch_of
@@ -101,6 +101,20 @@ def test_what_the_user_asks_comes_last() -> None:
     lines = render(NODES, SlurmOptions(sbatch_option=("nodes=4", "oversubscribe")), name="labscale-0").splitlines()
     directives = [line for line in lines if line.startswith("#SBATCH")]
     assert directives[-2:] == ["#SBATCH --nodes=4", "#SBATCH --oversubscribe"]
+
+
+@pytest.mark.parametrize(
+    ("users", "excluded"),
+    [
+        ((), "exclude=n2,n3"),
+        (("exclude=n9", "mem=0", "exclude=n[5-6]"), "exclude=n[5-6],n2,n3"),
+        (("exclude=./bad_nodes",), "exclude=./bad_nodes"),
+    ],
+)
+def test_dead_nodes_are_left_out_with_those_of_the_user(users: tuple[str, ...], excluded: str) -> None:
+    options = without(SlurmOptions(sbatch_option=users), ("n2", "n3")).sbatch_option
+    assert [option for option in options if option.startswith("exclude=")][-1] == excluded
+    assert set(users) <= set(options)
 
 
 def test_a_percent_sign_in_a_path_is_no_pattern_of_slurm() -> None:
