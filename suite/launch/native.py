@@ -10,7 +10,7 @@ import functools
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,34 +31,41 @@ from suite.launch.watch import LOG, NODE_LOG, PEER_PATIENCE_S, Watch, prepare
 from suite.matrix.resources import Resources
 from suite.options.types import several
 from suite.schema.rank_protocol import LaunchResult
-from suite.schema.record import Case, Environment, Launch
+from suite.schema.record import Environment, Launch
 
 
 def run(launch: Launch, control: RunControl = TO_ITS_END) -> LaunchResult:
     """Run ``launch`` on this machine; see ``suite.launch.contract``."""
     prepare(Path(launch.run_dir), launch.case)
-    with sampling(launch, visible_gpus=launch.env.get("CUDA_VISIBLE_DEVICES")):
-        return _run([launch], [LOG], control)
+    return _run([launch], control)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """The GPUs and cores of this machine that stand for one node."""
+def run_in_parts(
+    launch: Launch, control: RunControl = TO_ITS_END, *, gpus: Sequence[str], cpus: Sequence[int]
+) -> LaunchResult:
+    """Run ``launch`` on parts of this machine, of which rounds may use ``gpus`` and ``cpus``."""
+    prepare(Path(launch.run_dir), launch.case)
+    return _run(parts_of(launch, gpus=gpus, cpus=cpus), control)
 
-    gpus: tuple[str, ...]  # as CUDA_VISIBLE_DEVICES names them; () on the CPU
-    cpus: tuple[int, ...]
 
-
-def parts_of(case: Case, *, gpus: Sequence[str], cpus: Sequence[int]) -> tuple[Part, ...]:
-    """One part for each node: as many GPUs as it has ranks, and an equal share of ``cpus``, in their order."""
+def parts_of(launch: Launch, *, gpus: Sequence[str], cpus: Sequence[int]) -> list[Launch]:
+    """What each node starts, on as many GPUs as it has ranks and an equal share of ``cpus``, in their order."""
+    case = launch.case
+    if case.nnodes == 1:
+        return [launch]
     ranks, cores = case.nproc_per_node, len(cpus) // case.nnodes
-    return tuple(
-        Part(
-            gpus=tuple(gpus[node * ranks : (node + 1) * ranks]) if case.device == "cuda" else (),
-            cpus=tuple(cpus[node * cores : (node + 1) * cores]),
-        )
-        for node in range(case.nnodes)
-    )
+    identity, port = uuid.uuid4().hex[:12], free_port()
+    parts = []
+    for node in range(case.nnodes):
+        env = {
+            **launch.env,
+            **node_variables(head=LOOPBACK, peer=LOOPBACK, rank=node, rendezvous_id=identity, port=port),
+            "NCCL_HOSTID": f"labscale-node-{node}",
+        }
+        if case.device == "cuda":
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[node * ranks : (node + 1) * ranks])
+        parts.append(replace(launch, env=env, cpus=tuple(cpus[node * cores : (node + 1) * cores])))
+    return parts
 
 
 def visible_gpus(environ: Mapping[str, str], num_gpus: int) -> tuple[str, ...]:
@@ -67,50 +74,31 @@ def visible_gpus(environ: Mapping[str, str], num_gpus: int) -> tuple[str, ...]:
     return tuple(name.strip() for name in visible.split(",") if name.strip())
 
 
-def run_in_parts(
-    launch: Launch, control: RunControl = TO_ITS_END, *, gpus: Sequence[str], cpus: Sequence[int]
-) -> LaunchResult:
-    """Run ``launch`` on parts of this machine, of which rounds may use ``gpus`` and ``cpus``."""
-    if launch.case.nnodes == 1:
-        return run(launch, control)
-    run_dir = Path(launch.run_dir)
-    prepare(run_dir, launch.case)
-    parts = parts_of(launch.case, gpus=gpus, cpus=cpus)
-    with ExitStack() as samplers:
-        for node, part in enumerate(parts):
-            (run_dir / NODE_LOG.format(node)).parent.mkdir()
-            samplers.enter_context(sampling(launch, node=node, visible_gpus=",".join(part.gpus)))
-        launches = list(_launches_of(launch, parts))
-        return _run(launches, [NODE_LOG.format(node) for node in range(len(parts))], control)
-
-
-def _launches_of(launch: Launch, parts: Sequence[Part]) -> Iterator[Launch]:
-    """Yield what each part starts."""
-    identity, port = uuid.uuid4().hex[:12], free_port()
-    for rank, part in enumerate(parts):
-        variables = node_variables(head=LOOPBACK, peer=LOOPBACK, rank=rank, rendezvous_id=identity, port=port)
-        gpus = {"CUDA_VISIBLE_DEVICES": ",".join(part.gpus)} if part.gpus else {}
-        env = {**launch.env, **variables, "NCCL_HOSTID": f"labscale-node-{rank}", **gpus}
-        yield replace(launch, env=env, cpus=part.cpus)
-
-
-def _run(launches: Sequence[Launch], logs: Sequence[str], control: RunControl) -> LaunchResult:
-    """Run one torchrun for each launch, to the end of all of them."""
-    watch = Watch(launches[0], control)
+def _run(launches: Sequence[Launch], control: RunControl) -> LaunchResult:
+    """Run one torchrun for each launch, beside a sampler, to the end of all of them."""
     nodes: list[RunProcesses] = []
-    with ExitStack() as ending:  # Ctrl-C too, and when a torchrun ended by itself, for what it left
-        for launch, log_name in zip(launches, logs, strict=True):
-            with (Path(launch.run_dir) / log_name).open("wb") as log:
-                nodes.append(RunProcesses.start(launch.argv, launch.env, log, cpus=launch.cpus))
-            ending.callback(nodes[-1].end, launch.grace_s)
-        together = _Together(nodes)
-        ended_by = watch.wait(together.exit_code)
-        if ended_by in ("timeout", "hung"):
-            for node in nodes:
-                node.dump_stacks()
-    codes = [node.root.wait() for node in nodes]
-    result = watch.result(together.failure or next((code for code in codes if code), 0), ended_by)
-    return replace(result, oom_kills=nodes[0].oom_kills())
+    with ExitStack() as samplers:
+        logs: list[Path] = []
+        for number, launch in enumerate(launches):
+            node = number if len(launches) > 1 else None
+            logs.append(Path(launch.run_dir) / (LOG if node is None else NODE_LOG.format(node)))
+            logs[-1].parent.mkdir(exist_ok=True)
+            gpus = launch.env.get("CUDA_VISIBLE_DEVICES")
+            samplers.enter_context(sampling(launch, node=node, visible_gpus=gpus))
+        watch = Watch(launches[0], control)
+        with ExitStack() as ending:  # Ctrl-C too, and when a torchrun ended by itself, for what it left
+            for launch, log_path in zip(launches, logs, strict=True):
+                with log_path.open("wb") as log:
+                    nodes.append(RunProcesses.start(launch.argv, launch.env, log, cpus=launch.cpus))
+                ending.callback(nodes[-1].end, launch.grace_s)
+            together = _Together(nodes)
+            ended_by = watch.wait(together.exit_code)
+            if ended_by in ("timeout", "hung"):
+                for processes in nodes:
+                    processes.dump_stacks()
+        codes = [processes.root.wait() for processes in nodes]
+        result = watch.result(together.failure or next((code for code in codes if code), 0), ended_by)
+        return replace(result, oom_kills=nodes[0].oom_kills())
 
 
 class _Together:

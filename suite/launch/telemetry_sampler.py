@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -57,13 +57,35 @@ def sampling(launch: Launch, *, node: int | None = None, visible_gpus: str | Non
 
 @contextmanager
 def beside(argv: Sequence[str], log_path: Path, *, visible_gpus: str | None = None) -> Iterator[None]:
-    """Run the sampler ``argv`` while the block runs."""
-    sampler = _start_sampler(argv, log_path, visible_gpus)
-    try:
+    """Run the sampler ``argv`` while the block runs; then close its stdin, wait for its last sample, and kill it."""
+    visible = {} if visible_gpus is None else {"CUDA_VISIBLE_DEVICES": visible_gpus}
+    with ExitStack() as ending:
+        with log_path.open("wb") as log:
+            try:
+                sampler = subprocess.Popen(
+                    argv,
+                    cwd=ROOT,
+                    env={**os.environ, **visible},
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C in the terminal reaches labscale alone
+                )
+                ending.callback(_end_sampler, sampler)
+            except OSError as error:
+                log.write(f"the sampler cannot be started: {error}\n".encode())
         yield
-    finally:
-        if sampler is not None:
-            _end_sampler(sampler)
+
+
+def _end_sampler(sampler: subprocess.Popen[bytes]) -> None:
+    """One that hangs inside a driver ends when the driver answers."""
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            sampler.communicate(timeout=PATIENCE_S)
+    finally:  # Ctrl-C too
+        sampler.kill()
+        with suppress(subprocess.TimeoutExpired):
+            sampler.wait(PATIENCE_S)
 
 
 def sampler_argv(launch: Launch, *, node: int | None = None) -> tuple[str, ...]:
@@ -73,39 +95,6 @@ def sampler_argv(launch: Launch, *, node: int | None = None) -> tuple[str, ...]:
     program = (sys.executable, "-m", "suite.launch.telemetry_sampler")
     which = () if node is None else (f"--node={node}",)
     return (*program, str(run_dir), f"--gpus={num_gpus}", f"--ranks={case.processes_per_node}", *which)
-
-
-def _start_sampler(argv: Sequence[str], log_path: Path, visible_gpus: str | None) -> subprocess.Popen[bytes] | None:
-    visible = {} if visible_gpus is None else {"CUDA_VISIBLE_DEVICES": visible_gpus}
-    with log_path.open("wb") as log:
-        try:
-            return subprocess.Popen(
-                argv,
-                cwd=ROOT,
-                env={**os.environ, **visible},
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C in the terminal reaches labscale alone
-            )
-        except OSError as error:
-            log.write(f"the sampler cannot be started: {error}\n".encode())
-            return None
-
-
-def _end_sampler(sampler: subprocess.Popen[bytes]) -> None:
-    """Close the sampler's stdin, wait for its last sample, then kill it.
-
-    One that hangs inside a driver ends when the driver answers.
-    """
-    try:
-        with suppress(subprocess.TimeoutExpired):
-            sampler.communicate(timeout=PATIENCE_S)
-    finally:  # Ctrl-C too
-        if sampler.poll() is None:
-            sampler.kill()
-            with suppress(subprocess.TimeoutExpired):
-                sampler.wait(PATIENCE_S)
 
 
 class RankProcesses:
@@ -161,19 +150,24 @@ class Sampler:
     """Reads everything once per call; None stands for what cannot be read. ``node``: which one of several."""
 
     def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int, node: int | None = None) -> None:
-        self._gpus = LiveGpus(num_gpus)
+        self.gpus = LiveGpus(num_gpus)
         self._ranks = RankProcesses(run_dir, num_ranks, node=node)
         self._noted: set[str] = set()
         self._num_ranks = num_ranks  # that are to be seen
         self._cpu = HostCpu()
 
-    @property
-    def persistence(self) -> tuple[bool | None, ...]:
-        return self._gpus.persistence
+    def events(self) -> Iterator[Note | Sample]:
+        """Yield what could not be read, each once, and a sample."""
+        sample = self._sample()
+        for what, why in self.gpus.notes.items():
+            if what not in self._noted:
+                self._noted.add(what)
+                yield Note(text=f"{what}: {why}")
+        yield sample
 
-    def sample(self) -> Sample:
+    def _sample(self) -> Sample:
         time_unix_s, monotonic_s = time.time(), time.perf_counter()
-        gpus, ranks = self._gpus.read(), self._ranks.read()
+        gpus, ranks = self.gpus.read(), self._ranks.read()
         cpu = self._cpu.use([rank.cpu_percent for rank in ranks] + [None] * (self._num_ranks - len(ranks)))
         memory = psutil.virtual_memory()
         host = HostReading(
@@ -193,15 +187,6 @@ class Sampler:
             host=host,
         )
 
-    def new_notes(self) -> list[Note]:
-        """Notes on what could not be read, each once."""
-        new = {what: why for what, why in self._gpus.notes.items() if what not in self._noted}
-        self._noted |= set(new)
-        return [Note(text=f"{what}: {why}") for what, why in new.items()]
-
-    def close(self) -> None:
-        self._gpus.close()
-
 
 def sample_until(
     is_over: Callable[[float], bool],
@@ -215,19 +200,13 @@ def sample_until(
 
     ``is_over`` waits for at most the given seconds.
     """
-    stream.write(line_of(TelemetryStart(rate_hz=rate_hz, persistence=sampler.persistence)))
+    stream.write(line_of(TelemetryStart(rate_hz=rate_hz, persistence=sampler.gpus.persistence)))
     next_s, ends = clock_s(), False
     while not ends:
         next_s = max(next_s + 1 / rate_hz, clock_s())
-        _write(sampler, stream)
+        stream.writelines(map(line_of, sampler.events()))
         ends = is_over(max(0.0, next_s - clock_s()))
-    _write(sampler, stream)
-
-
-def _write(sampler: Sampler, stream: IO[bytes]) -> None:
-    sample = sampler.sample()
-    stream.writelines(line_of(event) for event in sampler.new_notes())
-    stream.write(line_of(sample))
+    stream.writelines(map(line_of, sampler.events()))
 
 
 def _stdin_closes(wait_s: float) -> bool:
@@ -240,13 +219,12 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--gpus", type=int, default=0, help="how many of the visible ones")
     parser.add_argument("--ranks", type=int, default=0, help="of this node")
     parser.add_argument("--node", type=int, help="which one this is, where there are several")
-    parser.add_argument("--rate-hz", type=float, default=RATE_HZ)
     arguments = parser.parse_args(argv)
     node: int | None = arguments.node
     sampler = Sampler(arguments.run_dir, num_gpus=arguments.gpus, num_ranks=arguments.ranks, node=node)
     with telemetry_path(arguments.run_dir, node).open("ab", buffering=0) as stream:
-        sample_until(_stdin_closes, sampler, stream, rate_hz=arguments.rate_hz)
-    sampler.close()
+        sample_until(_stdin_closes, sampler, stream)
+    sampler.gpus.close()
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import os
 import signal
 import sys
@@ -257,13 +256,15 @@ def test_missing_worker_python_is_reported(make_launch: MakeLaunch) -> None:
 STACKS: tuple[Stack, ...] = ("kitless",)
 
 
-def test_each_node_has_its_own_gpus_and_cores() -> None:
-    case = replace(ANT, nnodes=2, nproc_per_node=2)
-    parts = parts_of(case, gpus=("4", "5", "6", "7"), cpus=(0, 2, 4, 6, 1, 3, 5))
-    assert [part.gpus for part in parts] == [("4", "5"), ("6", "7")]
+def test_each_node_has_its_own_gpus_and_cores(make_launch: MakeLaunch) -> None:
+    launch = make_launch("", nnodes=2, nproc_per_node=2, device="cuda")
+    parts = parts_of(launch, gpus=("4", "5", "6", "7"), cpus=(0, 2, 4, 6, 1, 3, 5))
+    assert [part.env["CUDA_VISIBLE_DEVICES"] for part in parts] == ["4,5", "6,7"]
     assert [part.cpus for part in parts] == [(0, 2, 4), (6, 1, 3)]
-    on_cpu = parts_of(replace(case, device="cpu"), gpus=(), cpus=(0, 1))
-    assert [(part.gpus, part.cpus) for part in on_cpu] == [((), (0,)), ((), (1,))]
+    assert len({part.env["NCCL_HOSTID"] for part in parts}) == 2  # NCCL takes each for a host
+    assert len({part.env["LABSCALE_RENDEZVOUS_PORT"] for part in parts}) == 1
+    on_cpu = parts_of(replace(launch, case=replace(launch.case, device="cpu")), gpus=(), cpus=(0, 1))
+    assert ["CUDA_VISIBLE_DEVICES" in part.env for part in on_cpu] == [False, False]
 
 
 @pytest.mark.parametrize(
@@ -298,23 +299,6 @@ def test_the_host_is_one_place_with_so_many_nodes(environment: Environment) -> N
         resources(changed(options, launcher_settings=EmulatedSettings(emulate_nodes=9)), machine)
     with pytest.raises(UsageError, match="--emulate-nodes N"):
         resources(changed(options, launcher_settings=None), machine)
-
-
-def test_nccl_takes_each_part_for_a_host(make_launch: MakeLaunch) -> None:
-    launch = make_launch(
-        """
-names = ("NCCL_HOSTID", "CUDA_VISIBLE_DEVICES", "LABSCALE_NODE_RANK", "LABSCALE_RENDEZVOUS_PORT")
-seen = {name: os.environ[name] for name in names} | {"cpus": len(os.sched_getaffinity(0))}
-(run_dir / f"seen-{seen['LABSCALE_NODE_RANK']}.json").write_text(json.dumps(seen))
-"""
-    )
-    launch = replace(launch, case=replace(launch.case, nnodes=2, nproc_per_node=1, device="cuda"))
-    assert run_in_parts(launch, gpus=("6", "7"), cpus=(0, NUM_CPUS - 1)).exit_code == 0
-    seen = [json.loads((Path(launch.run_dir) / f"seen-{node}.json").read_text()) for node in (0, 1)]
-    assert [node["CUDA_VISIBLE_DEVICES"] for node in seen] == ["6", "7"]
-    assert len({node["NCCL_HOSTID"] for node in seen}) == 2
-    assert len({node["LABSCALE_RENDEZVOUS_PORT"] for node in seen}) == 1
-    assert [node["cpus"] for node in seen] == [1, 1]
 
 
 @pytest.mark.slow  # what it adds to that of two hosts over ssh is above
