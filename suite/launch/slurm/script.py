@@ -215,6 +215,7 @@ def _task(launch: Launch, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
     variables = dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}"))
     yield " ".join([*(f'{variable}="$0"' for variable in variables), '"$@"', *(("3>&-",) if sampler else ())])
     yield "code=$?"
+    yield "trap '' TERM"  # Slurm sends it to what follows too, when another node has failed
     if sampler:
         yield "exec 3>&-"
         yield f"for _ in {{1..{SAMPLER_PATIENCE_S}0}}; do kill -0 $sampler 2>/dev/null || break; sleep 0.1; done"

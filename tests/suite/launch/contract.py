@@ -57,7 +57,6 @@ class Place:
     patience_s: float = 4.0  # for a stand-in to begin to write once the launcher watches
     lose_node: Callable[[], object] = lambda: None  # of two nodes, the second
     helpers: Callable[[], Sequence[psutil.Process]] = tuple  # processes of labscale's own on other hosts
-    end_slack_s: float = 0.0  # a job's script notes how it ended before it has ended itself
     begin_again: Callable[[], object] = lambda: None  # what the next command does after one that was killed
 
 
@@ -125,11 +124,6 @@ class Round:
     def processes(self) -> list[psutil.Process]:
         return [*marked_processes(self.run_dir), *self.place.helpers()]
 
-    def await_no_process(self) -> None:
-        wait_until(
-            lambda: not self.processes(), timeout_s=self.place.end_slack_s, what=lambda: f"{self.processes()} end"
-        )
-
     @property
     def log(self) -> str:
         return "".join(path.read_text() for path in sorted(self.run_dir.rglob("torchrun.log")))
@@ -156,7 +150,7 @@ class LauncherContract:
         stand_in = Round(place=place, launch=launch)
         yield stand_in
         try:
-            stand_in.await_no_process()
+            assert stand_in.processes() == []
         finally:
             for process in marked_processes(folder):
                 process.kill()
@@ -171,7 +165,7 @@ class LauncherContract:
         assert result.wall_time_s > 0
         assert seen[-1:] in ([3], [])  # nobody may have looked
         assert "node 0 of " in stand_in.log
-        stand_in.await_no_process()
+        assert stand_in.processes() == []
 
     @pytest.mark.parametrize("ending", ["hung", "timeout", "interrupted"])
     def test_it_is_ended(self, stand_in: Round, ending: str) -> None:
@@ -183,13 +177,13 @@ class LauncherContract:
         result = stand_in.run(RunControl(stop=stop), timeout_s=timeout_s, hang_timeout_s=patience_s)
         assert result.ended_by == ending
         assert ("most recent call first" in stand_in.log) == (ending != "interrupted")
-        stand_in.await_no_process()
+        assert stand_in.processes() == []
 
     @pytest.mark.usefixtures("ctrl_c")
     def test_ctrl_c_leaves_nothing(self, stand_in: Round) -> None:
         with pytest.raises(KeyboardInterrupt):
             stand_in.run(RunControl(stop=WhenStarted(stand_in.has_started, KeyboardInterrupt)))
-        stand_in.await_no_process()
+        assert stand_in.processes() == []
 
     @pytest.mark.filterwarnings("ignore:.*use of fork.. may lead to deadlocks:DeprecationWarning")
     def test_killed_labscale_leaves_nothing(self, stand_in: Round) -> None:
@@ -222,7 +216,7 @@ class NodesContract(LauncherContract):
         stand_in.write("exit-1", "3")
         result = stand_in.run()
         assert (result.exit_code, result.ended_by) == (3, None)
-        stand_in.await_no_process()
+        assert stand_in.processes() == []
 
     def test_a_lost_node_ends_the_other_and_is_named(self, stand_in: Round) -> None:
         stand_in.write("tied")

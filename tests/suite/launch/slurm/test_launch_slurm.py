@@ -54,7 +54,7 @@ def place_of(place: SlurmPlace, *, nnodes: int = 2) -> Place:
     def run(launch: Launch, control: RunControl) -> LaunchResult:
         return job.run(launch, control, place=place)
 
-    return Place(run=run, nnodes=nnodes, patience_s=5.0, end_slack_s=10.0)
+    return Place(run=run, nnodes=nnodes, patience_s=5.0)
 
 
 def on_one_node(stand_in: Round, place: SlurmPlace) -> Round:
@@ -103,7 +103,7 @@ class TestSlurm(NodesContract):
         stand_in.write("exit-1", "3")
         result = stand_in.run()
         assert (result.exit_code != 0, result.ended_by) == (True, None)
-        stand_in.await_no_process()
+        assert stand_in.processes() == []
 
     def test_a_lost_node_ends_the_other_and_is_named(self, stand_in: Round) -> None:
         """It costs an attempt and not the round."""
@@ -165,7 +165,8 @@ class TestSlurm(NodesContract):
             one.end_with(3)
         else:
             slurm.cancel(job_id)
-        wait_until((one.run_dir / END).exists, timeout_s=20, what="its script notes the end")
+        wait_until(lambda: slurm.find(job.job_name(one.run_dir)) is None, timeout_s=20, what="it is over")
+        assert (one.run_dir / END).exists()
         (one.run_dir / JOB).write_text('{"job_id": "99999", "attempt": 1}')
         result = one.run()
         expected = (3, None, ("n1",)) if ending == "ended" else (1, "lost", ("n1",))

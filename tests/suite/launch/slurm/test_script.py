@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import psutil
 import pytest
 
 from suite.errors import UsageError
@@ -53,6 +54,29 @@ def test_the_script_of_a_round(golden: str, launch: Launch, options: SlurmOption
     assert script == (GOLDEN / golden).read_text(encoding="utf-8")
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_torchrun_left_is_ended_though_slurm_ends_the_step_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm's SIGTERM reaches ``grep``, which looks for processes of the round."""
+    programs = {
+        "srun": 'while [[ $1 == --* ]]; do shift; done\nexec "$@"',
+        "grep": 'kill -TERM $$\nPATH=${PATH#*:} exec grep "$@"',
+    }
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "slurm").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "1")
+    leaves = "setsid sleep 600 & echo $! >left; exit 3"
+    launch = replace(launch_of(replace(ANT, device="cpu")), argv=("bash", "-c", leaves), run_dir=str(tmp_path))
+    done = subprocess.run(["bash", "-c", render(launch, SlurmOptions(), name="labscale-0")], check=False)
+    left = int((tmp_path / "left").read_text())
+    if is_left := psutil.pid_exists(left) and psutil.Process(left).status() != psutil.STATUS_ZOMBIE:
+        psutil.Process(left).kill()
+    assert (done.returncode, is_left) == (3, False)
 
 
 def test_without_a_time_the_job_outlasts_the_case() -> None:
