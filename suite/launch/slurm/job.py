@@ -7,8 +7,7 @@ that is preempted, or whose nodes fail, is submitted once more; a training that 
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -99,23 +98,27 @@ def run(launch: Launch, control: RunControl = TO_ITS_END, *, place: SlurmPlace) 
     """
     run_dir = Path(launch.run_dir)
     while True:
-        known = submitted(run_dir)
-        job_id, attempt = (known.job_id, known.attempt) if known else _submit(launch, place)
-        with _goes_on(job_id, place.say):
-            result, may_be_repeated = _follow(launch, job_id, place.say, control)
-        if result.ended_by == "interrupted":
+        job = submitted(run_dir) or _submit(launch, place)
+        try:
+            result, may_be_repeated = _follow(launch, job.job_id, place.say, control)
+        except KeyboardInterrupt:
+            place.say(
+                f"Slurm job {job.job_id} goes on without labscale. The same command follows it; scancel {job.job_id} "
+                "ends it."
+            )
+            raise
+        if result.ended_by == "interrupted" or result.exit_code == NODES_DIFFER:
             (run_dir / JOB).unlink(missing_ok=True)
         if result.exit_code == NODES_DIFFER:
-            (run_dir / JOB).unlink(missing_ok=True)
-            raise EnvironmentNotFit(f"Slurm job {job_id} {why_untrained(run_dir)}")
-        if not may_be_repeated or attempt == ATTEMPTS:
+            raise EnvironmentNotFit(f"Slurm job {job.job_id} {why_untrained(run_dir)}")
+        if not may_be_repeated or job.attempt == ATTEMPTS:
             if result.why:
                 place.say(result.why)  # the record does not name nodes
             return result
         dead = slurm.dead_nodes(",".join(result.nodes)) if result.nodes else ()
         aside = set_aside(run_dir, "lost")
         place.say(f"{result.why}. It is submitted once more; what it left is in {aside}")
-        _submit(launch, place, attempt=attempt + 1, dead=dead)
+        _submit(launch, place, attempt=job.attempt + 1, dead=dead)
 
 
 def write_script(launch: Launch, place: SlurmPlace) -> Path:
@@ -147,41 +150,29 @@ def is_submitted(run_dir: Path) -> bool:
     return (run_dir / JOB).exists()
 
 
-def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1, dead: Sequence[str] = ()) -> tuple[str, int]:
+def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1, dead: Sequence[str] = ()) -> Submitted:
     """Submit the round, without its dead nodes where enough others are in service."""
     run_dir = Path(launch.run_dir)
-    name = job_name(run_dir)
-    if earlier := slurm.find(name):  # a command that died before it could write the job's id, or a closing job
+    if earlier := slurm.find(job_name(run_dir)):  # a command died before it could write the job's id, or a job closes
         place.say(f"Slurm job {earlier} of an earlier command has this round's folder; it is cancelled first")
         _end(earlier)
     script = write_script(launch, replace(place, options=without(place.options, dead)))
     if dead and not slurm.could_start(script):
         script = write_script(launch, place)
-    job_id = slurm.submit(script)
-    replace_json({"job_id": job_id, "attempt": attempt}, run_dir / JOB)
-    return job_id, attempt
-
-
-@contextmanager
-def _goes_on(job_id: str, say: Say) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(f"Slurm job {job_id} goes on without labscale. The same command follows it; scancel {job_id} ends it.")
-        raise
+    job = Submitted(job_id=slurm.submit(script), attempt=attempt)
+    replace_json(asdict(job), run_dir / JOB)
+    return job
 
 
 def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple[LaunchResult, bool]:
     """Wait until the job is over or has to be ended. The second value says whether another attempt makes sense."""
     run_dir = Path(launch.run_dir)
-    watch: Watch | None = None
+    watch, has_started = Watch(launch, control), False
     ended_by: EndedBy | None = None
-    seen_s, started_utc = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
-    last: slurm.Job | None = None
     nodes: str | None = None
+    last: slurm.Job | None = None
     for job in _states(job_id, say):
-        last = job
-        nodes = (job and job.nodes) or nodes
+        last, nodes = job, (job and job.nodes) or nodes
         if job is None or job.is_over:
             break
         if job.state == slurm.RESERVATION_GONE or (job.state == "PENDING" and job.reason in IN_VAIN):
@@ -191,37 +182,29 @@ def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple
                 f"{job}: it can never start, so it is cancelled. sinfo --long and scontrol show partition say what is "
                 "allowed; change --time, --partition, --account or --sbatch-option."
             )
-        if control.is_stopped:
-            ended_by = "interrupted"
-        elif job.state in {"RUNNING", *slurm.STANDS_STILL}:
-            if watch is None:
-                watch, seen_s = Watch(launch, control), time.monotonic()
-                started_utc = datetime.now(UTC).isoformat(timespec="seconds")
+        if job.state in {"RUNNING", *slurm.STANDS_STILL}:
+            if not has_started:
+                watch, has_started = Watch(launch, control), True
             ended_by = watch.look(stands_still=job.state in slurm.STANDS_STILL)
+        elif control.is_stopped:
+            ended_by = "interrupted"
         if ended_by:
             if ended_by != "interrupted":
                 _dump_stacks(job_id, launch.case.nnodes, job_name(run_dir))
             last = _end(job_id)
             break
-    if watch:
-        watch.look()
-    result = LaunchResult(
-        exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - seen_s
-    )
     end = ended(run_dir)
     nodes = nodes or (end.nodes if end else None)  # Slurm may no longer know the job
-    result = replace(as_the_script_says(result, end), nodes=slurm.names_of(nodes) if nodes else ())
+    result = replace(watch.result(0, ended_by), nodes=slurm.names_of(nodes) if nodes else ())
+    if end:  # the script's own times, since it ran also while labscale was closed
+        result = replace(
+            result,
+            exit_code=end.exit_code,
+            started_utc=datetime.fromtimestamp(end.started_unix_s, UTC).isoformat(timespec="seconds"),
+            wall_time_s=end.ended_unix_s - end.started_unix_s,
+        )
     script_ended = end is not None and not end.told_to_stop
     return (result, False) if ended_by else judged(result, last, job_id, script_ended)
-
-
-def as_the_script_says(result: LaunchResult, end: Ended | None) -> LaunchResult:
-    """Add how the script ended and its own times: it ran also while labscale was closed."""
-    if end is None:
-        return result
-    started_utc = datetime.fromtimestamp(end.started_unix_s, UTC).isoformat(timespec="seconds")
-    wall_time_s = end.ended_unix_s - end.started_unix_s
-    return replace(result, exit_code=end.exit_code, started_utc=started_utc, wall_time_s=wall_time_s)
 
 
 def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ended: bool) -> tuple[LaunchResult, bool]:
@@ -291,16 +274,13 @@ def _dump_stacks(job_id: str, nnodes: int, name: str) -> None:
 def submitted(run_dir: Path) -> Submitted | None:
     """The job that writes to the folder; None if there is none. Raises SchedulerError if the file is damaged."""
     again = "Delete it, and the round is submitted anew; a job of it that still runs is then cancelled."
-    return _read(TypeAdapter(Submitted), run_dir / JOB, again)
+    return _read(Submitted, run_dir / JOB, again)
 
 
 def ended(run_dir: Path) -> Ended | None:
     """How the script ended; None if it has not. Raises SchedulerError if the file is damaged."""
-    return _read(
-        TypeAdapter(Ended),
-        run_dir / END,
-        "Delete it, and Slurm is asked; where it has forgotten the job, it runs again.",
-    )
+    again = "Delete it, and Slurm is asked; where it has forgotten the job, it runs again."
+    return _read(Ended, run_dir / END, again)
 
 
 def why_untrained(run_dir: Path) -> str:
@@ -323,9 +303,9 @@ def why_untrained(run_dir: Path) -> str:
     )
 
 
-def _read[T](adapter: TypeAdapter[T], path: Path, next_step: str) -> T | None:
+def _read[T](kind: type[T], path: Path, next_step: str) -> T | None:
     try:
-        return adapter.validate_json(read_input(path))
+        return TypeAdapter(kind).validate_json(read_input(path))
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:

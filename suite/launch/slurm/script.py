@@ -27,6 +27,23 @@ SLACK_MINUTES: Final = 5  # of the job's limit beyond the case's own, which labs
 FIRST_PORT: Final = 20000  # below the range that the kernel gives away
 PORTS: Final = 10000
 
+# Which job runs here, unless labscale has noted this very job with its attempt; and how it ended. Without the trap for
+# TERM bash notes the exit code of the last command that ended before the signal came, which is 0.
+_NOTES: Final = rf"""
+grep -qs '"job_id": "'"$SLURM_JOB_ID"'"' {JOB} || printf '{{"job_id": "%s", "attempt": 1}}\n' "$SLURM_JOB_ID" >{JOB}
+rm -f {END}
+started_unix_s=$(date +%s.%N)
+note_the_end() {{
+    trap '' TERM
+    printf '{{"exit_code": %d, "told_to_stop": %s, ' "$1" "$told_to_stop" >{END}.part
+    printf '"started_unix_s": %s, "ended_unix_s": %s, "nodes": "%s"}}\n' \
+        "$started_unix_s" "$(date +%s.%N)" "$SLURM_JOB_NODELIST" >>{END}.part
+    mv {END}.part {END}
+}}
+trap 'note_the_end $?' EXIT
+told_to_stop=false
+trap 'told_to_stop=true; exit {TERMINATED}' TERM
+""".strip()
 # torchrun starts ranks in sessions of their own, so Slurm's way of following processes may lose those of one that was
 # killed. Every process of a round has inherited its name.
 _LEAVE_NOTHING: Final = r"""
@@ -34,7 +51,8 @@ for environ in $(grep -lz "^LABSCALE_RUN_ID=$0$" /proc/[0-9]*/environ 2>/dev/nul
     process=${environ#/proc/}
     kill -KILL "${process%/environ}"
 done
-"""
+exit $code
+""".strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +98,7 @@ def render(
         _directives(launch, options, name),
         _environment(launch, variable_prefix),
         _threads(launch, variable_prefix),
-        _notes(launch),
+        (f"cd {shlex.quote(launch.run_dir)} || exit", _NOTES),
         _compare_nodes(launch, node_check) if several and node_check else (),
         _rendezvous(variable_prefix) if several else (),
         _step(launch, name, variable_prefix, sampler),
@@ -149,27 +167,6 @@ def _threads(launch: Launch, prefix: str) -> Iterator[str]:
     yield f"export {' '.join(f'{prefix}{variable}=$threads' for variable in THREAD_VARIABLES)}"
 
 
-def _notes(launch: Launch) -> Iterator[str]:
-    """Write which job runs here, and how it ended."""
-    yield f"cd {shlex.quote(launch.run_dir)} || exit"
-    # Not where labscale has noted this very job already, with its attempt.
-    noted = f"""grep -qs '"job_id": "'"$SLURM_JOB_ID"'"' {JOB}"""
-    yield f"""{noted} || printf '{{"job_id": "%s", "attempt": 1}}\\n' "$SLURM_JOB_ID" >{JOB}"""
-    yield f"rm -f {END}"  # of an earlier job with this script
-    yield "started_unix_s=$(date +%s.%N)"
-    yield "note_the_end() {"
-    yield "    trap '' TERM"
-    yield f"""    printf '{{"exit_code": %d, "told_to_stop": %s, ' "$1" "$told_to_stop" >{END}.part"""
-    yield """    printf '"started_unix_s": %s, "ended_unix_s": %s, "nodes": "%s"}\\n' \\"""
-    yield f'        "$started_unix_s" "$(date +%s.%N)" "$SLURM_JOB_NODELIST" >>{END}.part'
-    yield f"    mv {END}.part {END}"
-    yield "}"
-    yield "trap 'note_the_end $?' EXIT"
-    yield "told_to_stop=false"
-    # Without it bash notes the exit code of the last command that ended before SIGTERM came, which is 0.
-    yield f"trap 'told_to_stop=true; exit {TERMINATED}' TERM"
-
-
 def _compare_nodes(launch: Launch, check: NodeCheck) -> Iterator[str]:
     yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=0 --input=none \\"
     yield f"    --output={NODE_REPORT.format('%n', 'json')} --error={NODE_REPORT.format('%n', 'txt')} \\"
@@ -220,5 +217,4 @@ def _task(launch: Launch, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
         yield "exec 3>&-"
         yield f"for _ in {{1..{SAMPLER_PATIENCE_S}0}}; do kill -0 $sampler 2>/dev/null || break; sleep 0.1; done"
         yield "kill -KILL $sampler 2>/dev/null"
-    yield from _LEAVE_NOTHING.strip().splitlines()
-    yield "exit $code"
+    yield _LEAVE_NOTHING

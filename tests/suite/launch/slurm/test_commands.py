@@ -234,6 +234,9 @@ def test_a_second_attempt_leaves_dead_nodes_out_where_others_suffice(
 
     def submit(script: Path) -> str:
         scripts.append(script.read_text())
+        (tmp_path / "r0" / END).write_text(
+            '{"exit_code": 0, "told_to_stop": false, "started_unix_s": 60.5, "ended_unix_s": 70.75, "nodes": "n1"}'
+        )
         return "7"
 
     monkeypatch.setattr(slurm, "find", lambda _: None)
@@ -243,7 +246,8 @@ def test_a_second_attempt_leaves_dead_nodes_out_where_others_suffice(
     monkeypatch.setattr(slurm, "could_start", lambda _: others_suffice)
     monkeypatch.setattr(slurm, "submit", submit)
     launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path / "r0"))
-    launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
+    result = launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
+    assert (result.started_utc, result.wall_time_s) == ("1970-01-01T00:01:00+00:00", 10.25)  # the script's own
     assert ["--exclude=n2\n" in script for script in scripts] == [False, others_suffice]
 
 
@@ -281,10 +285,3 @@ def test_the_launcher_reads_the_notes_before_it_asks_slurm(tmp_path: Path, make_
     launch = Launch(case=make_case(), round=0, argv=(), env={}, run_dir=str(tmp_path))
     with pytest.raises(SchedulerError, match=r"job\.json is not readable"):
         launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=print))
-
-
-def test_the_scripts_clock_is_the_jobs() -> None:
-    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
-    end = launcher.Ended(exit_code=3, started_unix_s=60.5, ended_unix_s=70.75, nodes="a", told_to_stop=False)
-    ours = launcher.as_the_script_says(result, end)
-    assert (ours.exit_code, ours.started_utc, ours.wall_time_s) == (3, "1970-01-01T00:01:00+00:00", 10.25)
