@@ -32,7 +32,7 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
         add_options(parser, group)
     add_worker_options(parser)
     add_options(parser, Results)
-    registry.add_choosing_arguments(parser)
+    registry.add_choosing_options(parser)
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
@@ -48,7 +48,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 def _add_plan_options(parser: argparse.ArgumentParser) -> None:
     _add_shared_options(parser)
-    registry.add_manifest_arguments(parser)
+    registry.add_manifest_options(parser)
     add_options(parser, Place)
 
 
@@ -61,7 +61,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     _add_shared_options(parser)
     add_options(parser, Search)
     add_options(parser, Rounds, only="bench")
-    registry.add_arguments(parser)
+    registry.add_launcher_options(parser)
     add_options(parser, Place)
     for group in (Place, Results):
         add_options(parser, group, only="bench")

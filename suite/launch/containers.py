@@ -4,7 +4,6 @@ Every folder is mounted under the path that it has here, so only the worker's Py
 Project and assets are read-only. The container is always removed.
 """
 
-import argparse
 import functools
 import itertools
 import os
@@ -34,6 +33,7 @@ from suite.launch.native import all_of
 from suite.launch.processes import DUMP_STACKS, STACK_DUMP_S
 from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, Watch, prepare
+from suite.options.declaration import option
 from suite.options.types import above_zero
 from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Assets, Device, Launch
@@ -208,7 +208,10 @@ def provision_in_container(
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerSettings:
-    shm_gb: float | None = None  # size of a /dev/shm of its own; None: the host's
+    shm_gb: float | None = option(
+        "with --launcher container: give each container a /dev/shm of this size (default: the host's)",
+        type=above_zero, metavar="GB",
+    )  # fmt: skip
 
 
 def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
@@ -239,21 +242,11 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
     )
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--shm-gb",
-        type=above_zero,
-        metavar="GB",
-        help="with --launcher container: give each container a /dev/shm of this size (default: the host's)",
-    )
-
-
 CONTAINER: Final = LauncherEntry(
     name="container",
     resources=lambda _, machine: all_of(machine),
     provision=_provision,
     settings=ContainerSettings,
-    add_arguments=_add_arguments,
     image="an image of this machine's engine (default: what `build` made)",
     always_in_image=True,
     takes_turns=True,

@@ -14,7 +14,6 @@ It raises ``StoreError`` when the run directory cannot be written or has a finis
 ``suite.errors`` when the run cannot be started or cannot be ended.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -114,8 +113,7 @@ class LauncherEntry[S: "DataclassInstance"]:
     name: str
     resources: Callable[[S, Environment], Resources]  # of the place; the machine is this one
     provision: Callable[[S, Asked], Runtime]
-    settings: type[S]  # a field for each of its own options, with its default
-    add_arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None
+    settings: type[S]  # declares its own options
     chosen_by: str | None = None  # an option of its own that chooses it without --launcher, for `plan` too
     needs: Mapping[str, str] = field(default_factory=dict)  # what one of its options needs, unless --launcher NAME
     image: str | None = None  # what --image names; None: it runs no images

@@ -5,7 +5,6 @@ NCCL take every part for a separate host, so traffic between parts crosses loopb
 the software between nodes, not of a network: such a round is marked ``emulated``.
 """
 
-import argparse
 import functools
 import os
 import time
@@ -29,6 +28,7 @@ from suite.launch.processes import RunProcesses
 from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, NODE_LOG, PEER_PATIENCE_S, Watch, prepare
 from suite.matrix.resources import Resources
+from suite.options.declaration import option
 from suite.options.types import several
 from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Environment, Launch
@@ -168,7 +168,10 @@ NATIVE: Final = LauncherEntry(
 
 @dataclass(frozen=True, kw_only=True)
 class EmulatedSettings:
-    emulate_nodes: int | None = None  # parts of this machine that stand for nodes
+    emulate_nodes: int | None = option(
+        "split this machine into N simulated nodes with sockets between them; results are marked emulated",
+        type=several, metavar="N",
+    )  # fmt: skip
 
 
 def _emulated_nodes(settings: EmulatedSettings, machine: Environment) -> Resources:
@@ -194,19 +197,11 @@ def _provision_parts(_settings: EmulatedSettings, asked: Asked) -> Runtime:
     return in_this_image(replace(on_this_machine(asked), launch=launch))
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--emulate-nodes", type=several, metavar="N",
-        help="split this machine into N simulated nodes with sockets between them; results are marked emulated",
-    )  # fmt: skip
-
-
 EMULATED: Final = LauncherEntry(
     name="emulated",
     resources=_emulated_nodes,
     provision=_provision_parts,
     settings=EmulatedSettings,
-    add_arguments=_add_arguments,
     chosen_by="emulate_nodes",
     needs={"emulate_nodes": "its own --launcher (emulated), which takes parts of this machine for nodes"},
     picks_worker=True,

@@ -81,30 +81,30 @@ def _settings(options: Options) -> object:
     return entry_of(options).settings() if own is None else own
 
 
-def add_choosing_arguments(parser: argparse.ArgumentParser) -> None:
+def add_choosing_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of launchers that one of their options chooses, without ``--launcher``."""
     for entry in LAUNCHERS.values():
         if entry.chosen_by:
-            entry.add_arguments(parser)
+            add_options(parser, entry.settings)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_launcher_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--launcher``, what several launchers share, and the options of those that it alone chooses."""
     parser.add_argument(
         "--launcher", choices=tuple(LAUNCHERS), default=DEFAULT, help=f"where rounds run (default: {DEFAULT})"
     )
     for entry in LAUNCHERS.values():
         if not entry.chosen_by:
-            entry.add_arguments(parser)
+            add_options(parser, entry.settings)
     images = "; ".join(f"with --launcher {entry.name}: {entry.image}" for entry in LAUNCHERS.values() if entry.image)
     parser.add_argument("--image", type=any_text, metavar="NAME", help=images)
-    writers = _named(lambda one: one.writes_scripts)
+    writers = _named(lambda entry: entry.writes_scripts)
     parser.add_argument(
         "--render-only", action="store_true", help=f"with --launcher {writers}: write the scripts, submit nothing"
     )
 
 
-def add_manifest_arguments(parser: argparse.ArgumentParser) -> None:
+def add_manifest_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``plan --render``."""
     parser.add_argument(
         "--render",

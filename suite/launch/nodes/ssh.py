@@ -3,7 +3,6 @@
 ssh would leave processes; ``suite.launch.nodes.agent``, which it starts on each host, leaves none.
 """
 
-import argparse
 import functools
 import os
 import shlex
@@ -30,6 +29,7 @@ from suite.launch.nodes.facts import arguments_for, as_one, parsed
 from suite.launch.nodes.supervisor import Part, supervise
 from suite.matrix.resources import Resources
 from suite.options.command_line import configuration_file
+from suite.options.declaration import option
 from suite.options.types import hosts
 from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Environment, Launch
@@ -41,8 +41,12 @@ _LAST_LINES: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class SshSettings:
-    nodes: tuple[str, ...] = ()  # the head first
-    ssh_config: Path | None = None
+    nodes: tuple[str, ...] = option(
+        "run on these hosts over ssh; the first is the head", default=(), type=hosts, metavar="HOST,HOST"
+    )
+    ssh_config: Path | None = option(
+        "with --nodes: configuration file of ssh, as for `ssh -F`", type=configuration_file, metavar="FILE"
+    )
 
 
 def run(launch: Launch, control: RunControl = TO_ITS_END, *, settings: SshSettings, say: Say) -> LaunchResult:
@@ -167,28 +171,11 @@ def _provision(settings: SshSettings, asked: Asked) -> Runtime:
     )
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--nodes",
-        type=hosts,
-        default=(),
-        metavar="HOST,HOST",
-        help="run on these hosts over ssh; the first is the head",
-    )
-    parser.add_argument(
-        "--ssh-config",
-        type=configuration_file,
-        metavar="FILE",
-        help="with --nodes: configuration file of ssh, as for `ssh -F`",
-    )
-
-
 SSH: Final = LauncherEntry(
     name="ssh",
     resources=lambda settings, _: resources(settings),
     provision=_provision,
     settings=SshSettings,
-    add_arguments=_add_arguments,
     chosen_by="nodes",
     needs={
         "nodes": "--launcher ssh (Slurm takes --sbatch-option nodelist=HOST,HOST)",

@@ -1,6 +1,5 @@
 """The launcher ``slurm``: each round is a job, natively or in an Apptainer image."""
 
-import argparse
 import functools
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,10 +18,9 @@ from suite.launch.native import on_this_machine
 from suite.launch.nodes import facts
 from suite.launch.nodes.facts import NodeFacts
 from suite.launch.slurm.job import SlurmPlace, is_submitted, run, write_script
-from suite.launch.slurm.script import SLACK_MINUTES, NodeCheck, SlurmOptions, requested
+from suite.launch.slurm.script import NodeCheck, SlurmOptions, requested
 from suite.matrix.resources import Resources
-from suite.options.command_line import any_text
-from suite.options.types import SEVERAL, gpu_type, sbatch_option, slurm_time
+from suite.options.types import SEVERAL
 
 QUEUE_TIMEOUT_S: Final = 24 * 3600.0  # for a node to be looked at
 LOOK_MINUTES: Final = 10
@@ -184,34 +182,11 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
     return replace(there, machine=node.environment, check=lambda: node.report)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--partition", type=any_text, metavar="NAME", help="with --launcher slurm: as for sbatch")
-    parser.add_argument("--account", type=any_text, metavar="NAME", help="with --launcher slurm: as for sbatch")
-    parser.add_argument(
-        "--time",
-        type=slurm_time,
-        metavar="TIME",
-        help=f"with --launcher slurm: a job's time limit (default: the case's timeout + {SLACK_MINUTES} min)",
-    )
-    parser.add_argument(
-        "--gpu-type", type=gpu_type, metavar="KIND",
-        help="with --launcher slurm: the kind of GPUs, as sinfo names it (default: that with the most on a node)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gres", action="store_true", help="with --launcher slurm: ask with --gres, not with --gpus-per-node"
-    )
-    parser.add_argument(
-        "--sbatch-option", type=sbatch_option, action="append", default=[], metavar="NAME[=VALUE]",
-        help="with --launcher slurm: any other option of sbatch, without its dashes; repeatable",
-    )  # fmt: skip
-
-
 SLURM: Final = LauncherEntry(
     name="slurm",
     resources=lambda settings, _: resources(settings),
     provision=_provision,
     settings=SlurmOptions,
-    add_arguments=_add_arguments,
     image="a .sif file that every node sees",
     writes_scripts=True,
 )

@@ -12,6 +12,9 @@ from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZ
 from suite.launch.processes import RUN_ID_VARIABLE
 from suite.launch.watch import LOG, NODE_LOG
 from suite.matrix.plan import THREAD_VARIABLES
+from suite.options.command_line import any_text
+from suite.options.declaration import option
+from suite.options.types import gpu_type, sbatch_option, slurm_time
 from suite.records.telemetry_file import SAMPLER_LOG
 from suite.schema.record import Launch
 
@@ -59,12 +62,23 @@ exit $code
 class SlurmOptions:
     """What the user asks of Slurm."""
 
-    partition: str | None = None
-    account: str | None = None
-    gpu_type: str | None = None  # as sinfo names the kind of GPUs; None: of the only kind
-    gres: bool = False  # for clusters that take --gres and no --gpus-per-node
-    time: str | None = None  # in any form that sbatch takes; None follows from the case's timeout
-    sbatch_option: tuple[str, ...] = ()  # others, each NAME or NAME=VALUE; they win
+    partition: str | None = option("with --launcher slurm: as for sbatch", type=any_text, metavar="NAME")
+    account: str | None = option("with --launcher slurm: as for sbatch", type=any_text, metavar="NAME")
+    time: str | None = option(
+        f"with --launcher slurm: a job's time limit (default: the case's timeout + {SLACK_MINUTES} min)",
+        type=slurm_time, metavar="TIME",
+    )  # fmt: skip
+    gpu_type: str | None = option(
+        "with --launcher slurm: the kind of GPUs, as sinfo names it (default: that with the most on a node)",
+        type=gpu_type, metavar="KIND",
+    )  # fmt: skip
+    gres: bool = option(
+        "with --launcher slurm: ask with --gres, not with --gpus-per-node", default=False, action="store_true"
+    )
+    sbatch_option: tuple[str, ...] = option(
+        "with --launcher slurm: any other option of sbatch, without its dashes; repeatable",
+        default=(), type=sbatch_option, action="append", metavar="NAME[=VALUE]",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,11 +135,11 @@ def requested(options: SlurmOptions, *, num_gpus: int) -> Iterator[str]:
 
 def without(options: SlurmOptions, nodes: Sequence[str]) -> SlurmOptions:
     """The options without these nodes, besides those that the user leaves out; not where a file names the user's."""
-    name = "exclude="
-    users = [option.removeprefix(name) for option in options.sbatch_option if option.startswith(name)][-1:]
-    if not nodes or any("/" in value for value in users):
+    asked = [value for name, _, value in (text.partition("=") for text in options.sbatch_option) if name == "exclude"]
+    if not nodes or any("/" in value for value in asked):
         return options
-    return replace(options, sbatch_option=(*options.sbatch_option, name + ",".join([*users, *nodes])))
+    joined = ",".join([*asked[-1:], *nodes])
+    return replace(options, sbatch_option=(*options.sbatch_option, f"exclude={joined}"))
 
 
 def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[str]:
@@ -146,8 +160,8 @@ def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[st
     for directive in directives:
         if fault := fault_of_text(directive):  # after a line break it would be a command of the script
             raise UsageError(f"{directive!r} cannot be an option of sbatch, since it {fault}. Choose another value.")
-        option, equals, value = directive.partition("=")
-        yield f"#SBATCH --{option}{equals}{shlex.quote(value) if equals else ''}"
+        flag, equals, value = directive.partition("=")
+        yield f"#SBATCH --{flag}{equals}{shlex.quote(value) if equals else ''}"
 
 
 def _environment(launch: Launch, prefix: str) -> Iterator[str]:
