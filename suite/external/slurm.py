@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -89,8 +89,12 @@ class NodeGroup:
 
     nnodes: int
     num_cpus: int
-    num_gpus: int  # whole ones
-    gpus: Mapping[str, int] = field(default_factory=dict, compare=False)  # of each kind; "": Slurm names none
+    gpus: Mapping[str, int]  # of each kind; "": Slurm names none
+
+    @property
+    def num_gpus(self) -> int:
+        """Whole ones."""
+        return sum(count for kind, count in self.gpus.items() if not MIG_SLICE.search(kind))
 
 
 def submit(script: Path) -> str:
@@ -123,26 +127,22 @@ def job(job_id: str) -> Job | None:
     run = _run("scontrol", "--oneliner", "show", "job", job_id)
     if run.exit_code != 0 and _FORGOTTEN in run.stderr:
         return None
-    return parse_job(job_id, _checked(run, "scontrol").stdout)
-
-
-def parse_job(job_id: str, text: str) -> Job:
-    """Parse the first line of ``scontrol --oneliner show job``."""
-    fields = dict(re.findall(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode)=(\S+)", text.partition("\n")[0]))
+    first_line = _checked(run, "scontrol").stdout.partition("\n")[0]
+    fields = dict(re.findall(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode)=(\S+)", first_line))
     state = fields["JobState"]
     code, _, signal_number = fields.get("ExitCode", "0:0").partition(":")
-    exit_code = -int(signal_number or 0) or int(code)
     return Job(
         job_id=job_id,
         state=state,
-        reason=_known(fields.get("Reason")),
-        nodes=_known(fields.get("NodeList")),
-        exit_code=None if state in GOING_ON else exit_code,
+        reason=_value(fields, "Reason"),
+        nodes=_value(fields, "NodeList"),
+        exit_code=None if state in GOING_ON else -int(signal_number or 0) or int(code),
     )
 
 
-def _known(text: str | None) -> str | None:
-    return None if text in ("None", "(null)", "N/A", "") else text
+def _value(fields: Mapping[str, str], name: str) -> str | None:
+    text = fields.get(name)
+    return None if text in ("None", "(null)", "N/A") else text
 
 
 def cancel(job_id: str) -> None:
@@ -157,12 +157,8 @@ def names_of(nodes: str) -> tuple[str, ...]:
 
 def dead_nodes(nodes: str) -> tuple[str, ...]:
     """Return those of ``nodes`` that do not answer or are down according to Slurm."""
-    return parse_dead_nodes(_ask("scontrol", "--oneliner", "show", "node", nodes).stdout)
-
-
-def parse_dead_nodes(text: str) -> tuple[str, ...]:
-    """Parse what ``scontrol --oneliner show node`` prints, one line per node."""
-    states = re.findall(r"(?:^|\s)NodeName=(\S+) .*?\sState=(\S+)", text)
+    lines = _ask("scontrol", "--oneliner", "show", "node", nodes).stdout  # one for each node
+    states = re.findall(r"(?:^|\s)NodeName=(\S+) .*?\sState=(\S+)", lines)
     return tuple(name for name, state in states if _DEAD_NODE.search(state))
 
 
@@ -173,22 +169,16 @@ def partition_nodes(partition: str | None) -> tuple[NodeGroup, ...]:
         SchedulerError: there is no Slurm here, or no such partition.
     """
     only = (f"--partition={partition}",) if partition else ()
-    text = _ask("sinfo", "--noheader", "--format=%D|%c|%G", *only).stdout
-    if not text.strip():
+    lines = _ask("sinfo", "--noheader", "--format=%D|%c|%G", *only).stdout.split()  # 2|64+|gpu:h200:8(S:0-1)
+    if not lines:
         raise SchedulerError(f"Slurm has no nodes in partition {partition}. sinfo lists what there is.")
-    return parse_node_groups(text)
-
-
-def parse_node_groups(text: str) -> tuple[NodeGroup, ...]:
-    """Parse lines such as ``2|64+|gpu:h200:8(S:0-1)``: nodes, cores, resources."""
     groups = []
-    for line in text.split():
+    for line in lines:
         nnodes, cpus, resources = line.split("|", 2)
         gpus = Counter[str]()
         for kind, count in re.findall(r"(?:^|,)gpu:(?:([^:,(]+):)?(\d+)", resources):
             gpus[kind] += int(count)
-        whole = sum(count for kind, count in gpus.items() if not MIG_SLICE.search(kind))
-        groups.append(NodeGroup(nnodes=int(nnodes), num_cpus=int(cpus.rstrip("+")), num_gpus=whole, gpus=gpus))
+        groups.append(NodeGroup(nnodes=int(nnodes), num_cpus=int(cpus.rstrip("+")), gpus=gpus))
     return tuple(groups)
 
 
@@ -218,19 +208,19 @@ def _checked(run: ProgramRun, program: str) -> ProgramRun:
             f"{program} is not on PATH here ({run.stderr}). Run this where Slurm's commands are, often a login node."
         )
     if run.end != "ended" or run.exit_code != 0:
-        said = " ".join((run.stderr or run.stdout).split()) or f"no answer in {run.wall_s:.0f} s"
-        raise SchedulerError(f"{program}: {said.rstrip('.')}. {next_step(run)}")
+        words = " ".join((run.stderr or run.stdout).split()) or f"no answer in {run.wall_s:.0f} s"
+        raise SchedulerError(f"{program}: {words.rstrip('.')}. {next_step(run)}")
     return run
 
 
 def next_step(run: ProgramRun) -> str:
     """What to change after a refusal; after no answer, the same again may work."""
-    said = run.stderr or run.stdout
-    if run.end != "ended" or not said.strip() or _NO_ANSWER.search(said):
+    words = run.stderr or run.stdout
+    if run.end != "ended" or not words.strip() or _NO_ANSWER.search(words):
         return "What has finished is kept; run the same command again to go on."
-    known = (step for sign, step in _REFUSALS.items() if re.search(sign, said, re.IGNORECASE))
+    steps = (step for sign, step in _REFUSALS.items() if re.search(sign, words, re.IGNORECASE))
     return next(
-        known,
+        steps,
         "Change what it names: --partition, --account, --time, --gpu-type and --sbatch-option go to sbatch. What has "
         "finished is kept.",
     )

@@ -1,19 +1,20 @@
 """The launcher ``slurm``: each round is a job, natively or in an Apptainer image."""
 
 import functools
+import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from suite.errors import SchedulerError
 from suite.external import slurm
 from suite.files.input_file import read_text
+from suite.files.json_file import replace_json
 from suite.files.paths import ROOT
 from suite.files.wording import last_lines
 from suite.launch.apptainer import VARIABLE_PREFIX, in_apptainer
-from suite.launch.contract import Asked, LauncherEntry, Runtime, Say
+from suite.launch.contract import Asked, Command, LauncherEntry, Runtime, Say
 from suite.launch.native import on_this_machine
 from suite.launch.nodes import facts
 from suite.launch.nodes.facts import NodeFacts
@@ -86,23 +87,20 @@ def bound(options: SlurmOptions, say: Say) -> SlurmOptions:
     return replace(options, gpu_type=kind)
 
 
-def look_at_a_node(
-    argv: Sequence[str],
-    env: Mapping[str, str],
-    options: SlurmOptions,
-    *,
-    num_gpus: int,
-    out: Path,
-    say: Say,
-) -> NodeFacts:
-    """Run ``suite.launch.nodes.facts`` on a node with ``num_gpus``, once: the campaign's folder keeps the answer.
+def _look_at_a_node(options: SlurmOptions, asked: Asked, command: Command) -> NodeFacts:
+    """Run ``suite.launch.nodes.facts`` on a node, once: the campaign's folder keeps the answer.
 
     Raises SchedulerError if Slurm gives no node, or the program does not run there.
     """
-    kept = out / FACTS
+    kept = asked.out / FACTS
     if kept.exists():
-        return _kept(kept)
-    say("Waiting for a node of Slurm, to see what it is")
+        try:
+            return facts.read(read_text(kept))
+        except (OSError, ValueError) as error:
+            raise SchedulerError(f"{kept} is not readable: {error}. Delete it, and a node is asked again.") from error
+    asked.say("Waiting for a node of Slurm, to see what it is")
+    argv, env = command
+    num_gpus = asked.num_gpus if asked.device == "cuda" else 0
     of_srun = (
         "--job-name=labscale-node",
         "--nodes=1",
@@ -112,33 +110,20 @@ def look_at_a_node(
         "--cpu-bind=none",  # or it would see one core
         "--input=none",
     )
-    command = ("env", *(f"{name}={value}" for name, value in env.items()), *argv)
-    run = slurm.run_step((*of_srun, *command), timeout_s=QUEUE_TIMEOUT_S)
+    variables = (f"{name}={value}" for name, value in env.items())
+    run = slurm.run_step((*of_srun, "env", *variables, *argv), timeout_s=QUEUE_TIMEOUT_S)
     try:
         node = facts.read(run.stdout)
     except ValueError as error:
-        refused = "allocate" in run.stderr or "srun: error: Invalid" in run.stderr
+        is_refused = "allocate" in run.stderr or "srun: error: Invalid" in run.stderr
+        step = "The checkout, its Python and the worker must be in the same folders on every node."
         raise SchedulerError(
             f"labscale could not learn what a node is: srun ended with {run.exit_code}: {error}\n"
-            f"{last_lines(run.stderr, 5)}\n"
-            + (
-                slurm.next_step(run)
-                if refused
-                else "The checkout, its Python and the worker must be in the same folders on every node."
-            )
+            f"{last_lines(run.stderr, 5)}\n{slurm.next_step(run) if is_refused else step}"
         ) from error
     kept.parent.mkdir(parents=True, exist_ok=True)
-    part = kept.with_suffix(".part")
-    part.write_text(run.stdout, encoding="utf-8")
-    part.rename(kept)
+    replace_json(json.loads(run.stdout), kept)
     return node
-
-
-def _kept(path: Path) -> NodeFacts:
-    try:
-        return facts.read(read_text(path))
-    except (OSError, ValueError) as error:
-        raise SchedulerError(f"{path} is not readable: {error}. Delete it, and a node is asked again.") from error
 
 
 def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
@@ -170,15 +155,7 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
     )
     if asked.options.place.render_only:
         return there
-    argv, env = inner.command(facts.arguments_for(request))
-    node = look_at_a_node(
-        argv,
-        env,
-        settings,
-        num_gpus=asked.num_gpus if asked.device == "cuda" else 0,
-        out=asked.out,
-        say=asked.say,
-    )
+    node = _look_at_a_node(settings, asked, inner.command(facts.arguments_for(request)))
     return replace(there, machine=node.environment, check=lambda: node.report)
 
 
