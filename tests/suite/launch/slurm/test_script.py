@@ -1,6 +1,8 @@
 """sbatch scripts against golden files, which bash has to accept."""
 
+import os
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,6 +14,7 @@ from suite.errors import UsageError
 from suite.launch import apptainer
 from suite.launch.slurm.script import NodeCheck, SlurmOptions, render, without
 from suite.schema.record import Launch
+from tests.fixtures.runs.real_runs import wait_until
 from tests.suite.matrix.test_plan import ANT
 from tests.suite.matrix.test_rendered_launch import launch_of
 
@@ -70,13 +73,20 @@ def test_what_torchrun_left_is_ended_though_slurm_ends_the_step_meanwhile(
     (tmp_path / "slurm").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "1")
-    leaves = "setsid sleep 600 & echo $! >left; exit 3"
+    leaves = "setsid sh -c 'echo $$ >left; kill -STOP $$' & until [ -s left ]; do sleep 0.05; done; exit 3"
     launch = replace(launch_of(replace(ANT, device="cpu")), argv=("bash", "-c", leaves), run_dir=str(tmp_path))
-    done = subprocess.run(["bash", "-c", render(launch, SlurmOptions(), name="labscale-0")], check=False)
+    done = subprocess.run(["bash", "-c", render(launch, SlurmOptions(), name=f"labscale-{os.getpid()}")], check=False)
+    assert done.returncode == 3
     left = int((tmp_path / "left").read_text())
-    if is_left := psutil.pid_exists(left) and psutil.Process(left).status() != psutil.STATUS_ZOMBIE:
-        psutil.Process(left).kill()
-    assert (done.returncode, is_left) == (3, False)
+    try:
+        wait_until(
+            lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE,
+            timeout_s=5,
+            what="it ends",
+        )
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(left).kill()
 
 
 def test_without_a_time_the_job_outlasts_the_case() -> None:
