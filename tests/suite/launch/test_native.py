@@ -211,15 +211,14 @@ os.kill(os.getpid(), 9)
         mine.unlink()
 
 
-def test_temporary_files_go_with_the_run_however_it_ends(make_launch: MakeLaunch) -> None:
+@pytest.mark.parametrize("end", ["pass", "os.kill(os.getpid(), 9)"])
+def test_temporary_files_go_with_the_run_however_it_ends(make_launch: MakeLaunch, end: str) -> None:
     """Warp removes its folder of precompiled headers only in an orderly end."""
-    program = "import tempfile; (run_dir / 'folder').write_text(tempfile.mkdtemp(prefix='wp_pch_'));"
-    for end in ("pass", "os.kill(os.getpid(), 9)", "time.sleep(600)"):
-        launch = make_launch(program + end, timeout_s=2)
-        run(launch)
-        folder = Path((Path(launch.run_dir) / "folder").read_text())
-        assert folder.parent.parent == Path(tempfile.gettempdir())
-        assert not folder.parent.exists()
+    launch = make_launch(f"import tempfile; (run_dir / 'folder').write_text(tempfile.mkdtemp(prefix='wp_pch_')); {end}")
+    run(launch)
+    folder = Path((Path(launch.run_dir) / "folder").read_text())
+    assert folder.parent.parent == Path(tempfile.gettempdir())
+    assert not folder.parent.exists()
 
 
 def test_traces_of_an_interrupted_attempt_are_removed(make_launch: MakeLaunch) -> None:
@@ -306,8 +305,8 @@ def test_the_host_is_one_place_with_so_many_nodes(environment: Environment) -> N
 def test_two_emulated_nodes_train_to_a_complete_record(
     worker: Worker, environment: Environment, tmp_path: Path
 ) -> None:
-    (one,) = cases_of(matrix_of(cartpole("rsl_rl", topologies=("1x2",))), tmp_path)
-    launch = launch_of(worker, replace(one, nnodes=2, nproc_per_node=1), tmp_path / "r0")
+    (case,) = cases_of(matrix_of(cartpole("rsl_rl", topologies=("1x2",))), tmp_path)
+    launch = launch_of(worker, replace(case, nnodes=2, nproc_per_node=1), tmp_path / "r0")
     result = run_in_parts(launch, gpus=(), cpus=(0, NUM_CPUS - 1))
     assert marked_processes(launch.run_dir) == []
     record = collect(tmp_path / "r0", launch.case, 0, result, environment, argv=launch.argv)
