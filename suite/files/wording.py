@@ -20,10 +20,10 @@ def listed(noun: str, numbers: Sequence[int]) -> str:
     return f"{noun}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
-def joined(words: Sequence[str]) -> str:
+def joined(words: Sequence[str], conjunction: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``; nothing of no words."""
     *first, last = words or [""]
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def day_in_words(day: date) -> str:

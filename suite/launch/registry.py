@@ -5,10 +5,12 @@ one.
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from typing import Any, Final
 
 from suite.errors import UsageError
+from suite.files.wording import joined
 from suite.install.bundle_contents import is_bundled
 from suite.launch.apptainer import APPTAINER
 from suite.launch.containers import CONTAINER
@@ -28,6 +30,8 @@ LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
     entry.name: entry for entry in (NATIVE, CONTAINER, APPTAINER, SLURM, SSH, RAY, EMULATED)
 }
 DEFAULT: Final = NATIVE.name
+# Options that may not be given, and what is said before and after those that the user gave.
+type _Rule = tuple[Iterable[str], str, str]
 MANIFESTS: Final[dict[str, ManifestEntry]] = {entry.name: entry for entry in (KUBERNETES, OSMO)}
 
 
@@ -46,7 +50,7 @@ def one_worker(options: Options) -> str | None:
     if options.manifests.render:
         return f"--render {options.manifests.render} runs the worker of an image"
     if not entry_of(options).has_own_workers:
-        those = _named(lambda one: one.has_own_workers)
+        those = _named(lambda entry: entry.has_own_workers)
         return f"--launcher {options.place.launcher} has one worker for all cases; run it with --launcher {those}"
     if options.setup.worker_python is not None and not is_bundled():
         return "--worker-python takes a Python as it is; leave it out"
@@ -122,83 +126,61 @@ def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
     """
     name = getattr(arguments, "launcher", DEFAULT)
     if name == DEFAULT:
-        by_option = (one for one in LAUNCHERS.values() if one.chosen_by in given(one.settings, arguments))
-        name = next((one.name for one in by_option), DEFAULT)
-    _refuse_options_of_others(arguments, name)
-    for what, why, names in _uses(arguments, LAUNCHERS[name]):
-        if useless := _given(arguments, names):
-            raise _useless(what, why, useless)
-    for option, is_there, needed, got in _needs(arguments, LAUNCHERS[name]):
-        if not is_there and (alone := _given(arguments, (option,))):
-            raise _missing(alone, needed, got)
+        by_option = (entry.name for entry in LAUNCHERS.values() if entry.chosen_by in given(entry.settings, arguments))
+        name = next(by_option, DEFAULT)
+    groups = (Setup, Rounds, Place, Manifests, *(entry.settings for entry in LAUNCHERS.values()))
+    of_user = [option for group in groups for option in given(group, arguments)]
+    for options, before, after in _rules(arguments, LAUNCHERS[name]):
+        if flags := ", ".join(flag_of(option) for option in of_user if option in options):
+            raise UsageError(before + flags + after)
     return name, read(LAUNCHERS[name].settings, arguments)
 
 
-def _refuse_options_of_others(arguments: argparse.Namespace, name: str) -> None:
-    render = getattr(arguments, "render", None)
-    for entry in LAUNCHERS.values():
-        found = given(entry.settings, arguments)
-        if found and render:
-            raise _useless(f"--render {render}", "writes files for a cluster that chooses its own nodes", found)
-        if found and entry.name != name:
-            needed = [entry.needs.get(option, f"--launcher {entry.name}") for option in found]
-            alike = [option for option, need in zip(found, needed, strict=True) if need == needed[0]]
-            raise _missing(alike, needed[0], f"--launcher {name}")
-
-
-def _uses(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Yield what was chosen, what it does, and the options that have no effect on it."""
-    render, image = getattr(arguments, "render", None), getattr(arguments, "image", None)
-    if render:
-        of_worker = ("worker_python", "worker_packages")
-        yield f"--render {render}", "writes commands for an image, which has its own Python", of_worker
-    elif entry.always_in_image or image:
-        yield (
-            f"--launcher {entry.name} in an image",
-            "runs the worker of an image, which has what it was built with",
-            ("worker_packages",),
-        )
-    if arguments.worker_python:
-        taken = "takes a Python as it is (install the package there)"
-        yield f"--worker-python {arguments.worker_python}", taken, ("worker_packages",)
-    if getattr(arguments, "render_only", False):
-        yield "--render-only", "writes scripts and runs nothing", unused_with("--render-only")
-
-
-def _needs(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[tuple[str, bool, str, str]]:
-    """Yield an option, whether what it needs was chosen, what that is, and what was chosen instead."""
+def _rules(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[_Rule]:
     render, launcher = getattr(arguments, "render", None), f"--launcher {entry.name}"
-    writers = _named(lambda one: one.writes_scripts)
-    yield "render_only", entry.writes_scripts, f"--launcher {writers}", launcher
-    users = _named(lambda one: one.image is not None)
-    in_image = entry.image is not None or render is not None
-    yield "image", in_image, f"bench --launcher {users}, or with plan --render", launcher
-    got = f"--render {render}" if render else "no --render"
-    for option in dict.fromkeys(option for one in MANIFESTS.values() for option in one.takes):
-        takers = _either(one.name for one in MANIFESTS.values() if option in one.takes)
-        yield option, render is not None and option in MANIFESTS[render].takes, f"plan --render {takers}", got
+    for other in LAUNCHERS.values():
+        own = {field.name: other.needs.get(field.name, f"--launcher {other.name}") for field in fields(other.settings)}
+        if render:
+            yield _no_use(own, f"--render {render} writes files for a cluster that chooses its own nodes")
+        elif other.name != entry.name:
+            for need in dict.fromkeys(own.values()):
+                yield _only_with([option for option in own if own[option] == need], need, launcher)
+    yield from _without_use(arguments, entry, render)
+    if not entry.writes_scripts:
+        yield _only_with(["render_only"], f"--launcher {_named(lambda other: other.writes_scripts)}", launcher)
+    if entry.image is None and render is None:
+        users = _named(lambda other: other.image is not None)
+        yield _only_with(["image"], f"bench --launcher {users}, or with plan --render", launcher)
+    for option in dict.fromkeys(option for manifest in MANIFESTS.values() for option in manifest.takes):
+        if render is None or option not in MANIFESTS[render].takes:
+            takers = joined([manifest.name for manifest in MANIFESTS.values() if option in manifest.takes], "or")
+            got = f"--render {render}" if render else "no --render"
+            yield _only_with([option], f"plan --render {takers}", got)
+
+
+def _without_use(arguments: argparse.Namespace, entry: LauncherEntry[Any], render: str | None) -> Iterator[_Rule]:
+    packages = ["worker_packages"]
+    if render:
+        what = f"--render {render} writes commands for an image, which has its own Python"
+        yield _no_use(["worker_python", *packages], what)
+    elif entry.always_in_image or getattr(arguments, "image", None):
+        inside = f"--launcher {entry.name} in an image"
+        yield _no_use(packages, f"{inside} runs the worker of an image, which has what it was built with")
+    if arguments.worker_python:
+        what = f"--worker-python {arguments.worker_python} takes a Python as it is (install the package there)"
+        yield _no_use(packages, what)
+    if getattr(arguments, "render_only", False):
+        yield _no_use(unused_with("--render-only"), "--render-only writes scripts and runs nothing")
+
+
+def _only_with(options: Iterable[str], needed: str, got: str) -> _Rule:
+    return options, "", f": only with {needed}, got {got}. Add what is missing, or leave it out."
+
+
+def _no_use(options: Iterable[str], what: str) -> _Rule:
+    return options, f"{what}, so it has no use for ", ". Leave either out."
 
 
 def _named(can: Callable[[LauncherEntry[Any]], bool]) -> str:
-    return _either(entry.name for entry in LAUNCHERS.values() if can(entry))
-
-
-def _either(names: Iterable[str]) -> str:
     """``container, apptainer or slurm``."""
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
-
-
-def _useless(what: str, why: str, given: Sequence[str]) -> UsageError:
-    return UsageError(f"{what} {why}, so it has no use for {', '.join(map(flag_of, given))}. Leave either out.")
-
-
-def _missing(given: Sequence[str], needed: str, got: str) -> UsageError:
-    return UsageError(
-        f"{', '.join(map(flag_of, given))}: only with {needed}, got {got}. Add what is missing, or leave it out."
-    )
-
-
-def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """Names of the options that the user gave, out of ``names``."""
-    return [name for group in (Setup, Rounds, Place, Manifests) for name in given(group, arguments) if name in names]
+    return joined([entry.name for entry in LAUNCHERS.values() if can(entry)], "or")
