@@ -36,10 +36,6 @@ class _Origin:
     suite_commit: str | None
     suite_dirty: bool | None
 
-    @property
-    def state(self) -> tuple[str | None, bool | None]:
-        return self.suite_commit, self.suite_dirty
-
 
 def capture(
     *,
@@ -76,12 +72,9 @@ def capture(
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str | None:
     """Return the processor's name; on Arm, where the kernel has none, from lscpu."""
-    return _model_name(cpuinfo.read_text(encoding="utf-8")) or _model_name(_output("lscpu") or "")
-
-
-def _model_name(text: str) -> str | None:
-    found = re.search(r"^\s*model name\s*:[ \t]*(\S.*)$", text, re.IGNORECASE | re.MULTILINE)
-    return found[1].strip() if found else None
+    line = re.compile(r"^\s*model name\s*:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+    name = line.search(cpuinfo.read_text(encoding="utf-8")) or line.search(_output("lscpu") or "")
+    return name[1].strip() if name else None
 
 
 def num_usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int:
@@ -160,30 +153,30 @@ def git_state(checkout: Path, *, out: Path | None = None) -> tuple[str | None, b
         return noted
     # Whoever runs its code trusts a checkout, also one of another owner.
     git = ("git", "-C", str(checkout), "-c", f"safe.directory={checkout}")
-    found = (_output(*git, "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
-    if len(found) == 2 and Path(found[0]) == checkout:  # noqa: PLR2004  not a copy inside another project's checkout
-        status = (*git, "status", "--porcelain")
-        changed = _output(*status, "--untracked-files=no")
-        new = _output(*status, "--untracked-files=all", "--", ".", *_without(checkout, out))
-        return found[1], None if changed is None or new is None else bool(changed or new)
-    return _noted_state(checkout / ORIGIN) or (None, None)
+    top, _, commit = (_output(*git, "rev-parse", "--show-toplevel", "HEAD") or "").partition("\n")
+    if not commit or Path(top) != checkout:  # also a copy inside another project's checkout
+        return _noted_state(checkout / ORIGIN) or (None, None)
+    status = (*git, "status", "--porcelain")
+    changed = _output(*status, "--untracked-files=no")
+    new = _output(*status, "--untracked-files=all", "--", ".", *_without(checkout, out))
+    return commit, None if changed is None or new is None else bool(changed or new)
 
 
 def _without(checkout: Path, out: Path | None) -> list[str]:
     """Pathspec that leaves the folder of results out, unless it is the checkout itself."""
-    folder = None if out is None else Path(os.path.realpath(out))
-    root = Path(os.path.realpath(checkout))
-    if folder is None or folder == root or not folder.is_relative_to(root):
+    root = checkout.resolve()
+    if out is None or root not in out.resolve().parents:
         return []
-    return [f":(exclude,top,literal){folder.relative_to(root).as_posix()}"]
+    return [f":(exclude,top,literal){out.resolve().relative_to(root).as_posix()}"]
 
 
 def _noted_state(path: Path) -> tuple[str | None, bool | None] | None:
     """Return the state that labscale noted in a file; None if there is no such file, or it is not labscale's."""
     try:
-        return TypeAdapter(_Origin).validate_json(read_input(path)).state
+        origin = TypeAdapter(_Origin).validate_json(read_input(path))
     except (OSError, ValidationError):
         return None
+    return origin.suite_commit, origin.suite_dirty
 
 
 def _output(*argv: str) -> str | None:
@@ -245,14 +238,14 @@ class HostCpu:
             return CpuUse()
         total_s = now.total_s - last.total_s
         busy_s, stolen_s = total_s - (now.idle_s - last.idle_s), now.stolen_s - last.stolen_s
-        known = [percent for percent in rank_percents if percent is not None]
-        ranks_s = sum(known) / 100 * (now.monotonic_s - last.monotonic_s)
+        percents = [percent for percent in rank_percents if percent is not None]
+        ranks_s = sum(percents) / 100 * (now.monotonic_s - last.monotonic_s)
         others_s = busy_s - stolen_s - ranks_s - (now.own_s - last.own_s)
         return CpuUse(
             busy=_percent(busy_s, total_s),
             stolen=_percent(stolen_s, total_s),
             # May be below 0: counters tick, so single readings err both ways and only their mean is meaningful.
-            others=100 * others_s / total_s if known and len(known) == len(rank_percents) else None,
+            others=100 * others_s / total_s if percents and len(percents) == len(rank_percents) else None,
         )
 
 

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -45,53 +46,38 @@ def run_program(argv: Sequence[str | Path], *, environ: Mapping[str, str], timeo
         except OSError as error:
             reason = f"{argv[0]}: {error.strerror}"
             return ProgramRun(end="not_started", exit_code=None, signal=None, stdout="", stderr=reason, wall_s=0.0)
-        exit_code = _wait(process, timeout_s)
-        _kill_group(process)
-        texts = []
+        exit_code: int | None = None
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                exit_code = process.wait(timeout_s)
+        finally:  # Ctrl-C too
+            _kill_group(process)
         for file in (output, errors):
             file.seek(0)
-            texts.append(file.read().decode(errors="replace"))
-    is_dead = exit_code is not None and exit_code < 0
-    return ProgramRun(
-        end="hung" if exit_code is None else "died" if is_dead else "ended",
-        exit_code=exit_code,
-        signal=signal.Signals(-exit_code).name if exit_code is not None and is_dead else None,
-        stdout=texts[0],
-        stderr=texts[1],
-        wall_s=time.monotonic() - start_s,
-    )
-
-
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
-    try:
-        return process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        return None
-    except BaseException:  # on Ctrl-C it must not keep running
-        _kill_group(process)
-        raise
+        is_dead = exit_code is not None and exit_code < 0
+        return ProgramRun(
+            end="hung" if exit_code is None else "died" if is_dead else "ended",
+            exit_code=exit_code,
+            signal=signal.Signals(-exit_code).name if exit_code is not None and is_dead else None,
+            stdout=output.read().decode(errors="replace"),
+            stderr=errors.read().decode(errors="replace"),
+            wall_s=time.monotonic() - start_s,
+        )
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with suppress(ProcessLookupError, subprocess.TimeoutExpired):  # all have ended, or it hangs inside the kernel
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # all have ended
-    try:
         process.wait(KILL_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        return  # it hangs inside the kernel
 
 
 def send_line(process: subprocess.Popen[str], line: str) -> None:
     """Write a line, newline included. That a program has ended is seen in its output, not here."""
     if process.stdin is None:
         raise AssertionError("it has a pipe for its input")
-    try:
+    with suppress(BrokenPipeError):
         process.stdin.write(line)
         process.stdin.flush()
-    except BrokenPipeError:
-        return
 
 
 def lines_into(lines: "SimpleQueue[str | None]", process: subprocess.Popen[str]) -> threading.Thread:

@@ -119,9 +119,9 @@ class RunProcesses:
         }
         if self.root.returncode is None:  # also in the instant before it has executed its program
             members.add(self.root.pid)
-        found = 0
-        while found != len(members):  # descendants may have cleared their environment
-            found = len(members)
+        num_members = 0
+        while num_members != len(members):  # descendants may have cleared their environment
+            num_members = len(members)
             members |= {pid for pid, process in everyone.items() if process.info["ppid"] in members}
         living = [everyone[pid] for pid in members if pid in everyone]
         self._seen.update(living)
@@ -156,8 +156,8 @@ class RunProcesses:
         for path in Path("/dev/shm").glob("*carb-*-*"):  # noqa: S108  the kernel's folder
             pid = path.name.rpartition("-")[2]
             with suppress(OSError):
-                seen = path.stat()
-                is_new = seen.st_uid == os.getuid() and seen.st_mtime >= self._started_unix_s
+                file = path.stat()
+                is_new = file.st_uid == os.getuid() and file.st_mtime >= self._started_unix_s
                 if is_new and pid.isdecimal() and not _is_running(int(pid)):
                     path.unlink()
 
@@ -178,10 +178,8 @@ class RunProcesses:
 
 def _send(processes: Sequence[psutil.Process], signal_number: signal.Signals) -> None:
     for process in processes:
-        try:
-            process.send_signal(signal_number)  # psutil refuses when the pid belongs to another process by now
-        except psutil.NoSuchProcess:
-            continue
+        with suppress(psutil.NoSuchProcess):  # psutil refuses when the pid belongs to another process by now
+            process.send_signal(signal_number)
 
 
 def _is_running(pid: int) -> bool:

@@ -10,14 +10,16 @@ import psutil
 import pytest
 
 from suite import __version__
-from suite.external import machine as environment
+from suite.external import machine
 from suite.external.machine import capture, cores_in_order, cpu_model, git_state, num_usable_cpus, usable_memory_gb
 from suite.schema.record import Gpu
 
 NUM_AFFINE_CPUS = len(os.sched_getaffinity(0))
 
 
-def test_capture_describes_this_machine() -> None:
+def test_capture_describes_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Gpu(index=0, name="NVIDIA H200", memory_gb=150.8, compute_capability="9.0")
+    monkeypatch.setattr(machine, "read_gpus", lambda: ((gpu,), "580.65.06", "13.0"))
     captured = capture(host_label="desk", worker_pins_sha256="a" * 64, asset_sha256="b" * 64)
     assert captured.host_label == "desk"
     assert captured.cpu_model
@@ -28,15 +30,9 @@ def test_capture_describes_this_machine() -> None:
     assert captured.kernel == platform.release()
     assert captured.suite_version == __version__
     assert (captured.worker_pins_sha256, captured.asset_sha256) == ("a" * 64, "b" * 64)
+    assert (captured.gpus, captured.driver_version, captured.cuda_driver_version) == ((gpu,), "580.65.06", "13.0")
     if socket.gethostname() != "localhost":
         assert socket.gethostname() not in repr(captured)
-
-
-def test_capture_says_which_gpus_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = Gpu(index=0, name="NVIDIA H200", memory_gb=150.8, compute_capability="9.0")
-    monkeypatch.setattr(environment, "read_gpus", lambda: ((gpu,), "580.65.06", "13.0"))
-    captured = capture()
-    assert (captured.gpus, captured.driver_version, captured.cuda_driver_version) == ((gpu,), "580.65.06", "13.0")
 
 
 @pytest.mark.parametrize(
@@ -109,21 +105,27 @@ def test_cpu_model_of_arm_comes_from_lscpu(tmp_path: Path, monkeypatch: pytest.M
     assert cpu_model(cpuinfo) is None
 
 
-def test_git_state_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def git(*argv: str) -> str:
-        identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-        return subprocess.check_output(["git", "-C", str(tmp_path), *identity, *argv], text=True).strip()
+def git(checkout: Path, *argv: str) -> str:
+    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    return subprocess.check_output(["git", "-C", str(checkout), *identity, *argv], text=True).strip()
 
+
+def committed(checkout: Path) -> str:
+    """Commit all that is in the folder; return the commit."""
+    git(checkout, "init", "--quiet")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "--quiet", "--message", "m")
+    return git(checkout, "rev-parse", "HEAD")
+
+
+def test_git_state_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert git_state(tmp_path) == (None, None)
-    git("init", "--quiet")
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "file").write_text("1")
-    git("add", ".")
-    git("commit", "--quiet", "--message", "m")
-    commit = git("rev-parse", "HEAD")
+    commit = committed(tmp_path)
     assert git_state(tmp_path) == (commit, False)
     assert git_state(tmp_path / "inner") == (None, None)  # not the checkout itself
-    git("config", "status.showUntrackedFiles", "no")
+    git(tmp_path, "config", "status.showUntrackedFiles", "no")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own way to test "dubious ownership"
     assert git_state(tmp_path) == (commit, False)
     out = tmp_path / "a [new] folder" / "results"
@@ -145,23 +147,16 @@ def test_git_state_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_copy_in_an_image_says_of_which_commit_it_was_made_unless_git_does(tmp_path: Path) -> None:
     (tmp_path / "origin.json").write_text('{"suite_commit": "abc123", "suite_dirty": true}')
     assert git_state(tmp_path) == ("abc123", True)
-    identity = ("-c", "user.name=n", "-c", "user.email=e@example.org")
-    for argv in (("init", "--quiet"), ("add", "."), (*identity, "commit", "--quiet", "--message", "m")):
-        subprocess.run(["git", "-C", str(tmp_path), *argv], check=True)
-    commit, is_dirty = git_state(tmp_path)
-    assert (len(commit or ""), is_dirty) == (40, False)
+    commit = committed(tmp_path)
+    assert git_state(tmp_path) == (commit, False)
 
 
 def test_an_installed_bundle_says_of_which_commit_it_was_made(tmp_path: Path) -> None:
-    (tmp_path / "labscale").mkdir()
     (tmp_path / "bundle.json").write_text('{"suite_commit": "abc123", "suite_dirty": false}')
     assert git_state(tmp_path / "labscale") == ("abc123", False)
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", "[" * 100_000, '{"suite_commit": 1, "suite_dirty": false}', "\udcff"])
 def test_a_bundle_json_of_somebody_else_says_nothing(tmp_path: Path, content: str) -> None:
-    (tmp_path / "labscale").mkdir()
     (tmp_path / "bundle.json").write_text(content, errors="surrogateescape")
     assert git_state(tmp_path / "labscale") == (None, None)
-    (tmp_path / "labscale" / "origin.json").write_text('{"suite_commit": "abc123", "suite_dirty": true}')
-    assert git_state(tmp_path / "labscale") == ("abc123", True)
