@@ -89,24 +89,23 @@ def test_what_torchrun_left_is_ended_though_slurm_ends_the_step_meanwhile(
             psutil.Process(left).kill()
 
 
-def test_without_a_time_the_job_outlasts_the_case() -> None:
-    launch = launch_of(replace(ANT, timeout_s=901.0))
-    assert "#SBATCH --time=21\n" in render(launch, SlurmOptions(), name="labscale-0")
-
-
 @pytest.mark.parametrize(
-    ("ranks", "options", "directive"),
+    ("launch", "options", "about", "directives"),
     [
-        (1, SlurmOptions(gpu_type="rtx_3090"), "--gpus-per-node=rtx_3090:1"),
-        (8, SlurmOptions(gpu_type="rtx_3090"), "--gpus-per-node=rtx_3090:8"),
-        (8, SlurmOptions(gpu_type="rtx_3090", gres=True), "--gres=gpu:rtx_3090:8"),
-        (4, SlurmOptions(gres=True), "--gres=gpu:4"),
-        (4, SlurmOptions(), "--gpus-per-node=4"),
+        (NODES, SlurmOptions(gpu_type="rtx_3090"), "gpu", ["gpus-per-node=rtx_3090:2"]),
+        (NODES, SlurmOptions(gpu_type="rtx_3090", gres=True), "gpu", ["gres=gpu:rtx_3090:2"]),
+        (NODES, SlurmOptions(gres=True), "gpu", ["gres=gpu:2"]),
+        (NODES, SlurmOptions(), "gpu", ["gpus-per-node=2"]),
+        (launch_of(replace(ANT, timeout_s=901.0)), SlurmOptions(), "time=", ["time=21"]),  # it outlasts the case
+        (NODES, SlurmOptions(sbatch_option=("nodes=4",)), "nodes=", ["nodes=2", "nodes=4"]),  # sbatch takes the last
+        (NODES, SlurmOptions(sbatch_option=("oversubscribe",)), "oversub", ["oversubscribe"]),
+        (replace(NODES, run_dir="/50%j"), SlurmOptions(), "output=", ["output=/50%%j/logs/torchrun.log"]),
     ],
 )
-def test_gpus_are_asked_for_by_kind_and_number(ranks: int, options: SlurmOptions, directive: str) -> None:
-    script = render(launch_of(replace(ANT, nproc_per_node=ranks)), options, name="labscale-0")
-    assert [line for line in script.splitlines() if "gpu" in line and "#SBATCH" in line] == [f"#SBATCH {directive}"]
+def test_options_of_sbatch(launch: Launch, options: SlurmOptions, about: str, directives: list[str]) -> None:
+    lines = render(launch, options, name="labscale-0").splitlines()
+    asked = [line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH")]
+    assert [line for line in asked if about in line] == directives
 
 
 def test_what_would_leave_its_line_is_refused() -> None:
@@ -130,13 +129,6 @@ def test_threads_are_those_of_the_case_or_a_share_of_the_nodes_cores() -> None:
     assert (first, exported.split()[:2]) == ("threads=3", ["export", "OMP_NUM_THREADS=$threads"])
 
 
-def test_what_the_user_asks_comes_last() -> None:
-    """sbatch takes the last of two."""
-    lines = render(NODES, SlurmOptions(sbatch_option=("nodes=4", "oversubscribe")), name="labscale-0").splitlines()
-    directives = [line for line in lines if line.startswith("#SBATCH")]
-    assert directives[-2:] == ["#SBATCH --nodes=4", "#SBATCH --oversubscribe"]
-
-
 @pytest.mark.parametrize(
     ("users", "excluded"),
     [
@@ -149,12 +141,6 @@ def test_dead_nodes_are_left_out_with_those_of_the_user(users: tuple[str, ...], 
     options = without(SlurmOptions(sbatch_option=users), ("n2", "n3")).sbatch_option
     assert [option for option in options if option.startswith("exclude=")][-1] == excluded
     assert set(users) <= set(options)
-
-
-def test_a_percent_sign_in_a_path_is_no_pattern_of_slurm() -> None:
-    script = render(replace(NODES, run_dir="/out/50%j"), SlurmOptions(), name="labscale-0")
-    assert "#SBATCH --output=/out/50%%j/logs/torchrun.log\n" in script
-    assert "cd /out/50%j || exit\n" in script
 
 
 def test_nodes_that_differ_may_be_let_through() -> None:
