@@ -231,7 +231,7 @@ def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ende
 
 def _states(job_id: str, say: Say) -> Iterator[slurm.Job | None]:
     """Yield the state of the job, at growing intervals; tell the user each change once."""
-    said, started_s = "", time.monotonic()
+    last, started_s = "", time.monotonic()
     answered_s = started_s
     while True:
         job, silence = None, None
@@ -242,9 +242,9 @@ def _states(job_id: str, say: Say) -> Iterator[slurm.Job | None]:
             if time.monotonic() - answered_s > SILENCE_PATIENCE_S:
                 raise
             silence = f"Slurm does not answer, and is asked again: {error}"
-        if (text := silence or (str(job) if job else f"Slurm no longer knows job {job_id}")) != said:
+        if (text := silence or (str(job) if job else f"Slurm no longer knows job {job_id}")) != last:
             say(text)
-            said = text
+            last = text
         if silence is None:
             yield job
         time.sleep(min(LAST_POLL_S, FIRST_POLL_S + (time.monotonic() - started_s) / 30))

@@ -64,7 +64,7 @@ def test_this_machine_is_as_busy_several_times_a_second_as_over_all_of_it() -> N
         time.sleep(0.1)
         busy.append(host.use(()).busy)
     whole = over_all.use([process.cpu_percent()])
-    known = [percent for percent in busy if percent is not None]
-    assert len(known) == 10
-    assert sum(known) / 10 == pytest.approx(whole.busy, abs=3)
+    percents = [percent for percent in busy if percent is not None]
+    assert len(percents) == 10
+    assert sum(percents) / 10 == pytest.approx(whole.busy, abs=3)
     assert whole.others is not None

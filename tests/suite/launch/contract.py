@@ -156,14 +156,14 @@ class LauncherContract:
                 process.kill()
 
     def test_its_exit_code_progress_and_log_are_passed_on(self, stand_in: Round) -> None:
-        seen: list[int] = []
-        result_within = stand_in.begin(RunControl(on_progress=seen.append))
+        progress: list[int] = []
+        result_within = stand_in.begin(RunControl(on_progress=progress.append))
         wait_until(stand_in.is_sampled, timeout_s=START_TIMEOUT_S, what="every node is sampled")
         stand_in.end_with(*[3] * stand_in.place.nnodes)
         result = result_within(START_TIMEOUT_S)
         assert (result.exit_code, result.ended_by, result.why) == (3, None, None)
         assert result.wall_time_s > 0
-        assert seen[-1:] in ([3], [])  # nobody may have looked
+        assert progress[-1:] in ([3], [])  # nobody may have looked
         assert "node 0 of " in stand_in.log
         assert stand_in.processes() == []
 

@@ -1,6 +1,5 @@
 """The launchers ``native`` and ``emulated`` against real processes and signals; programs stand in for torchrun."""
 
-import dataclasses
 import functools
 import os
 import signal
@@ -10,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import psutil
 import pytest
@@ -105,7 +105,7 @@ def test_every_process_of_a_run_keeps_to_its_cores(make_launch: MakeLaunch) -> N
 child("import os; print(os.sched_getaffinity(0))").wait()
 print(os.sched_getaffinity(0))
 """)
-    assert run(dataclasses.replace(launch, cpus=(core,))).exit_code == 0
+    assert run(replace(launch, cpus=(core,))).exit_code == 0
     assert log_text(launch) == f"{{{core}}}\n" * 2
     assert os.sched_getaffinity(0) == before
 
@@ -119,14 +119,10 @@ with open(run_dir / "rank-0.jsonl", "a") as stream:
     for part in (line[:12], line[12:-1], "\\n" + line):
         stream.write(part); stream.flush(); time.sleep(0.5)
 """)
-    seen: list[int] = []
-    run(launch, RunControl(on_progress=seen.append))
-    assert seen == [2]
+    progress: list[int] = []
+    run(launch, RunControl(on_progress=progress.append))
+    assert progress == [2]
     assert read_configuration(Path(launch.run_dir)) == launch.case
-
-
-def test_a_signal_is_passed_on(make_launch: MakeLaunch) -> None:
-    assert run(make_launch("os.kill(os.getpid(), signal.SIGKILL)")).exit_code == -signal.SIGKILL
 
 
 def test_stacks_are_dumped_by_those_who_handle_the_signal_alone(make_launch: MakeLaunch) -> None:
@@ -211,11 +207,11 @@ os.kill(os.getpid(), 9)
         mine.unlink()
 
 
-@pytest.mark.parametrize("end", ["pass", "os.kill(os.getpid(), 9)"])
-def test_temporary_files_go_with_the_run_however_it_ends(make_launch: MakeLaunch, end: str) -> None:
+@pytest.mark.parametrize(("end", "exit_code"), [("pass", 0), ("os.kill(os.getpid(), 9)", -signal.SIGKILL)])
+def test_temporary_files_go_with_the_run_however_it_ends(make_launch: MakeLaunch, end: str, exit_code: int) -> None:
     """Warp removes its folder of precompiled headers only in an orderly end."""
     launch = make_launch(f"import tempfile; (run_dir / 'folder').write_text(tempfile.mkdtemp(prefix='wp_pch_')); {end}")
-    run(launch)
+    assert run(launch).exit_code == exit_code
     folder = Path((Path(launch.run_dir) / "folder").read_text())
     assert folder.parent.parent == Path(tempfile.gettempdir())
     assert not folder.parent.exists()
@@ -228,9 +224,9 @@ def test_traces_of_an_interrupted_attempt_are_removed(make_launch: MakeLaunch) -
     (run_dir / "bundle").mkdir()
     (run_dir / "rank-0.jsonl").write_text('{"event": "iteration"}\n')
     (run_dir / "telemetry.jsonl").write_text("of an earlier attempt\n")
-    seen: list[int] = []
-    run(launch, RunControl(on_progress=seen.append))
-    assert seen == []
+    progress: list[int] = []
+    run(launch, RunControl(on_progress=progress.append))
+    assert progress == []
     files = sorted(path.relative_to(run_dir).as_posix() for path in run_dir.rglob("*") if path.is_file())
     assert files == ["configuration.json", "logs/telemetry.log", "logs/torchrun.log", "telemetry.jsonl"]
     assert "earlier" not in (run_dir / "telemetry.jsonl").read_text()
@@ -245,14 +241,12 @@ def test_full_disk_is_reported(make_launch: MakeLaunch) -> None:
 
 
 def test_missing_worker_python_is_reported(make_launch: MakeLaunch) -> None:
-    launch = dataclasses.replace(make_launch(""), argv=("/nowhere/python", "-m", "torch.distributed.run"))
+    launch = replace(make_launch(""), argv=("/nowhere/python", "-m", "torch.distributed.run"))
     with pytest.raises(WorkerEnvironmentError, match="/nowhere/python"):
         run(launch)
 
 
 # Nodes that are parts of this machine
-
-STACKS: tuple[Stack, ...] = ("kitless",)
 
 
 def test_each_node_has_its_own_gpus_and_cores(make_launch: MakeLaunch) -> None:
@@ -285,7 +279,7 @@ def test_all_nodes_together_have_what_the_host_has(nodes: int, ranks: int, reaso
     world = nodes * ranks
     case = replace(ANT, nnodes=nodes, nproc_per_node=ranks, num_envs_global=1024 * world)
     host = Resources(nnodes=2, gpus_per_node=4, cpus_per_node=16, is_one_host=True)
-    (item,) = plan([case], resources=host, device="cuda", available_stacks=STACKS, rounds=1, catalog=CATALOG)
+    (item,) = plan([case], resources=host, device="cuda", available_stacks=get_args(Stack), rounds=1, catalog=CATALOG)
     assert item.infeasible == reason
 
 

@@ -144,10 +144,10 @@ def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_sett
     while root.poll() is None:
         for process in (root, *root.children(recursive=True)):
             try:
-                found = process.net_connections(kind="tcp")
+                sockets = process.net_connections(kind="tcp")
             except psutil.Error:
                 continue
-            listening |= {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
+            listening |= {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
         try:
             root.wait(0.2)
         except psutil.TimeoutExpired:

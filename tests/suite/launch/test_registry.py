@@ -52,7 +52,7 @@ def test_its_name_is_allowed_and_its_option_is_its_own(bench: list[str], capsys:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("options", "words"),
     [
         (("--profile", "0"), "which --launcher toy cannot reach"),
         (("--image", "a.sif"), "--image: only with bench --launcher container, apptainer or slurm"),
@@ -60,10 +60,10 @@ def test_its_name_is_allowed_and_its_option_is_its_own(bench: list[str], capsys:
     ],
 )
 def test_what_it_cannot_do_is_refused(
-    bench: list[str], asked: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    bench: list[str], options: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*bench, "--launcher", "toy", *asked]) == 11
-    assert said in capsys.readouterr().err
+    assert main([*bench, "--launcher", "toy", *options]) == 11
+    assert words in capsys.readouterr().err
 
 
 PACKAGES = ("newton==1.8.0", "warp-lang==1.19.0")

@@ -91,24 +91,24 @@ def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(
     assert samplers(tmp_path) == []
     trained = collect(tmp_path, one_rank, 0, result, environment)
     assert (trained.outcome, trained.reason, trained.telemetry_note) == ("completed", None, None)
-    seen = trained.telemetry
-    assert seen is not None
-    assert (seen.gpus, seen.energy_j, seen.frames_per_joule, seen.notes) == ((), None, None, ())
-    assert seen.window_s == pytest.approx(2.0, abs=0.5)  # the last two of three iterations
-    assert 1 <= seen.num_samples <= seen.window_s * 5 + 2
-    (rank,) = seen.ranks
+    telemetry = trained.telemetry
+    assert telemetry is not None
+    assert (telemetry.gpus, telemetry.energy_j, telemetry.frames_per_joule, telemetry.notes) == ((), None, None, ())
+    assert telemetry.window_s == pytest.approx(2.0, abs=0.5)  # the last two of three iterations
+    assert 1 <= telemetry.num_samples <= telemetry.window_s * 5 + 2
+    (rank,) = telemetry.ranks
     for summary, least, most in (
         (rank.cpu_percent, 1, 130),  # one core, or as much of it as others leave
         (rank.memory_gb, 0.005, 0.2),
         (rank.threads, 1, 1),
-        (seen.host_cpu_percent, 1, 100),
-        (seen.host_stolen_percent, 0, 99),
-        (seen.host_memory_used_gb, 0.1, 10_000),
+        (telemetry.host_cpu_percent, 1, 100),
+        (telemetry.host_stolen_percent, 0, 99),
+        (telemetry.host_memory_used_gb, 0.1, 10_000),
     ):
         assert summary is not None
         assert least <= summary.mean <= most
-    assert (seen.sampler_cpu_share or 0) > 0
-    assert 0 < (seen.sample_time_mean_s or 0) <= (seen.sample_time_max_s or 0)
+    assert (telemetry.sampler_cpu_share or 0) > 0
+    assert 0 < (telemetry.sample_time_mean_s or 0) <= (telemetry.sample_time_max_s or 0)
     (readings,) = trained.readings
     times_s = [time_s for time_s in readings.columns["time_s"] if isinstance(time_s, int | float)]
     assert all(0.9 < later - earlier < 2.0 for earlier, later in itertools.pairwise(times_s)), "one a second"

@@ -24,20 +24,20 @@ SAVED_S = 8.0  # until a controller has stored that a job runs: one that is kill
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
 @pytest.fixture
 def cluster(
-    slurm: SlurmCluster, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slurm: SlurmCluster, messages: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., SlurmPlace]:
     """The cluster as this process sees it, through Slurm's commands on its login machine."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(slurm.programs(tmp_path / "bin")), prepend=":")
     monkeypatch.setenv("SLURM_CONF", slurm.environ["SLURM_CONF"])
     monkeypatch.setattr(job, "LAST_POLL_S", 1.0)
-    return lambda time="5", **options: SlurmPlace(options=SlurmOptions(time=time, **options), say=said.append)
+    return lambda time="5", **options: SlurmPlace(options=SlurmOptions(time=time, **options), say=messages.append)
 
 
 @pytest.fixture
@@ -66,23 +66,23 @@ def noted_job(run_dir: Path) -> dict[str, object]:
     return dict(json.loads((run_dir / JOB).read_text()))
 
 
-def await_said(said: list[str], text: str, *, within_s: float = 20.0) -> None:
-    wait_until(lambda: any(text in line for line in said), timeout_s=within_s, what=f"{text}: {said}")
+def await_message(messages: list[str], text: str, *, within_s: float = 20.0) -> None:
+    wait_until(lambda: any(text in line for line in messages), timeout_s=within_s, what=f"{text}: {messages}")
 
 
 class TestSlurm(NodesContract):
     """A job outlives the command that submitted it, and Slurm replaces a node that dies."""
 
     @pytest.fixture(autouse=True)
-    def _hear(self, said: list[str]) -> None:
-        self.said = said
+    def _hear(self, messages: list[str]) -> None:
+        self.messages = messages
 
     @pytest.mark.usefixtures("ctrl_c")
     def test_ctrl_c_leaves_nothing(self, stand_in: Round) -> None:
         """The job goes on, and the same command follows it."""
         with pytest.raises(KeyboardInterrupt):
             stand_in.run(RunControl(stop=WhenStarted(stand_in.has_started, KeyboardInterrupt)))
-        assert "goes on without labscale" in self.said[-1]
+        assert "goes on without labscale" in self.messages[-1]
         self.follow(stand_in)
 
     @pytest.mark.filterwarnings("ignore:.*use of fork.. may lead to deadlocks:DeprecationWarning")
@@ -120,14 +120,14 @@ class TestSlurm(NodesContract):
 
     @pytest.mark.slow
     def test_a_controller_restarts_and_a_job_that_is_cancelled_is_not_repeated(
-        self, slurm: SlurmCluster, stand_in: Round, said: list[str]
+        self, slurm: SlurmCluster, stand_in: Round, messages: list[str]
     ) -> None:
         result_within = stand_in.begin()
         time.sleep(SAVED_S)
         slurm.kill_controller()
-        await_said(said, "Slurm does not answer, and is asked again", within_s=30.0)
+        await_message(messages, "Slurm does not answer, and is asked again", within_s=30.0)
         slurm.start_controller()
-        wait_until(lambda: "RUNNING" in said[-1], timeout_s=60, what="it is back")
+        wait_until(lambda: "RUNNING" in messages[-1], timeout_s=60, what="it is back")
         job_id = noted_job(stand_in.run_dir)["job_id"]
         slurm.ask("scancel", str(job_id))
         result = result_within(30.0)
@@ -137,18 +137,18 @@ class TestSlurm(NodesContract):
 
     @pytest.mark.slow
     def test_a_node_whose_link_is_cut_loses_the_round_that_goes_on_elsewhere(
-        self, slurm: SlurmCluster, stand_in: Round, said: list[str]
+        self, slurm: SlurmCluster, stand_in: Round, messages: list[str]
     ) -> None:
         """The processes on the cut node end once it is connected again."""
         result_within = stand_in.begin()
         slurm.link("n2", "down")
         try:
-            await_said(said, "It is submitted once more", within_s=90.0)
+            await_message(messages, "It is submitted once more", within_s=90.0)
             stand_in.end_with(0, 0)
             result = result_within(60.0)
         finally:
             slurm.link("n2", "up")
-        assert any("NODE_FAIL" in line for line in said), said
+        assert any("NODE_FAIL" in line for line in messages), messages
         assert (result.exit_code, result.ended_by) == (0, None)
         wait_until(lambda: marked_processes(stand_in.run_dir) == [], timeout_s=300, what="nothing is left on n2")
 
@@ -158,17 +158,17 @@ class TestSlurm(NodesContract):
     ) -> None:
         """Its script has noted how it ended. One that was cancelled, as by a preemption, is lost."""
         monkeypatch.setattr(job, "ATTEMPTS", 1)
-        one = on_one_node(stand_in, cluster())
-        job_id = slurm.submit(job.write_script(one.launch, cluster()))
-        one.await_start()
+        stand_in = on_one_node(stand_in, cluster())
+        job_id = slurm.submit(job.write_script(stand_in.launch, cluster()))
+        stand_in.await_start()
         if ending == "ended":
-            one.end_with(3)
+            stand_in.end_with(3)
         else:
             slurm.cancel(job_id)
-        wait_until(lambda: slurm.find(job.job_name(one.run_dir)) is None, timeout_s=20, what="it is over")
-        assert (one.run_dir / END).exists()
-        (one.run_dir / JOB).write_text('{"job_id": "99999", "attempt": 1}')
-        result = one.run()
+        wait_until(lambda: slurm.find(job.job_name(stand_in.run_dir)) is None, timeout_s=20, what="it is over")
+        assert (stand_in.run_dir / END).exists()
+        (stand_in.run_dir / JOB).write_text('{"job_id": "99999", "attempt": 1}')
+        result = stand_in.run()
         expected = (3, None, ("n1",)) if ending == "ended" else (1, "lost", ("n1",))
         assert (result.exit_code, result.ended_by, result.nodes) == expected
         assert ("99999" in (result.why or "")) == (ending == "cancelled")
@@ -238,35 +238,35 @@ class TestSlurm(NodesContract):
         assert step.stdout.split() == ["n1"], step.stderr
 
     def test_a_drained_node_finishes_its_round_and_the_next_waits_for_it(
-        self, slurm: SlurmCluster, stand_in: Round, cluster: Callable[..., SlurmPlace], said: list[str]
+        self, slurm: SlurmCluster, stand_in: Round, cluster: Callable[..., SlurmPlace], messages: list[str]
     ) -> None:
         """How long a queue may be nobody knows, so a round that waits is not ended."""
-        one = on_one_node(stand_in, cluster(sbatch_option=("nodelist=n1",)))
-        result_within = one.begin()
+        stand_in = on_one_node(stand_in, cluster(sbatch_option=("nodelist=n1",)))
+        result_within = stand_in.begin()
         with slurm.drained("n1"):
-            one.end_with(0)
+            stand_in.end_with(0)
             result = result_within(30.0)
             assert (result.exit_code, result.ended_by, result.nodes) == (0, None, ("n1",))
-            one.run_dir.rename(one.run_dir.with_name("first"))
-            said.clear()
-            stop = WhenStarted(lambda: any("PENDING (" in line for line in said))
-            assert one.run(RunControl(stop=stop)).ended_by == "interrupted"
-            assert not any("RUNNING" in line for line in said)
+            stand_in.run_dir.rename(stand_in.run_dir.with_name("first"))
+            messages.clear()
+            stop = WhenStarted(lambda: any("PENDING (" in line for line in messages))
+            assert stand_in.run(RunControl(stop=stop)).ended_by == "interrupted"
+            assert not any("RUNNING" in line for line in messages)
 
     def test_a_job_that_slurm_suspends_is_not_taken_for_hung(
-        self, slurm: SlurmCluster, stand_in: Round, cluster: Callable[..., SlurmPlace], said: list[str]
+        self, slurm: SlurmCluster, stand_in: Round, cluster: Callable[..., SlurmPlace], messages: list[str]
     ) -> None:
-        one = on_one_node(stand_in, cluster())
-        one.write("writes_on")
-        hang_timeout_s = one.place.patience_s
-        case = replace(one.launch.case, hang_timeout_s=hang_timeout_s)
-        result_within = replace(one, launch=replace(one.launch, case=case)).begin()
-        job_id = str(noted_job(one.run_dir)["job_id"])
+        stand_in = on_one_node(stand_in, cluster())
+        stand_in.write("writes_on")
+        hang_timeout_s = stand_in.place.patience_s
+        case = replace(stand_in.launch.case, hang_timeout_s=hang_timeout_s)
+        result_within = replace(stand_in, launch=replace(stand_in.launch, case=case)).begin()
+        job_id = str(noted_job(stand_in.run_dir)["job_id"])
         slurm.ask("scontrol", "suspend", job_id)
-        await_said(said, "SUSPENDED")
+        await_message(messages, "SUSPENDED")
         time.sleep(hang_timeout_s + 1)
         slurm.ask("scontrol", "resume", job_id)
-        wait_until(lambda: "RUNNING" in said[-1], timeout_s=20, what="it goes on")
-        one.end_with(0)
+        wait_until(lambda: "RUNNING" in messages[-1], timeout_s=20, what="it goes on")
+        stand_in.end_with(0)
         result = result_within(30.0)
         assert (result.exit_code, result.ended_by) == (0, None)
