@@ -1,20 +1,20 @@
 """sbatch scripts against golden files, which bash has to accept."""
 
 import os
+import signal
 import subprocess
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import psutil
 import pytest
 
 from suite.errors import UsageError
 from suite.launch import apptainer
 from suite.launch.slurm.script import NodeCheck, SlurmOptions, render, without
 from suite.schema.record import Launch
-from tests.fixtures.runs.real_runs import wait_until
+from tests.fixtures.runs.real_runs import is_running, wait_until
 from tests.suite.matrix.test_plan import ANT
 from tests.suite.matrix.test_rendered_launch import launch_of
 
@@ -79,14 +79,10 @@ def test_what_torchrun_left_is_ended_though_slurm_ends_the_step_meanwhile(
     assert done.returncode == 3
     left = int((tmp_path / "left").read_text())
     try:
-        wait_until(
-            lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE,
-            timeout_s=5,
-            what="it ends",
-        )
+        wait_until(lambda: not is_running(left), timeout_s=5, what="it ends")
     finally:
-        with suppress(psutil.NoSuchProcess):
-            psutil.Process(left).kill()
+        with suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(
