@@ -89,7 +89,7 @@ def _run(launches: Sequence[Launch], control: RunControl) -> LaunchResult:
         with ExitStack() as ending:  # Ctrl-C too, and when a torchrun ended by itself, for what it left
             for launch, log_path in zip(launches, logs, strict=True):
                 with log_path.open("wb") as log:
-                    nodes.append(RunProcesses.start(launch.argv, launch.env, log, cpus=launch.cpus))
+                    nodes.append(RunProcesses(launch.argv, launch.env, log, cpus=launch.cpus))
                 ending.callback(nodes[-1].end, launch.grace_s)
             together = _Together(nodes)
             ended_by = watch.wait(together.exit_code)

@@ -14,9 +14,8 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final
 
 import psutil
 
@@ -36,61 +35,47 @@ done
 """
 
 
-def _become_child(cpus: Sequence[int]) -> None:
-    """End with labscale, since an orphan would disturb the next run; run on ``cpus``, which children inherit."""
-    end_with_parent()
-    if cpus:
-        os.sched_setaffinity(0, cpus)
-
-
-def oom_kills() -> int | None:
-    """Count the processes of this machine that the kernel killed for lack of memory; None if it does not say."""
-    try:
-        with open("/proc/vmstat", encoding="utf-8") as counters:  # noqa: PTH123  a kernel interface
-            return next((int(line.split()[1]) for line in counters if line.startswith("oom_kill ")), None)
-    except OSError:
-        return None
-
-
 class RunProcesses:
-    """The processes of one run, started by ``start``, and their folder of temporary files.
+    """The processes of one run, and their folder of temporary files.
 
     That folder is not in the run directory, whose path may be too long for a socket.
     """
 
-    def __init__(self, root: subprocess.Popen[bytes], run_id: str, temporary_files: Path) -> None:
-        self.root = root
-        self.run_id = run_id
-        self._temporary_files = temporary_files
-        self._seen: set[psutil.Process] = set()
-        self._oom_kills = oom_kills()
-        self._started_unix_s = time.time()
-
-    @classmethod
-    def start(cls, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], *, cpus: Sequence[int] = ()) -> Self:
+    def __init__(
+        self, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], *, cpus: Sequence[int] = ()
+    ) -> None:
         """Start ``argv`` in a session of its own, so that Ctrl-C in the terminal reaches labscale alone.
 
         Raises WorkerEnvironmentError if the program cannot be executed.
         """
-        run_id = uuid.uuid4().hex
-        folder = tempfile.mkdtemp(prefix="labscale-run-")
-        own = {RUN_ID_VARIABLE: run_id, "TMPDIR": folder}
+        self.run_id = uuid.uuid4().hex
+        self._temporary_files = tempfile.mkdtemp(prefix="labscale-run-")
+        self._members: set[psutil.Process] = set()
+        self._oom_kills = _oom_kills()
+        self._started_unix_s = time.time()
+        own = {RUN_ID_VARIABLE: self.run_id, "TMPDIR": self._temporary_files}
         inside = {f"APPTAINERENV_{name}": value for name, value in own.items()}
+
+        def become_child() -> None:
+            """End with labscale, since an orphan would disturb the next run; run on ``cpus``, as children will."""
+            end_with_parent()
+            if cpus:
+                os.sched_setaffinity(0, cpus)
+
         try:
-            root = subprocess.Popen(
+            self.root = subprocess.Popen(
                 argv,
                 env={**os.environ, **env, **own, **inside},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=partial(_become_child, cpus),  # noqa: PLW1509  (system calls, loaded before the fork)
+                preexec_fn=become_child,  # noqa: PLW1509  (system calls, loaded before the fork)
             )
         except OSError as error:
-            shutil.rmtree(folder)
+            shutil.rmtree(self._temporary_files)
             message = f"cannot start {argv[0]!r}: {error.strerror}. It must be the Python of the worker environment."
             raise WorkerEnvironmentError(message) from error
-        return cls(root, run_id, Path(folder))
 
     def exit_code(self, wait_s: float) -> int | None:
         """Wait for the root process, for at most ``wait_s``; None while it runs."""
@@ -101,7 +86,7 @@ class RunProcesses:
 
     def oom_kills(self) -> int | None:
         """Count the processes of this machine that the kernel has killed for lack of memory since the start."""
-        now = oom_kills()
+        now = _oom_kills()
         return None if now is None or self._oom_kills is None else now - self._oom_kills
 
     def alive(self) -> list[psutil.Process]:
@@ -115,7 +100,7 @@ class RunProcesses:
         members = {
             pid
             for pid, process in everyone.items()
-            if process in self._seen or (process.info["environ"] or {}).get(RUN_ID_VARIABLE) == self.run_id
+            if process in self._members or (process.info["environ"] or {}).get(RUN_ID_VARIABLE) == self.run_id
         }
         if self.root.returncode is None:  # also in the instant before it has executed its program
             members.add(self.root.pid)
@@ -124,7 +109,7 @@ class RunProcesses:
             num_members = len(members)
             members |= {pid for pid, process in everyone.items() if process.info["ppid"] in members}
         living = [everyone[pid] for pid in members if pid in everyone]
-        self._seen.update(living)
+        self._members.update(living)
         return living
 
     def dump_stacks(self) -> None:
@@ -174,6 +159,15 @@ class RunProcesses:
                 raise LabscaleError(message)
             _send(living, signal.SIGKILL)
             time.sleep(POLL_S)
+
+
+def _oom_kills() -> int | None:
+    """Count the processes of this machine that the kernel killed for lack of memory; None if it does not say."""
+    try:
+        with open("/proc/vmstat", encoding="utf-8") as counters:  # noqa: PTH123  a kernel interface
+            return next((int(line.split()[1]) for line in counters if line.startswith("oom_kill ")), None)
+    except OSError:
+        return None
 
 
 def _send(processes: Sequence[psutil.Process], signal_number: signal.Signals) -> None:

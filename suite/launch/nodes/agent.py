@@ -93,7 +93,7 @@ def _await_start(lines: "queue.SimpleQueue[_Line]") -> _Line:
 def _run(request: Mapping[str, Any], start: Mapping[str, Any], lines: "queue.SimpleQueue[_Line]") -> tuple[int, bool]:
     """Run torchrun to its end. Return its exit code (negative: a signal), and whether nobody asked it to end."""
     with Path(request["log"]).open("wb") as log:
-        processes = RunProcesses.start(request["argv"], {**request["env"], **start["env"]}, log)
+        processes = RunProcesses(request["argv"], {**request["env"], **start["env"]}, log)
     try:
         heard_s = said_s = time.monotonic()
         while not (by_itself := processes.exit_code(POLL_S) is not None):

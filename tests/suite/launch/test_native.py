@@ -126,7 +126,7 @@ emit(0, event="error", message='a quoted "event": "iteration" is none')
 line = json.dumps({"event": "iteration", "iteration": 0}) + "\\n"
 with open(run_dir / "rank-0.jsonl", "a") as stream:
     for part in (line[:12], line[12:-1], "\\n" + line):
-        stream.write(part); stream.flush(); time.sleep(0.5)
+        stream.write(part); stream.flush(); time.sleep(0.3)
 """)
     progress: list[int] = []
     run(launch, RunControl(on_progress=progress.append))
@@ -186,7 +186,7 @@ def test_second_ctrl_c_cuts_the_grace_short(make_launch: MakeLaunch) -> None:
     launch = make_launch(
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); emit(0, event='iteration'); time.sleep(600)", grace_s=3600
     )
-    second = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    second = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
 
     def interrupt(_: int) -> None:
         second.start()
