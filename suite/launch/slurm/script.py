@@ -48,11 +48,16 @@ told_to_stop=false
 trap 'told_to_stop=true; exit {TERMINATED}' TERM
 """.strip()
 # torchrun starts ranks in sessions of their own, so Slurm's way of following processes may lose those of one that was
-# killed. Every process of a round has inherited its name.
-_LEAVE_NOTHING: Final = r"""
+# killed. Every process of a round has inherited its name. When another node has failed, Slurm ends this by SIGTERM too.
+_LEAVE_NOTHING: Final = rf"""
+code=$?
+trap '' TERM
+exec 3>&-
+for _ in {{1..{SAMPLER_PATIENCE_S}0}}; do kill -0 $sampler 2>/dev/null || break; sleep 0.1; done
+kill -KILL $sampler 2>/dev/null
 for environ in $(grep -lz "^LABSCALE_RUN_ID=$0$" /proc/[0-9]*/environ 2>/dev/null); do
-    process=${environ#/proc/}
-    kill -KILL "${process%/environ}"
+    process=${{environ#/proc/}}
+    kill -KILL "${{process%/environ}}"
 done
 exit $code
 """.strip()
@@ -96,9 +101,9 @@ def render(
     options: SlurmOptions,
     *,
     name: str,
+    sampler: Sequence[str],
     variable_prefix: str = "",
     node_check: NodeCheck | None = None,
-    sampler: Sequence[str] = (),
 ) -> str:
     """The script of one round.
 
@@ -218,17 +223,10 @@ def _task(launch: Launch, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
     if several:
         yield f"export {prefix}{NODE_RANK}=$SLURM_NODEID"
     yield "trap : TERM"  # torchrun gets the signal too, and ends its ranks
-    if sampler:  # it ends when its stdin closes, however this ends
-        command = shlex.join(sampler) + (" --node=$SLURM_NODEID" if several else "")
-        log = SAMPLER_LOG if not several else "logs/node-$SLURM_NODEID/telemetry.log"
-        yield f"exec 3> >(exec {command} >{log} 2>&1)"
-        yield "sampler=$!"
+    command = shlex.join(sampler) + (" --node=$SLURM_NODEID" if several else "")
+    log = "logs/node-$SLURM_NODEID/telemetry.log" if several else SAMPLER_LOG
+    yield f"exec 3> >(exec {command} >{log} 2>&1)"  # it ends when its stdin closes, however this ends
+    yield "sampler=$!"
     variables = dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}"))
-    yield " ".join([*(f'{variable}="$0"' for variable in variables), '"$@"', *(("3>&-",) if sampler else ())])
-    yield "code=$?"
-    yield "trap '' TERM"  # Slurm sends it to what follows too, when another node has failed
-    if sampler:
-        yield "exec 3>&-"
-        yield f"for _ in {{1..{SAMPLER_PATIENCE_S}0}}; do kill -0 $sampler 2>/dev/null || break; sleep 0.1; done"
-        yield "kill -KILL $sampler 2>/dev/null"
+    yield " ".join([*(f'{variable}="$0"' for variable in variables), '"$@"', "3>&-"])
     yield _LEAVE_NOTHING

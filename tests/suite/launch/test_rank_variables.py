@@ -82,7 +82,7 @@ def test_settings_reach_every_launcher(launch: Launch, tmp_path: Path) -> None:
     assert inside.env["NCCL_ALGO"] == "Ring, Tree"
     wrapped = apptainer.render(launch, apptainer.ApptainerOptions(image=tmp_path, project_root=tmp_path))
     assert wrapped.env["APPTAINERENV_NCCL_ALGO"] == "Ring, Tree"
-    assert "\nexport NCCL_ALGO='Ring, Tree'\n" in render_script(launch, SlurmOptions(), name="a")
+    assert "\nexport NCCL_ALGO='Ring, Tree'\n" in render_script(launch, SlurmOptions(), name="a", sampler=())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import subprocess
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -20,6 +20,7 @@ from tests.suite.matrix.test_rendered_launch import launch_of
 
 GOLDEN: Final = Path(__file__).parents[3] / "golden" / "slurm"
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
+DEFAULTS: Final = SlurmOptions()
 ASKED: Final = SlurmOptions(
     partition="gpu", account="robots", time="1:00:00", sbatch_option=("constraint=h200&ib", "mem=0")
 )
@@ -37,6 +38,10 @@ CHECK: Final = NodeCheck(
 )
 
 
+def script_of(launch: Launch, options: SlurmOptions = DEFAULTS, **changes: Any) -> str:
+    return render(launch, options, **{"name": "labscale-0", "sampler": ("true",), **changes})
+
+
 @pytest.mark.parametrize(
     ("golden", "launch", "options", "prefix"),
     [
@@ -46,7 +51,7 @@ CHECK: Final = NodeCheck(
     ],
 )
 def test_the_script_of_a_round(golden: str, launch: Launch, options: SlurmOptions, prefix: str) -> None:
-    script = render(
+    script = script_of(
         launch,
         options,
         name="labscale-0123456789ab",
@@ -75,7 +80,7 @@ def test_what_torchrun_left_is_ended_though_slurm_ends_the_step_meanwhile(
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "1")
     leaves = "setsid sh -c 'echo $$ >left; kill -STOP $$' & until [ -s left ]; do sleep 0.05; done; exit 3"
     launch = replace(launch_of(replace(ANT, device="cpu")), argv=("bash", "-c", leaves), run_dir=str(tmp_path))
-    done = subprocess.run(["bash", "-c", render(launch, SlurmOptions(), name=f"labscale-{os.getpid()}")], check=False)
+    done = subprocess.run(["bash", "-c", script_of(launch, name=f"labscale-{os.getpid()}")], check=False)
     assert done.returncode == 3
     left = int((tmp_path / "left").read_text())
     try:
@@ -99,16 +104,16 @@ def test_what_torchrun_left_is_ended_though_slurm_ends_the_step_meanwhile(
     ],
 )
 def test_options_of_sbatch(launch: Launch, options: SlurmOptions, about: str, directives: list[str]) -> None:
-    lines = render(launch, options, name="labscale-0").splitlines()
+    lines = script_of(launch, options).splitlines()
     asked = [line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH")]
     assert [line for line in asked if about in line] == directives
 
 
 def test_what_would_leave_its_line_is_refused() -> None:
     with pytest.raises(UsageError, match="'partition=gpu"):
-        render(NODES, SlurmOptions(partition="gpu\nrm x"), name="labscale-0")
+        script_of(NODES, SlurmOptions(partition="gpu\nrm x"))
     with pytest.raises(UsageError, match="'output=/a"):
-        render(replace(NODES, run_dir="/a\nb"), SlurmOptions(), name="labscale-0")
+        script_of(replace(NODES, run_dir="/a\nb"))
 
 
 def test_threads_are_those_of_the_case_or_a_share_of_the_nodes_cores() -> None:
@@ -116,7 +121,7 @@ def test_threads_are_those_of_the_case_or_a_share_of_the_nodes_cores() -> None:
 
     def threads(cpu_threads: int | None) -> list[str]:
         launch = launch_of(replace(ANT, division="open", cpu_threads=cpu_threads))
-        script = render(launch, SlurmOptions(), name="labscale-0")
+        script = script_of(launch)
         return [line for line in script.splitlines() if "threads" in line]
 
     shared, *_ = threads(None)
@@ -141,7 +146,6 @@ def test_dead_nodes_are_left_out_with_those_of_the_user(users: tuple[str, ...], 
 
 def test_nodes_that_differ_may_be_let_through() -> None:
     binding, lenient = (
-        render(NODES, SlurmOptions(), name="labscale-0", node_check=replace(CHECK, is_binding=is_binding))
-        for is_binding in (True, False)
+        script_of(NODES, node_check=replace(CHECK, is_binding=is_binding)) for is_binding in (True, False)
     )
     assert binding.replace(" || exit 97", "") == lenient
