@@ -128,21 +128,17 @@ def job(job_id: str) -> Job | None:
     if run.exit_code != 0 and _FORGOTTEN in run.stderr:
         return None
     first_line = _checked(run, "scontrol").stdout.partition("\n")[0]
-    fields = dict(re.findall(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode)=(\S+)", first_line))
+    words = re.findall(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode)=(\S+)", first_line)
+    fields = {name: text for name, text in words if text not in ("None", "(null)", "N/A")}
     state = fields["JobState"]
     code, _, signal_number = fields.get("ExitCode", "0:0").partition(":")
     return Job(
         job_id=job_id,
         state=state,
-        reason=_value(fields, "Reason"),
-        nodes=_value(fields, "NodeList"),
+        reason=fields.get("Reason"),
+        nodes=fields.get("NodeList"),
         exit_code=None if state in GOING_ON else -int(signal_number or 0) or int(code),
     )
-
-
-def _value(fields: Mapping[str, str], name: str) -> str | None:
-    text = fields.get(name)
-    return None if text in ("None", "(null)", "N/A") else text
 
 
 def cancel(job_id: str) -> None:
