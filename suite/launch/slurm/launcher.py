@@ -87,7 +87,7 @@ def bound(options: SlurmOptions, say: Say) -> SlurmOptions:
     return replace(options, gpu_type=kind)
 
 
-def _look_at_a_node(options: SlurmOptions, asked: Asked, command: Command) -> NodeFacts:
+def look_at_a_node(options: SlurmOptions, asked: Asked, command: Command) -> NodeFacts:
     """Run ``suite.launch.nodes.facts`` on a node, once: the campaign's folder keeps the answer.
 
     Raises SchedulerError if Slurm gives no node, or the program does not run there.
@@ -155,7 +155,7 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
     )
     if asked.options.place.render_only:
         return there
-    node = _look_at_a_node(settings, asked, inner.command(facts.arguments_for(request)))
+    node = look_at_a_node(settings, asked, inner.command(facts.arguments_for(request)))
     return replace(there, machine=node.environment, check=lambda: node.report)
 
 

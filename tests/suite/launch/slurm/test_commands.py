@@ -1,24 +1,28 @@
 """What Slurm's commands print, and what the launcher makes of it; test_launch_slurm.py runs the commands."""
 
+import json
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from suite.env_check.report import Report
 from suite.errors import SchedulerError
 from suite.external import slurm
 from suite.external.slurm import Job
+from suite.launch.contract import Asked
 from suite.launch.slurm import job as launcher
 from suite.launch.slurm import launcher as slurm_place
 from suite.launch.slurm.job import judged
 from suite.launch.slurm.script import END, JOB, SlurmOptions
 from suite.schema.rank_protocol import EndedBy, LaunchResult
-from suite.schema.record import Launch
+from suite.schema.record import Environment, Launch
 from tests.conftest import CaseMaker
+from tests.fixtures.runs.asked_options import options_with
 
 Prints = Callable[..., None]
 PENDING: Final = Job(job_id="7", state="PENDING", reason="Resources", nodes=None, exit_code=None)
@@ -115,6 +119,20 @@ def test_a_kind_that_is_open_or_absent_is_refused(text: str, asked: str | None, 
     with pytest.raises(SchedulerError, match="--gpu-type") as refused:
         slurm_place.resources(SlurmOptions(gpu_type=asked))
     assert named in str(refused.value)
+
+
+def test_a_node_is_looked_at_once(prints: Prints, environment: Environment, tmp_path: Path) -> None:
+    report = Report(host="n1", stack="kitless", device="cpu", needed=frozenset(), checks=(), duration_s=0.5)
+    asked = Asked(options=options_with(matrix="smoke"), stack="kitless", device="cpu", say=print, out=tmp_path)
+    command = (("python",), {"A": "b"})
+    prints("srun", "srun: error: Unable to allocate resources: Invalid qos specification", refuses=True)
+    with pytest.raises(SchedulerError, match="qos=NAME"):
+        slurm_place.look_at_a_node(SlurmOptions(), asked, command)
+    prints("srun", json.dumps({"environment": asdict(environment), "report": json.loads(report.as_json())}))
+    node = slurm_place.look_at_a_node(SlurmOptions(), asked, command)
+    assert (node.environment, node.report) == (environment, report)
+    prints("srun", "a second look", refuses=True)
+    assert slurm_place.look_at_a_node(SlurmOptions(), asked, command) == node
 
 
 @pytest.mark.parametrize(
