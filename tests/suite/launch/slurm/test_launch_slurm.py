@@ -1,5 +1,6 @@
 """The launcher ``slurm`` on a real Slurm; a few lines of Python stand for training."""
 
+import functools
 import json
 import time
 from collections.abc import Callable
@@ -14,8 +15,6 @@ from suite.launch.contract import RunControl
 from suite.launch.slurm import job
 from suite.launch.slurm.job import SlurmPlace
 from suite.launch.slurm.script import END, JOB, SCRIPT, NodeCheck, SlurmOptions
-from suite.schema.rank_protocol import LaunchResult
-from suite.schema.record import Launch
 from tests.fixtures.machines.slurm_cluster import SlurmCluster
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
 from tests.suite.launch.contract import NodesContract, Place, Round, WhenStarted
@@ -51,10 +50,7 @@ def place(slurm: SlurmCluster, cluster: Callable[..., SlurmPlace]) -> Place:
 
 
 def place_of(place: SlurmPlace, *, nnodes: int = 2) -> Place:
-    def run(launch: Launch, control: RunControl) -> LaunchResult:
-        return job.run(launch, control, place=place)
-
-    return Place(run=run, nnodes=nnodes, patience_s=5.0)
+    return Place(run=functools.partial(job.run, place=place), nnodes=nnodes, patience_s=5.0)
 
 
 def on_one_node(stand_in: Round, place: SlurmPlace) -> Round:
