@@ -17,7 +17,7 @@ from array import array
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from suite.external.core_probe import TRIES, core_probe_s
 
@@ -26,18 +26,12 @@ LINE: Final = 8  # numbers in a cache line of 64 bytes, so that no two loads sha
 MEMORY_LINES: Final = 2**17  # 8 MiB: more than the L2 cache of a core
 
 
-class Counters(NamedTuple):
-    """The kernel's counters of a thread and of the core that it is on; None where the kernel does not count."""
-
-    cpu_time_s: float
-    wait_time_s: float | None
-    switches: int | None
-    core: int | None
-    steal_time_s: float | None
+# Column of a counter -> its value. ``core`` is the core that the thread is on. What the kernel does not count is None.
+type Counters = dict[str, float | None]
 
 
 class Thread:
-    """Reads the counters of the thread that made it."""
+    """Reads the kernel's counters of the thread that made it, and of its core."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._schedstat = _opened(proc / "thread-self" / "schedstat")
@@ -48,11 +42,15 @@ class Thread:
     def counters(self, *, steal: bool) -> Counters:
         """Read the counters, those of the core only with ``steal``: the kernel writes a line for each core."""
         wait_time_s = self._wait_time_s()
-        if wait_time_s is None:  # gVisor, for one, has no such file, and zeros for switches and steal
-            return Counters(time.thread_time(), None, None, None, None)
-        core = self._core() if steal else None
-        switches = resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
-        return Counters(time.thread_time(), wait_time_s, switches, core, self._steal_time_s(core))
+        is_counted = wait_time_s is not None  # gVisor, for one, has no such file, and zeros for switches and steal
+        core = self._core() if steal and is_counted else None
+        return {
+            "core_cpu_time_s": time.thread_time(),
+            "core_wait_time_s": wait_time_s,
+            "core_switches": resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw if is_counted else None,
+            "core_steal_time_s": self._steal_time_s(core),
+            "core": core,
+        }
 
     def _wait_time_s(self) -> float | None:
         if self._schedstat is None:
@@ -63,9 +61,9 @@ class Thread:
     def _steal_time_s(self, core: int | None) -> float | None:
         if core is None or self._stat is None:
             return None
-        _, found, rest = os.pread(self._stat, self._stat_bytes, 0).partition(b"\ncpu%d " % core)
+        _, line, rest = os.pread(self._stat, self._stat_bytes, 0).partition(b"\ncpu%d " % core)
         # user, nice, system, idle, iowait, irq, softirq, steal
-        return int(rest.split(maxsplit=8)[7]) / os.sysconf("SC_CLK_TCK") if found else None
+        return int(rest.split(maxsplit=8)[7]) / os.sysconf("SC_CLK_TCK") if line else None
 
 
 def _opened(path: Path) -> int | None:
@@ -77,17 +75,13 @@ def _opened(path: Path) -> int | None:
 
 def between(begun: Counters, ended: Counters) -> dict[str, float | None]:
     """Return the columns of an iteration from the counters at its begin and its end."""
-    same_core = begun.core == ended.core
+    if begun["core"] != ended["core"]:
+        ended = {**ended, "core_steal_time_s": None}
+    pairs = {name: (begun[name], ended[name]) for name in begun if name != "core"}
     return {
-        "core_cpu_time_s": ended.cpu_time_s - begun.cpu_time_s,
-        "core_wait_time_s": _difference(begun.wait_time_s, ended.wait_time_s),
-        "core_switches": _difference(begun.switches, ended.switches),
-        "core_steal_time_s": _difference(begun.steal_time_s, ended.steal_time_s) if same_core else None,
+        name: None if before is None or after is None else float(after - before)
+        for name, (before, after) in pairs.items()
     }
-
-
-def _difference(begun: float | None, ended: float | None) -> float | None:
-    return None if begun is None or ended is None else float(ended - begun)
 
 
 class MemoryProbe:

@@ -9,8 +9,7 @@ the wall clock. Torch's default stream waits for Warp's, so the events cover New
 import functools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 
@@ -24,35 +23,23 @@ MARKED_EVERY: Final = 4  # so the window of a round of five iterations or more h
 FIRST_MARKED: Final = 2  # the first iteration never counts, and short tests have three
 
 
-class Marks(Protocol):
-    """Points in time on a device."""
+class CpuMarks:
+    """Points in time on a device; this one has no queue to wait for."""
 
-    def now(self) -> Any: ...
+    def now(self) -> Any:
+        return time.perf_counter()
 
-    def elapsed_s(self, start: Any, end: Any) -> float: ...
+    def elapsed_s(self, start: Any, end: Any) -> float:
+        return float(end - start)
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        """Wait until the device has done what it was asked for."""
 
     def recycle(self) -> None:
         """Reuse the marks taken so far: all have been read."""
-        ...
 
 
-class CpuMarks:
-    def now(self) -> float:
-        return time.perf_counter()
-
-    def elapsed_s(self, start: float, end: float) -> float:
-        return end - start
-
-    def synchronize(self) -> None:
-        """Do nothing: a CPU has no queue."""
-
-    def recycle(self) -> None:
-        """Do nothing: numbers need no pool."""
-
-
-class CudaMarks:
+class CudaMarks(CpuMarks):
     """CUDA events, which are reused: making one takes longer than recording it, which short iterations would show."""
 
     def __init__(self, device: torch.device) -> None:
@@ -60,13 +47,13 @@ class CudaMarks:
         self._free: list[torch.cuda.Event] = []
         self._taken: list[torch.cuda.Event] = []
 
-    def now(self) -> torch.cuda.Event:
+    def now(self) -> Any:
         event = self._free.pop() if self._free else torch.cuda.Event(enable_timing=True)
         event.record()
         self._taken.append(event)
         return event
 
-    def elapsed_s(self, start: torch.cuda.Event, end: torch.cuda.Event) -> float:
+    def elapsed_s(self, start: Any, end: Any) -> float:
         return float(start.elapsed_time(end)) / 1e3
 
     def synchronize(self) -> None:
@@ -77,24 +64,12 @@ class CudaMarks:
         self._taken = []
 
 
-def marks_for(device: torch.device) -> Marks:
-    return CudaMarks(device) if device.type == "cuda" else CpuMarks()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Total:
-    """Time and calls of a section in one iteration; the time is None, not 0, without a call."""
-
-    time_s: float | None
-    calls: int
-
-
 class Section:
     """Measures the total time inside a call that happens many times in an iteration."""
 
-    def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
-        self._marks = marks
-        self._name, self._ranges = name, ranges
+    def __init__(self, marks: CpuMarks, name: str, ranges: Ranges) -> None:
+        self._marks, self._ranges = marks, ranges
+        self.name = name
         self._pairs: list[tuple[Any, Any]] = []
         self._inside = False
         self.enabled = True
@@ -105,7 +80,7 @@ class Section:
 
         One section may wrap several calls; a call inside another one of them is not counted again.
         """
-        call = self._ranges.around(self._name, call)
+        call = self._ranges.around(self.name, call)
 
         @functools.wraps(call)
         def timed(*args: Any, **kwargs: Any) -> Any:
@@ -125,11 +100,11 @@ class Section:
         """Forget the calls so far, which happened between iterations, such as the reset before the first."""
         self._pairs = []
 
-    def drain(self) -> Total:
-        """Return the total since the last drain. The device must be synchronised."""
+    def drain(self) -> float | None:
+        """Return the total since the last drain [s]; None, not 0, without a call. The device must be synchronised."""
         pairs, self._pairs = self._pairs, []
         self.calls_s = tuple(self._marks.elapsed_s(start, end) for start, end in pairs)
-        return Total(time_s=sum(self.calls_s) if pairs else None, calls=len(pairs))
+        return sum(self.calls_s) if pairs else None
 
 
 def bytes_of_tensor(tensor: torch.Tensor) -> int:
@@ -139,7 +114,7 @@ def bytes_of_tensor(tensor: torch.Tensor) -> int:
 class Collective(Section):
     """A section whose calls reduce a tensor over all ranks; counts bytes too."""
 
-    def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
+    def __init__(self, marks: CpuMarks, name: str, ranges: Ranges) -> None:
         super().__init__(marks, name, ranges)
         self._num_bytes = 0
 
@@ -183,7 +158,7 @@ class IterationTimer:
         self._turns = turns or Turns()
         self._turn: int | None = None
         self._marked = False
-        self._marks = marks_for(device)
+        self._marks = CudaMarks(device) if device.type == "cuda" else CpuMarks()
         self._conditions = Conditions(on_gpu=device.type == "cuda")
         self._ranges = ranges = Ranges()
         self.environment_step = Section(self._marks, "environment_step", ranges)
@@ -228,7 +203,8 @@ class IterationTimer:
         iteration_time_s = time.perf_counter() - self._start_s
         conditions = self._conditions.end(marked=self._marked, long_enough=iteration_time_s >= LONG_ENOUGH_S)
         self._ranges.pop(2)
-        environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
+        sections = {f"{section.name}_time_s": section.drain() for section in self._sections}
+        all_reduces = len(self.all_reduce.calls_s)
         self.samples.append(
             {
                 "start_s": self._start_s - self.clock_zero_s,
@@ -236,13 +212,9 @@ class IterationTimer:
                 "collection_time_s": self._marks.elapsed_s(self._start, self._collected),
                 "learning_time_s": self._marks.elapsed_s(self._collected, end),
                 "marked": float(self._marked),
-                "environment_step_time_s": environment_step.time_s,
-                "simulate_time_s": simulate.time_s,
-                "render_time_s": render.time_s,
-                "inference_time_s": inference.time_s,
-                "all_reduce_time_s": all_reduce.time_s,
-                "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
-                "all_reduce_bytes": float(self.all_reduce.drain_bytes()) if all_reduce.calls else None,
+                **sections,
+                "all_reduce_calls": float(all_reduces) if self._marked else None,
+                "all_reduce_bytes": float(self.all_reduce.drain_bytes()) if all_reduces else None,
                 **conditions,
             }
         )

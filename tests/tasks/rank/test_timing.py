@@ -8,12 +8,15 @@ from tests.fixtures.runs.worker_probes import probe
 
 @pytest.mark.worker
 def test_sections_count_each_call_once(worker: Worker) -> None:
-    results = probe(worker, "timing")["sections"]
-    assert results["never_called"] == {"time_s": None, "calls": 0}  # not measured is not 0
-    assert (results["returned"], results["one_call"]) == (7, {"time_s": 1.0, "calls": 1})
-    assert results["nested_calls"] == {"time_s": 1.0, "calls": 1}  # the outer alone, without marks inside it
-    assert results["after_an_error"] == {"time_s": 2.0, "calls": 2}  # the one that failed too
-    assert results["discarded"] == {"time_s": None, "calls": 0}
-    assert results["passed_on"] == [["first", 5], ["second", 6]]
-    assert results["two_sums"] == [4 * 5 + 2 * 6, {"time_s": 2.0, "calls": 2}, 0]
-    assert results["not_counted"] == 0
+    """Each result is the time [s] and the number of calls."""
+    assert probe(worker, "timing")["sections"] == {
+        "never_called": [None, 0],  # not measured is not 0
+        "returned": 7,
+        "one_call": [1.0, 1],
+        "nested_calls": [1.0, 1],  # the outer alone, without marks inside it
+        "after_an_error": [2.0, 2],  # the one that failed too
+        "discarded": [None, 0],
+        "passed_on": [["first", 5], ["second", 6]],
+        "two_sums": [4 * 5 + 2 * 6, 2.0, 2, 0],
+        "not_counted": 0,
+    }
