@@ -21,41 +21,27 @@ WARM_UPS: Final = 3
 REPEATS: Final = 10
 
 
-class ProbeError(Exception):
-    """Why nothing was measured: a word of ``ERRORS`` and a message."""
-
-    def __init__(self, word: str, message: str) -> None:
-        super().__init__(message)
-        self.word = word
-
-
-def bus_bandwidth_gb_s(message_bytes: int, time_s: float, num_gpus: int) -> float | None:
-    """Bandwidth that each link needs for this time [GB/s]; None for one GPU, which uses no link.
-
-    In an all-reduce each GPU sends and receives 2 (n - 1) / n times the message.
-    """
-    return None if num_gpus == 1 else message_bytes / time_s * 2 * (num_gpus - 1) / num_gpus / 1e9
-
-
 def probe(message_bytes: int) -> dict[str, Any]:
-    """Check torch and measure. Raises ProbeError."""
+    """Check torch and measure; return the measurement, or why there is none."""
     try:
         import torch
     except ImportError as error:
-        raise ProbeError("no_torch", f"this Python cannot import torch: {error}") from error
+        return {"error": "no_torch", "message": f"this Python cannot import torch: {error}"}
+    version = f"torch {torch.__version__}"
     if not torch.cuda.is_available() or torch.cuda.device_count() == 0:
-        raise ProbeError("no_cuda", f"torch {torch.__version__} sees no GPU; it is built for CUDA {torch.version.cuda}")
+        return {"error": "no_cuda", "message": f"{version} sees no GPU; it is built for CUDA {torch.version.cuda}"}
     if not hasattr(torch._C, "_nccl_all_reduce"):  # noqa: SLF001  torch.cuda.nccl checks this too
-        raise ProbeError("no_nccl", f"torch {torch.__version__} is built without NCCL")
+        return {"error": "no_nccl", "message": f"{version} is built without NCCL"}
     try:
         return measure(torch, message_bytes)
     except RuntimeError as error:  # from NCCL or CUDA, or out of memory
-        raise ProbeError("nccl_error", str(error)) from error
+        return {"error": "nccl_error", "message": str(error)}
 
 
 def measure(torch: Any, message_bytes: int) -> dict[str, Any]:
     gpus = range(torch.cuda.device_count())
     times_s, is_right = all_reduce(torch, message_bytes, len(gpus))
+    carried_bytes = message_bytes * 2 * (len(gpus) - 1) / len(gpus)  # bytes that each GPU sends and receives
     return {
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
@@ -65,7 +51,8 @@ def measure(torch: Any, message_bytes: int) -> dict[str, Any]:
         "is_sum_right": is_right,
         "message_bytes": message_bytes,
         "times_s": times_s,
-        "bus_bandwidth_gb_s": bus_bandwidth_gb_s(message_bytes, statistics.median(times_s), len(gpus)),
+        # What each link needs for this time; one GPU uses no link.
+        "bus_bandwidth_gb_s": carried_bytes / statistics.median(times_s) / 1e9 if len(gpus) > 1 else None,
     }
 
 
@@ -77,21 +64,21 @@ def all_reduce(torch: Any, message_bytes: int, num_gpus: int) -> tuple[list[floa
     inputs = [pattern * (gpu + 1) for gpu, pattern in enumerate(patterns)]
     outputs = [torch.zeros_like(pattern) for pattern in patterns]
     times_s = []
+
+    def synchronize() -> None:
+        for gpu in range(num_gpus):
+            torch.cuda.synchronize(gpu)
+
     for number in range(WARM_UPS + REPEATS):
-        synchronize(torch, num_gpus)
+        synchronize()
         start_s = time.perf_counter()
         torch.cuda.nccl.all_reduce(inputs, outputs)
-        synchronize(torch, num_gpus)
+        synchronize()
         if number >= WARM_UPS:
             times_s.append(time.perf_counter() - start_s)
     total = num_gpus * (num_gpus + 1) // 2
     is_right = all(bool((output == pattern * total).all()) for output, pattern in zip(outputs, patterns, strict=True))
     return times_s, is_right
-
-
-def synchronize(torch: Any, num_gpus: int) -> None:
-    for gpu in range(num_gpus):
-        torch.cuda.synchronize(gpu)
 
 
 def main(argv: list[str]) -> int:
@@ -102,10 +89,7 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     faulthandler.enable()
     faulthandler.dump_traceback_later(arguments.patience_s)
-    try:
-        answer = probe(arguments.message_mib * 2**20)
-    except ProbeError as error:
-        answer = {"error": error.word, "message": str(error)}
+    answer = probe(arguments.message_mib * 2**20)
     arguments.result.write_text(json.dumps(answer) + "\n", encoding="utf-8")
     return 1 if "error" in answer else 0
 

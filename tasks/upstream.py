@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from suite.schema.rank_protocol import of_rank, read_configuration, round_of
 from suite.schema.record import Case
@@ -80,38 +80,10 @@ def has_bundle(case: Case) -> bool:
 
 def write_bundle(context: "RankContext", running: "Simulation", started_utc: str) -> None:
     """Write the bundle of rank 0 below the run directory."""
-    from isaaclab.benchmark import builders, capture
+    from isaaclab.benchmark import BaseIsaacLabBenchmark, builders, capture
+    from isaaclab.benchmark.distributed import DistributedContext
 
-    benchmark = _benchmark(context)
-    samples = context.timer.samples
-    bundle = builders.build_training_bundle(
-        run=_identity(context, running, started_utc),
-        versions=capture.capture_versions(benchmark),
-        hardware=dataclasses.replace(capture.capture_hardware(benchmark), hostname="not recorded"),
-        runtime=_runtime(context.case, samples, context.log.phases_s),
-        resources=capture.capture_resources(benchmark),
-        learning=builders.build_learning(
-            reward_series=_column(samples, "reward_mean"),
-            ep_length_series=_column(samples, "episode_length_mean"),
-            success_rate_series=_column(samples, "success_rate") or None,
-            ema_alpha=0.1,
-        ),
-        extra={
-            **_distributed(context),
-            "labscale_case_id": context.case.case_id,
-            "resources_scope": "one sample after the last iteration",
-            "environment_step_scope": "mean step of each iteration",
-        },
-    )
-    benchmark.attach_bundle(bundle)
-    benchmark.finalize()
-
-
-def _benchmark(context: "RankContext") -> Any:
-    """Return upstream's recorders after one reading of the resources."""
-    from isaaclab.benchmark import BaseIsaacLabBenchmark
-
-    case = context.case
+    case, ranks, samples = context.case, context.ranks, context.timer.samples
     benchmark = BaseIsaacLabBenchmark(
         benchmark_name="benchmark_training",
         formatter_type=["schema"],
@@ -121,8 +93,30 @@ def _benchmark(context: "RankContext") -> Any:
         output_prefix=f"benchmark_training_{case.task}",
         workflow_metadata={"metadata": [{"name": "task", "data": case.task}, {"name": "seed", "data": context.seed}]},
     )
-    benchmark.update_manual_recorders()
-    return benchmark
+    benchmark.update_manual_recorders()  # one reading of the resources
+    distributed = DistributedContext(enabled=True, **dataclasses.asdict(ranks))
+    of_several = distributed.bundle_metadata(workload_scope="global", num_envs_per_rank=case.num_envs)
+    bundle = builders.build_training_bundle(
+        run=_identity(context, running, started_utc),
+        versions=capture.capture_versions(benchmark),
+        hardware=dataclasses.replace(capture.capture_hardware(benchmark), hostname="not recorded"),
+        runtime=_runtime(case, samples, context.log.phases_s),
+        resources=capture.capture_resources(benchmark),
+        learning=builders.build_learning(
+            reward_series=_column(samples, "reward_mean"),
+            ep_length_series=_column(samples, "episode_length_mean"),
+            success_rate_series=_column(samples, "success_rate") or None,
+            ema_alpha=0.1,
+        ),
+        extra={
+            **(of_several if ranks.is_distributed else {}),
+            "labscale_case_id": case.case_id,
+            "resources_scope": "one sample after the last iteration",
+            "environment_step_scope": "mean step of each iteration",
+        },
+    )
+    benchmark.attach_bundle(bundle)
+    benchmark.finalize()
 
 
 def _identity(context: "RankContext", running: "Simulation", started_utc: str) -> object:
@@ -167,19 +161,6 @@ def _runtime(case: Case, samples: Samples, phases_s: Mapping[str, float]) -> obj
         # None if no iteration has marks
         environment_step_times_s=[time_s / case.num_steps_per_env for time_s in steps_times_s] or None,
     )
-
-
-def _distributed(context: "RankContext") -> Mapping[str, object]:
-    """Return upstream's fields for a run of several ranks; none for one rank."""
-    from isaaclab.benchmark.distributed import DistributedContext
-
-    if not context.ranks.is_distributed:
-        return {}
-    distributed = DistributedContext(enabled=True, **dataclasses.asdict(context.ranks))
-    fields: Mapping[str, object] = distributed.bundle_metadata(
-        workload_scope="global", num_envs_per_rank=context.case.num_envs
-    )
-    return fields
 
 
 def _column(samples: Samples, name: str) -> list[float]:

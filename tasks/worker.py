@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 from suite.external.parent_death import end_with_parent
 from suite.schema.rank_protocol import read_configuration, round_of
@@ -23,12 +22,6 @@ from suite.schema.record import Case
 from tasks.checks import gpu
 from tasks.rank import configuration, kernel_cache, machine, profiling
 from tasks.rank.rank_log import RankLog
-
-
-def adapter_for(case: Case) -> ModuleType:
-    """Return the module that trains the case: one file for each RL library, the pipeline, and the single-part tests."""
-    trains = "pipeline_torchrl" if case.is_pipeline else f"train_{case.rl_library}" if case.learns else "controls"
-    return import_module(f"tasks.libraries.{trains}")
 
 
 def threads_of(case: Case) -> int:
@@ -78,7 +71,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
     ranks = Ranks.from_torchrun()
     device = device_of(case, ranks)
     torch.set_num_threads(threads_of(case))
-    adapter, turns = adapter_for(case), Turns.from_environment()
+    trains = "pipeline_torchrl" if case.is_pipeline else f"train_{case.rl_library}" if case.learns else "controls"
+    adapter, turns = import_module(f"tasks.libraries.{trains}"), Turns.from_environment()
     if case.trainings_per_gpu > 1 and not turns.are_kept:
         raise RuntimeError("trainings that share a GPU begin together by turns, and this run has none")
     timer = timing.IterationTimer(log, device, turns)

@@ -10,8 +10,8 @@ know it.
 import ctypes
 import os
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -76,10 +76,11 @@ def read_gpus(cuda_library: str = "libcuda.so.1", nvml_library: str = "libnvidia
     cuda, count = _load(cuda_library), ctypes.c_int()
     _call(cuda, "cuInit", 0)
     _call(cuda, "cuDeviceGetCount", ctypes.byref(count))
-    used = _used_on(nvml_library, [_uuid(cuda, index) for index in range(count.value)])
+    devices = [_device(cuda, index) for index in range(count.value)]
+    used = _used_on(nvml_library, [name for name, _ in devices])
     return tuple(
-        OnGpu(index=index, has_context=_has_context(cuda, index), is_listed=is_listed, memory_gb=memory_gb)
-        for index, (is_listed, memory_gb) in enumerate(used)
+        OnGpu(index=index, has_context=has_context, is_listed=is_listed, memory_gb=memory_gb)
+        for index, ((_, has_context), (is_listed, memory_gb)) in enumerate(zip(devices, used, strict=True))
     )
 
 
@@ -132,18 +133,13 @@ def _call(library: ctypes.CDLL, name: str, *arguments: Any, accepted: Sequence[i
 # ---- CUDA ----
 
 
-def _uuid(cuda: ctypes.CDLL, index: int) -> str:
-    device, raw = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+def _device(cuda: ctypes.CDLL, index: int) -> tuple[str, bool]:
+    """Return the UUID of a GPU, and whether this process has its primary context there."""
+    device, raw, flags, is_active = ctypes.c_int(), (ctypes.c_ubyte * 16)(), ctypes.c_uint(), ctypes.c_int()
     _call(cuda, "cuDeviceGet", ctypes.byref(device), index)
     _call(cuda, "cuDeviceGetUuid_v2", raw, device)
-    return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
-
-
-def _has_context(cuda: ctypes.CDLL, index: int) -> bool:
-    device, flags, is_active = ctypes.c_int(), ctypes.c_uint(), ctypes.c_int()
-    _call(cuda, "cuDeviceGet", ctypes.byref(device), index)
     _call(cuda, "cuDevicePrimaryCtxGetState", device, ctypes.byref(flags), ctypes.byref(is_active))
-    return bool(is_active.value)
+    return f"GPU-{uuid.UUID(bytes=bytes(raw))}", bool(is_active.value)
 
 
 def shares_gpu_by_mps(index: int, library: str = "libcuda.so.1") -> bool | None:
@@ -166,41 +162,30 @@ def shares_gpu_by_mps(index: int, library: str = "libcuda.so.1") -> bool | None:
 # ---- NVML ----
 
 
-@contextmanager
-def _nvml(library: str) -> Iterator[ctypes.CDLL]:
-    nvml = _load(library)
-    _call(nvml, "nvmlInit_v2")
-    try:
-        yield nvml
-    finally:
-        _call(nvml, "nvmlShutdown")
-
-
 def _used_on(library: str, uuids: Sequence[str]) -> list[tuple[bool | None, float | None]]:
     """Whether NVML lists this process on each GPU, and its memory there [GB]; None where it does not answer."""
     try:
-        with _nvml(library) as nvml:
-            return [_used(nvml, name) for name in uuids]
+        nvml = _load(library)
+        _call(nvml, "nvmlInit_v2")
     except DriverError:
         return [(None, None)] * len(uuids)
+    used = [_used(nvml, name) for name in uuids]
+    with suppress(DriverError):
+        _call(nvml, "nvmlShutdown")
+    return used
 
 
 def _used(nvml: ctypes.CDLL, name: str) -> tuple[bool | None, float | None]:
-    handle = ctypes.c_void_p()
+    handle, count, ask = ctypes.c_void_p(), ctypes.c_uint(0), "nvmlDeviceGetComputeRunningProcesses_v3"
+    processes: Sequence[_Process] = ()
     try:
         _call(nvml, "nvmlDeviceGetHandleByUUID", name.encode(), ctypes.byref(handle))
-        own = [process for process in _processes(nvml, handle) if process.pid == os.getpid()]
+        if _call(nvml, ask, handle, ctypes.byref(count), None, accepted=(_SUCCESS, _INSUFFICIENT_SIZE)) != _SUCCESS:
+            count.value += _SPARE
+            processes = (_Process * count.value)()  # type: ignore[assignment]  # an array has what a sequence has
+            _call(nvml, ask, handle, ctypes.byref(count), processes)
     except DriverError:
         return None, None
-    known = [process.usedGpuMemory for process in own if process.usedGpuMemory != _UNKNOWN_MEMORY]
-    return bool(own), sum(known) / _GB if known else None
-
-
-def _processes(nvml: ctypes.CDLL, handle: ctypes.c_void_p) -> list[_Process]:
-    count, ask = ctypes.c_uint(0), "nvmlDeviceGetComputeRunningProcesses_v3"
-    if _call(nvml, ask, handle, ctypes.byref(count), None, accepted=(_SUCCESS, _INSUFFICIENT_SIZE)) == _SUCCESS:
-        return []
-    count.value += _SPARE
-    processes = (_Process * count.value)()
-    _call(nvml, ask, handle, ctypes.byref(count), processes)
-    return list(processes[: count.value])
+    own = [process.usedGpuMemory for process in processes[: count.value] if process.pid == os.getpid()]
+    sizes = [size for size in own if size != _UNKNOWN_MEMORY]
+    return bool(own), sum(sizes) / _GB if sizes else None

@@ -46,6 +46,8 @@ def describe(context: RankContext, running: Simulation, agent_settings: Mapping[
     from isaaclab.utils.assets import NUCLEUS_ASSET_ROOT_DIR
 
     env, case = running.env.unwrapped, context.case
+    observed = env.single_observation_space
+    groups = getattr(observed, "spaces", {"policy": observed})
     backends = run_config_from_env_cfg(running.env_cfg)
     places = {NUCLEUS_ASSET_ROOT_DIR: "<assets>", str(context.run_dir): "<run>"}
     settings = {
@@ -57,9 +59,10 @@ def describe(context: RankContext, running: Simulation, agent_settings: Mapping[
         "workload": case.workload,
         "assets": case.assets,
         "environment_class": f"{type(env).__module__}:{type(env).__qualname__}",
-        **{f"observation_size.{name}": size for name, size in observation_sizes(env.single_observation_space).items()},
+        **{f"observation_size.{name}": size_of(group) for name, group in groups.items()},
         "action_size": size_of(env.single_action_space),
-        "reward_terms": reward_terms(env),
+        # None for a direct task, whose class computes the reward
+        "reward_terms": ",".join(env.reward_manager.active_terms) if hasattr(env, "reward_manager") else None,
         "physics": backends.physics_backend,
         "renderer": backends.rendering_backend,
         **cameras(env.scene.sensors),
@@ -88,22 +91,11 @@ def training(case: Case, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]
     }
 
 
-def observation_sizes(space: Any) -> dict[str, str]:
-    """Map each group of observations to its size, ``4`` or ``3x96x96``."""
-    groups = space.spaces if hasattr(space, "spaces") else {"policy": space}
-    return {name: size_of(group) for name, group in groups.items()}
-
-
 def size_of(space: Any) -> str:
-    """Size of a space; for a group with separate terms, the size of each term."""
+    """Size of a space, ``4`` or ``3x96x96``; for a group with separate terms, the size of each term."""
     if hasattr(space, "spaces"):
         return ",".join(f"{name}:{size_of(term)}" for name, term in sorted(space.spaces.items()))
     return "x".join(map(str, space.shape))
-
-
-def reward_terms(env: Any) -> str | None:
-    """Names of the reward's terms; None for a direct task, whose class computes the reward."""
-    return ",".join(env.reward_manager.active_terms) if hasattr(env, "reward_manager") else None
 
 
 def cameras(sensors: Mapping[str, Any]) -> dict[str, str]:

@@ -98,7 +98,7 @@ class Follower:
         world_of = warp.to_torch(model.body_world)
         self._bodies = torch.stack([(world_of == world).nonzero().squeeze(1) for world in range(worlds)])
         self._middles = self._middles_of(state)
-        self.radius_m = _radius_m(model, state, self._bodies[0])
+        self.radius_m = self._radius_m(model, state)
         if view:
             eye, target = torch.tensor(view["eye"]), torch.tensor(view["target"])
             self._to_target = target + torch.tensor(origin) - self._middles[0]
@@ -117,18 +117,13 @@ class Follower:
         return (targets + self._to_eye).tolist(), targets.tolist()
 
     def _middles_of(self, state: Any) -> torch.Tensor:
-        return _positions(state)[self._bodies].mean(dim=1).cpu()
+        return warp.to_torch(state.body_q)[self._bodies, :3].mean(dim=1).cpu()
 
-
-def _positions(state: Any) -> torch.Tensor:
-    return warp.to_torch(state.body_q)[:, :3]
-
-
-def _radius_m(model: Any, state: Any, bodies: torch.Tensor) -> float:
-    """Radius of a sphere around the middle of these bodies that has all their visible shapes within it."""
-    middle = _positions(state)[bodies].mean(dim=0)
-    of_shape, flags = warp.to_torch(model.shape_body), warp.to_torch(model.shape_flags)
-    shapes = (torch.isin(of_shape, bodies) & (flags & int(ShapeFlags.VISIBLE) != 0)).nonzero().squeeze(1)
-    from_middle = (_positions(state)[of_shape[shapes]] - middle).norm(dim=1)
-    offsets = warp.to_torch(model.shape_transform)[shapes, :3].norm(dim=1)
-    return float((from_middle + offsets + warp.to_torch(model.shape_collision_radius)[shapes]).max())
+    def _radius_m(self, model: Any, state: Any) -> float:
+        """Radius of a sphere around the middle of the first world's bodies that has all their visible shapes in it."""
+        bodies, positions = self._bodies[0], warp.to_torch(state.body_q)[:, :3]
+        of_shape, flags = warp.to_torch(model.shape_body), warp.to_torch(model.shape_flags)
+        shapes = (torch.isin(of_shape, bodies) & (flags & int(ShapeFlags.VISIBLE) != 0)).nonzero().squeeze(1)
+        from_middle = (positions[of_shape[shapes]] - positions[bodies].mean(dim=0)).norm(dim=1)
+        offsets = warp.to_torch(model.shape_transform)[shapes, :3].norm(dim=1)
+        return float((from_middle + offsets + warp.to_torch(model.shape_collision_radius)[shapes]).max())

@@ -66,7 +66,7 @@ class _Film:
 
         case, env = context.case, simulation.env.unwrapped
         self._schedule = schedule(steps=case.iterations * case.num_steps_per_env, step_s=float(env.step_dt))
-        self._side = side_of(env.num_envs)
+        self._side = next(side for side in SIDES if side * side <= env.num_envs)
         self.environments = self._side**2
         self._camera = NewtonCamera(
             worlds=self.environments, width_px=WIDTH_PX // self._side, height_px=HEIGHT_PX // self._side
@@ -156,11 +156,6 @@ def schedule(*, steps: int, step_s: float) -> Schedule:
     every = min(max(1, round(1 / (FRAMES_PER_S * step_s))), steps)
     frames = min(steps // every, max(1, round(LONGEST_S / (every * step_s))))
     return Schedule(first_step=steps - frames * every, every=every, frames=frames, frame_s=every * step_s)
-
-
-def side_of(num_envs: int) -> int:
-    """Return how many environments are in a row of the picture, and in a column."""
-    return next(side for side in SIDES if side * side <= num_envs)
 
 
 # ---- live, in a browser ----

@@ -29,6 +29,7 @@ SESSION: Final = "session"  # in that, for the files of Ray itself; gone when Ra
 LOOPBACK: Final = "127.0.0.1"  # Ray would take another address of this machine, and listen on all of them
 # Without it, Ray would leave a token in ~/.ray, and clusters that start later would ask for that.
 TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105  the name of a variable
+SHARED: Final = ("case", "round_index", "training", "ranks", "device", "run_dir")  # fields of both processes' contexts
 VARIABLES: Final = {  # that Ray's processes read
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_worker_niceness": "0",  # it would give way to all else at 15, and a collector in the rank does not
@@ -75,7 +76,8 @@ def collect_by_ray(context: RankContext, simulation: Simulation, settings: dict[
     case, timer = context.case, context.timer
     with _collector(context) as collector:
         (there,) = collector.map_fn("fingerprint")
-        if differing := _differing(workload.describe(context, simulation, settings), there):
+        here = workload.describe(context, simulation, settings)
+        if differing := sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name)):
             raise RuntimeError(f"Ray's process simulates something else than this rank: {', '.join(differing)} differ")
         batches = iter(collector)
         for _ in range(case.iterations):
@@ -97,25 +99,31 @@ def _collector(context: RankContext) -> Iterator[Any]:
 
     from torchrl.collectors import Collector
 
-    from tasks.libraries.collector_in_ray import CollectorInRay, Rank
+    from tasks.libraries.collector_in_ray import CollectorInRay
 
-    case, on_gpu = context.case, context.device.type == "cuda"
-    rank = Rank(
-        case=case,
-        round_index=context.round_index,
-        ranks=context.ranks,
-        device=context.device,
-        run_dir=context.run_dir,
-        num_threads=torch.get_num_threads(),
-    )
+    rank = {name: getattr(context, name) for name in SHARED}, torch.get_num_threads()
     services = importlib.import_module("ray._private.services")
-    with _session(context) as folder:
+    folder = context.run_dir / FOLDER / SESSION
+    folder.mkdir(parents=True)
+    # The only process has all of this Ray. TorchRL's own default is a fifth of a GPU, so others could share it.
+    share = {"num_cpus": 1, "num_gpus": int(context.device.type == "cuda")}
+    init = {
+        "address": "local",
+        "include_dashboard": False,
+        "logging_level": "error",
+        "_node_ip_address": LOOPBACK,
+        # A short name for ``folder``, since this process works in the run's: a socket's path has at most 107 bytes.
+        "_temp_dir": f"/proc/{os.getpid()}/cwd/{FOLDER}/{SESSION}",
+        **share,
+    }
+    try:
         with replaced(services, get_node_ip_address=lambda *_: LOOPBACK):
             collector = Collector(
                 [rank],
                 backend="ray",
                 backend_options={
-                    **_of_ray(folder, on_gpu=on_gpu),
+                    "ray_init_config": init,
+                    "remote_configs": share,
                     "collector_class": CollectorInRay,
                     "weight_sync_schemes": {},  # nothing learns
                 },
@@ -126,38 +134,5 @@ def _collector(context: RankContext) -> Iterator[Any]:
             yield collector
         finally:
             collector.shutdown(shutdown_ray=True)
-
-
-def _of_ray(folder: str, *, on_gpu: bool) -> dict[str, Any]:
-    """Return settings of a Ray of this run alone, and of its process, which has all of it.
-
-    TorchRL's own default is a fifth of a GPU, so others could share it.
-    """
-    share = {"num_cpus": 1, "num_gpus": int(on_gpu)}
-    init = {
-        "address": "local",
-        "include_dashboard": False,
-        "logging_level": "error",
-        "_node_ip_address": LOOPBACK,
-        "_temp_dir": folder,
-        **share,
-    }
-    return {"ray_init_config": init, "remote_configs": share}
-
-
-@contextmanager
-def _session(context: RankContext) -> Iterator[str]:
-    """Make the folder of Ray's session, and give it a short name: the path of a socket has at most 107 bytes.
-
-    The folder of the run is this process's working directory, and Ray's processes end with this one.
-    """
-    folder = context.run_dir / FOLDER / SESSION
-    folder.mkdir(parents=True)
-    try:
-        yield f"/proc/{os.getpid()}/cwd/{FOLDER}/{SESSION}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _differing(here: dict[str, Any], there: dict[str, Any]) -> list[str]:
-    return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))

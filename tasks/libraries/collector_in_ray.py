@@ -1,20 +1,19 @@
 """The process of Ray in the control ``collection_ray``: a simulation of its own, and TorchRL's collector in it."""
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any, Final
 
 import torch
 from torchrl.collectors import Collector
 
-from suite.schema.record import Case
 from tasks.checks import gpu, validity, workload
 from tasks.libraries import train_rsl_rl
 from tasks.libraries.collect_torchrl import FOLDER, drawn_policy
 from tasks.libraries.train_torchrl import environment
-from tasks.rank.context import RankContext, Ranks, gpu_of
+from tasks.rank.context import RankContext, gpu_of
 from tasks.rank.kernel_cache import WarpCompilation
 from tasks.rank.rank_log import RankLog
 from tasks.rank.simulation import simulation, use_deterministic_torch
@@ -23,44 +22,23 @@ from tasks.rank.timing import IterationTimer
 HOST: Final = torch.device("cpu")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rank:
-    """The rank that a process of Ray simulates for."""
-
-    case: Case
-    round_index: int
-    ranks: Ranks
-    device: torch.device
-    run_dir: Path
-    num_threads: int  # of torch
-
-    def context(self) -> RankContext:
-        """Make the context of the rank anew, with a log and a timer of this process."""
-        log = RankLog(self.run_dir / FOLDER, self.ranks.rank)
-        return RankContext(
-            case=self.case,
-            round_index=self.round_index,
-            training=0,
-            ranks=self.ranks,
-            device=self.device,
-            log=log,
-            timer=IterationTimer(log, self.device),
-            compilation=WarpCompilation(),
-            run_dir=self.run_dir,
-        )
-
-
 class CollectorInRay(Collector):  # type: ignore[misc]  # the base is untyped
     """Collects as the control ``collection`` does, by the same timer. Rollouts leave it in host memory."""
 
-    def __init__(self, rank: Rank, *, policy_factory: None = None, **options: Any) -> None:
-        """Create the simulation. ``options`` are TorchRL's, whose place for a policy has none: this draws actions."""
+    def __init__(self, rank: tuple[Mapping[str, Any], int], *, policy_factory: None = None, **options: Any) -> None:
+        """Create the simulation. ``options`` are TorchRL's, whose place for a policy has none: this draws actions.
+
+        ``rank``: the fields of a context that both processes have, and torch's threads. A log and a timer are its own.
+        """
         del policy_factory
-        os.chdir(rank.run_dir)
-        torch.set_num_threads(rank.num_threads)
-        if rank.device.type == "cuda":
-            torch.cuda.set_device(rank.device)
-        self._context = context = rank.context()
+        shared, num_threads = rank
+        log = RankLog(shared["run_dir"] / FOLDER, shared["ranks"].rank)
+        timer = IterationTimer(log, shared["device"])
+        self._context = context = RankContext(**shared, log=log, timer=timer, compilation=WarpCompilation())
+        os.chdir(context.run_dir)
+        torch.set_num_threads(num_threads)
+        if context.device.type == "cuda":
+            torch.cuda.set_device(context.device)
         self._open = ExitStack()
         self._running = running = self._open.enter_context(
             simulation(context, agent_entry_point=train_rsl_rl.AGENT_ENTRY_POINT)

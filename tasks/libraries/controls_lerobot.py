@@ -13,8 +13,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -121,11 +120,8 @@ def joints(env: Any) -> torch.Tensor:
 def latencies(calls_s: Sequence[float]) -> dict[str, float | None]:
     """Return the columns of an iteration [s]; None where its calls were not timed."""
     ordered = sorted(calls_s)
-    rare_s = ordered[math.ceil(RARE * len(ordered)) - 1] if ordered else None
-    return {
-        "lerobot.latency_median_s": statistics.median(ordered) if ordered else None,
-        "lerobot.latency_p99_s": rare_s,
-    }
+    values = (statistics.median(ordered), ordered[math.ceil(RARE * len(ordered)) - 1]) if ordered else (None, None)
+    return dict(zip(("lerobot.latency_median_s", "lerobot.latency_p99_s"), values, strict=True))
 
 
 # ---- recording ----
@@ -142,11 +138,15 @@ def record(context: RankContext, simulation: Simulation, settings: dict[str, Any
     shape = (case.num_steps_per_env, case.num_envs, *env.unwrapped.single_action_space.shape)
     drawn = torch.rand(shape, device=context.device) * 2 - 1
     frames = case.num_envs * case.num_steps_per_env
-    with _folder(context) as folder, torch.inference_mode():
+    with (
+        tempfile.TemporaryDirectory(dir=context.run_dir, prefix="recorded-") as folder,
+        torch.inference_mode(),
+    ):
+        os.environ |= {**OFFLINE, "HF_HOME": str(Path(folder, CACHE))}  # read when LeRobot is imported
         env.reset()
         features = _features(_seen(env.unwrapped, drawn[0]))
         for iteration in range(case.iterations):
-            root = folder / str(iteration)
+            root = Path(folder, str(iteration))
             timer.begin()
             steps = []
             for actions in drawn:
@@ -157,19 +157,12 @@ def record(context: RankContext, simulation: Simulation, settings: dict[str, Any
             written_s = time.perf_counter() - begun_s
             timer.end_collection()
             timer.end()
-            timer.write({"lerobot.written_time_s": written_s, "lerobot.bytes_per_frame": _size(root) / frames})
+            size_bytes = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+            timer.write({"lerobot.written_time_s": written_s, "lerobot.bytes_per_frame": size_bytes / frames})
             if iteration == case.iterations - 1:
                 wanted = {0: _of(steps[0], 0), frames - 1: _of(steps[-1], case.num_envs - 1)}
                 context.checks.append(read_back(data_set, wanted))
             shutil.rmtree(root)
-
-
-@contextmanager
-def _folder(context: RankContext) -> Iterator[Path]:
-    """Make an empty folder in that of the run, and remove it. LeRobot's own files are in it too."""
-    with tempfile.TemporaryDirectory(dir=context.run_dir, prefix="recorded-") as name:
-        os.environ |= {**OFFLINE, "HF_HOME": str(Path(name, CACHE))}  # read when LeRobot is imported
-        yield Path(name)
 
 
 def _seen(env: Any, actions: torch.Tensor) -> Frame:
@@ -189,10 +182,11 @@ def _seen(env: Any, actions: torch.Tensor) -> Frame:
 
 def _features(seen: Frame) -> dict[str, Any]:
     """Describe a frame as LeRobot wants it. Pictures become PNG files in Parquet, which need no video codec."""
-    of_numbers, of_pictures = ("float32", None), ("image", ["height", "width", "channels"])
-    kinds = {name: of_numbers if name in (STATE, ACTION) else of_pictures for name in seen}
+    numbers: dict[str, Any] = {"dtype": "float32", "names": None}
+    picture: dict[str, Any] = {"dtype": "image", "names": ["height", "width", "channels"]}
     return {
-        name: {"dtype": dtype, "shape": seen[name].shape[1:], "names": names} for name, (dtype, names) in kinds.items()
+        name: {**(numbers if name in (STATE, ACTION) else picture), "shape": values.shape[1:]}
+        for name, values in seen.items()
     }
 
 
@@ -211,11 +205,6 @@ def _write(root: Path, features: dict[str, Any], steps: Sequence[Frame], *, fps:
         data_set.save_episode()
     data_set.finalize()
     return data_set
-
-
-def _size(root: Path) -> int:
-    """Return the bytes of all files below a folder."""
-    return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
 
 
 def read_back(data_set: Any, wanted: Mapping[int, Frame]) -> CheckResult:

@@ -48,19 +48,26 @@ class RolloutLink:
     def send_rollout(self, batch: Any, *, version: int, begun_ns: int, ended_ns: int) -> None:
         """Send a rollout with the number of its weights and when its collection began and ended."""
         if self._layout is None:
-            self._layout = _layout_of(batch)
+            pairs = batch.items(include_nested=True, leaves_only=True)
+            leaves = {key: (tuple(leaf.shape), leaf.dtype) for key, leaf in pairs}
+            self._layout = leaves, tuple(batch.batch_size), tuple(batch.names)
             dist.broadcast_object_list([self._layout], src=1 - self._peer, device=self._sent_from)
         self._send_numbers(version, begun_ns, ended_ns)
         batch.to(self._sent_from).contiguous().send(self._peer)
 
     def receive_rollout(self) -> tuple[Any, int, int, int]:
         """Return a rollout on this rank's device, and the three numbers that were sent with it."""
+        from tensordict import TensorDict
+
         if self._layout is None:
             received = [None]
             dist.broadcast_object_list(received, src=self._peer, device=self._sent_from)
             (self._layout,) = received
         version, begun_ns, ended_ns = self._receive_numbers(HEADER)
-        batch = _empty(self._layout, self._sent_from)
+        leaves, batch_size, names = self._layout
+        device = self._sent_from
+        tensors = {key: torch.empty(shape, dtype=dtype, device=device) for key, (shape, dtype) in leaves.items()}
+        batch: Any = TensorDict(tensors, batch_size=batch_size, device=device, names=names)
         batch.recv(self._peer)
         return batch.to(self._device), version, begun_ns, ended_ns
 
@@ -87,19 +94,6 @@ class RolloutLink:
         dist.recv(numbers, self._peer)
         values: list[int] = numbers.tolist()
         return values
-
-
-def _layout_of(batch: Any) -> tuple[Any, ...]:
-    leaves = {key: (tuple(leaf.shape), leaf.dtype) for key, leaf in batch.items(include_nested=True, leaves_only=True)}
-    return leaves, tuple(batch.batch_size), tuple(batch.names)
-
-
-def _empty(layout: tuple[Any, ...], device: torch.device) -> Any:
-    from tensordict import TensorDict
-
-    leaves, batch_size, names = layout
-    tensors = {key: torch.empty(shape, dtype=dtype, device=device) for key, (shape, dtype) in leaves.items()}
-    return TensorDict(tensors, batch_size=batch_size, device=device, names=names)
 
 
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
@@ -168,7 +162,7 @@ def learn(context: RankContext, simulation: Simulation, env: Any, link: RolloutL
         def shutdown(self) -> None:
             """Do nothing: rank 1 has the collector."""
 
-    model = train_torchrl.by_isaac_labs_loop(context, simulation, env, ReceivingCollector, more=ages.last)
+    model = train_torchrl.by_isaac_labs_loop(context, simulation, env, ReceivingCollector, more=lambda: ages.last)
     for module in model:
         link.send_weights(module, version=ages.updates)
     return model
@@ -183,7 +177,7 @@ class Ages:
         self._batches = 0
         self._learned_ns = (0, 0)  # begin and end of the last update
         self._began_ns = 0
-        self._last: dict[str, float | None] = {}
+        self.last: dict[str, float | None] = {}  # columns of the last rollout
 
     def received(self, version: int, begun_ns: int, ended_ns: int) -> None:
         """Note a rollout with the number of updates in its weights; the next update begins."""
@@ -192,14 +186,10 @@ class Ages:
         first_ns, last_ns = self._learned_ns
         overlap_ns = max(0, min(ended_ns, last_ns) - max(begun_ns, first_ns))
         values = (self.updates - version, self._batches, (ended_ns - begun_ns) / 1e9, overlap_ns / 1e9)
-        self._last = dict(zip(COLUMNS, map(float, values), strict=True))
+        self.last = dict(zip(COLUMNS, map(float, values), strict=True))
         self._began_ns = time.perf_counter_ns()
 
     def updated(self) -> None:
         """Note that the update has ended."""
         self.updates += 1
         self._learned_ns = self._began_ns, time.perf_counter_ns()
-
-    def last(self) -> dict[str, float | None]:
-        """Return the columns of the last rollout."""
-        return self._last

@@ -9,7 +9,7 @@ import datetime as dt
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,7 +102,7 @@ def _compare_clocks(when: machine.When, case: Case, ranks: Ranks, log: RankLog) 
     first_ranks = tuple(range(0, ranks.world_size, ranks.local_world_size))
     offset = machine.clock_offset(store, when, rank=ranks.rank, first_ranks=first_ranks)
     if offset is not None:
-        log.write("clock_offset", when=when, **asdict(offset))
+        log.write("clock_offset", when=when, **offset)
 
 
 @dataclass(frozen=True, kw_only=True)

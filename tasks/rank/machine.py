@@ -8,7 +8,6 @@ import ipaddress
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
@@ -102,15 +101,6 @@ class Store(Protocol):
     def get(self, key: str) -> bytes: ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClockOffset:
-    """Clocks of a node minus those of rank 0's node, at the same moment [s]."""
-
-    offset_s: float  # of the monotonic clock, which times the ranks' samples
-    bound_s: float  # the true offset differs from it by at most this
-    wall_offset_s: float  # of the wall clock, which times errors
-
-
 def read_clocks() -> tuple[float, float]:
     """Read the monotonic clock and the wall clock [s]."""
     return time.perf_counter(), time.time()
@@ -123,37 +113,27 @@ def clock_offset(
     rank: int,
     first_ranks: tuple[int, ...],
     clocks: Callable[[], tuple[float, float]] = read_clocks,
-) -> ClockOffset | None:
-    """Compare clocks; the first rank of every node calls this. Rank 0, the reference, gets None."""
-    if rank != 0:
-        return _ask(store, f"labscale/clock/{when}/{rank}", clocks)
-    for other in first_ranks:
-        if other != 0:
-            _answer(store, f"labscale/clock/{when}/{other}", clocks)
-    return None
+) -> dict[str, float] | None:
+    """Compare this node's clocks with those of rank 0, which gets None; the first rank of every node calls this.
 
-
-def _answer(store: Store, prefix: str, clocks: Callable[[], tuple[float, float]]) -> None:
-    for number in range(EXCHANGES):
-        store.get(f"{prefix}/question-{number}")
-        store.set(f"{prefix}/answer-{number}", json.dumps(clocks()))
-
-
-def _ask(store: Store, prefix: str, clocks: Callable[[], tuple[float, float]]) -> ClockOffset:
+    ``offset_s`` is this node's monotonic clock, which times samples, minus that of rank 0, and ``wall_offset_s`` that
+    of the wall clock, which times errors [s]. The true offset differs by at most ``bound_s``.
+    """
+    if rank == 0:
+        for other in first_ranks[1:]:
+            for number in range(EXCHANGES):
+                store.get(f"labscale/clock/{when}/{other}/question-{number}")
+                store.set(f"labscale/clock/{when}/{other}/answer-{number}", json.dumps(clocks()))
+        return None
     offsets = []
     for number in range(EXCHANGES):
         asked_s, wall_s = clocks()
-        store.set(f"{prefix}/question-{number}", "")
-        there_s, there_wall_s = json.loads(store.get(f"{prefix}/answer-{number}"))
-        middle_s = (asked_s + clocks()[0]) / 2
-        offsets.append(
-            ClockOffset(
-                offset_s=middle_s - there_s,
-                bound_s=middle_s - asked_s,
-                wall_offset_s=wall_s + (middle_s - asked_s) - there_wall_s,
-            )
-        )
-    return min(offsets, key=lambda offset: offset.bound_s)
+        store.set(f"labscale/clock/{when}/{rank}/question-{number}", "")
+        there_s, there_wall_s = json.loads(store.get(f"labscale/clock/{when}/{rank}/answer-{number}"))
+        bound_s = (clocks()[0] - asked_s) / 2
+        offset_s, wall_offset_s = asked_s + bound_s - there_s, wall_s + bound_s - there_wall_s
+        offsets.append({"offset_s": offset_s, "bound_s": bound_s, "wall_offset_s": wall_offset_s})
+    return min(offsets, key=lambda offset: offset["bound_s"])
 
 
 # ---- NUMA ----

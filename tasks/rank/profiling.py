@@ -16,21 +16,17 @@ NSYS_VARIABLE: Final = "LABSCALE_NSYS"  # path of the nsys program
 BELOW_NSYS_VARIABLE: Final = "LABSCALE_BELOW_NSYS"  # set for the rank that nsys starts
 
 
-def nsys_command(nsys: str, rank: int, run_dir: Path, program: Sequence[str]) -> list[str]:
-    """Run ``program`` under nsys: trace CUDA calls and NVTX ranges, without CPU sampling, which needs extra rights."""
-    report = run_dir / f"profile-rank-{rank}"  # nsys adds .nsys-rep
-    options = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true", f"--output={report}"]
-    return [nsys, "profile", *options, *program]
-
-
 def begin_below_nsys(rank: int, run_dir: Path, program: Sequence[str]) -> None:
     """Replace this process by nsys with ``program`` if the rank is to be profiled and is not yet; else return."""
     ranks = os.environ.get(RANKS_VARIABLE, "")
     if not is_profiled() and str(rank) in ranks.split(","):
         os.environ[BELOW_NSYS_VARIABLE] = "1"
-        command = nsys_command(os.environ[NSYS_VARIABLE], rank, run_dir, program)
+        nsys, report = os.environ[NSYS_VARIABLE], run_dir / f"profile-rank-{rank}"  # nsys adds .nsys-rep
+        # CPU sampling would need extra rights.
+        options = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
         sys.stdout.flush()
-        os.execv(command[0], command)  # noqa: S606  (the same process id, so torchrun still watches it)
+        # The process id stays, so torchrun still watches it.
+        os.execv(nsys, [nsys, "profile", *options, f"--output={report}", *program])  # noqa: S606
 
 
 def is_profiled() -> bool:
