@@ -13,7 +13,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,21 @@ ANT: Final = "Isaac/Robots/IsaacSim/Ant/ant_instanceable.usd"
 GROUND: Final = "Isaac/IsaacLab/Environments/Grid/default_ground_plane_checker_v1/default_ground_plane.usda"
 CUBE_COLOURS: Final = ((220, 60, 60), (60, 180, 75), (60, 90, 220), (240, 200, 40), (200, 80, 200), (60, 200, 200))
 FINGERS: Final = ("FF", "MF", "RF", "LF")
-COMMAND_RANGE_RAD: Final = (0.0, 3.1415)  # of J1 + J2; each joint reaches 90 degrees
+type Attributes = Sequence[tuple[str, str, object]]  # name, type of USD, value
+TENDON: Final[Attributes] = (
+    ("mjc:type", "Token", "fixed"),
+    ("mjc:path:indices", "IntArray", [0, 1]),
+    ("mjc:path:coef", "DoubleArray", [1.0, 1.0]),
+)
+ACTUATOR: Final[Attributes] = (  # force = command - tendon length; Isaac Lab's actuator sets the gains at run time
+    ("mjc:gainPrm", "DoubleArray", [1.0] + [0.0] * 9),
+    ("mjc:biasPrm", "DoubleArray", [0.0, -1.0] + [0.0] * 8),
+    ("mjc:gainType", "Token", "fixed"),
+    ("mjc:biasType", "Token", "affine"),
+    ("mjc:ctrlLimited", "Token", "true"),
+    ("mjc:ctrlRange:min", "Double", 0.0),  # J1 + J2 [rad]; each joint reaches 90 degrees
+    ("mjc:ctrlRange:max", "Double", 3.1415),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,60 +209,29 @@ def author_tendons(path: Path) -> dict[str, list[str]]:
 
     layer = Sdf.Layer.FindOrOpen(str(path))
     layer.Reload(force=True)
-    joints = {
-        spec.name: spec.path
-        for spec in _prims(layer.GetPrimAtPath("/right_hand"))
-        if spec.typeName == "PhysicsRevoluteJoint"
-    }
-    physics = layer.GetPrimAtPath("/right_hand/Physics")
+    joints: dict[str, Any] = {}
+
+    def note_joint(prim_path: Any) -> None:
+        spec = layer.GetPrimAtPath(prim_path)
+        if spec is not None and spec.typeName == "PhysicsRevoluteJoint":
+            joints[spec.name] = spec.path
+
+    def author(kind: str, name: str, target: str, targets: list[Any], attributes: Attributes) -> Any:
+        spec = Sdf.PrimSpec(layer.GetPrimAtPath("/right_hand/Physics"), name, Sdf.SpecifierDef, kind)
+        Sdf.RelationshipSpec(spec, target).targetPathList.explicitItems = targets
+        for attribute, value_type, value in attributes:
+            Sdf.AttributeSpec(spec, attribute, getattr(Sdf.ValueTypeNames, value_type)).default = value
+        return spec
+
+    layer.Traverse("/right_hand", note_joint)
     tendons: dict[str, list[str]] = {}
     for finger in FINGERS:
         names = [f"rh_{finger}J2", f"rh_{finger}J1"]
-        tendon = _author_tendon(physics, f"rh_{finger}J0", [joints[name] for name in names])
-        _author_position_actuator(physics, f"rh_A_{finger}J0", tendon.path)
+        tendon = author("MjcTendon", f"rh_{finger}J0", "mjc:path", [joints[name] for name in names], TENDON)
+        author("MjcActuator", f"rh_A_{finger}J0", "mjc:target", [tendon.path], ACTUATOR)
         tendons[tendon.name] = names
     layer.Save()
     return tendons
-
-
-def _prims(spec: Any) -> Iterator[Any]:
-    yield spec
-    for child in spec.nameChildren:
-        yield from _prims(child)
-
-
-def _author_tendon(parent: Any, name: str, joint_paths: list[Any]) -> Any:
-    from pxr import Sdf
-
-    types = Sdf.ValueTypeNames
-    tendon = Sdf.PrimSpec(parent, name, Sdf.SpecifierDef, "MjcTendon")
-    _set(tendon, "mjc:type", types.Token, "fixed")
-    Sdf.RelationshipSpec(tendon, "mjc:path").targetPathList.explicitItems = joint_paths
-    _set(tendon, "mjc:path:indices", types.IntArray, list(range(len(joint_paths))))
-    _set(tendon, "mjc:path:coef", types.DoubleArray, [1.0] * len(joint_paths))
-    return tendon
-
-
-def _author_position_actuator(parent: Any, name: str, target: Any) -> None:
-    """Force = command - tendon length; Isaac Lab's actuator model sets the gains at run time."""
-    from pxr import Sdf
-
-    types = Sdf.ValueTypeNames
-    motor = Sdf.PrimSpec(parent, name, Sdf.SpecifierDef, "MjcActuator")
-    Sdf.RelationshipSpec(motor, "mjc:target").targetPathList.explicitItems = [target]
-    _set(motor, "mjc:gainPrm", types.DoubleArray, [1.0] + [0.0] * 9)
-    _set(motor, "mjc:biasPrm", types.DoubleArray, [0.0, -1.0] + [0.0] * 8)
-    _set(motor, "mjc:gainType", types.Token, "fixed")
-    _set(motor, "mjc:biasType", types.Token, "affine")
-    _set(motor, "mjc:ctrlLimited", types.Token, "true")
-    _set(motor, "mjc:ctrlRange:min", types.Double, COMMAND_RANGE_RAD[0])
-    _set(motor, "mjc:ctrlRange:max", types.Double, COMMAND_RANGE_RAD[1])
-
-
-def _set(spec: Any, name: str, value_type: Any, value: object) -> None:
-    from pxr import Sdf
-
-    Sdf.AttributeSpec(spec, name, value_type).default = value
 
 
 @contextmanager
