@@ -26,7 +26,9 @@ def draw(view: dict[str, Any]) -> None:
     import torch
     from isaaclab.app import add_launcher_args, launch_simulation
     from isaaclab_tasks.utils import resolve_task_config, setup_preset_cli
+    from PIL import Image
 
+    from tasks.film.camera import NewtonCamera
     from tasks.rank.simulation import register_all
 
     register_all()
@@ -42,19 +44,11 @@ def draw(view: dict[str, Any]) -> None:
         generator = torch.Generator().manual_seed(view["seed"])
         for _ in range(view["steps"]):
             env.step(torch.rand(env.unwrapped.action_space.shape, generator=generator) * 2 - 1)
-        _write_picture(view)
+        camera = NewtonCamera(worlds=1, width_px=view["width_px"], height_px=view["height_px"])
+        (pixels,) = camera.picture([view["eye"]], [view["target"]])
+        drawn = Image.fromarray(pixels.contiguous().numpy()).quantize(COLORS, dither=Image.Dither.NONE)
+        drawn.save(view["file"], optimize=True)
         env.close()
-
-
-def _write_picture(view: dict[str, Any]) -> None:
-    from PIL import Image
-
-    from tasks.film.camera import NewtonCamera
-
-    camera = NewtonCamera(worlds=1, width_px=view["width_px"], height_px=view["height_px"])
-    (pixels,) = camera.picture([view["eye"]], [view["target"]])
-    drawn = Image.fromarray(pixels.contiguous().numpy()).quantize(COLORS, dither=Image.Dither.NONE)
-    drawn.save(view["file"], optimize=True)
 
 
 if __name__ == "__main__":

@@ -51,38 +51,23 @@ def facts(task: str, stacks: Mapping[Stack, Sequence[Sequence[str]]]) -> dict[st
 def agents(task: str) -> Iterator[tuple[RlLibrary, dict[str, Any]]]:
     """Yield the settings that define an iteration, for each library that the task has an agent for."""
     import gymnasium as gym
-
-    for library in get_args(RlLibrary):
-        if gym.spec(task).kwargs.get(entry_point(library)) is None:
-            continue
-        names, settings = NAMES[library], agent_settings_of(task, library)
-        num_steps, cut, epochs = (look_up(settings, name) for name in (names.num_steps, names.minibatch, names.epochs))
-        if not all(isinstance(value, int) and value > 0 for value in (num_steps, cut, epochs)):
-            continue  # the agent is not PPO
-        yield (
-            library,
-            {
-                "num_steps_per_env": num_steps,
-                "minibatch_size" if names.is_size else "num_minibatches": cut,
-                "learning_epochs": epochs,
-                "minibatch_overrides": [f"agent.{CRITIC_MINIBATCH}={{minibatch_size}}"]
-                if library == "rl_games" and look_up(settings, CRITIC_MINIBATCH) is not None
-                else [],
-            },
-        )
-
-
-def entry_point(library: RlLibrary) -> str:
-    return f"{upstreams_name(library)}_cfg_entry_point"
-
-
-def agent_settings_of(task: str, library: RlLibrary) -> Mapping[str, Any]:
-    """Return an agent's settings without presets and overrides."""
     from isaaclab_tasks.utils import load_cfg_from_registry, resolve_presets
 
-    settings = resolve_presets(load_cfg_from_registry(task, entry_point(library)))
-    values: Mapping[str, Any] = settings if isinstance(settings, dict) else settings.to_dict()
-    return values
+    for library in get_args(RlLibrary):
+        entry_point, names = f"{upstreams_name(library)}_cfg_entry_point", NAMES[library]
+        if gym.spec(task).kwargs.get(entry_point) is None:
+            continue
+        agent = resolve_presets(load_cfg_from_registry(task, entry_point))
+        settings = agent if isinstance(agent, dict) else agent.to_dict()
+        rollout = {
+            "num_steps_per_env": look_up(settings, names.num_steps),
+            "minibatch_size" if names.is_size else "num_minibatches": look_up(settings, names.minibatch),
+            "learning_epochs": look_up(settings, names.epochs),
+        }
+        if all(isinstance(value, int) and value > 0 for value in rollout.values()):  # else the agent is not PPO
+            has_critic = library == "rl_games" and look_up(settings, CRITIC_MINIBATCH) is not None
+            overrides = [f"agent.{CRITIC_MINIBATCH}={{minibatch_size}}"] if has_critic else []
+            yield library, {**rollout, "minibatch_overrides": overrides}
 
 
 def obstacle(task: str, choices: Sequence[Sequence[str]]) -> str | None:

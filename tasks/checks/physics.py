@@ -90,25 +90,21 @@ def check_graph(state: GraphState, settings: Mapping[str, Any]) -> CheckResult |
         return None
     if state.is_captured:
         return _result(GRAPH_CHECK, "ok", "physics steps run from a captured CUDA graph")
-    if why := _why_none(state):
-        return _result(GRAPH_CHECK, "not_checked", why)
+    reasons = (  # that are no fault of the machine
+        (not state.is_asked, "the configuration asks for no CUDA graph"),
+        (state.is_captured is None, "this Isaac Lab does not show whether it captured a CUDA graph"),
+        (not state.is_supported, "Isaac Lab captures no CUDA graph for this physics solver"),
+        (state.is_pending, "no physics step was made"),
+    )
+    for applies, reason in reasons:
+        if applies:
+            return _result(GRAPH_CHECK, "not_checked", reason)
     found = (
         "a CUDA graph was asked for, and physics steps ran without one; "
         f"memory pool supported: {settings['cuda_memory_pool_supported']}, "
         f"enabled: {settings['cuda_memory_pool_enabled']}; driver of CUDA {settings['cuda_driver_version']}"
     )
     return _result(GRAPH_CHECK, "failure", found, fault=GRAPH_NOT_IN_USE)
-
-
-def _why_none(state: GraphState) -> str | None:
-    """Why there is no graph, if that is no fault of the machine."""
-    reasons = (
-        (not state.is_asked, "the configuration asks for no CUDA graph"),
-        (state.is_captured is None, "this Isaac Lab does not show whether it captured a CUDA graph"),
-        (not state.is_supported, "Isaac Lab captures no CUDA graph for this physics solver"),
-        (state.is_pending, "no physics step was made"),
-    )
-    return next((reason for applies, reason in reasons if applies), None)
 
 
 # ---- full buffers ----
@@ -119,20 +115,28 @@ class Overflow:
 
     def __init__(self, words: Any, flags: Mapping[int, str]) -> None:
         self._words, self._flags = words, flags
-        self._seen = words & 0
+        self._noted = words & 0
         self._drops = sum(bit for bit, name in flags.items() if not is_limit(name))
         self._dropped: list[Any] = []  # after each iteration: whether any world has dropped anything so far
 
     def collect(self) -> None:
         """Add what the worlds say now. Nothing waits for the device."""
-        self._seen |= self._words
-        self._dropped.append((self._seen & self._drops).any())
+        self._noted |= self._words
+        self._dropped.append((self._noted & self._drops).any())
 
     def check(self) -> CheckResult:
         """Read and judge what was collected."""
-        worlds = {name: int(((self._seen & bit) != 0).sum()) for bit, name in self._flags.items()}
-        dropped = [bool(value) for value in self._dropped]
-        return judge_overflow(worlds, num_worlds=len(self._seen), first=dropped.index(True) if any(dropped) else None)
+        counts = {flag: int(((self._noted & bit) != 0).sum()) for bit, flag in self._flags.items()}
+        worlds = {flag: count for flag, count in counts.items() if count}
+        if not worlds:
+            return _result(OVERFLOW_CHECK, "ok", f"none was full in {len(self._noted)} worlds")
+        found = ", ".join(f"{_named(flag)} in {count} of {len(self._noted)} worlds" for flag, count in worlds.items())
+        if all(map(is_limit, worlds)):
+            return _result(OVERFLOW_CHECK, "warning", found, fault=LIMIT)
+        first = [bool(value) for value in self._dropped].index(True)
+        capacities = dict.fromkeys(CAPACITIES[flag] for flag in worlds if flag in CAPACITIES)
+        repair = f"; increase {' and '.join(capacities)} of the physics solver" if capacities else ""
+        return _result(OVERFLOW_CHECK, "failure", f"{found}; dropped from iteration {first} on{repair}", fault=DROPPED)
 
 
 def watch_overflow(sim: Any, timer: Any) -> Overflow | None:
@@ -152,19 +156,6 @@ def watch_overflow(sim: Any, timer: Any) -> Overflow | None:
 def is_limit(flag: str) -> bool:
     """Whether a flag says that a solver ended at its limit of iterations: it drops nothing."""
     return flag.endswith("ITERATIONS")
-
-
-def judge_overflow(worlds: Mapping[str, int], *, num_worlds: int, first: int | None) -> CheckResult:
-    """Judge in how many worlds each flag was seen; ``first``: the iteration after which the first drop was seen."""
-    seen = {flag: count for flag, count in worlds.items() if count}
-    if not seen:
-        return _result(OVERFLOW_CHECK, "ok", f"none was full in {num_worlds} worlds")
-    found = ", ".join(f"{_named(flag)} in {count} of {num_worlds} worlds" for flag, count in seen.items())
-    if all(map(is_limit, seen)):
-        return _result(OVERFLOW_CHECK, "warning", found, fault=LIMIT)
-    capacities = dict.fromkeys(CAPACITIES[flag] for flag in seen if flag in CAPACITIES)
-    repair = f"; increase {' and '.join(capacities)} of the physics solver" if capacities else ""
-    return _result(OVERFLOW_CHECK, "failure", f"{found}; dropped from iteration {first} on{repair}", fault=DROPPED)
 
 
 def _named(flag: str) -> str:

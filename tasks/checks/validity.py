@@ -217,18 +217,17 @@ def move(env: Any, environments: Sequence[int], *, share: float = 1.0) -> None:
 
 def changed_share(before: Pictures, after: Pictures) -> torch.Tensor:
     """Return the share of each environment's pixels that differ in any data type, shape (environments,)."""
-    differs: torch.Tensor | None = None
+    pixels: list[torch.Tensor] = []
     for kind, old in before.items():
         new, noise = after[kind], NOISE.get(old.dtype, 0)
         if old.is_floating_point():
             difference = torch.nan_to_num(old, posinf=0.0) - torch.nan_to_num(new, posinf=0.0)
         else:
             difference = old.to(torch.int64) - new.to(torch.int64)
-        pixels = (difference.abs() > noise).any(-1)
-        differs = pixels if differs is None else differs | pixels
-    if differs is None:
+        pixels.append((difference.abs() > noise).any(-1))
+    if not pixels:
         raise Fault("camera_wrong_form", "the camera has no pictures at all")
-    return differs.flatten(1).float().mean(1)
+    return torch.stack(pixels).any(0).flatten(1).float().mean(1)
 
 
 def _which(bad: torch.Tensor) -> str:

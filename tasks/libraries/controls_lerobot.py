@@ -65,6 +65,9 @@ def seeded_policy(context: RankContext, simulation: Simulation) -> torch.nn.Modu
 
     It looks at every step (``n_action_steps``). By default it would play 100 actions from a queue that all environments
     share, and their episodes end at different steps. It has no weights of others, which are on a hub.
+
+    Raises:
+        ValueError: the task's policy observes something else than pictures of three channels.
     """
     os.environ |= OFFLINE
 
@@ -73,7 +76,13 @@ def seeded_policy(context: RankContext, simulation: Simulation) -> torch.nn.Modu
     from lerobot.policies.act.modeling_act import ACTPolicy
 
     env = simulation.env.unwrapped
-    channels, height, width = picture_size(env)
+    observed = tuple(map(int, env.single_observation_space["policy"].shape))
+    if len(observed) != CHANNELS or observed[0] % CHANNELS:
+        raise ValueError(
+            f"its policy observes {observed}; should be pictures of (channels, height, width) with a multiple of"
+            f" {CHANNELS} channels"
+        )
+    channels, height, width = observed
     picture = PolicyFeature(type=FeatureType.VISUAL, shape=(CHANNELS, height, width))
     state = PolicyFeature(type=FeatureType.STATE, shape=tuple(joints(env).shape[1:]))
     actions = PolicyFeature(type=FeatureType.ACTION, shape=tuple(env.single_action_space.shape))
@@ -88,22 +97,6 @@ def seeded_policy(context: RankContext, simulation: Simulation) -> torch.nn.Modu
     policy = ACTPolicy(config).to(context.device).eval()
     context.log.write("settings", settings={"lerobot.policy_parameters": sum(p.numel() for p in policy.parameters())})
     return policy
-
-
-def picture_size(env: Any) -> tuple[int, int, int]:
-    """Return channels, height and width of what the task's policy observes.
-
-    Raises:
-        ValueError: it observes something else than pictures of three channels.
-    """
-    space = env.single_observation_space["policy"]
-    if len(space.shape) != CHANNELS or space.shape[0] % CHANNELS:
-        raise ValueError(
-            f"its policy observes {tuple(space.shape)}; should be pictures of (channels, height, width) with a multiple"
-            f" of {CHANNELS} channels"
-        )
-    channels, height, width = map(int, space.shape)
-    return channels, height, width
 
 
 def pictures_in(observations: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -27,14 +27,7 @@ _PORT: Final = "labscale/jax/port"  # in the store that joined torch's ranks
 
 
 def variables(
-    *,
-    rank: int,
-    local_rank: int,
-    world_size: int,
-    on_gpu: bool,
-    threads: int,
-    coordinator: tuple[str, int] | None,
-    xla_flags: str | None = None,
+    ranks: "Ranks", coordinator: tuple[str, int] | None, *, on_gpu: bool, threads: int, xla_flags: str | None = None
 ) -> dict[str, str]:
     """Return what JAX and skrl read of one rank.
 
@@ -42,7 +35,7 @@ def variables(
     """
     own = {
         "JAX_PLATFORMS": "cuda,cpu" if on_gpu else "cpu",  # JAX fails without the first; it would train on the CPU
-        "JAX_CUDA_VISIBLE_DEVICES": str(local_rank),  # JAX would take memory on every GPU
+        "JAX_CUDA_VISIBLE_DEVICES": str(ranks.local_rank),  # JAX would take memory on every GPU
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # torch and Warp share the GPU, and JAX would take 75 % of it
         "NPROC": str(threads),  # of XLA's thread pools, which would have every core in every rank
     }
@@ -55,9 +48,9 @@ def variables(
         "JAX_COORDINATOR_ADDR": host,
         "JAX_COORDINATOR_PORT": str(port),
         "JAX_COORDINATOR_BIND_ADDRESS": f"{host}:{port}",  # the service would listen on all addresses
-        "JAX_WORLD_SIZE": str(world_size),
-        "JAX_RANK": str(rank),
-        "JAX_LOCAL_RANK": str(local_rank),
+        "JAX_WORLD_SIZE": str(ranks.world_size),
+        "JAX_RANK": str(ranks.rank),
+        "JAX_LOCAL_RANK": str(ranks.local_rank),
         "no_grpc_proxy": host,  # JAX would look for the service behind a proxy that http_proxy names, and abort
         # It would catch SIGTERM, by which torchrun ends the other ranks when one has failed.
         "JAX_ENABLE_PREEMPTION_SERVICE": "false",
@@ -74,12 +67,10 @@ def joined(context: "RankContext") -> Iterator[None]:
 
     ranks = context.ranks
     os.environ |= variables(
-        rank=ranks.rank,
-        local_rank=ranks.local_rank,
-        world_size=ranks.world_size,
+        ranks,
+        _coordinator(ranks) if ranks.is_distributed else None,
         on_gpu=context.device.type == "cuda",
         threads=torch.get_num_threads(),
-        coordinator=_coordinator(ranks) if ranks.is_distributed else None,
         xla_flags=os.environ.get("XLA_FLAGS"),
     )
     try:

@@ -44,8 +44,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     restore = register_scoped_rl_games_environment(vecenv, env_configurations, env, RlGamesGpuEnv)
     config["num_actors"] = env.unwrapped.num_envs
     try:
-        observer = IsaacAlgoObserver()
-        runner = Runner(observer)
+        runner = Runner(IsaacAlgoObserver())
         runner.load(settings)
         agents: list[Any] = []
         runner.algo_factory.register_builder("a2c_continuous", lambda **kw: _agent(env, context.timer, agents, **kw))

@@ -9,7 +9,6 @@ import torch
 
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
-from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "skrl_cfg_entry_point"
 
@@ -35,23 +34,17 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     env = SkrlVecEnvWrapper(simulation.env, ml_framework="torch")
     runner = Runner(env, settings)
     use_deterministic_torch(context)
-    attach(runner.agent, env, context.case.num_steps_per_env, context.timer)
+    attach(runner.agent, env, context)
     runner.run()
     return torch.nn.ModuleList([model for model in runner.agent.models.values() if model is not None])
 
 
-def attach(
-    agent: Any,
-    env: Any,
-    num_steps_per_env: int,
-    timer: IterationTimer,
-    *,
-    finish: Callable[[], object] = lambda: None,
-) -> None:
+def attach(agent: Any, env: Any, context: RankContext, finish: Callable[[], object] = lambda: None) -> None:
     """Time skrl's loop: ``post_interaction`` of a rollout's last step updates, ``pre_interaction`` starts a rollout.
 
     ``finish`` waits for an update that does not run on torch's device stream.
     """
+    timer, num_steps_per_env = context.timer, context.case.num_steps_per_env
     env.step = timer.environment_step.wrap(env.step)
     agent.act = timer.inference.wrap(agent.act)
     pre_interaction, post_interaction = agent.pre_interaction, agent.post_interaction

@@ -53,13 +53,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         use_deterministic_torch(context)
         agent = runner.agent
         _wait_in_sections(agent, context.timer)
-        train_skrl.attach(
-            agent,
-            env,
-            context.case.num_steps_per_env,
-            context.timer,
-            finish=lambda: jax.block_until_ready(_trained(agent)),
-        )
+        train_skrl.attach(agent, env, context, finish=lambda: jax.block_until_ready(_trained(agent)))
         runner.run()
         models = (agent.policy, agent.value)
         return torch.nn.ParameterList(

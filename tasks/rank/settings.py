@@ -72,12 +72,6 @@ def determinism() -> dict[str, str | bool | None]:
     }
 
 
-def extensions() -> list[str]:
-    """Names of installed distributions that register tasks of their own."""
-    entry_points = importlib.metadata.entry_points(group="isaaclab.tasks")
-    return sorted({entry_point.dist.name for entry_point in entry_points if entry_point.dist})
-
-
 def _torch_allocator(device: torch.device) -> dict[str, str | None]:
     """Return what allocates torch's GPU memory, and what its variable asks for, such as expandable segments."""
     if device.type != "cuda":
@@ -92,7 +86,9 @@ def _torch_allocator(device: torch.device) -> dict[str, str | None]:
 def _versions(device: torch.device, with_packages: Sequence[str]) -> dict[str, str | None]:
     versions: dict[str, str | None] = {"versions.python": platform.python_version()}
     added = (package.partition("==")[0] for package in with_packages)
-    for name in (*DISTRIBUTIONS, *extensions(), *added):
+    own_tasks = importlib.metadata.entry_points(group="isaaclab.tasks")  # of whoever registers tasks of their own
+    extensions = sorted({entry_point.dist.name for entry_point in own_tasks if entry_point.dist})
+    for name in (*DISTRIBUTIONS, *extensions, *added):
         try:
             versions[f"versions.{name}"] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -60,22 +60,17 @@ class Turns:
         if self._connection is None or iteration < FIRST_ITERATIONS:
             return None
         if not self._left:
-            self._left = _asked(self._connection)
+            answer = b""
+            try:
+                self._connection.sendall(READY)
+                while not answer.endswith(b"\n"):
+                    part = self._connection.recv(64)
+                    if not part:
+                        raise KeeperGone
+                    answer += part
+            except OSError as error:
+                raise KeeperGone from error
+            self._left = int(answer)
             self._number += 1
         self._left -= 1
         return self._number
-
-
-def _asked(connection: socket.socket) -> int:
-    """Ask for a turn and wait for its number of iterations. Raises KeeperGone."""
-    answer = b""
-    try:
-        connection.sendall(READY)
-        while not answer.endswith(b"\n"):
-            part = connection.recv(64)
-            if not part:
-                raise KeeperGone
-            answer += part
-    except OSError as error:
-        raise KeeperGone from error
-    return int(answer)

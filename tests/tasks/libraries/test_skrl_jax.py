@@ -3,6 +3,8 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -50,16 +52,9 @@ JOINING = {
 
 def of(rank: int = 0, *, world_size: int = 1, on_gpu: bool = True, xla_flags: str | None = None) -> dict[str, str]:
     """Variables of a rank, four of which are on a node."""
+    ranks: Any = SimpleNamespace(rank=rank, local_rank=rank % 4, world_size=world_size)
     coordinator = ("node-0", 4321) if world_size > 1 else None
-    return variables(
-        rank=rank,
-        local_rank=rank % 4,
-        world_size=world_size,
-        on_gpu=on_gpu,
-        threads=6,
-        coordinator=coordinator,
-        xla_flags=xla_flags,
-    )
+    return variables(ranks, coordinator, on_gpu=on_gpu, threads=6, xla_flags=xla_flags)
 
 
 def test_a_rank_on_a_second_node_has_its_own_gpu_and_the_address_of_rank_0() -> None:
