@@ -65,7 +65,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         from tasks.checks import validity, workload
         from tasks.film.filming import filmed
         from tasks.rank import settings, simulation, timing
-        from tasks.rank.context import RankContext, Ranks, device_of, gpu_of, joined
+        from tasks.rank.context import RankContext, Ranks, device_of, joined
         from tasks.rank.turns import Turns
 
     ranks = Ranks.from_torchrun()
@@ -104,9 +104,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
             log.write("settings", settings=settings.determinism())
             if (written_s := machine.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
-            checks = context.checks + gpu.look(
-                str(device), own_gpu=gpu_of(case, ranks), env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
-            )
+            checks = context.checks + gpu.look(context, running)
             log.write(
                 "end",
                 kernels_compiled=kernel_cache.compiled_since(kernels_before, os.environ),

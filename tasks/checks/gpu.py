@@ -13,11 +13,14 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from suite.schema.record import CheckResult, CheckVerdict
 from tasks.checks import physics
-from tasks.rank.rank_log import RankLog
+
+if TYPE_CHECKING:  # these import torch
+    from tasks.rank.context import RankContext
+    from tasks.rank.simulation import Simulation
 
 OTHER_GPUS_CHECK: Final = "memory_on_other_gpus"
 CONTEXT_ON_OTHER_GPU: Final = "context_on_other_gpu"
@@ -29,17 +32,15 @@ _GB: Final = 1e9
 MPS_ENABLED: Final = 133  # CU_DEVICE_ATTRIBUTE_MPS_ENABLED of cuda.h
 
 
-def look(device: str, *, own_gpu: int, env: Any, env_cfg: Any, log: RankLog) -> list[CheckResult]:
-    """Record whether physics steps ran from a CUDA graph; judge that, and what this process has on other GPUs.
-
-    ``env`` is the unwrapped environment, ``own_gpu`` the rank's GPU in CUDA's numbering.
-    """
-    state = physics.read_graph(env.sim, env_cfg.sim.physics) if device.startswith("cuda") else None
-    log.write("settings", settings={"cuda_graph": state and state.is_captured})
+def look(context: "RankContext", running: "Simulation") -> list[CheckResult]:
+    """Record whether physics steps ran from a CUDA graph; judge that, and what this process has on other GPUs."""
+    device, sim = str(context.device), running.env.unwrapped.sim
+    state = physics.read_graph(sim, running.env_cfg.sim.physics) if device.startswith("cuda") else None
+    context.log.write("settings", settings={"cuda_graph": state and state.is_captured})
     if state is None:
         return []
     try:
-        others = check_other_gpus(own_gpu, read_gpus())
+        others = check_other_gpus(context.gpu, read_gpus())
     except DriverError as error:
         others = _result("not_checked", str(error))
     graph = physics.check_graph(state, physics.warp_settings(device))

@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,7 +64,7 @@ class _Film:
         from tasks.film.camera import Follower, NewtonCamera
 
         case, env = context.case, simulation.env.unwrapped
-        self._schedule = schedule(steps=case.iterations * case.num_steps_per_env, step_s=float(env.step_dt))
+        self._schedule = Schedule(steps=case.iterations * case.num_steps_per_env, step_s=float(env.step_dt))
         self._side = next(side for side in SIDES if side * side <= env.num_envs)
         self.environments = self._side**2
         self._camera = NewtonCamera(
@@ -130,32 +129,27 @@ class _Film:
 # ---- which steps are filmed: the last few seconds, as fast as they are simulated ----
 
 
-@dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """``first_step`` counts from 0; a frame is taken after every ``every`` steps from there on."""
+    """What is filmed of a training of ``steps`` environment steps of ``step_s`` simulated seconds.
 
-    first_step: int
-    every: int
-    frames: int
-    frame_s: float
-
-    def is_filmed(self, step: int) -> bool:
-        """Whether a frame is taken after the step with this number."""
-        into = step - self.first_step + 1
-        return into > 0 and into % self.every == 0 and into // self.every <= self.frames
-
-
-def schedule(*, steps: int, step_s: float) -> Schedule:
-    """Return what is filmed of a training of ``steps`` environment steps of ``step_s`` simulated seconds.
+    A frame is taken after every ``every`` steps, and lasts ``frame_s``.
 
     Raises:
         ValueError: there is no step to film.
     """
-    if steps < 1 or step_s <= 0:
-        raise ValueError(f"{steps} steps of {step_s} s are nothing to film")
-    every = min(max(1, round(1 / (FRAMES_PER_S * step_s))), steps)
-    frames = min(steps // every, max(1, round(LONGEST_S / (every * step_s))))
-    return Schedule(first_step=steps - frames * every, every=every, frames=frames, frame_s=every * step_s)
+
+    def __init__(self, *, steps: int, step_s: float) -> None:
+        if steps < 1 or step_s <= 0:
+            raise ValueError(f"{steps} steps of {step_s} s are nothing to film")
+        self.every = min(max(1, round(1 / (FRAMES_PER_S * step_s))), steps)
+        self.frame_s = self.every * step_s
+        self._frames = min(steps // self.every, max(1, round(LONGEST_S / self.frame_s)))
+        self._first_step = steps - self._frames * self.every
+
+    def is_filmed(self, step: int) -> bool:
+        """Whether a frame is taken after the step with this number."""
+        into = step - self._first_step + 1
+        return into > 0 and into % self.every == 0 and into // self.every <= self._frames
 
 
 # ---- live, in a browser ----

@@ -13,7 +13,7 @@ from tasks.checks import gpu, validity, workload
 from tasks.libraries import train_rsl_rl
 from tasks.libraries.collect_torchrl import FOLDER, drawn_policy
 from tasks.libraries.train_torchrl import environment
-from tasks.rank.context import RankContext, gpu_of
+from tasks.rank.context import RankContext
 from tasks.rank.kernel_cache import WarpCompilation
 from tasks.rank.rank_log import RankLog
 from tasks.rank.simulation import simulation, use_deterministic_torch
@@ -70,14 +70,6 @@ class CollectorInRay(Collector):  # type: ignore[misc]  # the base is untyped
 
     def end(self) -> list[dict[str, Any]]:
         """Check the work as a rank does after training, and close the simulation. Return the results as objects."""
-        context, running = self._context, self._running
-        checks = gpu.look(
-            str(context.device),
-            own_gpu=gpu_of(context.case, context.ranks),
-            env=running.env.unwrapped,
-            env_cfg=running.env_cfg,
-            log=context.log,
-        )
-        checks += validity.check(running)
+        checks = gpu.look(self._context, self._running) + validity.check(self._running)
         self._open.close()
         return [asdict(check) for check in checks]

@@ -1,5 +1,6 @@
 """Trains with rl_games 1.6.5 under labscale's clock: its own agent, subclassed where an epoch begins and ends."""
 
+import copy
 import math
 from typing import Any
 
@@ -73,8 +74,6 @@ class _PinnedDevice(dict[str, Any]):
             super().__setitem__(key, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_PinnedDevice":
-        import copy
-
         return _PinnedDevice({key: copy.deepcopy(value, memo) for key, value in self.items()})
 
 

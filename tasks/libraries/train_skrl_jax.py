@@ -53,7 +53,12 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         use_deterministic_torch(context)
         agent = runner.agent
         _wait_in_sections(agent, context.timer)
-        train_skrl.attach(agent, env, context, finish=lambda: jax.block_until_ready(_trained(agent)))
+
+        def finish() -> None:
+            networks = agent.policy.state_dict.params, agent.value.state_dict.params
+            jax.block_until_ready((*networks, agent.policy_optimizer.state, agent.value_optimizer.state))
+
+        train_skrl.attach(agent, env, context, finish)
         runner.run()
         models = (agent.policy, agent.value)
         return torch.nn.ParameterList(
@@ -63,47 +68,25 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         )
 
 
-def _trained(agent: Any) -> list[Any]:
-    """Return what an update ends with: parameters of both networks and the states of their optimisers."""
-    return [
-        agent.policy.state_dict.params,
-        agent.value.state_dict.params,
-        agent.policy_optimizer.state,
-        agent.value_optimizer.state,
-    ]
-
-
 def _wait_in_sections(agent: Any, timer: IterationTimer) -> None:
-    """Let sections end when JAX has finished, and time the gradients' all-reduce, which skrl does by JAX."""
-    agent.act = _finished(agent.act, timer.inference)
+    """Let marked sections end when JAX has finished, and time the gradients' all-reduce, which skrl does by JAX."""
+    import jax
+
+    def finished(call: Callable[..., Any], section: Section) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def waits_for_result(*args: Any, **kwargs: Any) -> Any:
+            result = call(*args, **kwargs)
+            return jax.block_until_ready(result) if section.enabled else result
+
+        return waits_for_result
+
+    def after_its_input(call: Callable[[Any], Any], section: Section) -> Callable[[Any], Any]:
+        return lambda tree: call(jax.block_until_ready(tree) if section.enabled else tree)
+
+    def num_bytes(tree: Any) -> int:
+        return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+
+    agent.act = finished(agent.act, timer.inference)
     for model in (agent.policy, agent.value):
-        reduce = timer.all_reduce.wrap(_finished(model.reduce_parameters, timer.all_reduce), num_bytes=_num_bytes)
-        model.reduce_parameters = _after_its_input(reduce, timer.all_reduce)
-
-
-def _finished(call: Callable[..., Any], section: Section) -> Callable[..., Any]:
-    """Return ``call`` that waits for its result where the section is marked."""
-    import jax
-
-    @functools.wraps(call)
-    def waits(*args: Any, **kwargs: Any) -> Any:
-        result = call(*args, **kwargs)
-        return jax.block_until_ready(result) if section.enabled else result
-
-    return waits
-
-
-def _after_its_input(call: Callable[[Any], Any], section: Section) -> Callable[[Any], Any]:
-    """Return ``call`` that begins when its argument is there, where the section is marked."""
-    import jax
-
-    def waits(tree: Any) -> Any:
-        return call(jax.block_until_ready(tree) if section.enabled else tree)
-
-    return waits
-
-
-def _num_bytes(tree: Any) -> int:
-    import jax
-
-    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+        reduce = timer.all_reduce.wrap(finished(model.reduce_parameters, timer.all_reduce), num_bytes=num_bytes)
+        model.reduce_parameters = after_its_input(reduce, timer.all_reduce)

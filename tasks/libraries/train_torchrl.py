@@ -189,11 +189,8 @@ def _writing_log(
             if tag == LAST_LOGGED:
                 ended = collectors.made.batch["next"]
                 episodes.add(ended["reward"].squeeze(-1), ended["done"].squeeze(-1))
-                timer.write({**_learning(episodes, env, logged), **more()})
+                times = (logged[tag] for tag in ("Perf/collection_time", "Perf/learning_time", LAST_LOGGED))
+                values = (*episodes.means(), success_rate(env), *times)
+                timer.write({**dict(zip(COLUMNS, values, strict=True)), **more()})
 
     return WritingLog
-
-
-def _learning(episodes: Episodes, env: Any, logged: dict[str, float]) -> dict[str, float | None]:
-    times = (logged[tag] for tag in ("Perf/collection_time", "Perf/learning_time", LAST_LOGGED))
-    return dict(zip(COLUMNS, (*episodes.means(), success_rate(env), *times), strict=True))

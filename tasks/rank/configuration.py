@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from suite.schema.record import Case, RlLibrary
 
-_LITERALS: Final = {"true": True, "false": False, "none": None, "null": None}
+_LITERALS: Final = {"true": "True", "false": "False", "none": "None", "null": "None"}
 _VALUES: Final = (bool, int, float, str, list, tuple)
 
 
@@ -101,16 +101,13 @@ def apply_overrides(overrides: Sequence[str], *, env_cfg: Any, agent_cfg: Any) -
 def _field(holder: Any, name: str, override: str) -> Any:
     values = vars(holder) if is_dataclass(holder) else holder if isinstance(holder, dict) else {}
     if name not in values:
-        known = ", ".join(values) or "none"
-        raise ValueError(f"override {override!r}: there is no field {name!r}; there are {known}")
+        raise ValueError(f"override {override!r}: there is no field {name!r}; there are {', '.join(values) or 'none'}")
     return values[name]
 
 
 def _value(text: str) -> Any:
-    if text.lower() in _LITERALS:
-        return _LITERALS[text.lower()]
     try:
-        return ast.literal_eval(text)
+        return ast.literal_eval(_LITERALS.get(text.lower(), text))
     except (ValueError, SyntaxError):
         return text
 

@@ -125,6 +125,11 @@ class RankContext:
     checks: list[CheckResult] = field(default_factory=list)
 
     @property
+    def gpu(self) -> int:
+        """The rank's GPU in CUDA's numbering."""
+        return gpu_of(self.case, self.ranks)
+
+    @property
     def library_dir(self) -> str:
         folder = self.run_dir / "library"
         return str(folder / f"training-{self.training}" if self.case.trainings_per_gpu > 1 else folder)

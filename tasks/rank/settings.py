@@ -11,7 +11,7 @@ import torch
 from suite.schema.rank_protocol import recorded
 from tasks.checks import gpu, physics
 from tasks.rank import machine
-from tasks.rank.context import RankContext, backend_of, gpu_of
+from tasks.rank.context import RankContext, backend_of
 from tasks.rank.simulation import Simulation
 
 DISTRIBUTIONS = (
@@ -27,21 +27,22 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
     from isaaclab.benchmark.capture import run_config_from_env_cfg
 
     device, ranks, cores = context.device, context.ranks, os.sched_getaffinity(0)
+    on_gpu = device.type == "cuda"
     backends = run_config_from_env_cfg(running.env_cfg)
     unwrapped = running.env.unwrapped
     return {
         "seed": context.seed,
         "device": str(device),
-        "gpu_name": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
+        "gpu_name": torch.cuda.get_device_name(device) if on_gpu else None,
         "backend": backend_of(context.case) if ranks.is_distributed else None,
-        "mps": gpu.shares_gpu_by_mps(gpu_of(context.case, ranks)) if device.type == "cuda" else None,
+        "mps": gpu.shares_gpu_by_mps(context.gpu) if on_gpu else None,
         "torch_num_threads": torch.get_num_threads(),
         "cpus_allowed": len(cores),
         "cores_numa_nodes": machine.nodes_of_cores(cores),
-        "gpu_numa_node": machine.node_of_gpu(torch.cuda.get_device_properties(device))
-        if device.type == "cuda"
-        else None,
-        **_torch_allocator(device),
+        "gpu_numa_node": machine.node_of_gpu(torch.cuda.get_device_properties(device)) if on_gpu else None,
+        # What allocates torch's GPU memory, and what its variable asks for, such as expandable segments.
+        "torch_allocator_backend": torch.cuda.get_allocator_backend() if on_gpu else None,
+        "torch_allocator_conf": next(filter(None, map(os.environ.get, ALLOCATOR_VARIABLES)), None) if on_gpu else None,
         "cuda_matmul_allow_tf32": torch.backends.cuda.matmul.allow_tf32,
         "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
         **physics.warp_settings(str(device)),
@@ -50,7 +51,7 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "num_envs": int(unwrapped.num_envs),
         "physics_dt_s": float(running.env_cfg.sim.dt),
         "decimation": int(running.env_cfg.decimation),
-        **_versions(device, context.case.with_packages),
+        **_versions(context.case.with_packages, on_gpu=on_gpu),
     }
 
 
@@ -72,18 +73,7 @@ def determinism() -> dict[str, str | bool | None]:
     }
 
 
-def _torch_allocator(device: torch.device) -> dict[str, str | None]:
-    """Return what allocates torch's GPU memory, and what its variable asks for, such as expandable segments."""
-    if device.type != "cuda":
-        return {"torch_allocator_backend": None, "torch_allocator_conf": None}
-    confs = (os.environ.get(name) for name in ALLOCATOR_VARIABLES)
-    return {
-        "torch_allocator_backend": torch.cuda.get_allocator_backend(),
-        "torch_allocator_conf": next((conf for conf in confs if conf), None),
-    }
-
-
-def _versions(device: torch.device, with_packages: Sequence[str]) -> dict[str, str | None]:
+def _versions(with_packages: Sequence[str], *, on_gpu: bool) -> dict[str, str | None]:
     versions: dict[str, str | None] = {"versions.python": platform.python_version()}
     added = (package.partition("==")[0] for package in with_packages)
     own_tasks = importlib.metadata.entry_points(group="isaaclab.tasks")  # of whoever registers tasks of their own
@@ -94,7 +84,6 @@ def _versions(device: torch.device, with_packages: Sequence[str]) -> dict[str, s
         except importlib.metadata.PackageNotFoundError:
             versions[f"versions.{name}"] = None
     versions["versions.cuda"] = torch.version.cuda
-    on_gpu = device.type == "cuda"
     versions["versions.nccl"] = ".".join(map(str, torch.cuda.nccl.version())) if on_gpu else None
     versions["versions.cudnn"] = str(torch.backends.cudnn.version()) if on_gpu else None
     return versions

@@ -6,7 +6,7 @@ from struct import pack, unpack_from
 
 import pytest
 
-from tasks.film.filming import schedule
+from tasks.film.filming import Schedule
 from tasks.film.mp4 import TIMESCALE, mp4_of
 from tests.fixtures.results.films import FILM, facts_of_film
 
@@ -75,6 +75,6 @@ def test_what_is_no_animated_avif_is_refused() -> None:
     ],
 )
 def test_the_last_seconds_are_filmed(steps: int, step_s: float, filmed: Sequence[int]) -> None:
-    plan = schedule(steps=steps, step_s=step_s)
+    plan = Schedule(steps=steps, step_s=step_s)
     assert [step for step in range(steps + 10) if plan.is_filmed(step)] == list(filmed)
     assert plan.frame_s == pytest.approx(step_s * plan.every)

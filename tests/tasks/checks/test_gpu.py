@@ -96,9 +96,10 @@ def look(folder: Path, device: str, graph: object) -> tuple[dict[str, str], dict
     """Verdict by name of check, and the settings that were written."""
     env = SimpleNamespace(sim=SimpleNamespace(physics_manager=SimpleNamespace(_graph=graph)))
     env_cfg = SimpleNamespace(sim=SimpleNamespace(physics=SimpleNamespace(use_cuda_graph=True)))
-    log = RankLog(folder, 0)
-    checks = gpu.look(device, own_gpu=0, env=env, env_cfg=env_cfg, log=log)
-    log._stream.close()
+    context: Any = SimpleNamespace(device=device, gpu=0, log=RankLog(folder, 0))
+    running: Any = SimpleNamespace(env=SimpleNamespace(unwrapped=env), env_cfg=env_cfg)
+    checks = gpu.look(context, running)
+    context.log._stream.close()
     return {check.name: check.verdict for check in checks}, read_rank_file(0, rank_path(folder, 0)).settings
 
 
