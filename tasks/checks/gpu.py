@@ -85,17 +85,17 @@ def read_gpus(cuda_library: str = "libcuda.so.1", nvml_library: str = "libnvidia
     )
 
 
-def check_other_gpus(own_index: int, seen: Sequence[OnGpu]) -> CheckResult:
-    """Judge what ``read_gpus`` saw.
+def check_other_gpus(own_index: int, gpus: Sequence[OnGpu]) -> CheckResult:
+    """Judge what ``read_gpus`` returned.
 
     A context on another rank's GPU is a warning and does not make the round invalid. It takes memory there, and time
     while it works, but the measured work is the work of the case, and what upstream leaves there is part of how it
     scales. Reports flag such rounds.
     """
-    others = [gpu for gpu in seen if gpu.index != own_index]
+    others = [gpu for gpu in gpus if gpu.index != own_index]
     if not others:
         return _result("not_checked", "it sees no GPU but its own")
-    is_known = any(gpu.is_listed for gpu in seen if gpu.index == own_index)
+    is_known = any(gpu.is_listed for gpu in gpus if gpu.index == own_index)
     unknown = "" if is_known else "; NVML does not know it by its process id, so memory there is not known"
     if not is_known:  # a process with this id on another GPU is another one
         others = [replace(gpu, is_listed=None, memory_gb=None) for gpu in others]

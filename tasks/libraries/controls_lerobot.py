@@ -137,13 +137,13 @@ def record(context: RankContext, simulation: Simulation, settings: dict[str, Any
     ):
         os.environ |= {**OFFLINE, "HF_HOME": str(Path(folder, CACHE))}  # read when LeRobot is imported
         env.reset()
-        features = _features(_seen(env.unwrapped, drawn[0]))
+        features = _features(_recorded(env.unwrapped, drawn[0]))
         for iteration in range(case.iterations):
             root = Path(folder, str(iteration))
             timer.begin()
             steps = []
             for actions in drawn:
-                steps.append(_seen(env.unwrapped, actions))
+                steps.append(_recorded(env.unwrapped, actions))
                 step(actions)
             begun_s = time.perf_counter()
             data_set = _write(root, features, steps, fps=round(1 / env.unwrapped.step_dt), task=case.task)
@@ -158,7 +158,7 @@ def record(context: RankContext, simulation: Simulation, settings: dict[str, Any
             shutil.rmtree(root)
 
 
-def _seen(env: Any, actions: torch.Tensor) -> Frame:
+def _recorded(env: Any, actions: torch.Tensor) -> Frame:
     """Return what a step records of all environments: pictures of 8 bits, positions of joints, and actions.
 
     Raises:
@@ -173,13 +173,13 @@ def _seen(env: Any, actions: torch.Tensor) -> Frame:
     return {**recorded, STATE: joints(env).cpu().numpy(), ACTION: actions.cpu().numpy()}
 
 
-def _features(seen: Frame) -> dict[str, Any]:
+def _features(frame: Frame) -> dict[str, Any]:
     """Describe a frame as LeRobot wants it. Pictures become PNG files in Parquet, which need no video codec."""
     numbers: dict[str, Any] = {"dtype": "float32", "names": None}
     picture: dict[str, Any] = {"dtype": "image", "names": ["height", "width", "channels"]}
     return {
         name: {**(numbers if name in (STATE, ACTION) else picture), "shape": values.shape[1:]}
-        for name, values in seen.items()
+        for name, values in frame.items()
     }
 
 

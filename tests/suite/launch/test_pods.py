@@ -217,7 +217,7 @@ def test_the_pods_of_a_round_train_on_two_hosts(
     for rank, host in enumerate(HOSTS):
         names = {NODE_RANK: str(rank), HEAD: HOSTS[0], PEER: HOSTS[1], "PATH": os.environ["PATH"]}
         env = rendered | names | {"ISAACSIM_ASSET_ROOT": str(tmp_path / f"assets-{rank}")}
-        pods.append(subprocess.Popen(ssh_hosts.cluster.hosts[host].argv(*argv), env=env, cwd=ROOT))
+        pods.append(subprocess.Popen(ssh_hosts.argv(*argv, on=host), env=env, cwd=ROOT))
     assert [pod.wait(300) for pod in pods] == [0, 0]
     record = read_record(run_dir / "record.json")
     assert record.outcome == "completed", record.reason

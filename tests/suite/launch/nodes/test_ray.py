@@ -23,8 +23,8 @@ from suite.launch.contract import RunControl
 from suite.launch.nodes import ray
 from suite.launch.nodes.agent import SILENCE_S
 from suite.records.store import read_case, read_record
-from tests.fixtures.machines.ray_hosts import DRIVER, HOSTS, RayHosts
-from tests.fixtures.machines.slurm_cluster import LOGIN
+from tests.fixtures.machines.namespaces import LOGIN
+from tests.fixtures.machines.ray_hosts import DRIVER, HEAD, HOSTS, RayHosts
 from tests.fixtures.runs.real_runs import wait_until
 from tests.fixtures.runs.two_nodes import CASE, MATRIX
 from tests.reports.accept.test_session import noxfile
@@ -111,7 +111,7 @@ class TestRay(NodesContract):
     @pytest.mark.slow
     def test_a_killed_host(self, ray_hosts: RayHosts, stand_in: Round) -> None:
         result_within = stand_in.begin()
-        ray_hosts.kill("n2")
+        ray_hosts.kill_node("n2")
         result = result_within(SILENCE_S + SLACK_S)
         assert result.ended_by == "lost"
         assert "10.77.0.12" in (result.why or "")
@@ -186,6 +186,7 @@ def test_two_nodes_reduce_gradients_to_a_complete_record(ray_hosts: RayHosts, wo
         ray_hosts.argv(
             *(sys.executable, "-m", "suite", "bench", "--matrix", str(tmp_path / "matrix.toml"), "--out", str(out)),
             *("--device", "cpu", "--no-report", "--launcher", "ray"),
+            on=HEAD,
         ),
         env={**os.environ, "RAY_ADDRESS": ray_hosts.ray_address},
         cwd=ROOT,

@@ -33,7 +33,7 @@ def cluster(
 ) -> Callable[..., SlurmPlace]:
     """The cluster as this process sees it, through Slurm's commands on its login machine."""
     (tmp_path / "bin").mkdir()
-    monkeypatch.setenv("PATH", str(slurm.programs(tmp_path / "bin")), prepend=":")
+    monkeypatch.setenv("PATH", str(slurm.commands(tmp_path / "bin")), prepend=":")
     monkeypatch.setenv("SLURM_CONF", slurm.environ["SLURM_CONF"])
     monkeypatch.setattr(job, "LAST_POLL_S", 1.0)
     return lambda time="5", **options: SlurmPlace(options=SlurmOptions(time=time, **options), say=messages.append)
