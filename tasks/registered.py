@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from suite.schema.rank_protocol import answer_line
 from suite.schema.record import RlLibrary, Stack
@@ -53,8 +53,8 @@ def agents(task: str) -> Iterator[tuple[RlLibrary, dict[str, Any]]]:
     import gymnasium as gym
     from isaaclab_tasks.utils import load_cfg_from_registry, resolve_presets
 
-    for library in get_args(RlLibrary):
-        entry_point, names = f"{upstreams_name(library)}_cfg_entry_point", NAMES[library]
+    for library, names in NAMES.items():
+        entry_point = f"{upstreams_name(library)}_cfg_entry_point"
         if gym.spec(task).kwargs.get(entry_point) is None:
             continue
         agent = resolve_presets(load_cfg_from_registry(task, entry_point))
