@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,19 +58,17 @@ def come_from_another_python(environment: Path) -> None:
     path.write_text(re.sub(r"^(version\S*) = .*", r"\1 = 3.11.7", path.read_text(), flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize(
-    ("damage", "why"),
-    [
+def test_a_damaged_environment_is_named_and_made_anew(checkout: Path) -> None:
+    assert run(checkout)[0] == 0
+    environment = checkout / ".nox" / "plan"
+    for damage, why in (
         (lose_a_module, "has lost packaging/__init__.py."),
         (lose_a_package, "has lost packaging."),
         (come_from_another_python, "has Python 3.11, 3.12 is needed."),
-    ],
-)
-def test_a_damaged_environment_is_named_and_made_anew(checkout: Path, damage: Callable[[Path], None], why: str) -> None:
-    assert run(checkout)[0] == 0
-    damage(checkout / ".nox" / "plan")
-    exit_code, output = run(checkout)
-    assert (exit_code, f"{checkout / '.nox/plan'} {why}" in output, "pip install" in output) == (0, True, True)
+    ):
+        damage(environment)
+        exit_code, output = run(checkout)
+        assert (exit_code, f"{environment} {why}" in output, "pip install" in output) == (0, True, True)
     exit_code, output = run(checkout)
     assert (exit_code, "made anew" in output, "pip install" in output) == (0, False, False)
 

@@ -17,7 +17,7 @@ from reports.compare.command import parser as compare_parser
 from reports.verification.hashes import SUMS, read_hashes
 from suite import __version__
 from suite.__main__ import parse
-from tests.architecture.workflow_rules import faults, nox_commands, triggers
+from tests.architecture.workflow_rules import OWN_REF, faults, nox_commands, triggers
 
 ROOT = Path(__file__).resolve().parents[2]
 GITHUB = ROOT / ".github"
@@ -116,6 +116,34 @@ def test_actionlint_finds_nothing_and_would_find_a_wrong_name(tmp_path: Path) ->
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_keep_the_rules_of_the_house(path: Path) -> None:
     assert faults(path.read_text(), sessions=sessions()) == []
+
+
+COMMENT = BENCH.with_name("compare-comment.yml")
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "fault"),
+    [
+        (BENCH, "    timeout-minutes: 720\n", "", "bench: no timeout-minutes"),
+        (BENCH, "    permissions:\n      contents: read #", "    #", "bench: no permissions of its own"),
+        (BENCH, "contents: read", "contents: write", "bench: may write, and runs code of the checkout"),
+        (BENCH, "\n  schedule:", "\n  push:\n  schedule:", "bench: push reaches a self-hosted runner"),
+        (BENCH, OWN_REF, "refs/pull/1/head", "bench: the self-hosted runner checks out refs/pull/1/head"),
+        (BENCH, "-s bench", "-s bnech", "bench: no nox session bnech"),
+        (BENCH, " MATRIX:", " OTHER:", "bench: nothing sets MATRIX"),
+        (BENCH, "-s env_check", "-s env_check && ls", "bench: not one plain nox command"),
+        (BENCH, '"$MATRIX"', "$MATRIX", "bench: not one plain nox command"),
+        (COMMENT, "\non:\n", "\non:\n  push:\n", "comment: workflow_run beside other triggers"),
+        (COMMENT, "contents: read", "contents: write", "comment: workflow_run may write contents"),
+        (COMMENT, "persist-credentials: false", "ref: x", "comment: workflow_run checks out something else"),
+        (COMMENT, "${{ runner.temp }}/comparison\n", "made\n", "comment: workflow_run unpacks an artifact"),
+        (COMMENT, "    steps:\n", "    steps:\n      - run: ls\n", "comment: workflow_run runs a command"),
+    ],
+)
+def test_each_rule_catches_its_fault(path: Path, old: str, new: str, fault: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1
+    assert any(message.startswith(fault) for message in faults(text.replace(old, new), sessions=sessions()))
 
 
 def test_comments_follow_the_comparison() -> None:
