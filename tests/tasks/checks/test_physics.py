@@ -2,18 +2,16 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
-from suite.install.worker import Worker
-from suite.schema.record import OVERFLOW_CHECK, CheckResult, Environment, RunRecord
+from suite.schema.record import OVERFLOW_CHECK, CheckResult
 from tasks.checks import physics
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
+from tests.fixtures.runs.real_runs import cartpole
+from tests.fixtures.runs.trained_runs import Trained, TrainSeries
 from tests.fixtures.runs.worker_probes import Hand
 
 POOL_OFF: Mapping[str, Any] = {
@@ -75,34 +73,24 @@ def test_isaac_lab_keeps_its_graph_where_it_is_looked_for(hand: Hand) -> None:
     }
 
 
-ANT: Final = matrix_of(cartpole("rsl_rl", task="Isaac-Ant", num_envs=16))
+ANT: Final = cartpole("rsl_rl", task="Isaac-Ant", num_envs=16)
 
 
-def trained(worker: Worker, environment: Environment, folder: Path, *overrides: str) -> RunRecord:
-    (case,) = cases_of(ANT, folder)
-    return train(launch_of(worker, replace(case, overrides=overrides), folder / "r0"), environment)
-
-
-def of_buffers(record: RunRecord) -> CheckResult:
-    (check,) = (check for check in record.ranks[0].validity if check.name == OVERFLOW_CHECK)
+def of_buffers(trained: Trained) -> CheckResult:
+    (check,) = (check for check in trained.record.ranks[0].validity if check.name == OVERFLOW_CHECK)
     return check
 
 
 @pytest.mark.worker
-def test_a_task_as_it_ships_drops_nothing(worker: Worker, environment: Environment, tmp_path: Path) -> None:
-    record = trained(worker, environment, tmp_path)
-    assert (record.outcome, record.reason) == ("completed", None)
-    assert of_buffers(record).verdict in ("ok", "warning")  # the solver may end at its limit of iterations
+def test_a_task_as_it_ships_drops_nothing(train_series: TrainSeries) -> None:
+    assert of_buffers(train_series(ANT)).verdict in ("ok", "warning")  # the solver may end at its limit of iterations
 
 
 @pytest.mark.worker
 @pytest.mark.parametrize(("capacity", "flag"), [("njmax", "NEFC (njmax)"), ("nconmax", "PHASE (nconmax)")])
-def test_a_buffer_that_is_too_small_makes_the_run_invalid(
-    capacity: str, flag: str, worker: Worker, environment: Environment, tmp_path: Path
-) -> None:
-    record = trained(worker, environment, tmp_path, f"env.sim.physics.solver_cfg.{capacity}=1")
-    check = of_buffers(record)
-    assert record.outcome == "invalid"
+def test_a_buffer_that_is_too_small_makes_the_run_invalid(capacity: str, flag: str, train_series: TrainSeries) -> None:
+    overrides = (f"env.sim.physics.solver_cfg.{capacity}=1",)
+    check = of_buffers(train_series(ANT, outcome="invalid", overrides=overrides))
     assert check.fault == "contacts_or_constraints_dropped"
     assert f"{flag} in 16 of 16 worlds" in check.found
     assert f"increase {capacity} of" in check.found

@@ -3,25 +3,13 @@
 The third, ``all_reduce``, runs on two hosts in ``tests.suite.launch.nodes.test_ssh``.
 """
 
-from pathlib import Path
-
 import pytest
 
-from suite.install.worker import Worker
-from suite.schema.record import Environment, RankRecord
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
+from suite.schema.record import RankRecord
+from tests.fixtures.runs.real_runs import cartpole
+from tests.fixtures.runs.trained_runs import TrainSeries
 
 pytestmark = pytest.mark.worker
-
-
-def run(series: str, worker: Worker, environment: Environment, folder: Path) -> RankRecord:
-    (case,) = cases_of(matrix_of(series), folder)
-    record = train(launch_of(worker, case, folder / "r0"), environment)
-    assert (record.outcome, record.reason) == ("completed", None)
-    assert record.workload is not None
-    assert record.workload["workload"] == case.workload
-    (rank,) = record.ranks
-    return rank
 
 
 def share(rank: RankRecord, column: str) -> float:
@@ -29,23 +17,21 @@ def share(rank: RankRecord, column: str) -> float:
     return (rank.samples[column][2] or 0) / (rank.samples["iteration_time_s"][2] or 0)
 
 
-def test_stepping_alone_learns_nothing_and_spends_its_time_in_the_environment(
-    worker: Worker, environment: Environment, tmp_path: Path
-) -> None:
-    series = cartpole("rsl_rl", workload="environment_step", iterations=4)
-    rank = run(series, worker, environment, tmp_path)
+def test_stepping_alone_learns_nothing_and_spends_its_time_in_the_environment(train_series: TrainSeries) -> None:
+    record = train_series(cartpole("rsl_rl", workload="environment_step", iterations=4)).record
+    assert record.workload is not None
+    assert record.workload["workload"] == "environment_step"
+    (rank,) = record.ranks
     assert 0.9 < share(rank, "environment_step_time_s") <= 1
     assert set(rank.samples["all_reduce_calls"]) == {None, 0.0}
 
 
-def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(
-    worker: Worker, environment: Environment, tmp_path: Path
-) -> None:
+def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(train_series: TrainSeries) -> None:
     series = cartpole(
         "rsl_rl", task="Isaac-Reorient-Cube-Shadow-Camera-Direct", workload="rendering",
         num_envs=4, num_steps_per_env=6, iterations=4,
     )  # fmt: skip
-    rank = run(series, worker, environment, tmp_path)
+    (rank,) = train_series(series).record.ranks
     assert set(rank.samples["control.pictures"]) == {6.0 * 4}
     assert rank.samples["simulate_time_s"] == rank.samples["environment_step_time_s"] == (None,) * 4
     assert 0.5 < share(rank, "render_time_s") <= 1

@@ -1,16 +1,14 @@
 """A policy of LeRobot acting, and LeRobot's data set writer, for real on the CPU in Cartpole with a camera."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from suite.install.worker import Worker
-from suite.schema.record import Environment, RunRecord
 from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
-from tests.fixtures.runs.trained_runs import WorkerOf
+from tests.fixtures.runs.real_runs import cartpole
+from tests.fixtures.runs.trained_runs import Trained, TrainSeries
 from tests.fixtures.runs.worker_probes import probe
 
 pytestmark = pytest.mark.worker
@@ -18,31 +16,17 @@ pytestmark = pytest.mark.worker
 STEPS = 4
 ENVIRONMENTS = 2
 
-Run = Callable[[str], RunRecord]
+
+def run(workload: str, train_series: TrainSeries) -> Trained:
+    series = cartpole(
+        "lerobot", task=CAMERA_CARTPOLE, workload=workload, num_envs=ENVIRONMENTS, num_steps_per_env=STEPS,
+    )  # fmt: skip
+    return train_series(series, catalog=catalog_with_camera())
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("lerobot")
-
-
-@pytest.fixture(scope="module")
-def run(worker_of: WorkerOf, environment: Environment, folder: Path) -> Run:
-    def run_it(workload: str) -> RunRecord:
-        series = cartpole(
-            "lerobot", task=CAMERA_CARTPOLE, workload=workload, num_envs=ENVIRONMENTS, num_steps_per_env=STEPS,
-        )  # fmt: skip
-        (case,) = cases_of(matrix_of(series), folder, catalog_with_camera())
-        record = train(launch_of(worker_of(case), case, folder / workload), environment)
-        assert (record.outcome, record.reason) == ("completed", None)
-        assert record.ranks[0].settings["versions.lerobot"] == "0.6.1"
-        return record
-
-    return run_it
-
-
-def test_a_policy_chooses_every_action_and_its_calls_are_timed_in_marked_iterations(run: Run) -> None:
-    (rank,) = run("policy_rollout").ranks
+def test_a_policy_chooses_every_action_and_its_calls_are_timed_in_marked_iterations(train_series: TrainSeries) -> None:
+    (rank,) = run("policy_rollout", train_series).record.ranks
+    assert rank.settings["versions.lerobot"] == "0.6.1"
     usual_s, rare_s = (rank.samples[f"lerobot.latency_{name}_s"] for name in ("median", "p99"))
     assert usual_s[:2] == rare_s[:2] == (None, None)
     inference_s, step_s, iteration_s = (
@@ -56,12 +40,13 @@ def test_a_policy_chooses_every_action_and_its_calls_are_timed_in_marked_iterati
     assert {check.verdict for check in rank.validity if check.feature in {"physics", "cameras"}} == {"ok"}
 
 
-def test_what_is_recorded_comes_back_and_nothing_of_it_is_left(run: Run, folder: Path) -> None:
+def test_what_is_recorded_comes_back_and_nothing_of_it_is_left(train_series: TrainSeries) -> None:
     caches = Path.home() / ".cache" / "huggingface"
     before = caches.exists()
-    (rank,) = run("dataset_recording").ranks
+    trained = run("dataset_recording", train_series)
+    (rank,) = trained.record.ranks
     assert caches.exists() == before, "LeRobot's files stay in the run"
-    assert not [*(folder / "dataset_recording").glob("recorded-*")]
+    assert not [*trained.run_dir.glob("recorded-*")]
     (check,) = (check for check in rank.validity if check.feature == "data set")
     last = ENVIRONMENTS * STEPS - 1
     assert (check.verdict, check.found) == ("ok", f"frames 0, {last} are equal")

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from suite.install.worker import Worker
 from suite.matrix.plan import render_launch
-from suite.schema.record import Environment
 from tasks.worker import own_cpus, threads_of
 from tests.conftest import CaseMaker
-from tests.fixtures.runs.real_runs import NUM_CPUS, cartpole, cases_of, launch_of, matrix_of, train
+from tests.fixtures.runs.real_runs import NUM_CPUS, cartpole
+from tests.fixtures.runs.trained_runs import TrainSeries
 
 TUNED = cartpole(
     "rsl_rl", division="open", variant="pinned", cpu_threads=1, pin_cpus=True,
@@ -45,14 +44,8 @@ def test_a_quota_of_cores_holds_for_torch_too(make_case: CaseMaker, monkeypatch:
 
 @pytest.mark.slow
 @pytest.mark.worker
-def test_a_tuned_case_runs_as_it_says_and_is_another_workload(
-    worker: Worker, environment: Environment, tmp_path: Path
-) -> None:
-    closed, tuned = (
-        train(launch_of(worker, case, tmp_path / str(index)), environment)
-        for index, case in enumerate(cases_of(matrix_of(cartpole("rsl_rl"), TUNED), tmp_path))
-    )
-    assert (closed.outcome, tuned.outcome) == ("completed", "completed")
+def test_a_tuned_case_runs_as_it_says_and_is_another_workload(train_series: TrainSeries) -> None:
+    closed, tuned = (train_series(series).record for series in (cartpole("rsl_rl"), TUNED))
     settings = [record.ranks[0].settings for record in (closed, tuned)]
     assert [(values["torch_num_threads"], values["cpus_allowed"]) for values in settings] == [(NUM_CPUS,) * 2, (1, 1)]
     assert closed.workload != tuned.workload

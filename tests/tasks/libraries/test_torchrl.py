@@ -1,6 +1,5 @@
 """TorchRL's collector alone and its pipeline. Its training: ``tests.tasks.test_worker``."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -8,34 +7,14 @@ import pytest
 
 from suite.schema.record import Environment, RunRecord
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, pid_of, train
-from tests.fixtures.runs.trained_runs import WorkerOf
+from tests.fixtures.runs.trained_runs import TrainSeries, WorkerOf
 
 pytestmark = pytest.mark.worker
 
-Run = Callable[[str, int], RunRecord]
-
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("torchrl")
-
-
-@pytest.fixture(scope="module")
-def run(worker_of: WorkerOf, environment: Environment, folder: Path) -> Run:
-    """Run a workload for some iterations; ``train`` looks for processes that are left."""
-
-    def run_it(workload: str, iterations: int) -> RunRecord:
-        (case,) = cases_of(matrix_of(cartpole("torchrl", workload=workload, iterations=iterations)), folder)
-        record = train(launch_of(worker_of(case), case, folder / workload), environment)
-        assert (record.outcome, record.reason) == ("completed", None)
-        return record
-
-    return run_it
-
-
-@pytest.fixture(scope="module")
-def collected(run: Run) -> RunRecord:
-    return run("collection", 4)
+def collected(train_series: TrainSeries) -> RunRecord:
+    return train_series(cartpole("torchrl", workload="collection", iterations=4)).record
 
 
 def test_collecting_alone_learns_nothing_and_steps_the_environments_within(collected: RunRecord) -> None:
@@ -51,14 +30,14 @@ def test_collecting_alone_learns_nothing_and_steps_the_environments_within(colle
 
 
 def test_rollouts_come_over_ray_from_a_process_that_steps_the_environments(
-    run: Run, folder: Path, collected: RunRecord
+    train_series: TrainSeries, collected: RunRecord
 ) -> None:
     own = Path.home() / ".ray"
     before = own.exists()
-    carried = run("collection_ray", 4)
+    carried = train_series(cartpole("torchrl", workload="collection_ray", iterations=4))
     assert own.exists() == before, "Ray's token stays in the run"
-    assert [path.name for path in (folder / "collection_ray" / "ray").iterdir()] == ["rank-0.jsonl"]
-    (rank,) = carried.ranks
+    assert [path.name for path in (carried.run_dir / "ray").iterdir()] == ["rank-0.jsonl"]
+    (rank,) = carried.record.ranks
     assert rank.settings["versions.ray"] is not None
     collected_s = [time_s or 0 for time_s in rank.samples["control.collected_time_s"]]
     for in_ray_s, iteration_s in zip(collected_s, rank.samples["iteration_time_s"], strict=True):
@@ -66,7 +45,10 @@ def test_rollouts_come_over_ray_from_a_process_that_steps_the_environments(
     assert 0.5 < (rank.samples["environment_step_time_s"][2] or 0) / collected_s[2] < 1
     assert collected.workload is not None
     assert collected.workload["env.compute_final_obs"] is True
-    assert {**collected.workload, "workload": "collection_ray"} == carried.workload  # it is the work of collecting here
+    assert {
+        **collected.workload,
+        "workload": "collection_ray",
+    } == carried.record.workload  # it is the work of collecting here
     assert {(check.name, check.verdict) for check in rank.validity} >= {
         (f"physics state after {what}{where}", "ok")
         for what in ("training", "steps")
@@ -95,8 +77,8 @@ def test_ray_listens_on_this_machine_alone_and_ends_with_a_killed_rank(
     assert ears
 
 
-def test_a_pipeline_simulates_and_learns_at_once_and_both_ends_have_the_same_weights(run: Run) -> None:
-    piped = run("async_pipeline", 6)
+def test_a_pipeline_simulates_and_learns_at_once_and_both_ends_have_the_same_weights(train_series: TrainSeries) -> None:
+    piped = train_series(cartpole("torchrl", workload="async_pipeline", iterations=6)).record
     learner, simulator = piped.ranks
     assert (piped.case.num_envs, piped.case.frames_per_iteration) == (64, 64 * 16)
     assert learner.samples["environment_step_time_s"][2] is None

@@ -3,16 +3,11 @@
 On the CPU runs of one seed are equal as shipped too: ``tests/suite/campaign/runs/test_real_turns.py``.
 """
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
-from suite.install.worker import Worker
-from suite.schema.record import Environment
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
+from tests.fixtures.runs.real_runs import cartpole
+from tests.fixtures.runs.trained_runs import TrainSeries
 
-LIBRARIES = ("rl_games", "rsl_rl", "skrl")
 IN_USE = {
     "deterministic_algorithms": True,
     "cublas_workspace_config": ":4096:8",
@@ -20,21 +15,14 @@ IN_USE = {
     "cudnn_benchmark": False,
     "warp_deterministic": "run_to_run",
 }
-SET_BACK = {
-    "cudnn_deterministic": False,
-    "cudnn_benchmark": True,
-}  # by skrl's reset with a seed, upstream too
+SET_BACK = {"cudnn_deterministic": False, "cudnn_benchmark": True}  # by skrl's reset with a seed, upstream too
 
 
 @pytest.mark.worker
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_what_is_asked_for_is_still_set_after_training(
-    library: str, worker: Worker, environment: Environment, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("library", ["rl_games", "rsl_rl", "skrl"])
+def test_what_is_asked_for_is_still_set_after_training(library: str, train_series: TrainSeries) -> None:
     """Seeding an environment sets cuDNN back."""
-    (case,) = cases_of(matrix_of(cartpole(library, minibatch_size=1024)), tmp_path)
-    record = train(launch_of(worker, replace(case, deterministic=True), tmp_path / "r0"), environment)
-    assert record.outcome == "completed", record.reason
+    record = train_series(cartpole(library, minibatch_size=1024), deterministic=True).record
     (rank,) = record.ranks
     assert {name: rank.settings[name] for name in IN_USE} == IN_USE | (SET_BACK if library == "skrl" else {})
     assert record.workload is not None
