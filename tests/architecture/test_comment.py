@@ -92,17 +92,10 @@ def test_a_pull_request_that_is_not_the_one_compared_or_a_fork_that_is_gone_is_t
 @pytest.mark.parametrize(
     "line",
     [
-        "@everyone look",
-        "&#64;everyone look",
-        "see https://evil.example",
-        "fixes #1 and labs/labscale#2",
-        "<img src=x>",
-        "<code>@someone</code>",
-        "<!-- hidden -->",
-        "caf\u00e9",
-        "carriage\r",
+        "@everyone look", "&#64;everyone look", "see https://evil.example", "fixes #1 and labs/labscale#2",
+        "<img src=x>", "<code>@someone</code>", "<!-- hidden -->", "caf\u00e9", "carriage\r",
     ],
-)
+)  # fmt: skip
 def test_what_has_another_form_is_not_posted(tmp_path: Path, line: str) -> None:
     file = tmp_path / "comparison.md"
     file.write_bytes(f"{GOLDEN.read_text(encoding='utf-8')}\n{line}\n".encode())

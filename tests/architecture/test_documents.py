@@ -87,14 +87,10 @@ _RESULT_IN_WORDS = re.compile(rf"\b(?:{_SPELLED}|half|twice)(?:[ -]\w+)? (?:time
 
 def typed_numbers(text: str) -> list[str]:
     # `.` matches newlines only inside the code and frontmatter alternatives, which are bounded by their fences.
-    prose = _NOT_PROSE.sub(" ", _without_single_lines(text))
+    prose = _NOT_PROSE.sub(" ", re.sub(r"^(?:#+ |%).*$", "", text, flags=re.MULTILINE))
     for name in ALLOWED:
         prose = prose.replace(name, " ")
     return [*re.findall(r"\d[\d.,]*", prose), *(words.group() for words in _RESULT_IN_WORDS.finditer(prose))]
-
-
-def _without_single_lines(text: str) -> str:
-    return re.sub(r"^(?:#+ [^\n]*|%[^\n]*)$", "", text, flags=re.MULTILINE)
 
 
 def test_no_number_is_typed_into_a_page() -> None:

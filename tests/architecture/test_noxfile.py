@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,31 +43,22 @@ def start(checkout: Path, *words: str, **variables: str) -> subprocess.Popen[str
 
 def run(checkout: Path, *words: str, **variables: str) -> tuple[int, str]:
     process = start(checkout, *words, **variables)
-    return process.wait(120), process.communicate()[0]
-
-
-def lose_a_module(environment: Path) -> None:
-    next(environment.glob("lib/*/site-packages/packaging/__init__.py")).unlink()
-
-
-def lose_a_package(environment: Path) -> None:
-    shutil.rmtree(next(environment.glob("lib/*/site-packages/packaging")))
-
-
-def come_from_another_python(environment: Path) -> None:
-    path = environment / "pyvenv.cfg"
-    path.write_text(re.sub(r"^(version\S*) = .*", r"\1 = 3.11.7", path.read_text(), flags=re.MULTILINE))
+    output = process.communicate(timeout=120)[0]
+    return process.returncode, output
 
 
 def test_a_damaged_environment_is_named_and_made_anew(checkout: Path) -> None:
     assert run(checkout)[0] == 0
     environment = checkout / ".nox" / "plan"
+    settings = environment / "pyvenv.cfg"
+    older = re.sub(r"^(version\S*) = .*", r"\1 = 3.11.7", settings.read_text(), flags=re.MULTILINE)
+    (package,) = environment.glob("lib/*/site-packages/packaging")
     for damage, why in (
-        (lose_a_module, "has lost packaging/__init__.py."),
-        (lose_a_package, "has lost packaging."),
-        (come_from_another_python, "has Python 3.11, 3.12 is needed."),
+        ((package / "__init__.py").unlink, "has lost packaging/__init__.py."),
+        (partial(shutil.rmtree, package), "has lost packaging."),
+        (partial(settings.write_text, older), "has Python 3.11, 3.12 is needed."),
     ):
-        damage(environment)
+        damage()
         exit_code, output = run(checkout)
         assert (exit_code, f"{environment} {why}" in output, "pip install" in output) == (0, True, True)
     exit_code, output = run(checkout)

@@ -50,12 +50,8 @@ def assert_whole(path: Path, *, frames: int, duration_s: float, size_px: tuple[i
 
 def test_the_film_in_git_is_a_whole_file() -> None:
     facts = facts_of_film()
-    assert_whole(
-        FILM / "film.mp4",
-        frames=facts.frames,
-        duration_s=facts.duration_s,
-        size_px=(facts.width_px, facts.height_px),
-    )
+    size_px = facts.width_px, facts.height_px
+    assert_whole(FILM / "film.mp4", frames=facts.frames, duration_s=facts.duration_s, size_px=size_px)
 
 
 def test_what_is_no_animated_avif_is_refused() -> None:

@@ -15,7 +15,6 @@ import pynvml
 import pytest
 
 from suite.records.rank_file import rank_path, read_rank_file
-from suite.schema.record import CheckResult
 from tasks.checks import gpu
 from tasks.rank.rank_log import RankLog
 from tests.fixtures.stand_ins.stub_drivers.build import build
@@ -23,41 +22,29 @@ from tests.fixtures.stand_ins.stub_drivers.build import build
 OWN = 1  # the GPU of local rank 1
 
 
-def check_of(folder: Path, cuda: str = "-DCONTEXT_ON=2", *nvml: str) -> CheckResult:
-    """The check of a rank on GPU 1, where its context is."""
-    libcuda = build(folder / "libcuda.so", "cuda_driver.c", cuda)
-    libnvml = build(folder / "libnvml.so", "nvml.c", *nvml)
-    return gpu.check_other_gpus(OWN, gpu.read_gpus(str(libcuda), str(libnvml)))
-
-
 UNKNOWN = "; NVML does not know it by its process id, so memory there is not known"
 
 
 @pytest.mark.parametrize(
-    ("options", "verdict", "fault", "found"),
+    ("cuda", "nvml", "found"),
     [
-        (("-DCONTEXT_ON=2", "-DON=2"), "ok", None, "no CUDA context on GPU 0"),
-        (("-DCONTEXT_ON=3", "-DON=3"), "warning", "context_on_other_gpu", "it is on GPU 0 with 0.52 GB"),
-        (("-DCONTEXT_ON=3", "-DON=0"), "warning", "context_on_other_gpu", f"it is on GPU 0{UNKNOWN}"),
-        (("-DCONTEXT_ON=3", "-DREFUSES"), "warning", "context_on_other_gpu", f"it is on GPU 0{UNKNOWN}"),
-        (("-DCONTEXT_ON=2", "-DREFUSES"), "ok", None, f"no CUDA context on GPU 0{UNKNOWN}"),
+        ("-DCONTEXT_ON=2", "-DON=2", "no CUDA context on GPU 0"),
+        ("-DCONTEXT_ON=3", "-DON=3", "it is on GPU 0 with 0.52 GB"),
+        ("-DCONTEXT_ON=3", "-DON=0", f"it is on GPU 0{UNKNOWN}"),
+        ("-DCONTEXT_ON=3", "-DREFUSES", f"it is on GPU 0{UNKNOWN}"),
+        ("-DCONTEXT_ON=3", None, f"it is on GPU 0{UNKNOWN}"),  # there is no NVML
+        ("-DCONTEXT_ON=2", "-DREFUSES", f"no CUDA context on GPU 0{UNKNOWN}"),
         # NVML lists the id on GPU 0, and not on GPU 1, where this process surely is: that is another process.
-        (("-DCONTEXT_ON=2", "-DON=1"), "ok", None, f"no CUDA context on GPU 0{UNKNOWN}"),
+        ("-DCONTEXT_ON=2", "-DON=1", f"no CUDA context on GPU 0{UNKNOWN}"),
     ],
 )
-def test_a_context_on_another_gpu_is_a_warning(
-    options: tuple[str, ...], verdict: str, fault: str | None, found: str, tmp_path: Path
-) -> None:
-    check = check_of(tmp_path, *options)
-    assert (check.name, check.verdict, check.fault) == ("memory_on_other_gpus", verdict, fault)
-    assert check.found == found
-
-
-def test_without_nvml_the_cuda_driver_still_says_it(tmp_path: Path) -> None:
-    libcuda = build(tmp_path / "libcuda.so", "cuda_driver.c", "-DCONTEXT_ON=3")
-    seen = gpu.read_gpus(str(libcuda), str(tmp_path / "gone.so"))
-    assert [(other.has_context, other.is_listed, other.memory_gb) for other in seen] == [(True, None, None)] * 2
-    assert gpu.check_other_gpus(OWN, seen).verdict == "warning"
+def test_a_context_on_another_gpu_is_a_warning(cuda: str, nvml: str | None, found: str, tmp_path: Path) -> None:
+    libcuda, libnvml = build(tmp_path / "libcuda.so", "cuda_driver.c", cuda), tmp_path / "libnvml.so"
+    if nvml is not None:
+        build(libnvml, "nvml.c", nvml)
+    check = gpu.check_other_gpus(OWN, gpu.read_gpus(str(libcuda), str(libnvml)))
+    judged = ("ok", None) if found.startswith("no ") else ("warning", "context_on_other_gpu")
+    assert (check.name, check.verdict, check.fault, check.found) == ("memory_on_other_gpus", *judged, found)
 
 
 @pytest.mark.parametrize(
