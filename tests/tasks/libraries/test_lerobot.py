@@ -57,7 +57,7 @@ def test_what_is_recorded_comes_back_and_nothing_of_it_is_left(train_series: Tra
 
 
 def test_frames_that_come_back_changed_are_a_fault(worker: Worker) -> None:
-    assert probe(worker, "lerobot_parts")["read_back"] == [
+    assert probe(worker, "parts")["read_back"] == [
         ["ok", "frames 0 are equal", None],
         ["failure", "differing: observation.images.camera of frame 1", "data_set_differs"],
     ]

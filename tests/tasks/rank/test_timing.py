@@ -9,7 +9,7 @@ from tests.fixtures.runs.worker_probes import probe
 @pytest.mark.worker
 def test_sections_count_each_call_once(worker: Worker) -> None:
     """Each result is the time [s] and the number of calls."""
-    assert probe(worker, "timing")["sections"] == {
+    assert probe(worker, "parts")["sections"] == {
         "never_called": [None, 0],  # not measured is not 0
         "returned": 7,
         "one_call": [1.0, 1],

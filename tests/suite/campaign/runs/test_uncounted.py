@@ -121,11 +121,11 @@ def test_other_ranks_are_profiled_anew(tmp_path: Path, fake_nsys: Path) -> None:
 
 @pytest.mark.worker
 def test_ranges_name_the_phases_and_nest(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert probe(worker, "timing")["ranges"] == []  # nothing is said unless the rank is profiled
+    assert probe(worker, "parts")["ranges"] == []  # nothing is said unless the rank is profiled
     monkeypatch.setenv("LABSCALE_BELOW_NSYS", "1")
     step = ["+environment_step", "-"]
     parts = ["+collection", *step, *step, "-", "+learning", "+all_reduce", "-", "-"]
-    assert probe(worker, "timing")["ranges"] == ["+iteration 0", *parts, "-", "+iteration 1", *parts, "-"]
+    assert probe(worker, "parts")["ranges"] == ["+iteration 0", *parts, "-", "+iteration 1", *parts, "-"]
 
 
 @pytest.mark.slow

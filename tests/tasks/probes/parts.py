@@ -1,4 +1,8 @@
-"""A timer's NVTX ranges, written down instead of made, and its sections by a clock that counts its marks."""
+"""Parts of the worker that need torch and no simulation.
+
+A timer's NVTX ranges, written down instead of made, its sections by a clock that counts its marks, and what LeRobot's
+control says of frames that come back as they were given and of other ones.
+"""
 
 import itertools
 import json
@@ -73,5 +77,18 @@ def sections() -> dict[str, Any]:
     return results
 
 
+def judged_frames() -> list[Any]:
+    import torch
+
+    from tasks.libraries.controls_lerobot import read_back
+
+    picture = torch.arange(24, dtype=torch.uint8).reshape(2, 4, 3)
+    kept = {"observation.images.camera": picture.permute(2, 0, 1) / 255, "action": torch.tensor(0.5)}
+    given = {"observation.images.camera": picture.numpy(), "action": torch.tensor([0.5]).numpy()}
+    other = {**given, "observation.images.camera": (picture + 1).numpy()}
+    checks = (read_back([kept], {0: given}), read_back([kept, kept], {0: given, 1: other}))
+    return [[check.verdict, check.found, check.fault] for check in checks]
+
+
 if __name__ == "__main__":
-    print(json.dumps({"ranges": ranges(), "sections": sections()}))
+    print(json.dumps({"ranges": ranges(), "sections": sections(), "read_back": judged_frames()}))
