@@ -12,7 +12,6 @@ from suite.schema.record import OVERFLOW_CHECK, CheckResult
 from tasks.checks import physics
 from tests.fixtures.runs.real_runs import cartpole
 from tests.fixtures.runs.trained_runs import Trained, TrainSeries
-from tests.fixtures.runs.worker_probes import Hand
 
 POOL_OFF: Mapping[str, Any] = {
     "cuda_memory_pool_supported": True,
@@ -60,9 +59,9 @@ def test_warp_is_asked_of_the_ranks_own_gpu(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.worker
-def test_isaac_lab_keeps_its_graph_where_it_is_looked_for(hand: Hand) -> None:
+def test_isaac_lab_keeps_its_graph_where_it_is_looked_for(hand: dict[str, Any]) -> None:
     """A CPU run requests the graph and gets none."""
-    assert hand.found["cuda_graph"] == {
+    assert hand["cuda_graph"] == {
         "names": ["_graph", "_graph_capture_pending", "_supports_cuda_graph_capture"],
         "state": {"is_asked": True, "is_captured": False, "is_pending": False, "is_supported": True},
     }

@@ -4,8 +4,6 @@ from typing import Any, Final
 
 import pytest
 
-from tests.fixtures.runs.worker_probes import Hand
-
 pytestmark = pytest.mark.worker
 
 FORM, MARKER, STEPS = (f"tiled_camera {check}" for check in ("form", "marker", "steps"))
@@ -25,9 +23,8 @@ WANTED: Final = {
 
 
 @pytest.fixture(scope="module")
-def judged(hand: Hand) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = hand.found["pictures"]
-    return found
+def judged(hand: dict[str, Any]) -> Any:
+    return hand["pictures"]
 
 
 @pytest.mark.parametrize("fault", WANTED)

@@ -1,7 +1,8 @@
 """What the Shadow Hand does, what its camera sees and what the Ant weighs, in one process.
 
-``python -m tests.tasks.probes.hand FRAME.png``: save one frame, command the four tendons and measure J1 + J2, then
-judge pictures that are spoilt. Last, read the Ant's total mass and joint limits as Isaac Lab simulates it.
+``python -m tests.tasks.probes.hand FRAME.png GOLDEN.png``: save one frame and compare it with another, as it is and
+shifted. Command the four tendons and measure J1 + J2, then judge pictures that are spoilt. Last, read the Ant's total
+mass and joint limits as Isaac Lab simulates it.
 """
 
 import gc
@@ -15,16 +16,29 @@ from typing import Any
 
 FRACTIONS = (0.25, 0.35, 0.5, 0.6)  # of the tendon's range, one per environment
 STEPS = 120  # 2 s
+COUNTS_AS_DIFFERENT = 16  # of 255, in any channel
 
 
-def main(frame_path: str) -> None:
+def main(frame_path: str, golden_path: str) -> None:
     with environment("Isaac-Reorient-Cube-Shadow-Camera-Direct", len(FRACTIONS)) as env:
-        channels = save_frame(env, frame_path)
-        tendons = follow(env)
-        graph = graph_of(env)
-        results = {"channels": channels, **tendons, "cuda_graph": graph, "pictures": judge_faults(env)}
+        results = {"channels": save_frame(env, frame_path), **follow(env), "cuda_graph": graph_of(env)}
+        results |= {"pictures": judge_faults(env)}
+    differences = [difference(frame_path, golden_path, shift) for shift in (0, 3)]
     with environment("Isaac-Ant", 1) as env:
-        print(json.dumps({**results, "ant": weigh(env)}))
+        print(json.dumps({**results, "differences": differences, "ant": weigh(env)}))
+
+
+def difference(a_path: str, b_path: str, shift: int) -> list[float]:
+    """Differing shade in the worst channel, on average [of 255], and the share of pixels that clearly differ.
+
+    The second picture is moved to the right by ``shift`` pixels.
+    """
+    import numpy as np
+    from PIL import Image
+
+    a, b = (np.asarray(Image.open(path).convert("RGB")).astype(int) for path in (a_path, b_path))
+    shades = np.abs(a - np.roll(b, shift, axis=1))
+    return [float(shades.mean(axis=(0, 1)).max()), float((shades.max(axis=2) > COUNTS_AS_DIFFERENT).mean())]
 
 
 def graph_of(env: Any) -> dict[str, Any]:
@@ -180,4 +194,4 @@ def judged(env: Any, fault: Callable[[str, Any], object]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
