@@ -16,6 +16,7 @@ from tests.fixtures.runs.real_runs import warm_kernels
 
 pytest_plugins = [
     "tests.at_the_same_time",
+    "tests.fixtures.machines.debian_packages",
     "tests.fixtures.runs.bench_runs",
     "tests.fixtures.machines.container_engine",
     "tests.fixtures.machines.container_runs",

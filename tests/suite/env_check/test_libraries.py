@@ -16,7 +16,6 @@ from suite.env_check.libraries import (
     read_libraries,
 )
 from suite.env_check.probes.run import run_probe
-from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.fixtures.machines.nvidia_gpus import HOST
 from tests.fixtures.stand_ins.stub_drivers.build import (
     build,

@@ -17,7 +17,7 @@ from suite.env_check.graphics.manifests import LIBEGL, read_manifests
 from suite.env_check.libraries import Library, LibraryFacts
 from suite.env_check.probes.run import SIZE
 from suite.env_check.report import Machine
-from tests.fixtures.machines.graphics_packages import graphics_packages, loader_environ  # noqa: F401  (a fixture)
+from tests.fixtures.machines.debian_packages import loader_environ
 from tests.fixtures.machines.nvidia_gpus import DOCKER, DRIVER
 from tests.fixtures.stand_ins.stub_drivers.build import build, truncate, write_manifest
 

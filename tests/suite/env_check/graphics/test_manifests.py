@@ -14,7 +14,7 @@ from suite.env_check.graphics import manifests
 from suite.env_check.graphics.manifests import Kind, ManifestFacts, judge_manifests, read_manifests, usable
 from suite.env_check.libraries import Library, read_search_path
 from suite.env_check.probes.run import run_probe
-from tests.fixtures.machines.graphics_packages import graphics_packages, loader_environ  # noqa: F401  (a fixture)
+from tests.fixtures.machines.debian_packages import loader_environ
 from tests.fixtures.stand_ins.denied_folders import deny
 from tests.fixtures.stand_ins.stub_drivers.build import (
     build,

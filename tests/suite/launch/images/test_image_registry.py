@@ -13,7 +13,8 @@ from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
 from suite.launch.images.pins_command import refresh_digests
 from suite.launch.images.table import IMAGES, read_images
-from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine, install
+from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine
+from tests.fixtures.machines.debian_packages import install
 from tests.fixtures.runs.real_runs import wait_until
 
 pytestmark = FORGOTTEN_SOCKETS
