@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -92,10 +93,14 @@ FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROO
 
 
 @cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imported_modules(path: Path) -> set[str]:
     """Every absolute module name that ``path`` imports."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -146,9 +151,9 @@ def test_no_package_imports_from_above() -> None:
     assert from_above("reports/sets/version.py", {"reports.display.html"}) == {"reports.display.html"}
 
 
-def launcher_names_compared(source: str) -> set[str]:
-    """Names of launchers that a file compares something with, or has a ``match`` for."""
-    compared = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Compare | ast.MatchValue))
+def launcher_names_compared(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names of launchers that code compares something with, or has a ``match`` for."""
+    compared = (node for node in nodes if isinstance(node, ast.Compare | ast.MatchValue))
     constants = (part.value for node in compared for part in ast.walk(node) if isinstance(part, ast.Constant))
     return {value for value in constants if isinstance(value, str) and value in {*LAUNCHERS, *MANIFESTS}}
 
@@ -158,10 +163,10 @@ def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
     compared = {
         path.relative_to(ROOT).as_posix(): names
         for path in FILES
-        if path.parent.parent != ROOT / "suite" / "launch" and (names := launcher_names_compared(path.read_text()))
+        if path.parent.parent != ROOT / "suite" / "launch" and (names := launcher_names_compared(nodes_of(path)))
     }
     assert compared == {"suite/env_check/nodes.py": {"ssh"}}  # a program's name
-    assert launcher_names_compared('if options.launcher in ("slurm", "x"): ...') == {"slurm"}
+    assert launcher_names_compared(ast.walk(ast.parse('if options.launcher in ("slurm", "x"): ...'))) == {"slurm"}
 
 
 def test_files_of_campaigns_and_results_are_read_by_the_two_readers_of_regular_files() -> None:
