@@ -45,8 +45,8 @@ def test_a_rank_that_fails_ends_the_run_long_before_jax_would(
 
 
 JOINING = {
-    "JAX_COORDINATOR_ADDR", "JAX_COORDINATOR_PORT", "JAX_WORLD_SIZE", "JAX_RANK", "JAX_LOCAL_RANK",
-    "JAX_ENABLE_PREEMPTION_SERVICE", "no_grpc_proxy",
+    "JAX_COORDINATOR_ADDR": "node-0", "JAX_COORDINATOR_PORT": "4321", "JAX_WORLD_SIZE": "8", "JAX_RANK": "5",
+    "JAX_LOCAL_RANK": "1", "JAX_ENABLE_PREEMPTION_SERVICE": "false", "no_grpc_proxy": "node-0",
 }  # fmt: skip
 
 
@@ -59,11 +59,8 @@ def of(rank: int = 0, *, world_size: int = 1, on_gpu: bool = True, xla_flags: st
 
 def test_a_rank_on_a_second_node_has_its_own_gpu_and_the_address_of_rank_0() -> None:
     values = of(5, world_size=8)
-    assert (values["JAX_RANK"], values["JAX_LOCAL_RANK"], values["JAX_WORLD_SIZE"]) == ("5", "1", "8")
-    assert (values["JAX_COORDINATOR_ADDR"], values["JAX_COORDINATOR_PORT"]) == ("node-0", "4321")
-    assert values["no_grpc_proxy"] == "node-0"
+    assert values.items() >= JOINING.items()
     assert values["JAX_CUDA_VISIBLE_DEVICES"] == "1"
-    assert values.keys() >= JOINING
 
 
 def test_jax_does_not_train_on_the_cpu_where_a_gpu_is_asked_for() -> None:
