@@ -62,15 +62,15 @@ def files_in(folder: Path, below: str = "") -> Files:
 
 
 def plan_all(matrix: str | Path, catalog_path: Path = catalog.CATALOG_PATH) -> None:
-    known = catalog.load_catalog(catalog_path)
-    whole = cases.on_nodes_of(file.load_matrix(matrix, known), 8)
+    entries = catalog.load_catalog(catalog_path)
+    whole = cases.on_nodes_of(file.load_matrix(matrix, entries), 8)
     plan.plan(
-        cases.expand(whole, known, device="cuda", assets="offline"),
+        cases.expand(whole, entries, device="cuda", assets="offline"),
         resources=Resources(nnodes=1, gpus_per_node=8, cpus_per_node=64),
         device="cuda",
         available_stacks=("kitless", "ovphysx"),
         rounds=3,
-        catalog=known,
+        catalog=entries,
     )
 
 
@@ -189,9 +189,9 @@ def test_command_line(arguments: list[str]) -> None:
             raise SystemExit(REPORTS[arguments[0]](arguments[1:]))
         asked = suite_command.parse(arguments)
         if asked.command in ("plan", "bench"):
-            found = campaigns.options_of(asked)
-            _, *planning = steps.MANIFESTS if found.manifests.render else steps.PLAN  # the first asks a worker
-            steps.execute((steps.BENCH[0], *planning), found, tables_console())
+            options = campaigns.options_of(asked)
+            _, *planning = steps.MANIFESTS if options.manifests.render else steps.PLAN  # the first asks a worker
+            steps.execute((steps.BENCH[0], *planning), options, tables_console())
         elif asked.command == "env_check":
             env_check.request_of(asked).arguments()
 

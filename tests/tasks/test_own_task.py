@@ -68,15 +68,15 @@ def test_its_figures_can_be_verified(own_tasks: OwnTasks) -> None:
 
 
 @pytest.fixture(scope="module")
-def seen(worker: Worker, make_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def answers(worker: Worker, make_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     case: Case = make_case()
     run_dir = tmp_path_factory.mktemp("probe") / "r0"
     prepare(run_dir, case)
     return probe(worker, "own_task", str(run_dir), *load_catalog().tasks)
 
 
-def test_the_worker_says_that_a_task_needs_isaac_sim(seen: dict[str, Any]) -> None:
-    needs, cartpole, unknown = seen["answers"]
+def test_the_worker_says_that_a_task_needs_isaac_sim(answers: dict[str, Any]) -> None:
+    needs, cartpole, unknown = answers["answers"]
     assert needs["obstacles"]["kitless"].startswith("needs Isaac Sim: ")
     assert cartpole["obstacles"] == {}
     assert cartpole["agents"]["rl_games"].keys() >= {"num_steps_per_env", "minibatch_size", "learning_epochs"}
@@ -84,8 +84,8 @@ def test_the_worker_says_that_a_task_needs_isaac_sim(seen: dict[str, Any]) -> No
     assert cartpole["cameras"] is False
 
 
-def test_the_catalog_has_every_agent_of_its_tasks_as_isaac_lab_registers_them(seen: dict[str, Any]) -> None:
-    known = {
+def test_the_catalog_has_every_agent_of_its_tasks_as_isaac_lab_registers_them(answers: dict[str, Any]) -> None:
+    in_catalog = {
         task: {
             library: {
                 name: getattr(agent, name)
@@ -97,12 +97,12 @@ def test_the_catalog_has_every_agent_of_its_tasks_as_isaac_lab_registers_them(se
         }
         for task, entry in load_catalog().tasks.items()
     }
-    assert seen["agents"] == known
+    assert answers["agents"] == in_catalog
 
 
-def test_an_asset_that_the_offline_ones_lack_is_named(seen: dict[str, Any]) -> None:
-    assert seen["missing"]["offline"].startswith(
+def test_an_asset_that_the_offline_ones_lack_is_named(answers: dict[str, Any]) -> None:
+    assert answers["missing"]["offline"].startswith(
         "Isaac-Cartpole-Direct needs Isaac/Robots/Nowhere/robot.usd, which the offline assets do not have"
     )
-    assert "--assets official" in seen["missing"]["offline"]
-    assert seen["missing"]["official"].startswith("Unable to resolve the file")
+    assert "--assets official" in answers["missing"]["offline"]
+    assert answers["missing"]["official"].startswith("Unable to resolve the file")

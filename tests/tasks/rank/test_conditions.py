@@ -88,10 +88,10 @@ def test_steal_is_that_of_the_core_of_the_thread(tmp_path: Path, monkeypatch: py
 
 def test_loads_go_through_all_lines_once() -> None:
     probe = MemoryProbe(lines=LOADS * TRIES)
-    seen = [0]
-    while (following := probe._next[seen[-1]]) != 0:
-        seen.append(following)
-    assert sorted(seen) == [LINE * line for line in range(LOADS * TRIES)]
+    places = [0]
+    while (following := probe._next[places[-1]]) != 0:
+        places.append(following)
+    assert sorted(places) == [LINE * line for line in range(LOADS * TRIES)]
     assert probe.load_s() > 0
     assert probe._at == 0  # each load began where the one before led
 
