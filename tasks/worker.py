@@ -65,11 +65,11 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         from tasks.checks import validity, workload
         from tasks.film.filming import filmed
         from tasks.rank import settings, simulation, timing
-        from tasks.rank.context import RankContext, Ranks, device_of, joined
+        from tasks.rank.context import RankContext, Ranks, gpu_of, joined
         from tasks.rank.turns import Turns
 
     ranks = Ranks.from_torchrun()
-    device = device_of(case, ranks)
+    device = torch.device("cuda", gpu_of(case, ranks)) if case.device == "cuda" else torch.device("cpu")
     torch.set_num_threads(threads_of(case))
     trains = "pipeline_torchrl" if case.is_pipeline else f"train_{case.rl_library}" if case.learns else "controls"
     adapter, turns = import_module(f"tasks.libraries.{trains}"), Turns.from_environment()

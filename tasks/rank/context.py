@@ -45,11 +45,6 @@ class Ranks:
         return cls(**{place.name: int(os.environ[place.name.upper()]) for place in fields(cls)})
 
 
-def device_of(case: Case, ranks: Ranks) -> torch.device:
-    """Return the rank's own GPU, which several may share, or the CPU."""
-    return torch.device("cuda", gpu_of(case, ranks)) if case.device == "cuda" else torch.device("cpu")
-
-
 def gpu_of(case: Case, ranks: Ranks) -> int:
     """Return the number of the rank's GPU on its node. A training that shares one is the only rank of its own."""
     return ranks.local_rank // case.processes_per_gpu

@@ -38,24 +38,23 @@ class Ranges:
     """Nested NVTX ranges of this thread; does nothing unless the rank is profiled."""
 
     def __init__(self) -> None:
-        self.on = is_profiled()
+        self._nvtx: Any = None
+        if is_profiled():
+            import torch
+
+            self._nvtx = torch.cuda.nvtx
 
     def push(self, name: str) -> None:
-        if self.on:
-            import torch
-
-            torch.cuda.nvtx.range_push(name)
+        if self._nvtx:
+            self._nvtx.range_push(name)
 
     def pop(self, count: int = 1) -> None:
-        if self.on:
-            import torch
-
-            for _ in range(count):
-                torch.cuda.nvtx.range_pop()
+        for _ in range(count if self._nvtx else 0):
+            self._nvtx.range_pop()
 
     def around(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap ``call`` in a range; return ``call`` itself unless the rank is profiled."""
-        if not self.on:
+        if not self._nvtx:
             return call
 
         @functools.wraps(call)

@@ -107,10 +107,6 @@ class Section:
         return sum(self.calls_s) if pairs else None
 
 
-def bytes_of_tensor(tensor: torch.Tensor) -> int:
-    return int(tensor.numel()) * int(tensor.element_size())
-
-
 class Collective(Section):
     """A section whose calls reduce a tensor over all ranks; counts bytes too."""
 
@@ -119,7 +115,7 @@ class Collective(Section):
         self._num_bytes = 0
 
     def wrap(
-        self, call: Callable[..., Any], *, num_bytes: Callable[[Any], int] = bytes_of_tensor
+        self, call: Callable[..., Any], *, num_bytes: Callable[[Any], int] = lambda tensor: int(tensor.nbytes)
     ) -> Callable[..., Any]:
         """Return ``call``, whose first argument is ``tensor`` as in torch, with time and bytes counted."""
         timed = super().wrap(call)

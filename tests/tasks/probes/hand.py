@@ -14,18 +14,22 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from tasks.picture import environment
+
 FRACTIONS = (0.25, 0.35, 0.5, 0.6)  # of the tendon's range, one per environment
 STEPS = 120  # 2 s
+SEED = 42
 COUNTS_AS_DIFFERENT = 16  # of 255, in any channel
 
 
 def main(frame_path: str, golden_path: str) -> None:
-    with environment("Isaac-Reorient-Cube-Shadow-Camera-Direct", len(FRACTIONS)) as env:
+    with environment("Isaac-Reorient-Cube-Shadow-Camera-Direct", num_envs=len(FRACTIONS), seed=SEED) as env:
         results = {"channels": save_frame(env, frame_path), **follow(env), "cuda_graph": graph_of(env)}
         results |= {"pictures": judge_faults(env)}
     differences = [difference(frame_path, golden_path, shift) for shift in (0, 3)]
-    with environment("Isaac-Ant", 1) as env:
+    with environment("Isaac-Ant", num_envs=1, seed=SEED) as env:
         print(json.dumps({**results, "differences": differences, "ant": weigh(env)}))
+    gc.freeze()  # as a rank does: the interpreter would spend seconds on what the exit frees anyway
 
 
 def difference(a_path: str, b_path: str, shift: int) -> list[float]:
@@ -98,38 +102,6 @@ def weigh(env: Any) -> dict[str, Any]:
         "mass_kg": float(robot.data.body_mass.torch[0].sum()),
         "joint_limits_deg": {name: limits[i].tolist() for i, name in enumerate(robot.joint_names)},
     }
-
-
-@contextmanager
-def environment(task: str, num_envs: int) -> Iterator[Any]:
-    """Create the unwrapped environment on the CPU with the seed 42."""
-    import argparse
-
-    import warp
-
-    warp.config.enable_backward = False  # as a rank does, so that the two share compiled kernels
-
-    import gymnasium as gym
-    import isaaclab_tasks  # noqa: F401  (registers the tasks)
-    from isaaclab.app import add_launcher_args, launch_simulation
-    from isaaclab_tasks.utils import resolve_task_config, setup_preset_cli
-
-    parser = argparse.ArgumentParser()
-    add_launcher_args(parser)
-    args, remaining = setup_preset_cli(parser, ["--device", "cpu"])
-    sys.argv = [sys.argv[0], *remaining]
-    env_cfg, _ = resolve_task_config(task, "rsl_rl_cfg_entry_point")
-    env_cfg.scene.num_envs = num_envs
-    env_cfg.sim.device = "cpu"
-    env_cfg.seed = 42
-    with launch_simulation(env_cfg, args):
-        env = gym.make(task, cfg=env_cfg)
-        env.reset()
-        try:
-            yield env.unwrapped
-        finally:
-            env.close()
-            gc.freeze()  # as a rank does: the interpreter would spend seconds on what the exit frees anyway
 
 
 # ---- pictures, spoilt where Isaac Lab draws them, so the checks look through the same camera as the task does ----
