@@ -44,7 +44,7 @@ from suite.options.options import Options, Releases, refuse_unused
 from suite.schema.record import CaseResult, PlannedCase
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, Estimate
 from suite.statistics.reduce import completed_times_s
-from suite.statistics.series_model import SetModel
+from suite.statistics.set_model import SetModel
 from suite.statistics.speed import Speed, speed_of
 from suite.statistics.stopping_rule import Rule
 

@@ -28,7 +28,8 @@ from suite.campaign.folder import Folder, identity, opened, refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import learn_tasks, make_plan, print_rule, show_plan
 from suite.campaign.runs import uncounted, upstream, warm_up
-from suite.campaign.runs.rounds import Run, launch_of, machine_with, run_planned
+from suite.campaign.runs.rounds import run_planned
+from suite.campaign.runs.run import Run, launch_of, machine_with
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults

@@ -24,13 +24,13 @@ Two configurations that shared no block, not even by way of others, are compared
 """
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
-from suite.schema.record import Case, CaseResult, RunRecord
+from suite.schema.record import RunRecord
 from suite.statistics.intervals import CONFIDENCE, Estimate, t_quantile
 from suite.statistics.reduce import round_time_s, window
 from suite.statistics.twins import SUFFIX
@@ -179,50 +179,3 @@ class SeriesModel:
             return difference, 0.0, float(sum(map(len, parts)) - len(parts))
         freedom = total**2 / sum(variance**2 / (len(part) - 1) for variance, part in zip(variances, parts, strict=True))
         return difference, total, freedom
-
-
-class SetModel:
-    """The models of a set's series. Each is fitted when it is asked for.
-
-    ``records``: all runs of the set, those of repeats of the baseline included.
-    """
-
-    def __init__(self, records: Iterable[RunRecord]) -> None:
-        self._records = [record for record in records if record.counts]
-        self._models: dict[frozenset[tuple[str, ...]], SeriesModel | None] = {}  # not `cache`: that has no pickle
-
-    @classmethod
-    def of(cls, results: Iterable[CaseResult]) -> Self:
-        """The models of these results."""
-        return cls(record for result in results for record in result.rounds)
-
-    def ratio(self, over: Case, under: Case) -> Estimate | None:
-        """The time of an iteration of ``over``, divided by that of ``under``; None if one of them has no run.
-
-        Configurations of two series share the model of both.
-        """
-        model = self._fitted(frozenset((_series(over), _series(under))))
-        names = [case.case_id.removesuffix(SUFFIX) for case in (over, under)]
-        return model.ratio(*names) if model and set(names) <= set(model.configurations) else None
-
-    def speedup(self, of: Case, base: Case) -> Estimate | None:
-        """Frames per second of ``of`` over those of ``base``; None if one of them has no run."""
-        work = of.frames_per_iteration / base.frames_per_iteration
-        longer = self.ratio(of, base)
-        return longer and longer.mapped(lambda ratio: work / ratio)
-
-    def core_slope(self, case: Case) -> Estimate | None:
-        """How far the time of an iteration of the case's series goes with that of the core probe; None if not known."""
-        runs = [run_time(record) for record in self._records if _series(record.case) == _series(case)]
-        return SeriesModel(runs, needs_probe=True).core_slope if runs else None
-
-    def _fitted(self, series: frozenset[tuple[str, ...]]) -> SeriesModel | None:
-        if series not in self._models:
-            own = [record for record in self._records if _series(record.case) in series]
-            runs = [run_time(record) for record in own]
-            self._models[series] = SeriesModel(runs) if runs else None
-        return self._models[series]
-
-
-def _series(case: Case) -> tuple[str, ...]:
-    return case.series, case.rl_library, case.workload

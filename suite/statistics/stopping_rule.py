@@ -12,7 +12,7 @@ from suite.files.wording import counted
 from suite.schema.record import Case, RunRecord
 from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.reduce import completed_times_s
-from suite.statistics.series_model import SetModel
+from suite.statistics.set_model import SetModel
 
 TARGET_PRECISION: Final = 0.04
 MAX_ROUNDS: Final = 12

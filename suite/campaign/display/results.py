@@ -25,7 +25,7 @@ from suite.statistics.core_speed import fastest_probes_s, slowed_cores
 from suite.statistics.intervals import CONFIDENCE, Estimate, mean_of
 from suite.statistics.reduce import completed_times_s
 from suite.statistics.round_flags import flags
-from suite.statistics.series_model import SetModel
+from suite.statistics.set_model import SetModel
 from suite.statistics.speed import core_sentence, side_of, speed_of, twice_the_core
 from suite.statistics.start_up import StartUp, classify, start_up
 from suite.statistics.stopping_rule import relative_half_width

@@ -11,7 +11,7 @@ from suite.campaign.display.progress import clock
 from suite.campaign.folder import Folder
 from suite.campaign.planning.registered_task import ask, unknown_tasks, with_answers
 from suite.campaign.runs import warm_up
-from suite.campaign.runs.rounds import render
+from suite.campaign.runs.run import render
 from suite.campaign.schedule import blocks_of, need_of, takes_turns
 from suite.campaign.state import Campaign
 from suite.errors import UsageError

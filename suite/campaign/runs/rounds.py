@@ -3,14 +3,12 @@
 A block of one run is trained alone. The runs of a larger block start together and are measured in turns.
 """
 
-import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Self
 
 from suite.campaign import cases, run_log
 from suite.campaign.display.progress import Reporter, RunLine
@@ -18,43 +16,21 @@ from suite.campaign.display.results import print_pair
 from suite.campaign.folder import Folder, drop_checkpoints
 from suite.campaign.runs import upstream
 from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
+from suite.campaign.runs.run import Run, launch_of, machine_with, repair_kernels
 from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted
-from suite.files.paths import ROOT, set_aside
+from suite.files.paths import set_aside
 from suite.files.wording import counted
-from suite.install import damage
-from suite.install.worker import Worker
 from suite.launch.contract import RunControl
-from suite.matrix.plan import EMPTY_CACHE, render_launch
+from suite.matrix.plan import EMPTY_CACHE
 from suite.options.command_line import say
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.observations import TurnsTaken
-from suite.schema.rank_protocol import TURNS_SOCKET, TURNS_VARIABLE, LaunchResult, travelling
-from suite.schema.record import Case, CaseResult, Environment, Launch, RunRecord
+from suite.schema.rank_protocol import TURNS_SOCKET, TURNS_VARIABLE, LaunchResult
+from suite.schema.record import Case, CaseResult, Launch, RunRecord
 from suite.statistics.reduce import round_time_s
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """One run to execute. Its files go to ``run_dir``."""
-
-    case: Case
-    round: int
-    run_dir: Path
-    uncounted: str | None = None  # why it is not a result; None: it is a result
-    profiled_ranks: tuple[int, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)  # with some it is silent for long at its end: no hang
-
-    @classmethod
-    def of(cls, folder: Folder, case: Case, round_index: int) -> Self:
-        """A round of a case that counts."""
-        return cls(case=case, round=round_index, run_dir=folder.run_dir(case, round_index))
-
-    @property
-    def record_path(self) -> Path:
-        return self.run_dir / "record.json"
 
 
 def run_planned(campaign: Campaign, folder: Folder) -> tuple[CaseResult, ...]:
@@ -185,53 +161,11 @@ def _train_at(
         keeper.ended(seat)
 
 
-def launch_of(campaign: Campaign, run: Run) -> Launch:
-    """The command of a run. Raises CampaignError if what decides its speed has changed since the campaign began."""
-    worker, python_path = campaign.provided.worker_of(run.case), campaign.provided.python_path
-    campaign.sources.require_same(worker.python)
-    launch = render(campaign, worker, run.run_dir, run.case, run.round, python_path=python_path)
-    if not run.variables:
-        return launch
-    patient = replace(run.case, hang_timeout_s=run.case.timeout_s)
-    return replace(launch, case=patient, env={**launch.env, **run.variables})
-
-
-def render(
-    campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
-) -> Launch:
-    """Return the launch of a round of the campaign, whose files go to ``run_dir``."""
-    shares = campaign.cores_of_gpus[: case.nproc_per_node]
-    return render_launch(
-        case,
-        round_index=round_index,
-        worker_python=worker.python,
-        project_root=ROOT,
-        run_dir=run_dir,
-        asset_root=worker.asset_root,
-        cache_dir=worker.cache_dir,
-        cpus=(campaign.machine.num_cpus or 1) // (case.nnodes if campaign.resources.is_one_host else 1),
-        cores=tuple(core for share in shares for core in share),
-        visible_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
-        python_path=python_path,
-        settings=travelling(os.environ),
-    )
-
-
 def _set_up(campaign: Campaign, run: Run) -> None:
     """Set an interrupted attempt aside, unless its job goes on without us, and repair the cache of kernels."""
     if not campaign.provided.is_submitted(run.run_dir):
         set_aside(run.run_dir, "interrupted")
     repair_kernels(campaign, campaign.provided.worker_of(run.case).cache_dir)
-
-
-def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
-    """Move damaged modules out of the kernel cache, and print it."""
-    if damaged := damage.set_damaged_aside(cache_dir):
-        say(
-            campaign.console,
-            f"Kernel cache: {counted(len(damaged), 'damaged module')} moved to {cache_dir / damage.DAMAGED} "
-            f"({next(iter(damaged.values()))}). What this run needs is compiled again.",
-        )
 
 
 def _collected(
@@ -248,16 +182,6 @@ def _collected(
         gpus = tuple(replace(gpu, memory_used_gb=None) for gpu in record.telemetry.gpus)
         record = replace(record, telemetry=replace(record.telemetry, gpus=gpus))
     return replace(record, turns=turns, profiled_ranks=run.profiled_ranks)
-
-
-def machine_with(machine: Environment, worker: Worker) -> Environment:
-    """The machine, described with this worker."""
-    return replace(
-        machine,
-        worker_pins_sha256=worker.pins_sha256,
-        asset_sha256=worker.asset_sha256,
-        worker_packages=worker.packages,
-    )
 
 
 def keep(run: Run, record: RunRecord) -> None:

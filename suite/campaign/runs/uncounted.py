@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from suite.campaign.folder import identity, opened
-from suite.campaign.runs.rounds import Run, render, run_uncounted
+from suite.campaign.runs.rounds import run_uncounted
+from suite.campaign.runs.run import Run, render
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted, LabscaleError, RunsFailed, StoreError, UsageError
 from suite.files.input_file import read_input

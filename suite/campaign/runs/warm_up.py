@@ -23,7 +23,8 @@ from typing import Final
 
 from suite.campaign import run_log
 from suite.campaign.folder import Folder
-from suite.campaign.runs.rounds import Run, repair_kernels, run_uncounted
+from suite.campaign.runs.rounds import run_uncounted
+from suite.campaign.runs.run import Run, repair_kernels
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.files.json_file import replace_json

@@ -10,7 +10,8 @@ import pytest
 
 from suite.campaign.folder import Folder
 from suite.campaign.run_log import FIRST, head, resume
-from suite.campaign.runs.rounds import Run, keep
+from suite.campaign.runs.rounds import keep
+from suite.campaign.runs.run import Run
 from suite.errors import StoreError
 from suite.records.folders import RUN_LOG
 from tests.fixtures.results.generated_results import make_record

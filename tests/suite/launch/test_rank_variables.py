@@ -12,7 +12,7 @@ import pytest
 
 from reports.__main__ import main as reports_main
 from suite.__main__ import main as suite_main
-from suite.campaign.runs.rounds import render as render_run
+from suite.campaign.runs.run import render as render_run
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.install.worker import Worker

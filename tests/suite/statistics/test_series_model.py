@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from suite.statistics.intervals import ratio_of
-from suite.statistics.series_model import RunTime, SeriesModel, SetModel
+from suite.statistics.series_model import RunTime, SeriesModel
+from suite.statistics.set_model import SetModel
 from suite.statistics.twins import with_twins
 from tests.fixtures.results.generated_results import make_case, make_result
 

@@ -10,7 +10,7 @@ import pytest
 from suite.schema.record import Case, RunRecord
 from suite.statistics import stopping_rule as repeats
 from suite.statistics.intervals import mean_of
-from suite.statistics.series_model import SetModel
+from suite.statistics.set_model import SetModel
 from suite.statistics.stopping_rule import Rule, decide, relative_half_width, rotated
 from tests.fixtures.results.generated_results import make_case, make_record
 
