@@ -66,8 +66,8 @@ _LONGEST_PATH: Final = 3000  # bytes; Linux accepts 4095, and folders of results
 
 def fault_of_text(text: str) -> str | None:
     """Why ``text`` cannot be used as one line of UTF-8; None if it can."""
-    found = next((sign for sign in text if unicodedata.category(sign) in _NOT_TEXT), None)
-    return None if found is None else f"has {found!r}, {_NOT_TEXT[unicodedata.category(found)]}"
+    sign = next((sign for sign in text if unicodedata.category(sign) in _NOT_TEXT), None)
+    return None if sign is None else f"has {sign!r}, {_NOT_TEXT[unicodedata.category(sign)]}"
 
 
 def fault_of_path(text: str) -> str | None:

@@ -64,16 +64,16 @@ def read_json_lines[T](path: Path, shape: TypeAdapter[T]) -> tuple[list[T], str 
 
     An incomplete last line is skipped: its writer was killed. Raises OSError if the file cannot be read.
     """
-    found: list[T] = []
+    events: list[T] = []
     corrupt = None
     *lines, last = read_input(path).split(b"\n")
     for number, line in enumerate((*lines, last) if last else lines, start=1):
         try:
-            found.append(shape.validate_json(line))
+            events.append(shape.validate_json(line))
         except ValidationError as error:
             if number <= len(lines) and corrupt is None:
                 corrupt = f"{path.name} line {number} is not an event: {error.errors(include_url=False)[0]['msg']}"
-    return found, corrupt
+    return events, corrupt
 
 
 def replace_json(document: Any, path: Path, *, sort_keys: bool = False) -> None:

@@ -1,10 +1,9 @@
 """The folder of labscale itself, how a process that it starts finds its modules, and how a path is made free."""
 
+import itertools
 import os
 from pathlib import Path
 from typing import Final
-
-from suite.errors import CampaignError
 
 ROOT: Final = Path(__file__).resolve().parents[2]  # the checkout, or the copy of it in an image or a bundle
 
@@ -20,20 +19,11 @@ def import_path(root: Path, python_path: str | None) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(root), python_path))), "PYTHONSAFEPATH": "1"}
 
 
-MOST_ASIDE: Final = 1000
-
-
 def set_aside(path: Path, why: str) -> Path | None:
-    """Rename ``path`` to a free name in the same folder, ``NAME.<why>-<number>``; None when there is no such path.
-
-    Raises:
-        CampaignError: all names are taken.
-    """
+    """Rename ``path`` to a free name in the same folder, ``NAME.<why>-<number>``; None when there is no such path."""
     if not path.exists():
         return None
-    for number in range(1, MOST_ASIDE):
-        aside = path.with_name(f"{path.name}.{why}-{number}")  # no longer a .json that a reader would take
-        if not aside.exists():
-            path.rename(aside)
-            return aside
-    raise CampaignError(f"{path} has been set aside {MOST_ASIDE} times. Look at what is there before you run again.")
+    names = (path.with_name(f"{path.name}.{why}-{number}") for number in itertools.count(1))
+    aside = next(name for name in names if not name.exists())  # no longer a .json that a reader would take
+    path.rename(aside)
+    return aside

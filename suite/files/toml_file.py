@@ -1,8 +1,8 @@
-"""Reads TOML files strictly: reports all problems at once, each with its line, the value and what is allowed."""
+"""Reads TOML files strictly: reports all faults at once, each with its line, the value and what is allowed."""
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +13,12 @@ from pydantic_core import ErrorDetails
 
 from suite.errors import MatrixError
 from suite.files.input_file import check_depth, read_input
+from suite.files.wording import counted
 
 LARGEST_BYTES: Final = 2**20  # labscale's own files have 23 kB at most
-MOST_LINES: Final = 100  # of a statement; after a longer one the lines of keys are unknown
 
 type Location = tuple[int | str, ...]  # keys and list indices from the root of the document
+type Fault = tuple[Location, str]  # where it is, and what is wrong there
 # Strict pydantic requires a tuple, but TOML gives a list; the elements stay strict.
 type Tuple[T] = Annotated[tuple[T, ...], Strict(strict=False)]
 
@@ -39,14 +40,6 @@ class TomlTable(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
-    """A problem in a file, at ``location``."""
-
-    location: Location
-    message: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class TomlFile:
     """A parsed file that knows the line of each key."""
 
@@ -64,14 +57,13 @@ class TomlFile:
         try:
             return model.model_validate(self.data)
         except ValidationError as error:
-            raise self.error(_problem(model, details) for details in error.errors(include_url=False)) from None
+            raise self.error(_fault(model, details) for details in error.errors(include_url=False)) from None
 
-    def error(self, problems: Iterable[Problem]) -> MatrixError:
-        """Return all problems as one error, in the order of their lines."""
-        found = sorted(((self._line(problem.location), problem) for problem in problems), key=lambda pair: pair[0])
-        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-        report = "".join(f"\n  line {line}: {_dotted(problem.location)}: {problem.message}" for line, problem in found)
-        return MatrixError(f"{self.path}: {count}; correct the file and run again.{report}")
+    def error(self, faults: Iterable[Fault]) -> MatrixError:
+        """Return all faults as one error, in the order of their lines."""
+        lines = [(self._line(location), f"{_dotted(location)}: {message}") for location, message in faults]
+        report = "".join(f"\n  line {line}: {text}" for line, text in sorted(lines, key=lambda line: line[0]))
+        return MatrixError(f"{self.path}: {counted(len(lines), 'problem')}; correct the file and run again.{report}")
 
     def _line(self, location: Location) -> int:
         """Line of the nearest enclosing key: a missing key is reported at the beginning of its table."""
@@ -97,79 +89,47 @@ def read_toml(path: Path) -> TomlFile:
     return TomlFile(path=path, data=data, text=text)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return a suggestion for the end of a message, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = difflib.get_close_matches(name, list(names), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _key_lines(text: str) -> dict[Location, int]:
-    """Line of every key of a valid document.
-
-    tomllib keeps no positions, but each statement of a document is a valid document, so they are parsed one by one.
-    """
+    """Line of every key of a valid document, without those of inline tables; tomllib keeps no positions."""
     lines: dict[Location, int] = {}
-    counts: dict[Location, int] = {}  # of the tables seen so far in each array of tables
+    counts: dict[Location, int] = {}  # of the tables so far in each array of tables
     table: Location = ()
-    for number, statement in _statements(text):
-        fragment = tomllib.loads(statement)
-        if statement.lstrip().startswith("["):
-            table = _enter(fragment, counts)
-            lines.setdefault(table, number)
-        else:
-            for location in _locations(fragment):
-                lines.setdefault((*table, *location), number)
+    for number, line in enumerate(text.split("\n"), start=1):
+        is_header = line.lstrip().startswith("[")
+        try:
+            fragment = tomllib.loads(line if is_header else line.partition("=")[0] + "=0")
+        except tomllib.TOMLDecodeError:  # a comment, or part of an array or a string
+            continue
+        location = () if is_header else table
+        node: Any = fragment
+        while isinstance(node, dict) and node:
+            key, node = next(iter(node.items()))
+            location = (*location, key)
+            if isinstance(node, list):
+                counts[location] = counts.get(location, 0) + 1
+            if is_header and location in counts:
+                location = (*location, counts[location] - 1)
+            lines.setdefault(location, number)
+        table = location if is_header else table
     return lines
 
 
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (first line, text) of each statement; it has several lines only while an array or a string is open."""
-    pending, first = "", 1
-    for number, line in enumerate(text.split("\n"), start=1):
-        first = first if pending else number
-        pending += line + "\n"
-        try:
-            tomllib.loads(pending)
-        except tomllib.TOMLDecodeError:
-            if number - first >= MOST_LINES:
-                return
-            continue
-        yield first, pending
-        pending = ""
-
-
-def _enter(header: dict[str, Any], counts: dict[Location, int]) -> Location:
-    """Location of the table that a header opens, with the current index after each array of tables on the way."""
-    location: Location = ()
-    node: Any = header
-    while node:
-        key, node = next(iter(node.items()))
-        location = (*location, key)
-        if isinstance(node, list):
-            counts[location] = counts.get(location, 0) + 1
-            node = None
-        if location in counts:
-            location = (*location, counts[location] - 1)
-    return location
-
-
-def _locations(fragment: dict[str, Any]) -> Iterator[Location]:
-    for key, value in fragment.items():
-        yield (key,)
-        if isinstance(value, dict):
-            yield from ((key, *rest) for rest in _locations(value))
-
-
-def _problem(model: type[BaseModel], details: ErrorDetails) -> Problem:
+def _fault(model: type[BaseModel], details: ErrorDetails) -> Fault:
     location = details["loc"]
     if details["type"] == "extra_forbidden":
         allowed = _keys_allowed(model, location)
-        hint = did_you_mean(str(location[-1]), allowed)
-        return Problem(location=location, message=f"unknown key; allowed here: {', '.join(allowed)}.{hint}")
+        return location, f"unknown key; allowed here: {', '.join(allowed)}.{did_you_mean(str(location[-1]), allowed)}"
     if details["type"] == "missing":
-        return Problem(location=location, message="required, but missing.")
+        return location, "required, but missing."
     wanted = details["msg"][details["msg"].find("should") :]  # without "Input", "String", "Value error,"
-    return Problem(location=location, message=f"got {details['input']!r}; {wanted}.")
+    got = f"got {details['input']!r}; " if location else ""  # else the whole file
+    return location, f"{got}{wanted}."
 
 
 def _keys_allowed(model: type[BaseModel], location: Location) -> list[str]:

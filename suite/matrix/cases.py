@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from suite.errors import MatrixError, UsageError
 from suite.matrix.catalog import AgentEntry, Catalog, TaskEntry
-from suite.matrix.own_worker import name_of, variant_of
+from suite.matrix.own_worker import name_of, over, variant_of
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
 from suite.schema.record import COLD_SUFFIX, Assets, Case, Device, MinibatchRule, RlLibrary, Stack, agent_library_of
@@ -47,7 +47,7 @@ def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -
     Raises:
         MatrixError: it asks for all GPUs of a node, but the nodes are unknown.
     """
-    asks = [series.name for series in matrix.series if any(map(_is_of_all, series.topologies))]
+    asks = [series.name for series in matrix.series if any(text.endswith("all") for text in series.topologies)]
     if asks and ranks_per_node >= UNBOUNDED.gpus_per_node:
         raise MatrixError(
             f"series {asks[0]} of the matrix {matrix.name} asks for all GPUs of a node, but their number is unknown "
@@ -84,21 +84,11 @@ def with_packages(matrix: Matrix, packages: Sequence[str]) -> Matrix:
     def versioned(series: Series) -> dict[str, object]:
         return {
             "division": "open",
-            "variant": "-".join(part for part in (series.variant, variant_of(packages)) if part),
-            "with_packages": (*packages, *(own for own in series.with_packages if name_of(own) not in names)),
+            "variant": "-".join(filter(None, (series.variant, variant_of(packages)))),
+            "with_packages": over(packages, series.with_packages),
         }
 
     return _with_changes(matrix, versioned)
-
-
-def with_numbers_alone(series: Series) -> Series:
-    """The table without topologies that ask for all GPUs of a node."""
-    numbers = tuple(topology for topology in series.topologies if not _is_of_all(topology))
-    return series.model_copy(update={"topologies": numbers})
-
-
-def _is_of_all(topology: Topology) -> bool:
-    return topology.endswith("all")
 
 
 def with_num_envs(matrix: Matrix, series: str, num_envs: int) -> Matrix:
@@ -161,8 +151,8 @@ def points(series: Series, stack: Stack | None = None) -> Iterator[tuple[Series,
 
 
 def _ranks(topology: Topology) -> tuple[int, int]:
-    """Split ``2x8`` into nnodes and nproc_per_node."""
-    nnodes, nproc_per_node = topology.split("x")
+    """Split ``2x8`` into nnodes and nproc_per_node; ``all`` is a number that no node has."""
+    nnodes, nproc_per_node = topology.replace("all", str(UNBOUNDED.gpus_per_node)).split("x")
     return int(nnodes), int(nproc_per_node)
 
 

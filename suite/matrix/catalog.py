@@ -1,15 +1,14 @@
 """Tasks, RL libraries and stacks as ``tasks/catalog.toml`` describes them."""
 
 import difflib
-import re
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from suite.errors import MatrixError
-from suite.files.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, did_you_mean, read_toml
+from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple, did_you_mean, read_toml
 from suite.schema.record import Case, Device, RlLibrary, Stack
 
 CATALOG_PATH = Path(__file__).parents[2] / "tasks" / "catalog.toml"
@@ -19,13 +18,16 @@ type Count = Annotated[int, Field(gt=0, le=10**9)]
 type NumEnvs = Annotated[int, Field(gt=0, le=10**7)]
 type NumSteps = Annotated[int, Field(gt=0, le=10**4)]
 type Seconds = Annotated[float, Field(gt=0, le=10**8)]
+# Hydra tokens with one placeholder.
+type StepsToken = Annotated[str, StringConstraints(pattern=r"^[^{}]*\{num_steps_per_env\}[^{}]*$")]
+type MinibatchToken = Annotated[str, StringConstraints(pattern=r"^[^{}]*\{(minibatch_size|num_minibatches)\}[^{}]*$")]
 
 
 class LibraryEntry(TomlTable):
-    """How an RL library takes its settings: Hydra tokens with ``{placeholders}``."""
+    """How an RL library takes its settings."""
 
-    num_steps_override: str  # {num_steps_per_env}
-    minibatch_overrides: NonEmptyTuple[str]  # {minibatch_size} or {num_minibatches}
+    num_steps_override: StepsToken
+    minibatch_overrides: NonEmptyTuple[MinibatchToken]
     reserved_keys: Tuple[str] = ()  # Hydra keys a matrix may not override, besides those above
     one_process: bool = False  # it cannot train on several ranks
     equal_minibatches: bool = False  # of a batch that its number of minibatches does not divide, it makes unequal ones
@@ -69,7 +71,7 @@ class AgentEntry(TomlTable):
     minibatch_size: Count | None = None
     num_minibatches: Count | None = None
     learning_epochs: Count
-    minibatch_overrides: Tuple[str] = ()  # in addition to the library's
+    minibatch_overrides: Tuple[MinibatchToken] = ()  # in addition to the library's
     learning_references: Tuple[LearningReference] = ()  # a case without one of its size has no check of learning
 
     @model_validator(mode="after")
@@ -126,16 +128,18 @@ class MemoryEntry(TomlTable):
     source: str
 
 
-class TaskTable(TomlTable):
-    """A task in the file."""
+class TaskEntry(TomlTable):
+    """A task, from the file or as the worker registers it."""
 
+    task: str  # its Gym id, the name of its table
     aliases: Tuple[str]
     cameras: bool
-    differences: NonEmptyTuple[str]  # from the 2.x task of the alias; each is a sentence
+    differences: Tuple[str]  # from the 2.x task of the alias; each is a sentence
     agents: dict[RlLibrary, AgentEntry]
     costs: Tuple[CostEntry] = ()
     gpu_memory: Tuple[MemoryEntry] = ()  # a stack without one is measured alone once
     ranks_learn_alone: str | None = None  # the part that ranks do not share, in words
+    obstacles: dict[Stack, str] | None = None  # why a stack does not run it; None: the stacks' tables say which do
 
     @model_validator(mode="after")
     def _references_say_ranks(self) -> Self:
@@ -145,14 +149,6 @@ class TaskTable(TomlTable):
                     "should have learning_references with world_size where ranks_learn_alone, and there only"
                 )
         return self
-
-
-class TaskEntry(TaskTable):
-    """A task with its Gym id, from the file or as the worker registers it."""
-
-    task: str
-    differences: Tuple[str]
-    obstacles: dict[Stack, str] | None = None  # why a stack does not run it; None: the stacks' tables say which do
 
     def cost_of(self, case: Case) -> CostEntry | None:
         """Return the measurement nearest to a case; None if its device has none.
@@ -175,19 +171,31 @@ class TaskEntry(TaskTable):
         return min(costs, key=lambda entry: entry.num_envs, default=None)
 
 
-class CatalogTable(TomlTable):
-    """The tables of the file."""
-
-    libraries: dict[RlLibrary, LibraryEntry]
-    stacks: dict[Stack, StackEntry]
-    tasks: dict[str, TaskTable]
-
-
 class Catalog(TomlTable):
     libraries: dict[RlLibrary, LibraryEntry]
     stacks: dict[Stack, StackEntry]
     tasks: dict[str, TaskEntry]  # by id of Isaac Lab 3.0
     others: Tuple[str] = ()  # ids that the worker registers, if it was asked about an unknown one
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _with_ids(cls, tables: Any) -> Any:
+        if not isinstance(tables, dict):
+            return tables
+        return {task: {"task": task, **table} if isinstance(table, dict) else table for task, table in tables.items()}
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        names = [name for task in self.tasks.values() for name in (task.task, *task.aliases)]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"should have one task for an id or alias, and {', '.join(twice)} are of several")
+        of_stacks = {task for stack in self.stacks.values() for task in stack.tasks or ()}
+        if unknown := sorted(of_stacks - self.tasks.keys()):
+            raise ValueError(f"should have a table [tasks.…] for {', '.join(unknown)}, which a stack names")
+        wanted = {*get_args(RlLibrary), *get_args(Stack)}
+        if missing := sorted(wanted - self.libraries.keys() - self.stacks.keys()):
+            raise ValueError(f"should have a table for every RL library and stack, and lacks {', '.join(missing)}")
+        return self
 
     def learning_references(self, task: str, rl_library: RlLibrary) -> tuple[LearningReference, ...]:
         """Return the learning references of a task and library; () for an unknown task."""
@@ -204,9 +212,10 @@ class Catalog(TomlTable):
 
     def gpu_memory_gb(self, case: Case) -> float | None:
         """Memory of each GPU that a case takes [GB]; None if nobody measured its task and stack."""
-        entries = self.tasks[case.task].gpu_memory if case.task in self.tasks else ()
-        entry = next((entry for entry in entries if entry.stack == case.stack), None)
-        return None if entry is None else entry.start_gb + entry.per_1000_envs_gb * case.num_envs / 1000
+        for entry in self.tasks[case.task].gpu_memory if case.task in self.tasks else ():
+            if entry.stack == case.stack:
+                return entry.start_gb + entry.per_1000_envs_gb * case.num_envs / 1000
+        return None
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task with this id or this alias from Isaac Lab 2.x. Raises MatrixError if there is none."""
@@ -223,8 +232,8 @@ class Catalog(TomlTable):
                 f"{near and '; near ones are ' + near}. A task of an extension needs --worker-package with the "
                 "extension, which must name its module as an entry point of the group isaaclab.tasks."
             )
-        known = "; ".join(f"{entry.task} (also {', '.join(entry.aliases)})" for entry in self.tasks.values())
-        raise MatrixError(f"unknown task {task_id!r}; known are {known}.{did_you_mean(task_id, names)}")
+        listed = "; ".join(f"{entry.task} (also {', '.join(entry.aliases)})" for entry in self.tasks.values())
+        raise MatrixError(f"unknown task {task_id!r}; known are {listed}.{did_you_mean(task_id, names)}")
 
 
 @cache
@@ -233,48 +242,4 @@ def load_catalog(path: Path = CATALOG_PATH) -> Catalog:
 
     Raises MatrixError with every problem of the file.
     """
-    file = read_toml(path)
-    table = file.validate(CatalogTable)
-    if problems := _contradictions(table):
-        raise file.error(problems)
-    tasks = {name: TaskEntry(task=name, **dict(entry)) for name, entry in table.tasks.items()}
-    return Catalog(libraries=table.libraries, stacks=table.stacks, tasks=tasks)
-
-
-def _contradictions(table: CatalogTable) -> list[Problem]:
-    problems: list[Problem] = []
-    owners = dict.fromkeys(table.tasks, "the task itself")
-    for name, task in table.tasks.items():
-        for alias in task.aliases:
-            if alias in owners:
-                message = f"got {alias!r}, which already names {owners[alias]}; an id means one task."
-                problems.append(Problem(location=("tasks", name, "aliases"), message=message))
-            owners[alias] = name
-        for library in task.agents:
-            if library not in table.libraries:
-                message = f"there is no table [libraries.{library}] with its settings; add it."
-                problems.append(Problem(location=("tasks", name, "agents", library), message=message))
-    for stack, entry in table.stacks.items():
-        unknown = [task for task in entry.tasks or () if task not in table.tasks]
-        if unknown:
-            message = f"got {', '.join(unknown)}; should be ids of [tasks.…]: {', '.join(table.tasks)}."
-            problems.append(Problem(location=("stacks", stack, "tasks"), message=message))
-    return problems + _placeholder_problems(table)
-
-
-def _placeholder_problems(table: CatalogTable) -> list[Problem]:
-    """Find misspelt placeholders now, not when a case first needs them."""
-    tokens: list[tuple[tuple[int | str, ...], str, set[str]]] = []
-    minibatch = {"minibatch_size", "num_minibatches"}
-    for library, entry in table.libraries.items():
-        tokens.append((("libraries", library, "num_steps_override"), entry.num_steps_override, {"num_steps_per_env"}))
-        tokens += [(("libraries", library, "minibatch_overrides"), t, minibatch) for t in entry.minibatch_overrides]
-    for name, task in table.tasks.items():
-        for library, agent in task.agents.items():
-            location = ("tasks", name, "agents", library, "minibatch_overrides")
-            tokens += [(location, token, minibatch) for token in agent.minibatch_overrides]
-    return [
-        Problem(location=location, message=f"got {token!r}; should contain one of {{{'}, {'.join(sorted(allowed))}}}.")
-        for location, token, allowed in tokens
-        if len(names := re.findall(r"\{(.*?)\}", token)) != 1 or names[0] not in allowed
-    ]
+    return read_toml(path).validate(Catalog)

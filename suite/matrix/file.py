@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import MatrixError
-from suite.files.toml_file import Problem, did_you_mean, read_toml
-from suite.matrix.cases import case_id_of, points, with_numbers_alone
+from suite.files.toml_file import Fault, did_you_mean, read_toml
+from suite.matrix.cases import case_id_of, points
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.own_worker import PINS, name_of, pinned_names
 from suite.matrix.tables import Matrix, MatrixTable, Series
@@ -20,8 +20,6 @@ OPEN_KEYS: Final = ("variant", "cpu_threads", "pin_cpus", "deterministic", "trai
 # Suffixes of case ids that labscale adds itself.
 OWN_SUFFIXES: Final = (twins.SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX, COLD_SUFFIX)
 
-type Fault = tuple[tuple[int | str, ...], str]  # the place of a problem, and the problem
-
 
 def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
     """Read ``tasks/matrices/<name>.toml``, or the file at a path.
@@ -30,8 +28,8 @@ def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
     """
     file = read_toml(_matrix_path(name_or_path))
     table = file.validate(MatrixTable)
-    if problems := _problems(table, catalog):
-        raise file.error(problems)
+    if faults := _faults(table, catalog):
+        raise file.error(faults)
     return Matrix(name=file.path.stem, **dict(table))
 
 
@@ -58,24 +56,18 @@ def _matrix_path(name_or_path: str | Path) -> Path:
     return path
 
 
-def _problems(table: MatrixTable, catalog: Catalog) -> list[Problem]:
-    """Return every problem with its place in the file. Tables are compared only once each is valid by itself."""
-    alone = [
+def _faults(table: MatrixTable, catalog: Catalog) -> list[Fault]:
+    """Return every fault with its place in the file. Tables are compared only once each is valid by itself."""
+    alone: list[Fault] = [
         (("series", index, *place), message)
         for index, series in enumerate(table.series)
-        for place, message in (*_series_problems(series, catalog), *_cold_start_problems(series))
+        for place, message in (*_catalog_faults(series, catalog), *_series_faults(series))
     ]
-    problems = alone or [
-        *_rounds_problems(table),
-        *_variant_problems(table),
-        *_division_problems(table),
-        *_series_contradictions(table),
-    ]
-    return [Problem(location=place, message=message) for place, message in problems]
+    return alone or [*_rounds_faults(table), *_contradictions(table)]
 
 
-def _series_problems(series: Series, catalog: Catalog) -> Iterator[Fault]:
-    """Yield what the catalog lacks for a series, and overrides of keys that labscale sets."""
+def _catalog_faults(series: Series, catalog: Catalog) -> Iterator[Fault]:
+    """Yield what the catalog and the pins lack for a series, and overrides of keys that labscale sets."""
     try:
         task = catalog.resolve(series.task)
     except MatrixError as error:
@@ -85,12 +77,6 @@ def _series_problems(series: Series, catalog: Catalog) -> Iterator[Fault]:
     if missing := [library for library in needed if library not in task.agents]:
         agents = ", ".join(task.agents) or "none of the RL libraries that labscale runs"
         yield ("rl_libraries",), f"got {', '.join(missing)}; {task.task} has agents for {agents}."
-    if unknown := [stack for stack in series.stacks if stack not in catalog.stacks]:
-        yield ("stacks",), f"got {', '.join(unknown)}; should be among {', '.join(catalog.stacks)}."
-    is_one = (series.scaling, *series.topologies, series.workload) == ("weak", "1x1", "train")
-    if series.trainings_per_gpu > 1 and not is_one:
-        needs = "weak scaling, the topology 1x1 and the workload train"
-        yield ("trainings_per_gpu",), f"got {series.trainings_per_gpu}; needs {needs}."
     reserved = {key for library in needed for key in _reserved_keys(catalog, task, library)}
     for override in series.overrides:
         if override.split("=")[0] in reserved:
@@ -105,18 +91,6 @@ def _series_problems(series: Series, catalog: Catalog) -> Iterator[Fault]:
             yield place, f"got {', '.join(twice)} twice; a package has one version."
 
 
-def _cold_start_problems(series: Series) -> Iterator[Fault]:
-    """Yield what cold starts are not measured for."""
-    if series.kernel_cache == "kept":
-        return
-    if several := [topology for topology in series.topologies if not topology.startswith("1x")]:
-        why = "with an empty kernel_cache, which nodes may share or not; take one node, 1x…"
-        yield ("topologies",), f"got {', '.join(several)} {why}."
-    if series.workload != "train":
-        why = "with an empty kernel_cache; cold starts are measured of training only"
-        yield ("workload",), f"got {series.workload!r} {why}."
-
-
 def _reserved_keys(catalog: Catalog, task: TaskEntry, library: RlLibrary) -> set[str]:
     """Hydra keys that labscale sets from the fields of a case."""
     entry = catalog.libraries[library]
@@ -125,7 +99,54 @@ def _reserved_keys(catalog: Catalog, task: TaskEntry, library: RlLibrary) -> set
     return {token.split("=")[0] for token in tokens} | {*entry.reserved_keys, "env.scene.num_envs", "env.seed"}
 
 
-def _rounds_problems(table: MatrixTable) -> Iterator[Fault]:
+def _series_faults(series: Series) -> Iterator[Fault]:
+    """Yield fields of a table that do not go together."""
+    is_open, is_cold = series.division == "open", series.kernel_cache == "empty"
+    is_one = (series.scaling, *series.topologies, series.workload) == ("weak", "1x1", "train")
+    nodes = ", ".join(topology for topology in series.topologies if not topology.startswith("1x"))
+    for is_wrong, key, message in (
+        (
+            series.trainings_per_gpu > 1 and not is_one,
+            "trainings_per_gpu",
+            f"got {series.trainings_per_gpu}; needs weak scaling, the topology 1x1 and the workload train.",
+        ),
+        (
+            is_cold and nodes,
+            "topologies",
+            f"got {nodes} with an empty kernel_cache, which nodes may share or not; take one node, 1x….",
+        ),
+        (
+            is_cold and series.workload != "train",
+            "workload",
+            f"got {series.workload!r} with an empty kernel_cache; cold starts are measured of training only.",
+        ),
+        (
+            is_open and series.variant is None,
+            "division",
+            "the open division needs a variant, a word for what the table changes.",
+        ),
+        (
+            is_open and series.versions,
+            "versions",
+            f"got {', '.join(series.versions)} in the open division; only a closed table is repeated.",
+        ),
+        *(
+            (
+                not is_open and getattr(series, key) != Series.model_fields[key].default,
+                key,
+                f"got {getattr(series, key)!r} in the closed division, which runs as upstream ships it; is it open?",
+            )
+            for key in OPEN_KEYS
+        ),
+    ):
+        if is_wrong:
+            yield (key,), message
+    for place, variant in ((("variant",), series.variant), *((("versions", name), name) for name in series.versions)):
+        if f"-{variant}".endswith(OWN_SUFFIXES):
+            yield place, f"got {variant!r}, the end of case ids that labscale adds itself; take another word."
+
+
+def _rounds_faults(table: MatrixTable) -> Iterator[Fault]:
     if table.max_rounds is not None and table.precision is None:
         needs = "without a precision to stop at before; add one, or leave it out"
         yield ("max_rounds",), f"got {table.max_rounds} {needs}."
@@ -133,49 +154,11 @@ def _rounds_problems(table: MatrixTable) -> Iterator[Fault]:
         yield ("max_rounds",), f"got {table.max_rounds}; should be at least rounds, which is {table.rounds}."
 
 
-def _division_problems(table: MatrixTable) -> Iterator[Fault]:
-    """Yield tuned tables without division or variant, and those without an untuned table to compare with."""
-    closed = {
-        (series.name, library)
-        for series in table.series
-        for library in series.rl_libraries
-        if series.division == "closed"
-    }
-    for index, series in enumerate(table.series):
-        if series.division == "closed":
-            for key in OPEN_KEYS:
-                if (value := getattr(series, key)) != Series.model_fields[key].default:
-                    why = "in the closed division, which runs as upstream ships it; is it open?"
-                    yield ("series", index, key), f"got {value!r} {why}"
-            continue
-        if series.variant is None:
-            why = "the open division needs a variant, a word for what the table changes."
-            yield ("series", index, "division"), why
-        if series.versions:
-            why = "in the open division; only a closed table is repeated"
-            yield ("series", index, "versions"), f"got {', '.join(series.versions)} {why}."
-        for library in series.rl_libraries:
-            if (series.name, library) not in closed:
-                why = f"no closed table of series {series.name} has {library} to compare the variant with; add it."
-                yield ("series", index, "rl_libraries"), why
-
-
-def _variant_problems(table: MatrixTable) -> Iterator[Fault]:
-    """Yield variants whose case ids would look like labscale's own."""
-    for index, series in enumerate(table.series):
-        places = [
-            ("series", index, "variant"),
-            *(("series", index, "versions", variant) for variant in series.versions),
-        ]
-        for place, variant in zip(places, (series.variant, *series.versions), strict=True):
-            if f"-{variant}".endswith(OWN_SUFFIXES):
-                yield place, f"got {variant!r}, the end of case ids that labscale adds itself; take another word."
-
-
-def _series_contradictions(table: MatrixTable) -> Iterator[Fault]:
-    """Yield tables of one series that contradict each other, and points that occur twice."""
+def _contradictions(table: MatrixTable) -> Iterator[Fault]:
+    """Yield where tables of one series differ, points that occur twice, and variants with nothing to compare with."""
+    closed = {(s.name, library) for s in table.series if s.division == "closed" for library in s.rl_libraries}
     first: dict[str, Series] = {}
-    seen: set[str] = set()
+    case_ids: set[str] = set()
     for index, series in enumerate(table.series):
         other = first.setdefault(series.name, series)
         for key in ("title", "scaling", "task", "workload"):
@@ -183,9 +166,13 @@ def _series_contradictions(table: MatrixTable) -> Iterator[Fault]:
             if got != wanted:
                 why = f"series {series.name} has {wanted!r} above; repeat it or take another name"
                 yield ("series", index, key), f"got {got!r}, but {why}."
-        for point, library, stack, topology in points(with_numbers_alone(series)):
+        for library in series.rl_libraries:
+            if (series.name, library) not in closed:
+                why = f"no closed table of series {series.name} has {library} to compare the variant with; add it."
+                yield ("series", index, "rl_libraries"), why
+        for point, library, stack, topology in points(series):
             case_id = case_id_of(point, library, stack, topology, "cuda")
-            if case_id in seen:
+            if case_id in case_ids:
                 why = "occurs twice; leave one out, or give its series another name"
                 yield ("series", index, "topologies"), f"{case_id} {why}."
-            seen.add(case_id)
+            case_ids.add(case_id)

@@ -68,6 +68,12 @@ def name_of(package: str) -> str:
     return package.partition("==")[0]
 
 
+def over(packages: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
+    """Return these versions, and the others of packages that they do not have."""
+    own = {name_of(package): package for package in (*others, *packages)}
+    return tuple(own.values())
+
+
 def variant_of(packages: Iterable[str]) -> str:
     """Name these versions in ids of cases, such as ``newton-1-8-0``."""
     return re.sub(r"[^a-z0-9]+", "-", " ".join(sorted(packages)))[:LONGEST_VARIANT]
@@ -75,11 +81,10 @@ def variant_of(packages: Iterable[str]) -> str:
 
 def with_version(case: Case, package: str) -> Case:
     """Return the case with this version (``name==version``) over its own packages, under an id that names it."""
-    others = [own for own in case.with_packages if name_of(own) != name_of(package)]
     suffix = COLD_SUFFIX if case.kernel_cache == "empty" else ""
     return replace(
         case,
         case_id=f"{case.case_id.removesuffix(suffix)}-{variant_of([package])}{suffix}",
         division="open",
-        with_packages=tuple(sorted((package, *others))),
+        with_packages=tuple(sorted(over([package], case.with_packages))),
     )

@@ -15,7 +15,7 @@ from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, LibraryEntry, TaskEntry
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import Cores, Resources
-from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, RlLibrary, Stack, Workload
+from suite.schema.record import ROUND_VARIABLE, Case, Launch, PlannedCase, RlLibrary, Stack, Workload
 
 THREAD_VARIABLES: Final = (
     "OMP_NUM_THREADS",
@@ -32,7 +32,6 @@ CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {
     "dataset_recording": "lerobot",
 }
 LOOK: Final[tuple[Workload, ...]] = ("rendering", "policy_rollout", "dataset_recording")  # at pictures
-MOST_TRIED: Final = 10**6  # divisors of a batch
 PIPELINE: Final = 2  # processes; with one GPU they share it
 EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an empty kernel cache
 
@@ -41,7 +40,6 @@ def plan(
     cases: Sequence[Case],
     *,
     resources: Resources,
-    device: Device,
     available_stacks: Collection[Stack],
     takes_turns: bool = True,
     one_worker: str | None = None,
@@ -59,7 +57,7 @@ def plan(
     planned = []
     for case in cases:
         task = catalog.resolve(case.task)
-        machine = list(_machine_reasons(case, resources, device))
+        machine = list(_machine_reasons(case, resources))
         stack = list(_stack_reasons(case, task, catalog, available_stacks))
         workload = list(_workload_reasons(case, task, catalog.libraries[case.rl_library]))
         if case.trainings_per_gpu > 1 and not takes_turns:
@@ -156,11 +154,9 @@ def shell_command(launch: Launch) -> str:
     return " ".join([*settings, shlex.join((*cores, *launch.argv))])
 
 
-def _machine_reasons(case: Case, resources: Resources, device: Device) -> Iterator[str]:
+def _machine_reasons(case: Case, resources: Resources) -> Iterator[str]:
     gpus, cpus, nnodes = resources.gpus_per_node, resources.cpus_per_node, resources.nnodes
     ranks = case.world_size if resources.is_one_host else case.nproc_per_node
-    if case.device != device:
-        yield f"is a case for {case.device}, and this plan is for {device}"
     if case.nnodes > nnodes:
         yield f"needs a multi-node launcher and {case.nnodes} nodes, available: {nnodes}"
     if case.device == "cuda" and ranks > gpus:
@@ -172,10 +168,7 @@ def _machine_reasons(case: Case, resources: Resources, device: Device) -> Iterat
 
 
 def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:
-    entry = catalog.stacks.get(case.stack)
-    if entry is None:
-        yield f"stack {case.stack} is not in the catalog, which has {', '.join(catalog.stacks)}"
-        return
+    entry = catalog.stacks[case.stack]
     if case.device not in entry.devices:
         yield f"stack {case.stack} does not run on {case.device}; needs {' or '.join(entry.devices)}"
     if task.obstacles is not None:
@@ -243,15 +236,10 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
 
 
 def nearest_divisors(batch: int, size: int) -> list[int]:
-    """Return the divisors of ``batch`` next below and next above ``size``, if there are any.
-
-    If ``batch`` exceeds ``MOST_TRIED`` squared, only divisors up to ``MOST_TRIED`` and their cofactors are found.
-    """
-    small = [divisor for divisor in range(1, min(isqrt(batch), MOST_TRIED) + 1) if batch % divisor == 0]
-    divisors = {*small, *(batch // divisor for divisor in small)}
-    below = [max(smaller)] if (smaller := [d for d in divisors if d < size]) else []
-    above = [min(larger)] if (larger := [d for d in divisors if d > size]) else []
-    return below + above
+    """Return the divisors of ``batch`` next below and next above ``size``, if there are any."""
+    small = [divisor for divisor in range(1, isqrt(batch) + 1) if batch % divisor == 0]
+    divisors = sorted({*small, *(batch // divisor for divisor in small)})
+    return [*[d for d in divisors if d < size][-1:], *[d for d in divisors if d > size][:1]]
 
 
 def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:

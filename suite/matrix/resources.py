@@ -102,16 +102,14 @@ def _left(room: Room, need: Need) -> Room | None:
 
 def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
     """Estimate the time of a block [s]: the longest start, then all iterations; None if a case's cost is unknown."""
-    starts_s = [item.estimated_start_s for item in block]
-    rounds_s = [item.estimated_wall_s for item in block]
-    known = [
-        (start_s, round_s)
-        for start_s, round_s in zip(starts_s, rounds_s, strict=True)
-        if start_s is not None and round_s is not None
+    times_s = [
+        (item.estimated_start_s, item.estimated_wall_s - item.estimated_start_s)
+        for item in block
+        if item.estimated_start_s is not None and item.estimated_wall_s is not None
     ]
-    if len(known) < len(block):
+    if len(times_s) < len(block):
         return None
-    return max(start_s for start_s, _ in known) + sum(round_s - start_s for start_s, round_s in known)
+    return max(start_s for start_s, _ in times_s) + sum(rest_s for _, rest_s in times_s)
 
 
 def gpu_minutes(block: Sequence[PlannedCase]) -> float | None:

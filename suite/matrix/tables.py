@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple
 from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
-from suite.matrix.own_worker import exact_package, name_of
+from suite.matrix.own_worker import exact_package, over
 from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 
 MOST_ROUNDS: Final = 1000
@@ -96,13 +96,11 @@ class Series(TomlTable):
         """Yield the table itself, then once more for each of its ``versions``."""
         own = self.model_copy(update={"versions": {}})
         yield own
-        names = [name_of(package) for package in self.with_packages]
         for variant, packages in self.versions.items():
-            others = [package for package in packages if name_of(package) not in names]
             changes = {
                 "division": "open",
-                "variant": "-".join(part for part in (variant, self.variant) if part),
-                "with_packages": (*self.with_packages, *others),
+                "variant": "-".join(filter(None, (variant, self.variant))),
+                "with_packages": over(self.with_packages, packages),
             }
             yield own.model_copy(update=changes)
 

@@ -67,7 +67,6 @@ def plan_all(matrix: str | Path, catalog_path: Path = catalog.CATALOG_PATH) -> N
     plan.plan(
         cases.expand(whole, entries, device="cuda", assets="offline"),
         resources=Resources(nnodes=1, gpus_per_node=8, cpus_per_node=64),
-        device="cuda",
         available_stacks=("kitless", "ovphysx"),
         rounds=3,
         catalog=entries,

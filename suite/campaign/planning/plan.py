@@ -80,7 +80,6 @@ def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[P
         takes_turns=takes_turns(campaign),
         one_worker=one_worker(options),
         brings_python=options.setup.worker_python is not None,
-        device=campaign.device,
         available_stacks=_stacks(campaign),
         rounds=rounds,
         catalog=campaign.catalog,

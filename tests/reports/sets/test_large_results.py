@@ -47,7 +47,6 @@ def test_1024_gpus_are_planned(matrix: Path, capsys: pytest.CaptureFixture[str])
     plans = plan(
         cases,
         resources=Resources(nnodes=128, gpus_per_node=8, cpus_per_node=128),
-        device="cuda",
         available_stacks=get_args(Stack),
         rounds=3,
         catalog=catalog,

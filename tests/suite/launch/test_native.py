@@ -287,7 +287,7 @@ def test_all_nodes_together_have_what_the_host_has(nodes: int, ranks: int, reaso
     world = nodes * ranks
     case = replace(ANT, nnodes=nodes, nproc_per_node=ranks, num_envs_global=1024 * world)
     host = Resources(nnodes=2, gpus_per_node=4, cpus_per_node=16, is_one_host=True)
-    (item,) = plan([case], resources=host, device="cuda", available_stacks=get_args(Stack), rounds=1, catalog=CATALOG)
+    (item,) = plan([case], resources=host, available_stacks=get_args(Stack), rounds=1, catalog=CATALOG)
     assert item.infeasible == reason
 
 

@@ -11,38 +11,23 @@ from suite.errors import UsageError
 from suite.matrix.cases import expand, with_packages
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
-from suite.matrix.own_worker import PINS_OF, OwnWorker, own_worker_of, with_version
+from suite.matrix.own_worker import OwnWorker, own_worker_of, with_version
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources
 from suite.records.store import load_results
-from suite.schema.record import Case, CaseResult, Device, PlannedCase, Stack
+from suite.schema.record import Case, PlannedCase, Stack
 from suite.statistics.reduce import round_time_s
-from tests.conftest import CaseMaker
 from tests.fixtures.results.committed_results import RESULTS
 
 CATALOG = load_catalog()
 HAND = "Isaac-Reorient-Cube-Shadow-Camera-Direct"
 
 ANT = Case(
-    case_id="ant/rl_games-kitless-n2048-1x2",
-    series="ant",
-    scaling="weak",
-    task="Isaac-Ant",
-    rl_library="rl_games",
-    stack="kitless",
-    device="cuda",
-    nnodes=1,
-    nproc_per_node=2,
-    num_envs=1024,
-    num_envs_global=2048,
-    num_steps_per_env=16,
-    iterations=60,
-    minibatch_rule="fixed_minibatch",
-    minibatch_size=16384,
-    optimiser_steps=4,
-    seed=42,
-    assets="offline",
-)
+    case_id="ant/rl_games-kitless-n2048-1x2", series="ant", scaling="weak", task="Isaac-Ant", rl_library="rl_games",
+    stack="kitless", device="cuda", nnodes=1, nproc_per_node=2, num_envs=1024, num_envs_global=2048,
+    num_steps_per_env=16, iterations=60, minibatch_rule="fixed_minibatch", minibatch_size=16384, optimiser_steps=4,
+    seed=42, assets="offline",
+)  # fmt: skip
 RSL = replace(ANT, rl_library="rsl_rl", num_steps_per_env=32, minibatch_size=8192, optimiser_steps=20)
 
 CARTPOLE = replace(
@@ -57,14 +42,12 @@ def planned(
     gpus: int = 8,
     cpus: int = 16,
     nnodes: int = 1,
-    device: Device | None = None,
     stacks: Collection[Stack] = get_args(Stack),
     **worker: Any,
 ) -> PlannedCase:
     [result] = plan(
         [case],
         resources=Resources(nnodes=nnodes, gpus_per_node=gpus, cpus_per_node=cpus),
-        device=device or case.device,
         available_stacks=stacks,
         rounds=3,
         catalog=CATALOG,
@@ -137,49 +120,44 @@ def test_an_estimate_is_start_up_plus_iterations_for_every_round_and_gpu() -> No
 NEWTON = ("newton==1.8.0",)
 
 
-@pytest.fixture
-def fake_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """rl_games as if it needed other pins than the stack."""
-    monkeypatch.setitem(PINS_OF, "rl_games", "games")
+OF_SKRL_JAX = replace(RSL, rl_library="skrl_jax", num_envs_global=1024, nproc_per_node=1, optimiser_steps=16)
+NEWER = replace(OF_SKRL_JAX, with_packages=NEWTON)
 
 
-def refused(case: Case, **worker: Any) -> str:
-    return planned(case, gpus=2, stacks=["kitless", "ovphysx"], **worker).infeasible or ""
+def test_an_own_worker_has_pins_of_its_library_and_the_cases_packages() -> None:
+    own = own_worker_of(NEWER)
+    assert own == OwnWorker(pins="skrl-jax", packages=NEWTON)
+    assert str(own) == "skrl-jax.txt, newton==1.8.0"
+    assert own_worker_of(RSL) is None
 
 
-@pytest.mark.usefixtures("fake_library")
-def test_a_library_may_have_pins_of_its_own(make_case: CaseMaker) -> None:
-    own = own_worker_of(make_case(rl_library="rl_games", with_packages=NEWTON))
-    assert own == OwnWorker(pins="games", packages=NEWTON)
-    assert str(own) == "games.txt, newton==1.8.0"
-    assert own_worker_of(make_case(rl_library="rsl_rl")) is None
+NO_STACK = "needs the worker of skrl-jax.txt, which has no ovphysx; needs the stack kitless"
+MOON = "--launcher moon has one worker"
 
 
-@pytest.mark.usefixtures("fake_library")
-def test_pins_of_a_library_are_for_one_stack(make_case: CaseMaker) -> None:
-    case = make_case(
-        task="Isaac-Ant", device="cuda", rl_library="rl_games", nproc_per_node=1, num_envs=1024, num_envs_global=1024,
-        num_steps_per_env=16, minibatch_size=16384, stack="ovphysx",
-    )  # fmt: skip
-    assert "needs the worker of games.txt, which has no ovphysx; needs the stack kitless" in refused(case)
-    assert refused(replace(case, stack="kitless")) == ""
-
-
-def test_where_all_cases_have_one_worker_the_plan_says_why(make_case: CaseMaker) -> None:
-    why = "--launcher moon has one worker"
-    case = make_case(with_packages=NEWTON, division="open")
-    assert refused(case) == ""
-    assert refused(case, one_worker=why) == f"needs a worker of its own (newton==1.8.0), and {why}"
-    assert refused(replace(case, with_packages=()), one_worker=why) == ""
-
-
-def test_a_python_that_the_user_brings_may_have_other_pins_and_no_other_versions(make_case: CaseMaker) -> None:
-    why = "--worker-python takes a Python as it is; leave it out"
-    case = make_case(rl_library="skrl_jax")
-    assert refused(case, one_worker=why).startswith(f"needs a worker of its own (skrl-jax.txt), and {why}")
-    assert "worker of its own" not in refused(case, one_worker=why, brings_python=True)
-    newer = replace(case, with_packages=("newton==1.8.0",))
-    assert refused(newer, one_worker=why, brings_python=True).startswith("needs a worker of its own")
+@pytest.mark.parametrize(
+    ("case", "worker", "reason"),
+    [
+        (replace(OF_SKRL_JAX, stack="ovphysx"), {}, NO_STACK),
+        (NEWER, {}, None),
+        (RSL, {"one_worker": MOON}, None),
+        (
+            replace(RSL, with_packages=NEWTON),
+            {"one_worker": MOON},
+            f"needs a worker of its own (newton==1.8.0), and {MOON}",
+        ),
+        (OF_SKRL_JAX, {"one_worker": MOON}, f"needs a worker of its own (skrl-jax.txt), and {MOON}"),
+        (OF_SKRL_JAX, {"one_worker": MOON, "brings_python": True}, None),
+        (
+            NEWER,
+            {"one_worker": MOON, "brings_python": True},
+            f"needs a worker of its own (skrl-jax.txt, newton==1.8.0), and {MOON}",
+        ),
+    ],
+)
+def test_where_a_case_needs_its_own_worker(case: Case, worker: dict[str, Any], reason: str | None) -> None:
+    """A Python that the user brings may have other pins, but no other versions."""
+    assert planned(case, **worker).infeasible == reason
 
 
 def test_with_every_case_has_the_versions_under_a_variant_that_names_them() -> None:
@@ -210,27 +188,11 @@ def test_a_version_of_one_case_is_over_its_own_and_named_as_with_names_it() -> N
 
 
 MEASURED = (
-    "h200-x4-full",
-    "h200-x4",
-    "h200-x4-short",
-    "h200-x4-rsl",
-    "h200-x4-upstream",
-    "h200-x2-envs",
-    "h200-ant-sweep",
-    "h200-ant-envs",
-    "h200-physx",
-    "h200-physx-rsl",
-    "h200-ant-open",
-    "h200-x2-shadow",
-    "h200-x2-cartpole",
-    "h200-x2-per-gpu",
-    "h200-ant-open-rsl",
-    "h200-ant-envs-rsl",
-    "h200-ant-small-rsl",
-    "h200-open-rsl",
-    "h200-ant-capacity",
-    "h200-open",
-)
+    "h200-x4-full", "h200-x4", "h200-x4-short", "h200-x4-rsl", "h200-x4-upstream", "h200-x2-envs", "h200-ant-sweep",
+    "h200-ant-envs", "h200-physx", "h200-physx-rsl", "h200-ant-open", "h200-x2-shadow", "h200-x2-cartpole",
+    "h200-x2-per-gpu", "h200-ant-open-rsl", "h200-ant-envs-rsl", "h200-ant-small-rsl", "h200-open-rsl",
+    "h200-ant-capacity", "h200-open",
+)  # fmt: skip
 
 
 def planned_s(case: Case, *, iterations: int) -> tuple[float, float]:
@@ -245,14 +207,10 @@ def planned_s(case: Case, *, iterations: int) -> tuple[float, float]:
     )
 
 
-def on_one_gpu() -> list[CaseResult]:
-    results = [result for name in MEASURED for result in load_results(RESULTS / name)]
-    return [result for result in results if result.case.world_size == 1 and result.case.device == "cuda"]
-
-
 def test_an_iteration_on_an_h200_takes_about_what_the_plan_says() -> None:
     """Hosts of one kind differ by a third, and shared cores nearly double it. Physics without CUDA graphs is slower."""
-    results = on_one_gpu()
+    stored = [result for name in MEASURED for result in load_results(RESULTS / name)]
+    results = [result for result in stored if result.case.world_size == 1 and result.case.device == "cuda"]
     assert results
     for result in results:
         case = result.case
@@ -262,14 +220,10 @@ def test_an_iteration_on_an_h200_takes_about_what_the_plan_says() -> None:
         assert 1 / slack < (said_s - start_up_s) / measured_s < 2.0, case.case_id
 
 
-def learned_on_two_cores() -> list[CaseResult]:
-    found = [result for folder in sorted(RESULTS.glob("cpu-learning-*")) for result in load_results(folder)]
-    return [result for result in found if result.case.world_size == 1]
-
-
 def test_a_long_run_on_two_cores_takes_about_what_the_plan_says() -> None:
     """One case takes 421 to 701 s by itself there. The plan said up to 14 times as long before it knew large sizes."""
-    results = learned_on_two_cores()
+    stored = [result for folder in sorted(RESULTS.glob("cpu-learning-*")) for result in load_results(folder)]
+    results = [result for result in stored if result.case.world_size == 1]
     assert results
     for result in results:
         _, said_s = planned_s(result.case, iterations=result.case.iterations)

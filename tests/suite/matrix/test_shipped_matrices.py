@@ -9,7 +9,7 @@ import pytest
 from reports.data.facts import iteration_of
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
-from suite.matrix.file import load_matrix
+from suite.matrix.file import load_matrix, matrix_names
 from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources
@@ -24,27 +24,20 @@ WITH_CAMERA = catalog_with_camera()
 
 
 def cases_of(name: str, device: Device = "cuda") -> list[Case]:
-    return expand(load_matrix(name, WITH_CAMERA), WITH_CAMERA, device=device, assets="offline")
+    return expand(on_nodes_of(load_matrix(name, WITH_CAMERA), 8), WITH_CAMERA, device=device, assets="offline")
 
 
 def planned(cases: Sequence[Case], gpus: int, *, nnodes: int = 1, cpus: int = 16, rounds: int = 1) -> list[PlannedCase]:
     return plan(
         cases,
         resources=Resources(nnodes=nnodes, gpus_per_node=gpus, cpus_per_node=cpus),
-        device=cases[0].device,
         available_stacks=["kitless"],
         rounds=rounds,
         catalog=WITH_CAMERA,
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "accept", "full", "smoke", "deterministic", "env-sweep", "learning", "nodes", "open", "physx", "releases",
-        "sb3", "shared-gpu", "skrl-jax", "start-up", "tuned",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", matrix_names())
 def test_the_matrices_load_with_unique_ids(name: str) -> None:
     cases = cases_of(name)
     assert cases

@@ -47,7 +47,6 @@ def planned(tmp_path: Path, **changes: object) -> list[PlannedCase]:
     return plan(
         cases_of(tmp_path, catalog),
         resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
-        device="cpu",
         available_stacks=list(CATALOG.stacks),
         rounds=3,
         catalog=catalog,
