@@ -13,7 +13,7 @@ from reports.compare.text import markdown, show
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.version import Version, read_version
 from suite.errors import UsageError
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at, tables_console
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, missing_results, tables_console
 from suite.options.types import percent
 
 
@@ -54,8 +54,8 @@ def _comparison(options: argparse.Namespace) -> Comparison:
 
 
 def _read(name: str, folder: Path) -> Version:
-    if is_missing(folder):  # with --changed, BEFORE may be missing
-        raise UsageError(f"argument {name}: {nothing_at(folder)}")
+    if why := missing_results(folder):  # with --changed, BEFORE may be missing
+        raise UsageError(f"argument {name}: {why}")
     with told_when_unreadable(folder):
         return read_version(folder, name=folder.name)
 

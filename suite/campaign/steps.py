@@ -77,7 +77,7 @@ def start(options: Options, console: Console) -> Campaign:
 
 def _cores_of_gpus(options: Options, machine: Environment, device: Device) -> tuple[Cores, ...]:
     """The cores of a rank on each GPU: the same in rounds on one GPU and on several, so that they are comparable."""
-    if device == "cpu" or options.search.capacity or not registry.entry_of(options).gives_cores:
+    if device == "cpu" or options.search.capacity or not registry.entry_of(options).runs_here:
         return ()
     return cores_of_gpus(num_gpus=len(machine.gpus), cores=cores_in_order(), num_cpus=machine.num_cpus or 1)
 

@@ -11,12 +11,11 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from rich.console import Console
 
 from suite.commands import Command
-from suite.env_check.check import Feature
 from suite.env_check.display import print_nodes, print_report
 from suite.env_check.nodes import Collected, Difference, collect_slurm, collect_ssh, differences, slurm_nodes
 from suite.env_check.report import env_check
@@ -25,49 +24,17 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.launch.containers import check_image
 from suite.options.command_line import any_text, configuration_file
+from suite.options.declaration import add_options, read
 from suite.options.types import hosts
-from suite.schema.record import Device, Stack
 
-REQUIRABLE: Final = tuple(feature for feature in get_args(Feature) if feature not in ("host", "worker"))
 OF_ALLOCATION: Final = ()  # --nodes without names
 FAILED: Final = 2
 
 
-def features(text: str) -> tuple[Feature, ...]:
-    """``"cuda,vulkan"`` as features."""
-    asked = tuple(part.strip() for part in text.split(","))
-    if unknown := [part for part in asked if part not in REQUIRABLE]:
-        raise argparse.ArgumentTypeError(f"got {', '.join(map(repr, unknown))}, allowed are {', '.join(REQUIRABLE)}")
-    return tuple(feature for feature in REQUIRABLE if feature in asked)
-
-
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--stack",
-        choices=get_args(Stack),
-        default="kitless",
-        help="physics and renderer to check for (default: kitless)",
-    )
-    parser.add_argument(
-        "--device",
-        choices=get_args(Device),
-        help="where the stack is to run (default: cuda if there is a GPU or a driver, else cpu)",
-    )
-    parser.add_argument(
-        "--require",
-        type=features,
-        default=(),
-        metavar="FEATURE[,…]",
-        help=f"require these features too: {', '.join(REQUIRABLE)}",
-    )
+    add_options(parser, Request)
     parser.add_argument(
         "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
-    )
-    parser.add_argument(
-        "--only-needed",
-        action="store_false",
-        dest="everything",
-        help="render through EGL and Vulkan only if the stack or --require needs it, as `bench` does",
     )
     add_worker_options(parser)
     parser.add_argument(
@@ -97,7 +64,7 @@ def run_env_check(arguments: argparse.Namespace, console: Console) -> int:
         )
     if arguments.nodes is not None:
         return _check_nodes(arguments, console)
-    request = request_of(arguments)
+    request = read(Request, arguments)
     report = env_check(request) if arguments.image is None else check_image(arguments.image, request)
     if arguments.as_json:
         sys.stdout.write(report.as_json() + "\n")
@@ -106,19 +73,8 @@ def run_env_check(arguments: argparse.Namespace, console: Console) -> int:
     return report.exit_code
 
 
-def request_of(arguments: argparse.Namespace) -> Request:
-    return Request(
-        stack=arguments.stack,
-        device=arguments.device,
-        require=arguments.require,
-        worker_python=arguments.worker_python,
-        worker_packages=tuple(arguments.worker_packages),
-        everything=arguments.everything,
-    )
-
-
 def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
-    asked = (sys.executable, *request_of(arguments).arguments())
+    asked = (sys.executable, *read(Request, arguments).arguments())
     if arguments.nodes == OF_ALLOCATION:
         names: Sequence[str] = slurm_nodes(os.environ)
         runs = ROOT / "runs"  # beside the results: a folder that all nodes see if they see the checkout
@@ -150,10 +106,7 @@ def _nodes_as_json(collected: Collected, differing: Sequence[Difference]) -> str
 
 ENV_CHECK_COMMAND: Final = Command(
     summary="check whether this machine, an image or several nodes can run the benchmark",
-    description="""Check whether this machine, an image or every node can run a stack.
-
-Exit code 0: it can; 1: it can, with warnings; 2: it cannot.
-""",
+    description=__doc__,
     add_arguments=_add_options,
     run=run_env_check,
 )

@@ -1,8 +1,4 @@
-"""The ``store`` command: make results of the rounds that a campaign finished before its machine was gone.
-
-``bench`` stores a case with its last round, and goes on only where the campaign began. This stores what is there, on
-any machine. Where the campaign can still go on, the same ``bench`` adds the missing rounds to what was stored.
-"""
+"""The ``store`` command: what ``STORE_COMMAND`` says."""
 
 import argparse
 from collections.abc import Mapping, Sequence

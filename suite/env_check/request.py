@@ -6,11 +6,12 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, get_args
 
 from suite.env_check.check import Check, Feature
 from suite.install.bundle_contents import is_bundled
 from suite.options.command_line import any_path, any_text
+from suite.options.declaration import option
 from suite.schema.record import Device, Stack
 
 # What each stack needs on a GPU: features, and single checks of a feature that it does not need as a whole.
@@ -28,17 +29,37 @@ DECISIVE: Final[Mapping[Feature, str]] = {
     "vulkan": "vulkan_frame",
     "rt-cores": "rt_cores",
 }
+REQUIRABLE: Final = tuple(feature for feature in get_args(Feature) if feature not in ("host", "worker"))
+
+
+def features(text: str) -> tuple[Feature, ...]:
+    """``"cuda,vulkan"`` as features."""
+    asked = tuple(part.strip() for part in text.split(","))
+    if unknown := [part for part in asked if part not in REQUIRABLE]:
+        raise argparse.ArgumentTypeError(f"got {', '.join(map(repr, unknown))}, allowed are {', '.join(REQUIRABLE)}")
+    return tuple(feature for feature in REQUIRABLE if feature in asked)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    stack: Stack = "kitless"
-    device: Device | None = None  # None: cuda if there is a GPU or a driver
-    require: tuple[Feature, ...] = ()
+    stack: Stack = option(
+        "physics and renderer to check for (default: kitless)", default="kitless", choices=get_args(Stack)
+    )
+    device: Device | None = option(
+        "where the stack is to run (default: cuda if there is a GPU or a driver, else cpu)", choices=get_args(Device)
+    )
+    require: tuple[Feature, ...] = option(
+        f"require these features too: {', '.join(REQUIRABLE)}", default=(), type=features, metavar="FEATURE[,…]"
+    )
+    everything: bool = option(
+        "render through EGL and Vulkan only if the stack or --require needs it, as `bench` does",
+        default=True,
+        flag="--only-needed",
+        action="store_false",
+    )
     worker_python: Path | None = None
     worker_packages: tuple[str, ...] = ()
     other_workers: tuple[Path, ...] = ()  # Pythons here, of cases that need a worker for themselves
-    everything: bool = True  # False: EGL and Vulkan are left alone unless something is to be rendered
 
     def inside_image(self, worker_python: Path | None) -> Self:
         """Return this request for use in an image.
@@ -57,9 +78,9 @@ class Request:
         argv = ["--stack", self.stack]
         required = ",".join(self.require)
         settings = (("--device", self.device), ("--require", required), ("--worker-python", self.worker_python))
-        for option, value in settings:
+        for flag, value in settings:
             if value:
-                argv += [option, str(value)]
+                argv += [flag, str(value)]
         for package in self.worker_packages:
             argv += ["--worker-package", package]
         return tuple(argv)

@@ -115,16 +115,10 @@ class LauncherEntry[S: "DataclassInstance"]:
     provision: Callable[[S, Asked], Runtime]
     settings: type[S]  # declares its own options
     chosen_by: str | None = None  # an option of its own that chooses it without --launcher, for `plan` too
-    needs: Mapping[str, str] = field(default_factory=dict)  # what one of its options needs, unless --launcher NAME
     image: str | None = None  # what --image names; None: it runs no images
     always_in_image: bool = False
-    picks_worker: bool = False  # the worker that suits the most cases is installed here
-    can_profile: bool = False
-    can_film: bool = False
-    gives_cores: bool = (
-        False  # a round can be given some of the cores, so that each of its ranks has as many in all rounds
-    )
-    has_own_workers: bool = False  # a case may have an environment of its own, installed here
+    installs_workers: bool = False  # here: that which suits the most cases, and environments that cases need alone
+    runs_here: bool = False  # as processes of this machine, which can be profiled, filmed and given some of its cores
     takes_turns: bool = False  # rounds may start together and be measured in turns
     writes_scripts: bool = False  # for --render-only
 
@@ -139,4 +133,3 @@ class ManifestEntry:
     results: Callable[[str], str]  # where a pod writes the results of a matrix
     campaign: Callable[[Sequence[str], Options, str, int], dict[str, Any]]  # arguments of bench, …, name, GPUs
     round_of_nodes: Callable[[Launch, Options, int], dict[str, Any]] | None = None  # …, rounds of the case
-    takes: tuple[str, ...] = ()  # options of ``Manifests`` that have an effect

@@ -243,10 +243,6 @@ KUBERNETES: Final = ManifestEntry(
     results=lambda matrix: str(PurePosixPath(RESULTS) / matrix),
     campaign=campaign,
     round_of_nodes=round_of_nodes,
-    takes=(
-        "volume_claim", "tolerations", "node_selectors", "runtime_class", "gpu_resource", "pull_secrets", "pod_cpus",
-        "pod_memory",
-    ),
 )  # fmt: skip
 OSMO: Final = ManifestEntry(
     name="osmo",
@@ -254,5 +250,4 @@ OSMO: Final = ManifestEntry(
     suffix=".yaml",
     results=lambda _matrix: OSMO_OUTPUT,
     campaign=workflow,
-    takes=("pod_cpus", "pod_memory", "pod_storage", "platform"),
 )

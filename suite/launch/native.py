@@ -157,11 +157,8 @@ NATIVE: Final = LauncherEntry(
     resources=lambda _, machine: all_of(machine),
     provision=lambda _, asked: in_this_image(on_this_machine(asked)),
     settings=NoSettings,
-    picks_worker=True,
-    can_profile=True,
-    can_film=True,
-    gives_cores=True,
-    has_own_workers=True,
+    installs_workers=True,
+    runs_here=True,
     takes_turns=True,
 )
 
@@ -171,6 +168,7 @@ class EmulatedSettings:
     emulate_nodes: int | None = option(
         "split this machine into N simulated nodes with sockets between them; results are marked emulated",
         type=several, metavar="N",
+        needs="its own --launcher (emulated), which takes parts of this machine for nodes",
     )  # fmt: skip
 
 
@@ -203,7 +201,5 @@ EMULATED: Final = LauncherEntry(
     provision=_provision_parts,
     settings=EmulatedSettings,
     chosen_by="emulate_nodes",
-    needs={"emulate_nodes": "its own --launcher (emulated), which takes parts of this machine for nodes"},
-    picks_worker=True,
-    has_own_workers=True,
+    installs_workers=True,
 )

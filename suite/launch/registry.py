@@ -5,8 +5,7 @@ one.
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from suite.errors import UsageError
@@ -22,16 +21,14 @@ from suite.launch.nodes.ssh import SSH
 from suite.launch.slurm.launcher import SLURM
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options.command_line import any_text
-from suite.options.declaration import add_options, given, read
-from suite.options.options import Manifests, Options, Place, Rounds, Setup, flag_of, unused_with
+from suite.options.declaration import add_options, declared_in, given, read
+from suite.options.options import DECLARED, Manifests, Options, Place, Rounds, Setup, flag_of, unused_with
 from suite.schema.record import Environment
 
 LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
     entry.name: entry for entry in (NATIVE, CONTAINER, APPTAINER, SLURM, SSH, RAY, EMULATED)
 }
 DEFAULT: Final = NATIVE.name
-# Options that may not be given, and what is said before and after those that the user gave.
-type _Rule = tuple[Iterable[str], str, str]
 MANIFESTS: Final[dict[str, ManifestEntry]] = {entry.name: entry for entry in (KUBERNETES, OSMO)}
 
 
@@ -49,8 +46,8 @@ def one_worker(options: Options) -> str | None:
     """Why all cases have the same worker, in words; None: a case may have an environment of its own."""
     if options.manifests.render:
         return f"--render {options.manifests.render} runs the worker of an image"
-    if not entry_of(options).has_own_workers:
-        those = _named(lambda entry: entry.has_own_workers)
+    if not entry_of(options).installs_workers:
+        those = _named(lambda entry: entry.installs_workers)
         return f"--launcher {options.place.launcher} has one worker for all cases; run it with --launcher {those}"
     if options.setup.worker_python is not None and not is_bundled():
         return "--worker-python takes a Python as it is; leave it out"
@@ -126,61 +123,55 @@ def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
     """
     name = getattr(arguments, "launcher", DEFAULT)
     if name == DEFAULT:
-        by_option = (entry.name for entry in LAUNCHERS.values() if entry.chosen_by in given(entry.settings, arguments))
-        name = next(by_option, DEFAULT)
-    groups = (Setup, Rounds, Place, Manifests, *(entry.settings for entry in LAUNCHERS.values()))
-    of_user = [option for group in groups for option in given(group, arguments)]
-    for options, before, after in _rules(arguments, LAUNCHERS[name]):
-        if flags := ", ".join(flag_of(option) for option in of_user if option in options):
-            raise UsageError(before + flags + after)
-    return name, read(LAUNCHERS[name].settings, arguments)
+        by_option = (entry for entry in LAUNCHERS.values() if entry.chosen_by in given(entry.settings, arguments))
+        name = next((entry.name for entry in by_option), DEFAULT)
+    entry = LAUNCHERS[name]
+    _refuse_useless(arguments, entry)
+    if lacking := list(_lacking(arguments, entry)):
+        _, needed, got = lacking[0]
+        flags = [flag_of(option) for option, *why in lacking if why == [needed, got]]
+        raise UsageError(f"{', '.join(flags)}: only with {needed}, got {got}. Add what is missing, or leave it out.")
+    return name, read(entry.settings, arguments)
 
 
-def _rules(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[_Rule]:
-    render, launcher = getattr(arguments, "render", None), f"--launcher {entry.name}"
+def _refuse_useless(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> None:
+    """Refuse options that have no effect beside another."""
+    render, python = getattr(arguments, "render", None), arguments.worker_python
+    in_image = not render and (entry.always_in_image or getattr(arguments, "image", None))
+    given_options = [name for other in LAUNCHERS.values() for name in given(other.settings, arguments)]
+    of_launchers = tuple(given_options)
+    given_options += [name for group in (Setup, Rounds, Place) for name in given(group, arguments)]
+    of_worker, packages = ("worker_python", "worker_packages"), ("worker_packages",)
+    has_its_own = "runs the worker of an image, which has what it was built with"
+    only_writes = getattr(arguments, "render_only", False)
+    for is_chosen, what, why, useless in (
+        (render, f"--render {render}", "writes files for a cluster that chooses its own nodes", of_launchers),
+        (render, f"--render {render}", "writes commands for an image, which has its own Python", of_worker),
+        (in_image, f"--launcher {entry.name} in an image", has_its_own, packages),
+        (python, f"--worker-python {python}", "takes a Python as it is (install the package there)", packages),
+        (only_writes, "--render-only", "writes scripts and runs nothing", unused_with("--render-only")),
+    ):
+        if is_chosen and (flags := [flag_of(name) for name in given_options if name in useless]):
+            raise UsageError(f"{what} {why}, so it has no use for {', '.join(flags)}. Leave either out.")
+
+
+def _lacking(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield each option that has no effect without another, what that is, and what was chosen instead."""
+    launcher, render = f"--launcher {entry.name}", getattr(arguments, "render", None)
     for other in LAUNCHERS.values():
-        own = {field.name: other.needs.get(field.name, f"--launcher {other.name}") for field in fields(other.settings)}
-        if render:
-            yield _no_use(own, f"--render {render} writes files for a cluster that chooses its own nodes")
-        elif other.name != entry.name:
-            for need in dict.fromkeys(own.values()):
-                yield _only_with([option for option in own if own[option] == need], need, launcher)
-    yield from _without_use(arguments, entry, render)
-    if not entry.writes_scripts:
-        yield _only_with(["render_only"], f"--launcher {_named(lambda other: other.writes_scripts)}", launcher)
-    if entry.image is None and render is None:
-        users = _named(lambda other: other.image is not None)
-        yield _only_with(["image"], f"bench --launcher {users}, or with plan --render", launcher)
-    for option in dict.fromkeys(option for manifest in MANIFESTS.values() for option in manifest.takes):
-        if render is None or option not in MANIFESTS[render].takes:
-            takers = joined([manifest.name for manifest in MANIFESTS.values() if option in manifest.takes], "or")
-            got = f"--render {render}" if render else "no --render"
-            yield _only_with([option], f"plan --render {takers}", got)
-
-
-def _without_use(arguments: argparse.Namespace, entry: LauncherEntry[Any], render: str | None) -> Iterator[_Rule]:
-    packages = ["worker_packages"]
-    if render:
-        what = f"--render {render} writes commands for an image, which has its own Python"
-        yield _no_use(["worker_python", *packages], what)
-    elif entry.always_in_image or getattr(arguments, "image", None):
-        inside = f"--launcher {entry.name} in an image"
-        yield _no_use(packages, f"{inside} runs the worker of an image, which has what it was built with")
-    if arguments.worker_python:
-        what = f"--worker-python {arguments.worker_python} takes a Python as it is (install the package there)"
-        yield _no_use(packages, what)
-    if getattr(arguments, "render_only", False):
-        yield _no_use(unused_with("--render-only"), "--render-only writes scripts and runs nothing")
-
-
-def _only_with(options: Iterable[str], needed: str, got: str) -> _Rule:
-    return options, "", f": only with {needed}, got {got}. Add what is missing, or leave it out."
-
-
-def _no_use(options: Iterable[str], what: str) -> _Rule:
-    return options, f"{what}, so it has no use for ", ". Leave either out."
+        for name in given(other.settings, arguments) if other is not entry else ():
+            yield name, declared_in(other.settings)[name].needs or f"--launcher {other.name}", launcher
+    of_place = given(Place, arguments)
+    if "render_only" in of_place and not entry.writes_scripts:
+        yield "render_only", f"--launcher {_named(lambda writer: writer.writes_scripts)}", launcher
+    if "image" in of_place and not entry.image and not render:
+        users = _named(lambda user: user.image is not None)
+        yield "image", f"bench --launcher {users}, or with plan --render", launcher
+    for name in given(Manifests, arguments):
+        renders = DECLARED[name].renders if name != "render" else tuple(MANIFESTS)
+        if render not in renders:
+            yield name, f"plan --render {joined(renders, 'or')}", f"--render {render}" if render else "no --render"
 
 
 def _named(can: Callable[[LauncherEntry[Any]], bool]) -> str:
-    """``container, apptainer or slurm``."""
     return joined([entry.name for entry in LAUNCHERS.values() if can(entry)], "or")

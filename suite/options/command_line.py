@@ -38,7 +38,7 @@ _SESSION: Final = re.compile(
 def as_typed_here(text: str) -> str:
     """Name commands as they are typed on this host: on one with a bundle by its labscale.sh, which has no nox."""
     launcher = os.environ.get(LAUNCHER_VARIABLE)
-    return _SESSION.sub(lambda found: f"{shlex.quote(launcher)} {found[1]}", text) if launcher else text
+    return _SESSION.sub(lambda session: f"{shlex.quote(launcher)} {session[1]}", text) if launcher else text
 
 
 # What a person, nox, a bundle or a pod's manifest may set. Processes of labscale tell each other the rest.
@@ -227,21 +227,18 @@ def configuration_file(given: str) -> Path:
 def results_path(given: str) -> Path:
     """A path that exists. All commands that read results refuse a missing one in the same words and exit code."""
     path = any_path(given)
-    if is_missing(path):
-        raise argparse.ArgumentTypeError(nothing_at(path))
+    if why := missing_results(path):
+        raise argparse.ArgumentTypeError(why)
     return path
 
 
-def is_missing(path: Path) -> bool:
-    """Whether there is nothing at ``path``. One that cannot be looked at counts as there: its reader says why not."""
+def missing_results(path: Path) -> str | None:
+    """What a command says about results that do not exist. What cannot be looked at is there: its reader says why."""
     try:
-        return not path.exists()
+        if path.exists():
+            return None
     except OSError:
-        return False
-
-
-def nothing_at(path: Path) -> str:
-    """What a command says about results that do not exist."""
+        return None
     return (
         f"got {str(path)!r}, where there is nothing; allowed is a folder of results, as `nox -s bench` wrote it to its"
         " --out, such as runs/full"

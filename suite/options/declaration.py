@@ -1,8 +1,7 @@
 """How a dataclass declares options: a field has its default, its help, how argparse reads it, and where it applies."""
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -16,9 +15,11 @@ type Mode = Literal["--capacity", "--bisect", "--render-only"]
 class Declared:
     """How an option is typed and read, and where it applies."""
 
-    flag: str | None  # None: the name of its field
+    flag: str
     only: CommandName | None  # None: of every command that has its group
     unused: tuple[Mode, ...]  # what it has no effect with, so that it is refused
+    needs: str | None  # what it has no effect without; None: of a launcher's own option, that --launcher
+    renders: tuple[str, ...]  # values of --render that use it, which its help begins with; (): it is none of --render
     settings: dict[str, Any]  # of argparse
 
 
@@ -29,28 +30,37 @@ def option(
     flag: str | None = None,
     only: CommandName | None = None,
     unused: tuple[Mode, ...] = (),
+    needs: str | None = None,
+    renders: tuple[str, ...] = (),
     **settings: Any,
 ) -> Any:
     """A field of a group that is an option."""
-    declared = Declared(flag=flag, only=only, unused=unused, settings={"help": help_text, **settings})
+    if renders:
+        help_text = f"with --render{f' {renders[0]}' if len(renders) == 1 else ''}: {help_text}"
+    declared = Declared(
+        flag=flag or "",
+        only=only,
+        unused=unused,
+        needs=needs,
+        renders=renders,
+        settings={"help": help_text, **settings},
+    )
     return field(default=default, metadata={"declared": declared})
 
 
-def declared_in(group: type["DataclassInstance"]) -> Iterator[tuple[str, str, Declared]]:
-    """Yield name, flag and declaration of each option of a group."""
-    for declared_field in fields(group):
-        declared: Declared | None = declared_field.metadata.get("declared")
-        if declared is not None:
-            yield declared_field.name, declared.flag or f"--{declared_field.name.replace('_', '-')}", declared
+def declared_in(group: type["DataclassInstance"]) -> dict[str, Declared]:
+    """The declarations of a group's options by their names; without another flag an option's name is its flag."""
+    declared = {own.name: own.metadata["declared"] for own in fields(group) if own.metadata}
+    return {name: replace(how, flag=how.flag or f"--{name.replace('_', '-')}") for name, how in declared.items()}
 
 
 def add_options(
     parser: argparse.ArgumentParser, group: type["DataclassInstance"], *, only: CommandName | None = None
 ) -> None:
     """Add the options of a group that every command has; with ``only``, those that this command alone has."""
-    for name, flag, declared in declared_in(group):
+    for name, declared in declared_in(group).items():
         if declared.only == only:
-            parser.add_argument(flag, dest=name, default=None, **declared.settings)
+            parser.add_argument(declared.flag, dest=name, default=None, **declared.settings)
 
 
 def read[G: "DataclassInstance"](group: type[G], arguments: argparse.Namespace) -> G:

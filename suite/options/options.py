@@ -20,6 +20,8 @@ from suite.schema.record import Assets, Device, RlLibrary, Stack
 from suite.statistics.stopping_rule import TARGET_PRECISION
 
 SEARCHES: Final[tuple[Mode, ...]] = ("--capacity", "--bisect")
+KUBERNETES: Final = ("kubernetes",)  # values of --render
+OSMO: Final = ("osmo",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,41 +197,42 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifests:
-    """Files for a cluster with a control plane of its own; ``ManifestEntry.takes`` says which kind takes what."""
+    """Files for a cluster with a control plane of its own."""
 
     render: str | None = None
     volume_claim: str = option(
-        "with --render kubernetes: the results' volume claim (default: labscale)",
-        default="labscale", type=types.object_name, metavar="NAME",
+        "the results' volume claim (default: labscale)",
+        default="labscale", type=types.object_name, metavar="NAME", renders=KUBERNETES,
     )  # fmt: skip
     tolerations: tuple[str, ...] = option(
-        "with --render kubernetes: run on nodes with this taint; repeatable",
+        "run on nodes with this taint; repeatable",
         default=(), flag="--toleration", type=types.toleration, action="append", metavar="KEY[=VALUE][:EFFECT]",
+        renders=KUBERNETES,
     )  # fmt: skip
     node_selectors: tuple[str, ...] = option(
-        "with --render kubernetes: run on nodes with this label alone; repeatable",
-        default=(), flag="--node-selector", type=types.label, action="append", metavar="KEY=VALUE",
+        "run on nodes with this label alone; repeatable",
+        default=(), flag="--node-selector", type=types.label, action="append", metavar="KEY=VALUE", renders=KUBERNETES,
     )  # fmt: skip
     runtime_class: str | None = option(
-        "with --render kubernetes: the RuntimeClass, such as nvidia on k3s", type=types.object_name, metavar="NAME"
+        "the RuntimeClass, such as nvidia on k3s", type=types.object_name, metavar="NAME", renders=KUBERNETES
     )
     gpu_resource: str = option(
-        "with --render kubernetes: what the cluster calls its GPUs (default: nvidia.com/gpu)",
-        default="nvidia.com/gpu", type=types.resource_name, metavar="NAME",
+        "what the cluster calls its GPUs (default: nvidia.com/gpu)",
+        default="nvidia.com/gpu", type=types.resource_name, metavar="NAME", renders=KUBERNETES,
     )  # fmt: skip
     pull_secrets: tuple[str, ...] = option(
-        "with --render kubernetes: a Secret with which the image is pulled; repeatable",
-        default=(), flag="--pull-secret", type=types.object_name, action="append", metavar="NAME",
+        "a Secret with which the image is pulled; repeatable",
+        default=(), flag="--pull-secret", type=types.object_name, action="append", metavar="NAME", renders=KUBERNETES,
     )  # fmt: skip
-    pod_cpus: int | None = option("with --render: CPUs of a pod", type=types.positive, metavar="N")
+    pod_cpus: int | None = option("CPUs of a pod", type=types.positive, metavar="N", renders=(*KUBERNETES, *OSMO))
     pod_memory: str | None = option(
-        "with --render: memory of a pod, e.g. 64Gi", type=types.quantity, metavar="SIZE"
+        "memory of a pod, e.g. 64Gi", type=types.quantity, metavar="SIZE", renders=(*KUBERNETES, *OSMO)
     )  # fmt: skip
     pod_storage: str | None = option(
-        "with --render osmo: disk of the task (default: 100Gi)", type=types.quantity, metavar="SIZE"
+        "disk of the task (default: 100Gi)", type=types.quantity, metavar="SIZE", renders=OSMO
     )
     platform: str | None = option(
-        "with --render osmo: the platform of its pool", type=types.object_name, metavar="NAME"
+        "the platform of its pool", type=types.object_name, metavar="NAME", renders=OSMO
     )  # fmt: skip
 
 
@@ -250,8 +253,8 @@ class Options:
 
     selection: Selection = field(default_factory=Selection)
     setup: Setup = field(default_factory=Setup)
-    rounds: Rounds = field(default_factory=Rounds)
     search: Search = field(default_factory=Search)
+    rounds: Rounds = field(default_factory=Rounds)
     place: Place = field(default_factory=Place)
     manifests: Manifests = field(default_factory=Manifests)
     results: Results = field(default_factory=Results)
@@ -259,29 +262,18 @@ class Options:
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Self:
         """The options in arguments of the same names."""
-        return cls(
-            selection=read(Selection, arguments),
-            setup=read(Setup, arguments),
-            rounds=read(Rounds, arguments),
-            search=read(Search, arguments),
-            place=read(Place, arguments),
-            manifests=read(Manifests, arguments),
-            results=read(Results, arguments),
-        )
+        return cls(**{name: read(group, arguments) for name, group in GROUPS.items()})
 
 
-# In the order in which a refusal names them; every name is that of one field.
-DECLARED: Final = {
-    name: (flag, declared)
-    for group in (Selection, Setup, Search, Rounds, Place, Manifests, Results)
-    for name, flag, declared in declared_in(group)
-}
+# In the order in which a refusal names their options; every name is that of one field.
+GROUPS: Final[dict[str, Any]] = {group.name: group.default_factory for group in fields(Options)}
+DECLARED: Final = {name: declared for group in GROUPS.values() for name, declared in declared_in(group).items()}
 
 
 def flag_of(name: str) -> str:
     """An option as it is typed."""
     if name in DECLARED:
-        return DECLARED[name][0]
+        return DECLARED[name].flag
     return {"worker_packages": "--worker-package"}.get(name, f"--{name.replace('_', '-')}")
 
 
@@ -289,7 +281,7 @@ def as_typed(options: Options, *names: str) -> list[str]:
     """The words that give these options their values on a command line; none for one without a value."""
     values, words = _values(options), list[str]()
     for name in names:
-        value, (flag, declared) = values[name], DECLARED[name]
+        value, declared, flag = values[name], DECLARED[name], DECLARED[name].flag
         if isinstance(value, bool):
             words.append(flag if value else flag.replace("--", "--no-", 1))
         elif declared.settings.get("action") == "append":
@@ -303,7 +295,7 @@ def as_typed(options: Options, *names: str) -> list[str]:
 
 def unused_with(mode: Mode) -> list[str]:
     """Names of the options that have no effect with ``mode``."""
-    return [name for name, (_, declared) in DECLARED.items() if mode in declared.unused]
+    return [name for name, declared in DECLARED.items() if mode in declared.unused]
 
 
 def refuse_unused(options: Options, mode: Mode, value: str) -> None:

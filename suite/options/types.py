@@ -1,7 +1,6 @@
 """Types of options for argparse. Pure; each error says what it got and what is allowed."""
 
 import argparse
-import ipaddress
 import math
 import re
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from suite.files.input_file import fault_of_text
 from suite.matrix.own_worker import exact_package
 from suite.matrix.tables import LARGEST_SEED, MOST_ROUNDS
 
-IPV6: Final = 6
 SEVERAL: Final = 2
 _WORD: Final = "[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _DOMAIN: Final = "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
@@ -124,26 +122,13 @@ def ranks(text: str) -> tuple[int, ...]:
 
 
 def hosts(text: str) -> tuple[str, ...]:
-    if fault := fault_of_text(text):
-        raise argparse.ArgumentTypeError(f"got {text!r}, which {fault}; allowed are names of hosts, e.g. gpu01,gpu02")
-    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    names = tuple(name for part in text.split(",") if (name := part.strip(" ")))
     if not names:  # as a variable that is not set leaves it: then this machine alone would run everything
-        raise argparse.ArgumentTypeError(f"got {text!r}, which names no host; allowed is one or more, e.g. gpu01,gpu02")
-    if refused := [name for name in names if _is_ipv6(name)]:
-        raise argparse.ArgumentTypeError(
-            f"got {', '.join(refused)}; allowed are names and IPv4 addresses, since torchrun's rendezvous and gloo are "
-            "given addresses of that family alone"
-        )
+        _refuse(text, "is one host or more, e.g. gpu01,gpu02")
     if refused := [name for name in names if not HOST.fullmatch(name)]:
         raise argparse.ArgumentTypeError(
-            f"got {', '.join(map(repr, refused))}; allowed is [USER@]HOST with letters, digits, dots, - and _, as "
-            "ssh's configuration names it, e.g. gpu01,ada@gpu02; a port goes into that configuration"
+            f"got {', '.join(map(repr, refused))}; allowed is [USER@]HOST, a name or an IPv4 address (torchrun's "
+            "rendezvous and gloo are given no others) with letters, digits, dots, - and _, as ssh's configuration "
+            "names it, e.g. gpu01,ada@gpu02; a port goes into that configuration"
         )
     return names
-
-
-def _is_ipv6(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name.rpartition("@")[2].strip("[]")).version == IPV6
-    except ValueError:  # a name
-        return False

@@ -22,12 +22,13 @@ from reports.site import build, cells, contents, publish
 from suite import __main__ as suite_command
 from suite.campaign import capacity, record_round, steps
 from suite.campaign.bisect import read_skipped
-from suite.commands import campaigns, env_check, store
+from suite.commands import campaigns, store
 from suite.env_check import container
 from suite.env_check import host as system
 from suite.env_check import worker as assets
 from suite.env_check.graphics import manifests
 from suite.env_check.nodes import slurm_nodes
+from suite.env_check.request import Request
 from suite.external.docker_engine import Engine
 from suite.external.nvml.gpus import read_gpus
 from suite.files.cache import cache_root
@@ -39,6 +40,7 @@ from suite.launch.images.table import host_files, tag_of
 from suite.launch.images.worker import digest_of
 from suite.matrix import cases, catalog, file, plan
 from suite.matrix.resources import UNBOUNDED, Resources
+from suite.options import declaration
 from suite.options.command_line import tables_console
 from suite.records.redaction import public
 from suite.records.telemetry_file import read_telemetry
@@ -192,7 +194,7 @@ def test_command_line(arguments: list[str]) -> None:
             _, *planning = steps.MANIFESTS if options.manifests.render else steps.PLAN  # the first asks a worker
             steps.execute((steps.BENCH[0], *planning), options, tables_console())
         elif asked.command == "env_check":
-            env_check.request_of(asked).arguments()
+            declaration.read(Request, asked).arguments()
 
 
 VARIABLES: Final[dict[str, Callable[[], object]]] = {

@@ -130,7 +130,7 @@ def worker_stack(options: Options, stacks: Collection[Stack], device: Device, ca
 
     A container image has one stack, which the user chooses.
     """
-    if options.setup.stack is not None or not entry_of(options).picks_worker:
+    if options.setup.stack is not None or not entry_of(options).installs_workers:
         return options.setup.stack or "kitless"
     runnable = {stack for stack in stacks if stack in catalog.stacks and device in catalog.stacks[stack].devices}
     return "ovphysx" if "ovphysx" in runnable else "kitless"

@@ -62,7 +62,7 @@ def check_tools(campaign: Campaign) -> Campaign:
     """Check that profiler and camera are there before hours of rounds, not after them."""
     options = campaign.options
     find_nsys(options)
-    if options.rounds.video and not entry_of(options).can_film:
+    if options.rounds.video and not entry_of(options).runs_here:
         raise UsageError(
             f"--video takes the files of a filmed round from this machine, and --launcher {options.place.launcher} was "
             "never tried with it. Film with --launcher native, or leave --video out."
@@ -74,7 +74,7 @@ def find_nsys(options: Options) -> str | None:
     """Path of the nsys command; None without ``--profile``. Raises UsageError as ``check_tools`` does."""
     if not options.rounds.profile:
         return None
-    if not entry_of(options).can_profile:
+    if not entry_of(options).runs_here:
         raise UsageError(
             f"--profile starts ranks under the nsys of this machine, which --launcher {options.place.launcher} cannot "
             "reach. Profile with --launcher native, or leave --profile out."

@@ -42,10 +42,17 @@ _LAST_LINES: Final = 5
 @dataclass(frozen=True, kw_only=True)
 class SshSettings:
     nodes: tuple[str, ...] = option(
-        "run on these hosts over ssh; the first is the head", default=(), type=hosts, metavar="HOST,HOST"
+        "run on these hosts over ssh; the first is the head",
+        default=(),
+        type=hosts,
+        metavar="HOST,HOST",
+        needs="--launcher ssh (Slurm takes --sbatch-option nodelist=HOST,HOST)",
     )
     ssh_config: Path | None = option(
-        "with --nodes: configuration file of ssh, as for `ssh -F`", type=configuration_file, metavar="FILE"
+        "with --nodes: configuration file of ssh, as for `ssh -F`",
+        type=configuration_file,
+        metavar="FILE",
+        needs="--nodes HOST,HOST, which ssh reaches",
     )
 
 
@@ -177,8 +184,4 @@ SSH: Final = LauncherEntry(
     provision=_provision,
     settings=SshSettings,
     chosen_by="nodes",
-    needs={
-        "nodes": "--launcher ssh (Slurm takes --sbatch-option nodelist=HOST,HOST)",
-        "ssh_config": "--nodes HOST,HOST, which ssh reaches",
-    },
 )

@@ -6,40 +6,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from reports.accept import command as accept
-from reports.compare import command as compare_command
-from reports.export import command as export
-from reports.figures import learning_references
-from reports.site import build, publish
-from reports.submit import command as submit
-from reports.verification import command as verify
 from suite import __main__
-from suite import __main__ as suite_command
 from suite.__main__ import main, parse
 from suite.commands.campaigns import options_of
 from suite.errors import UsageError
-from suite.launch.images import pins_command
 from suite.options.types import slurm_time
-from tests.fixtures.runs.command_parsers import parsers
-
-type Main = Callable[[Sequence[str]], int]
-
-SESSIONS: dict[str, Main] = {
-    "report": build.main,
-    "publish": publish.main,
-    "export": export.main,
-    "verify": verify.main,
-    "submit": submit.main,
-    "accept": accept.main,
-    "compare": compare_command.main,
-    "learning_references": learning_references.main,
-    "pins": pins_command.main,
-}
+from tests.fixtures.runs.command_parsers import SESSIONS, parsers
 
 
 @pytest.fixture
@@ -63,14 +39,14 @@ def test_a_wrong_option_ends_as_the_readme_says(session: str, capsys: pytest.Cap
         "learning_references": ["a", "--at", "20"],
     }
     assert SESSIONS[session]([*valid.get(session, ()), "--helf"]) == UsageError.exit_code
-    said = capsys.readouterr().err
-    assert said == f"unrecognized arguments: --helf. Did you mean '--help'?\nSee: nox -s {session} -- --help\n"
+    error = capsys.readouterr().err
+    assert error == f"unrecognized arguments: --helf. Did you mean '--help'?\nSee: nox -s {session} -- --help\n"
 
 
 @pytest.mark.parametrize("session", [*SESSIONS, "plan", "bench", "store", "watch", "build", "bundle", "env_check"])
 def test_help_shows_the_command_as_it_is_typed(session: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        SESSIONS[session](["--help"]) if session in SESSIONS else suite_command.main([session, "--help"])
+        SESSIONS[session](["--help"]) if session in SESSIONS else main([session, "--help"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith(f"usage: nox -s {session} -- ")
 
@@ -91,56 +67,57 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
-    "argv",
+    ("command", "option", "value"),
     [
-        ["bench", "--gpus", "0"],
-        ["plan", "--target-precision", "abc"],
-        ["plan", "--budget-minutes", "nan"],
-        ["bench", "--nodes", ","],
-        ["plan", "--nodes", "gpu01,-oProxyCommand=x"],
-        ["env_check", "--nodes", "a$(x)"],
-        ["bench", "--launcher", "slurm", "--gpu-type", "a b"],
-        ["bench", "--nodes", "gpu01,fd00::2"],
-        ["bench", "--seed", "-5"],
-        ["plan", "--seed", "4294967295"],
-        ["bench", "--with", "newton"],
-        ["bench", "--sbatch-option=--foo"],
-        ["bench", "--sbatch-option", "mem=0\n#SBATCH"],
-        ["bench", "--time", "abc"],
-        ["plan", "--out=--"],
-        ["plan", "--repeats", "1001"],
-        ["plan", "--render", "kubernetes", "--volume-claim", 'A B"'],
-        ["bench", "--account", "a\u2028b"],
-        ["plan", "--out", os.fsdecode(b"a\xff")],
-        ["store", "a" * 256],
-        ["bench", "--emulate-nodes", "1"],
-        ["bench", "--shm-gb", "-1"],
-        ["bench", "--stack", "unity"],
-        ["bench", "--repeat-it"],
-        ["env_check", "--require", "cuda,"],
+        ("bench", "--gpus", "0"),
+        ("plan", "--target-precision", "abc"),
+        ("plan", "--budget-minutes", "nan"),
+        ("bench", "--nodes", ","),
+        ("plan", "--nodes", "gpu01,-oProxyCommand=x"),
+        ("env_check", "--nodes", "a$(x)"),
+        ("bench", "--gpu-type", "a b"),
+        ("bench", "--nodes", "gpu01,fd00::2"),
+        ("bench", "--seed", "-5"),
+        ("plan", "--seed", "4294967295"),
+        ("bench", "--with", "newton"),
+        ("bench", "--sbatch-option", "--foo"),
+        ("bench", "--sbatch-option", "mem=0\n#SBATCH"),
+        ("bench", "--time", "abc"),
+        ("plan", "--out", "--"),
+        ("plan", "--repeats", "1001"),
+        ("plan", "--volume-claim", 'A B"'),
+        ("bench", "--account", "a\u2028b"),
+        ("plan", "--out", os.fsdecode(b"a\xff")),
+        ("store", "DIR", "a" * 256),
+        ("bench", "--emulate-nodes", "1"),
+        ("bench", "--shm-gb", "-1"),
+        ("bench", "--stack", "unity"),
+        ("bench", "--repeat-it", ""),
+        ("env_check", "--require", "cuda,"),
+        *(
+            (command, "--ssh-config", file)
+            for command in ("bench", "env_check")
+            for file in ("/dev/zero", "/", "/none")
+        ),
     ],
 )
-def test_a_wrong_option_is_named(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(argv) == 11
+def test_a_wrong_option_is_named(command: str, option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, value if option == "DIR" else f"{option}={value}"]) == 11
     error = capsys.readouterr().err
-    option = ["DIR", *(word.partition("=")[0] for word in argv if word.startswith("--"))][-1]
     assert option in error
-    assert f"See: nox -s {argv[0]} -- --help" in error
+    assert f"See: nox -s {command} -- --help" in error
 
 
-def test_a_misspelt_option_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--matrx", "smoke"]) == 11
-    assert "'--matrix'" in capsys.readouterr().err
-    assert main(["env_check", "--requires=cuda", "kitless"]) == 11
-    assert "'--require'" in capsys.readouterr().err
-    assert main(["plan", "smoke"]) == 11
-    assert "smoke" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("argv", [[], ["fly"]])
-def test_without_a_command_there_is_the_list_of_all(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(argv) == 11
-    assert capsys.readouterr().err.endswith("See: nox -l\n")
+def test_a_misspelt_option_or_command_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, answer in (
+        ("bench --matrx smoke", "'--matrix'"),
+        ("env_check --requires=cuda kitless", "'--require'"),
+        ("plan smoke", "smoke"),
+        ("", "See: nox -l\n"),
+        ("fly", "See: nox -l\n"),
+    ):
+        assert main(command.split()) == 11
+        assert answer in capsys.readouterr().err
 
 
 def test_plan_prints_what_would_run_and_why_not(capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,10 +161,6 @@ def test_signals_of_one_stop_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> 
         interrupt(signal.SIGTERM, None)
 
 
-def check(command: str) -> None:
-    options_of(parse(command.split()))
-
-
 @pytest.mark.parametrize(
     ("command", "option"),
     [
@@ -212,7 +185,7 @@ def check(command: str) -> None:
 )
 def test_what_would_do_nothing_is_refused(command: str, option: str) -> None:
     with pytest.raises(UsageError, match=option):
-        check(command)
+        options_of(parse(command.split()))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +209,7 @@ def test_what_would_do_nothing_is_refused(command: str, option: str) -> None:
     ],
 )
 def test_what_makes_sense_together_is_not(command: str) -> None:
-    check(command)
+    options_of(parse(command.split()))
 
 
 @pytest.mark.parametrize("nodes", [(), ("--nodes",)])
@@ -248,12 +221,3 @@ def test_settings_of_ssh_without_hosts(nodes: tuple[str, ...], capsys: pytest.Ca
 @pytest.mark.parametrize("text", ["5", "5:30", "1:00:00", "2-0", "2-00:30", "2-00:30:00", "0", "UNLIMITED", "infinite"])
 def test_every_form_of_time_that_slurm_takes(text: str) -> None:
     assert slurm_time(text) == text
-
-
-@pytest.mark.parametrize("command", ["bench", "env_check"])
-@pytest.mark.parametrize("file", ["/dev/zero", "/", "/nowhere"])
-def test_an_ssh_configuration_that_no_program_could_read_to_its_end_is_refused(
-    command: str, file: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, "--nodes", "a,b", "--ssh-config", file]) == UsageError.exit_code
-    assert f"--ssh-config: got '{file}'" in capsys.readouterr().err

@@ -5,10 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
 
 import pytest
@@ -17,42 +14,38 @@ from reports import __main__ as sessions
 from reports.site.cells import run_together
 from suite.errors import Interrupted, OutputError, ReportError, ResourcesError
 from suite.files.paths import ROOT
-from suite.launch.images import pins_command
 from suite.options.command_line import Parser
 from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
+from tests.fixtures.runs.command_parsers import SESSIONS
 
-COMMANDS = ("reports verify reports/results/2026.12/h200-physx", "suite plan --help")
-
-
-def full() -> int:
-    return os.open("/dev/full", os.O_WRONLY)
+VERIFY, HELP = "reports verify reports/results/2026.12/h200-physx", "suite plan --help"
 
 
-def read_by_nobody() -> int:
-    reader, writer = os.pipe()
+@pytest.mark.parametrize(
+    ("command", "is_full", "is_buffered"),
+    [(VERIFY, True, True), (VERIFY, False, False), (HELP, True, False), (HELP, False, True)],
+)
+def test_an_output_that_fails_is_a_sentence(command: str, is_full: bool, is_buffered: bool) -> None:
+    """The disk is full, or nobody reads."""
+    reader, stdout = (os.open("/dev/null", os.O_RDONLY), os.open("/dev/full", os.O_WRONLY)) if is_full else os.pipe()
     os.close(reader)
-    return writer
-
-
-@pytest.mark.parametrize("is_buffered", [True, False])
-@pytest.mark.parametrize(("output", "why"), [(full, "No space left on device"), (read_by_nobody, "Broken pipe")])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_an_output_that_fails_is_a_sentence(
-    command: str, output: Callable[[], int], why: str, is_buffered: bool
-) -> None:
-    stdout = output()
     environ = {**os.environ, "PYTHONUNBUFFERED": "" if is_buffered else "1"}
     argv = [sys.executable, "-m", *command.split()]
     done = subprocess.run(argv, cwd=ROOT, env=environ, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
     os.close(stdout)
     assert done.returncode == OutputError.exit_code
     (sentence,) = done.stderr.splitlines()
-    assert why in sentence
+    assert ("No space left on device" if is_full else "Broken pipe") in sentence
 
 
-@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
-    ("redirections", "exit_code"), [(">&-", 0), (">&- 2>&- <&-", 0), ("2>/dev/full >/dev/full", OutputError.exit_code)]
+    ("command", "redirections", "exit_code"),
+    [
+        (VERIFY, ">&-", 0),
+        (HELP, ">&- 2>&- <&-", 0),
+        (VERIFY, "2>/dev/full >/dev/full", OutputError.exit_code),
+        (HELP, "2>/dev/full >/dev/full", OutputError.exit_code),
+    ],
 )
 def test_closed_and_full_streams_change_no_exit_code(command: str, redirections: str, exit_code: int) -> None:
     shell = f"exec {sys.executable} -m {command} {redirections}"
@@ -93,18 +86,12 @@ def interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def main_of(session: str) -> Callable[[Sequence[str]], int]:
-    module: ModuleType = pins_command if session == "pins" else import_module(sessions.MODULES[session])
-    main: Callable[[Sequence[str]], int] = module.main
-    return main
-
-
-@pytest.mark.parametrize("session", [*sessions.MODULES, "pins"])
+@pytest.mark.parametrize("session", SESSIONS)
 def test_a_command_that_is_interrupted(
     session: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Parser, "read", interrupt)
-    assert main_of(session)([]) == Interrupted.exit_code
+    assert SESSIONS[session]([]) == Interrupted.exit_code
     assert capsys.readouterr().err == SENTENCE
 
 

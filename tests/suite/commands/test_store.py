@@ -75,53 +75,46 @@ def of_another_case_of_the_same_name(root: Path) -> None:
     write_round(root, replace(ANT, seed=7, minibatch_size=64), 1)
 
 
-def taken_away(root: Path) -> None:
-    for index in range(2):
-        write_round(root, ANT, index)
+def two_stored(root: Path) -> Path:
+    """The record of the second round."""
+    paths = [write_round(root, ANT, index) for index in range(2)]
     store_finished(root)
-    shutil.rmtree(Folder(root=root).run_dir(ANT, 1))
+    return paths[1]
 
 
 def damaged(root: Path) -> None:
-    for index in range(2):
-        path = write_round(root, ANT, index)
-    store_finished(root)
+    path = two_stored(root)
     path.write_bytes(path.read_bytes()[:99])
 
 
 @pytest.mark.parametrize(
-    ("prepare", "said"),
+    ("prepare", "message"),
     [
         (in_the_place_of_another, r"r1/record\.json is of .*, round 0, and belongs at .*r0/record\.json"),
         (
             of_another_case_of_the_same_name,
-            r"r1/record\.json is the record of round 1 of .* in minibatch_size, seed, where",
+            r"r1/record\.json is the record of round 1 of .* in minibatch_size, seed",
         ),
-        (taken_away, r"has 2 rounds, but .*/r1/record\.json is missing\. Put OUT/raw back"),
+        (lambda root: shutil.rmtree(two_stored(root).parent), r"has 2 rounds, but .*/r1/record\.json is missing\. Put"),
         (damaged, "Move the file away, and the stored case of the round below cases/"),
         (lambda root: (root / "raw").mkdir(), r"No round below .* has ended"),
         (lambda _: None, "has no folder raw"),
     ],
 )
 def test_what_cannot_be_stored_is_named_and_what_is_stored_stays(
-    tmp_path: Path, prepare: Callable[[Path], object], said: str
+    tmp_path: Path, prepare: Callable[[Path], object], message: str
 ) -> None:
     write_identity(tmp_path)
     prepare(tmp_path)
     before = {path: path.read_bytes() for path in (tmp_path / "cases").rglob("*") if path.is_file()}
-    with pytest.raises(StoreError, match=said):
+    with pytest.raises(StoreError, match=message):
         store_finished(tmp_path)
     assert {path: path.read_bytes() for path in (tmp_path / "cases").rglob("*") if path.is_file()} == before
-
-
-def test_the_advice_for_a_damaged_record_works(tmp_path: Path) -> None:
-    write_identity(tmp_path)
-    damaged(tmp_path)
-    path = Folder(root=tmp_path).record_path(ANT, 1)
-    path.rename(path.with_suffix(".damaged"))
-    Folder(root=tmp_path).case_path(ANT).unlink()
-    (result,) = store_finished(tmp_path)
-    assert [record.round for record in result.rounds] == [0]
+    if prepare is damaged:  # its advice works
+        path = Folder(root=tmp_path).record_path(ANT, 1)
+        path.rename(path.with_suffix(".damaged"))
+        Folder(root=tmp_path).case_path(ANT).unlink()
+        assert [[record.round for record in result.rounds] for result in store_finished(tmp_path)] == [[0]]
 
 
 def test_rounds_are_stored_beside_a_campaign_file_that_was_cut_short(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from typing import Final
 import pytest
 
 from suite.__main__ import parse
-from suite.commands.env_check import request_of
 from suite.env_check.check import Check, Feature, Verdict
 from suite.env_check.request import DECISIVE, Request, needs, unproved, weigh
+from suite.options.declaration import read
 from suite.schema.record import Device, Stack
 
 EVERYTHING: Final = Request(
@@ -29,7 +29,7 @@ def test_arguments() -> None:
     [Request(), EVERYTHING, Request(worker_packages=("../my extension", "my-robots>=1,<2")), Request(everything=False)],
 )
 def test_the_command_line_reads_them_as_the_same_request(request_: Request) -> None:
-    assert request_of(parse(list(request_.arguments()[2:]))) == request_
+    assert read(Request, parse(list(request_.arguments()[2:]))) == request_
 
 
 def test_only_isaac_sim_is_told_where_the_python_of_the_image_is() -> None:
