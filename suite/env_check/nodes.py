@@ -17,12 +17,11 @@ from suite.env_check.check import Check
 from suite.env_check.report import Report, read_report
 from suite.errors import UsageError
 from suite.external.program import ProgramRun, run_program
-from suite.external.ssh import FAILED, ssh_argv
+from suite.external.ssh import AT_ONCE, FAILED, run_on_hosts
 from suite.files.input_file import read_text
 
 TIMEOUT_S: Final = 300.0
 CONNECT_TIMEOUT_S: Final = 10
-AT_ONCE: Final = 32  # most nodes that are asked at the same time
 NOT_REPORTED: Final = "not reported"
 _BANDWIDTH: Final = "NCCL bus bandwidth [GB/s]"
 SLOWER: Final = 0.9  # a bandwidth below this part of the fastest node's is a difference
@@ -134,14 +133,10 @@ def collect_ssh(
     timeout_s: float = TIMEOUT_S,
 ) -> Collected:
     """Run ``command`` on every host at the same time. ``config``: ssh's configuration file."""
-
-    def ask(host: str) -> Report | NodeFailure:
-        argv = ssh_argv(command, environ=environ, host=host, working_dir=working_dir, config=config)
-        run = run_program(argv, environ=environ, timeout_s=timeout_s)
-        return _answer(host, run.stdout, run, run.stderr, program="ssh")
-
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return _sorted_out(dict(zip(hosts, pool.map(ask, hosts), strict=True)))
+    runs = run_on_hosts(
+        command, hosts=hosts, working_dir=working_dir, environ=environ, config=config, timeout_s=timeout_s
+    )
+    return _sorted_out({host: _answer(host, run.stdout, run, run.stderr, program="ssh") for host, run in runs.items()})
 
 
 def _sorted_out(answers: Mapping[str, Report | NodeFailure]) -> Collected:

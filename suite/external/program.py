@@ -1,6 +1,7 @@
 """Runs programs that may hang or die, talks to one line by line, and asks a Python that is not labscale's own."""
 
 import os
+import queue
 import signal
 import subprocess
 import tempfile
@@ -10,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, Final, Literal
 
 from suite.errors import WorkerEnvironmentError
@@ -71,29 +71,78 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
         process.wait(KILL_PATIENCE_S)
 
 
-def send_line(process: subprocess.Popen[str], line: str) -> None:
-    """Write a line, newline included. That a program has ended is seen in its output, not here."""
-    if process.stdin is None:
-        raise AssertionError("it has a pipe for its input")
-    with suppress(BrokenPipeError):
-        process.stdin.write(line)
-        process.stdin.flush()
+class LineProgram:
+    """A program that reads and writes lines, in a session of its own: Ctrl-C in the terminal reaches labscale alone."""
 
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        working_dir: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        errors_are_lines: bool = False,
+    ) -> None:
+        """Start it. Raises OSError if there is no such program."""
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by ``end``
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                cwd=working_dir,
+                env=environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if errors_are_lines else self._errors,
+                text=True,
+                start_new_session=True,
+            )
+        except OSError:
+            self._errors.close()
+            raise
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
-def lines_into(lines: "SimpleQueue[str | None]", process: subprocess.Popen[str]) -> threading.Thread:
-    """Start to put each line of the program's output into ``lines``, and None at its end; return the thread."""
-    output = process.stdout
-    if output is None:
-        raise AssertionError("it has a pipe for its output")
+    def _read(self) -> None:
+        for line in self._process.stdout or ():
+            self._lines.put(line)
+        self._lines.put(None)
 
-    def read() -> None:
-        for line in output:
-            lines.put(line)
-        lines.put(None)
+    def read(self, wait_s: float = 0.0) -> list[str | None]:
+        """The lines that have come, after waiting for a first one; None is the end of its output."""
+        lines: list[str | None] = []
+        with suppress(queue.Empty):
+            lines.append(self._lines.get(timeout=wait_s))
+            while True:
+                lines.append(self._lines.get_nowait())
+        return lines
 
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    return reader
+    def send(self, line: str) -> None:
+        """Write a line, newline included. That the program has ended is seen in its output, not here."""
+        with suppress(BrokenPipeError):
+            print(line, end="", file=self._process.stdin, flush=True)
+
+    def close_input(self) -> None:
+        with suppress(BrokenPipeError):  # of what was still to be written
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+
+    def errors(self) -> str:
+        """What it has written to stderr."""
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace").strip()
+
+    def end(self, wait_s: float) -> tuple[int, str]:
+        """Close its input, and kill it if it has not ended then; return its exit code and what it wrote to stderr."""
+        self.close_input()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(wait_s)
+        self._process.kill()
+        exit_code = self._process.wait()
+        self._reader.join(KILL_PATIENCE_S)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        with self._errors:
+            return exit_code, self.errors()
 
 
 def ask(python: Path, code: str, *arguments: str) -> Any:

@@ -5,9 +5,7 @@ this, in a process of its own.
 """
 
 import os
-import queue
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,10 +20,10 @@ from ray.util.placement_group import PlacementGroup, placement_group, placement_
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from suite.errors import SchedulerError
-from suite.external.program import ProgramRun, lines_into, run_program, send_line
+from suite.external.program import LineProgram, ProgramRun, run_program
 
 ADDRESS: Final = "RAY_ADDRESS"  # Ray's own variable
-GPUS: Final = "CUDA_VISIBLE_DEVICES"
+GPUS: Final = "CUDA_VISIBLE_DEVICES"  # by which Ray names the GPUs that it has given to a process
 START_TIMEOUT_S: Final = 60.0  # for a process on a node: Python may come from a slow file system
 LISTEN_S: Final = 0.5  # for which a node waits for lines before it answers that there are none
 
@@ -70,15 +68,15 @@ def connected(checkout: Path) -> Iterator[None]:
         ray.shutdown()
 
 
-def _why_not(said: str, address: str) -> str:
+def _why_not(message: str, address: str) -> str:
     here = f"Ray {ray.__version__} with Python {sys.version.split()[0]}"
-    if said.startswith("Version mismatch"):
+    if message.startswith("Version mismatch"):
         return (
-            f"The Ray cluster has another version than labscale: {said} Allowed is {here} alone. Start the cluster "
+            f"The Ray cluster has another version than labscale: {message} Allowed is {here} alone. Start the cluster "
             f"with that Ray, as by {Path(sys.executable).with_name('ray')}."
         )
     return (
-        f"There is no Ray cluster at {address}: {said} labscale must run on a node of a cluster of {here}, which "
+        f"There is no Ray cluster at {address}: {message} labscale must run on a node of a cluster of {here}, which "
         f"`ray start --head` and `ray start --address=HOST:PORT` start; {ADDRESS}=HOST:PORT names one of several."
     )
 
@@ -86,7 +84,7 @@ def _why_not(said: str, address: str) -> str:
 def alive_nodes() -> tuple[RayNode, ...]:
     """The nodes of the cluster that are alive, this machine first."""
     here = ray.get_runtime_context().get_node_id()
-    found = [
+    nodes = [
         RayNode(
             node_id=node["NodeID"],
             address=node["NodeManagerAddress"],
@@ -96,7 +94,7 @@ def alive_nodes() -> tuple[RayNode, ...]:
         for node in ray.nodes()
         if node["Alive"]
     ]
-    return tuple(sorted(found, key=lambda node: (node.node_id != here, node.address)))
+    return tuple(sorted(nodes, key=lambda node: (node.node_id != here, node.address)))
 
 
 def run_on(nodes: Sequence[RayNode], argv: Sequence[str], *, working_dir: Path, timeout_s: float) -> list[ProgramRun]:
@@ -181,27 +179,29 @@ class NodeProgram:
         self.address = address
         self._carrier = carrier
         self._answer = carrier.listen.remote(LISTEN_S)
+        self._lost = ""
 
-    def write(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Send a line; a node that is gone is seen by ``read``."""
         self._carrier.write.remote(line)
 
     def read(self) -> list[str | None]:
-        """The lines that have come since the last call, without waiting; None is the end of the program.
-
-        Raises:
-            SchedulerError: Ray has lost the node, or its process there.
-        """
+        """The lines that have come since the last call, without waiting; None is the end, or Ray has lost the node."""
         if not ray.wait([self._answer], timeout=0)[0]:
             return []
         try:
             lines: list[str | None] = ray.get(self._answer)
         except RayError as error:
-            raise SchedulerError(_why_lost(error)) from error
+            self._lost = _why_lost(error)
+            return [None]
         self._answer = self._carrier.listen.remote(LISTEN_S)
         return lines
 
-    def close(self) -> None:
+    def errors(self) -> str:
+        """Why Ray has lost the node, or its process there."""
+        return self._lost
+
+    def end(self, _wait_s: float) -> None:
         """Close the program's stdin."""
         ray.kill(self._carrier)
 
@@ -217,31 +217,19 @@ class _Carrier:
         address: str = ray.util.get_node_ip_address()
         if refusal := _as_ray_was_started():
             return address, refusal
-        self._program = subprocess.Popen(
+        self._program = LineProgram(
             ("setsid", "--fork", *argv),
-            cwd=working_dir,
-            env={**_environ_of_ray(), **_given_gpus()},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            working_dir=Path(working_dir),
+            environ={**_environ_of_ray(), **{name: os.environ[name] for name in (GPUS,) if name in os.environ}},
+            errors_are_lines=True,
         )
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        lines_into(self._lines, self._program)
         return address, None
 
     def write(self, line: str) -> None:
-        send_line(self._program, line)
+        self._program.send(line)
 
     def listen(self, wait_s: float) -> list[str | None]:
-        """The lines that are there, after waiting for a first one."""
-        lines: list[str | None] = []
-        try:
-            lines.append(self._lines.get(timeout=wait_s))
-            while True:
-                lines.append(self._lines.get_nowait())
-        except queue.Empty:
-            return lines
+        return self._program.read(wait_s)
 
 
 def _as_ray_was_started() -> str | None:
@@ -265,11 +253,6 @@ def _as_ray_was_started() -> str | None:
 def _environ_of_ray() -> Mapping[str, str]:
     """The environment that Ray was started in on this node; Ray's own processes also have OMP_NUM_THREADS=1."""
     return psutil.Process(os.getppid()).environ()
-
-
-def _given_gpus() -> Mapping[str, str]:
-    """The variable by which Ray names the GPUs that it has given to this process."""
-    return {name: value for name, value in os.environ.items() if name == GPUS}
 
 
 def _why_lost(error: RayError) -> str:

@@ -1,14 +1,17 @@
-"""Renders every call of ssh: it never asks, every wait is bounded, and it runs in the checkout's folder."""
+"""Renders and makes every call of ssh: it never asks, every wait is bounded, and it runs in the checkout's folder."""
 
 import shlex
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from suite.external.program import ProgramRun, run_program
 from suite.schema.rank_protocol import travelling
 
 CONNECT_TIMEOUT_S: Final = 10
 ALIVE_INTERVAL_S: Final = 5  # between ssh's own questions to the host; ssh ends after three without an answer
+AT_ONCE: Final = 32  # most hosts that are asked at the same time
 FAILED: Final = 255  # exit code of ssh itself
 
 
@@ -37,3 +40,22 @@ def ssh_argv(
     options = [part for setting in settings for part in ("-o", setting)]
     own = ("-F", str(config)) if config else ()
     return ("ssh", *own, *options, "-T", "--", host, remote)
+
+
+def run_on_hosts(
+    command: Sequence[str],
+    *,
+    hosts: Sequence[str],
+    working_dir: Path,
+    environ: Mapping[str, str],
+    config: Path | None,
+    timeout_s: float,
+) -> dict[str, ProgramRun]:
+    """Run the command on all hosts at the same time."""
+
+    def run(host: str) -> ProgramRun:
+        argv = ssh_argv(command, host=host, working_dir=working_dir, config=config, environ=environ)
+        return run_program(argv, environ={**environ, "LC_ALL": "C"}, timeout_s=timeout_s)
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return dict(zip(hosts, pool.map(run, hosts), strict=True))

@@ -60,10 +60,10 @@ def refusal(request: Mapping[str, Any]) -> str | None:
     """Why this host cannot take part; None if it can."""
     token = Path(request["token_path"])
     try:
-        found = token.read_text(encoding="utf-8")
+        text = token.read_text(encoding="utf-8")
     except OSError as error:
         return f"does not see the results folder: {token}: {error.strerror}"
-    if found != request["token"]:
+    if text != request["token"]:
         return f"has another folder under {token.parent}"
     if not Path(request["argv"][0]).exists():
         return f"has no {request['argv'][0]}, the worker's Python"
@@ -95,11 +95,11 @@ def _run(request: Mapping[str, Any], start: Mapping[str, Any], lines: "queue.Sim
     with Path(request["log"]).open("wb") as log:
         processes = RunProcesses(request["argv"], {**request["env"], **start["env"]}, log)
     try:
-        heard_s = said_s = time.monotonic()
+        heard_s = told_s = time.monotonic()
         while not (by_itself := processes.exit_code(POLL_S) is not None):
             now_s = time.monotonic()
-            if now_s - said_s > BEAT_S:
-                said_s = now_s
+            if now_s - told_s > BEAT_S:
+                told_s = now_s
                 _say(event="alive")
             if not lines.empty():
                 line, heard_s = lines.get(), now_s

@@ -9,9 +9,9 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,9 +20,14 @@ from suite.env_check.report import Report, env_check, read_report
 from suite.env_check.request import Request, add_worker_options
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external.machine import capture
+from suite.external.program import ProgramRun
 from suite.files.input_file import read_text
 from suite.files.paths import ROOT
-from suite.schema.record import Device, Environment, Stack
+from suite.files.wording import last_words
+from suite.launch.contract import Asked, Launcher, Runtime
+from suite.launch.native import on_this_machine
+from suite.options import declaration
+from suite.schema.record import Environment
 
 MODULE: Final = "suite.launch.nodes.facts"
 
@@ -49,23 +54,36 @@ def read(text: str) -> NodeFacts:
     )
 
 
-def as_one(printed: Mapping[str, str], *, say: Callable[[str], None], differing_is_fine: bool) -> NodeFacts:
-    """The environment of the first node, and the worst report of all, from what this program printed on each.
+def provision_on_nodes(asked: Asked, ask: Callable[[Sequence[str]], dict[str, str]], launch: Launcher) -> Runtime:
+    """Use the worker in the same folder on every node. ``ask`` runs labscale's own Python on each and returns its text.
 
     Raises:
-        SchedulerError: a node printed anything else.
-        EnvironmentNotFit: the nodes differ, and ``differing_is_fine`` is False.
+        SchedulerError: a node does not run this program.
+        EnvironmentNotFit: the nodes differ, and the user has not said that they may.
     """
-    facts = {host: parsed(host, text, read) for host, text in printed.items()}
+    inner = on_this_machine(asked)
+    facts = {host: parsed(host, text, read) for host, text in ask(arguments_for(asked.request)).items()}
     for difference in differences({host: node.report for host, node in facts.items()}):
-        say(f"The hosts differ: {difference}")
-        if not difference.subject.startswith("check ") and not differing_is_fine:
+        asked.say(f"The hosts differ: {difference}")
+        if not difference.subject.startswith("check ") and not asked.options.place.ignore_env_check:
             raise EnvironmentNotFit(
                 f"The hosts differ: {difference}. The slowest of them would set every figure. Leave out those that "
                 "differ, or run anyway with --ignore-env-check."
             )
     first = next(iter(facts.values()))
-    return NodeFacts(environment=first.environment, report=worst([node.report for node in facts.values()]))
+    report = worst([node.report for node in facts.values()])
+    return replace(inner, launch=launch, machine=first.environment, check=lambda: report)
+
+
+def printed(runs: Mapping[str, ProgramRun], arguments: Sequence[str], advice: Callable[[str], str]) -> dict[str, str]:
+    """What labscale's own Python printed on each node. Raises SchedulerError for one that does not run it."""
+    for host, run in runs.items():
+        if run.end != "ended" or run.exit_code != 0:
+            raise SchedulerError(
+                f"{host} does not run {' '.join(arguments[:2])} ({run.end}, exit code {run.exit_code}): "
+                f"{last_words(run.stderr)}\n{advice(host)}"
+            )
+    return {host: run.stdout for host, run in runs.items()}
 
 
 def worst(reports: Sequence[Report]) -> Report:
@@ -105,11 +123,9 @@ def main(argv: Sequence[str]) -> int:
         print("\n".join(lines))
         return 1 if lines else 0
     parser = argparse.ArgumentParser(prog=f"{MODULE} describe")
-    parser.add_argument("--stack", choices=get_args(Stack), required=True)
-    parser.add_argument("--device", choices=get_args(Device))
+    declaration.add_options(parser, Request)
     add_worker_options(parser)
-    asked = vars(parser.parse_args(argv[1:]))
-    request = Request(**asked | {"worker_packages": tuple(asked["worker_packages"])}, everything=False)
+    request = replace(declaration.read(Request, parser.parse_args(argv[1:])), everything=False)
     facts = {"environment": asdict(capture()), "report": json.loads(env_check(request).as_json())}
     sys.stdout.write(json.dumps(facts) + "\n")
     return 0

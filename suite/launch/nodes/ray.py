@@ -7,27 +7,23 @@ import functools
 import importlib.util
 import json
 import os
-import queue
 import signal
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
 from suite import errors
 from suite.errors import Interrupted, LabscaleError, SchedulerError, WorkerEnvironmentError
-from suite.external.program import lines_into, run_program, send_line
+from suite.external.program import LineProgram, ProgramRun, run_program
 from suite.files.paths import ROOT
 from suite.files.wording import last_words
-from suite.launch.contract import TO_ITS_END, Asked, LauncherEntry, NoSettings, RunControl, Runtime, Say
-from suite.launch.native import on_this_machine
-from suite.launch.nodes.facts import arguments_for, as_one
+from suite.launch.contract import TO_ITS_END, LauncherEntry, NoSettings, RunControl, Say
+from suite.launch.nodes.facts import printed, provision_on_nodes
 from suite.launch.processes import KILL_PATIENCE_S, POLL_S
 from suite.matrix.resources import Resources
 from suite.schema.rank_protocol import LaunchResult
@@ -44,30 +40,41 @@ def run(launch: Launch, control: RunControl = TO_ITS_END, *, say: Say) -> Launch
     Raises SchedulerError if Ray does not reserve the nodes or start the round there.
     """
     started_utc, started_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-    with tempfile.TemporaryFile() as log:
-        driver = _Driver(launch, log)
-        try:
-            while (message := driver.message()) is not None:
-                if control.is_stopped:
-                    driver.stop()
-                if message.get("event") == "says":
-                    say(message["text"])
-                elif message.get("event") == "progress" and control.on_progress:
-                    control.on_progress(message["iterations"])
-                elif message.get("event") == "result":
-                    return TypeAdapter(LaunchResult).validate_python(message["result"])
-                elif message.get("event") == "error":
-                    raise error_of(message)
-        finally:  # Ctrl-C too
-            exit_code = driver.end(launch.grace_s)
-        wall_time_s = time.monotonic() - started_s
-        ended = LaunchResult(exit_code=1, ended_by="interrupted", started_utc=started_utc, wall_time_s=wall_time_s)
-        if exit_code == Interrupted.exit_code:  # before the round had begun
-            return ended
-        time.sleep(launch.grace_s)  # Ray ends what the driver had started, and nobody is left to say when that is done
-        why = f"Ray's driver {how_it_ended(exit_code, _said(log))}"
+    driver = LineProgram((*PROGRAM, "round"), working_dir=ROOT)
+    try:
+        driver.send(json.dumps(asdict(launch)) + "\n")
+        for message in _messages(driver, control):
+            if message["event"] == "says":
+                say(message["text"])
+            elif message["event"] == "progress" and control.on_progress:
+                control.on_progress(message["iterations"])
+            elif message["event"] == "result":
+                return TypeAdapter(LaunchResult).validate_python(message["result"])
+            elif message["event"] == "error":
+                raise error_of(message)
+    finally:  # Ctrl-C too
+        exit_code, messages = driver.end(launch.grace_s + KILL_PATIENCE_S + _SLACK_S)
+    wall_time_s = time.monotonic() - started_s
+    ended = LaunchResult(exit_code=1, ended_by="interrupted", started_utc=started_utc, wall_time_s=wall_time_s)
+    if exit_code == Interrupted.exit_code:  # before the round had begun
+        return ended
+    time.sleep(launch.grace_s)  # Ray ends what the driver had started, and nobody is left to say when that is done
+    why = f"Ray's driver ended with exit code {exit_code}: {last_words(messages)}"
+    if exit_code < 0:
+        why = f"Ray's driver was killed by signal {-exit_code} ({signal.strsignal(-exit_code)})"
     say(why)
     return replace(ended, ended_by="lost", why=why)
+
+
+def _messages(driver: LineProgram, control: RunControl) -> Iterator[Mapping[str, Any]]:
+    """Yield what the driver writes until it ends, which it does early when its input is closed."""
+    while True:
+        if control.is_stopped:
+            driver.close_input()
+        for line in driver.read(POLL_S):
+            if line is None:
+                return
+            yield json.loads(line)
 
 
 def error_of(message: Mapping[str, Any]) -> LabscaleError:
@@ -75,63 +82,6 @@ def error_of(message: Mapping[str, Any]) -> LabscaleError:
     kind = getattr(errors, message["kind"])
     error: LabscaleError = kind(message["text"])
     return error
-
-
-def how_it_ended(exit_code: int, said: str) -> str:
-    """How a driver ended that gave no answer."""
-    if exit_code < 0:
-        return f"was killed by signal {-exit_code} ({signal.strsignal(-exit_code)})"
-    return f"ended with exit code {exit_code}: {said}"
-
-
-def _said(log: IO[bytes]) -> str:
-    log.seek(0)
-    return last_words(log.read().decode(errors="replace"))
-
-
-class _Driver:
-    """The process, and the messages that it writes."""
-
-    def __init__(self, launch: Launch, log: IO[bytes]) -> None:
-        self._process = subprocess.Popen(
-            (*PROGRAM, "round"),
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,  # Ctrl-C in the terminal reaches labscale alone
-        )
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._reader = lines_into(self._lines, self._process)
-        send_line(self._process, json.dumps(asdict(launch)) + "\n")
-
-    def message(self) -> Mapping[str, Any] | None:
-        """The next message; empty if there is none yet, None if the driver has ended."""
-        try:
-            line = self._lines.get(timeout=POLL_S)
-        except queue.Empty:
-            return {}
-        return None if line is None else dict(json.loads(line))
-
-    def stop(self) -> None:
-        """Have the driver end the round."""
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            self._process.stdin.close()
-
-    def end(self, grace_s: float) -> int:
-        """Have the driver end what still runs, and wait for it; return its exit code."""
-        try:
-            self.stop()
-            return self._process.wait(grace_s + KILL_PATIENCE_S + _SLACK_S)
-        except subprocess.TimeoutExpired:
-            return -signal.SIGKILL
-        finally:
-            self._process.kill()
-            self._process.wait()
-            self._reader.join()
-            if self._process.stdout is not None:
-                self._process.stdout.close()
 
 
 def resources() -> Resources:
@@ -151,16 +101,8 @@ def resources() -> Resources:
 
 def _ask_nodes(arguments: Sequence[str]) -> dict[str, str]:
     """What labscale's own Python prints on each node, all at once. Raises SchedulerError for one that cannot run it."""
-    printed = {}
-    for address, run in _answer("ask", *arguments)["answers"].items():
-        if run["end"] != "ended" or run["exit_code"] != 0:
-            raise SchedulerError(
-                f"{address} does not run {' '.join(arguments[:2])} ({run['end']}, exit code {run['exit_code']}): "
-                f"{last_words(run['stderr'])}\n"
-                "The checkout and its Python must be in the same folders on every node of Ray."
-            )
-        printed[address] = run["stdout"]
-    return printed
+    runs = {address: ProgramRun(**run) for address, run in _answer("ask", *arguments)["answers"].items()}
+    return printed(runs, arguments, lambda _: "The checkout and its Python must be in the same folders on every node.")
 
 
 def _answer(*words: str) -> Mapping[str, Any]:
@@ -183,22 +125,9 @@ def _answer(*words: str) -> Mapping[str, Any]:
     return answer
 
 
-def _provision(_settings: NoSettings, asked: Asked) -> Runtime:
-    """Use the worker in the same folder on every node of Ray; refuse nodes that differ, by name."""
-    inner = on_this_machine(asked)
-    answers = _ask_nodes(arguments_for(asked.request))
-    facts = as_one(answers, say=asked.say, differing_is_fine=asked.options.place.ignore_env_check)
-    return replace(
-        inner,
-        launch=functools.partial(run, say=asked.say),
-        machine=facts.environment,
-        check=lambda: facts.report,
-    )
-
-
 RAY: Final = LauncherEntry(
     name="ray",
     resources=lambda _settings, _machine: resources(),
-    provision=_provision,
+    provision=lambda _, asked: provision_on_nodes(asked, _ask_nodes, functools.partial(run, say=asked.say)),
     settings=NoSettings,
 )

@@ -15,9 +15,8 @@ from typing import IO, Any, Final
 from pydantic import TypeAdapter
 
 from suite.errors import Interrupted, LabscaleError, SchedulerError
-from suite.external.ray_cluster import NodeProgram, RayNode, Reservation, alive_nodes, connected, run_on
+from suite.external.ray_cluster import RayNode, Reservation, alive_nodes, connected, run_on
 from suite.files.paths import ROOT
-from suite.files.wording import last_words
 from suite.launch.contract import RunControl
 from suite.launch.nodes.supervisor import Part, supervise
 from suite.schema.rank_protocol import travelling
@@ -89,44 +88,22 @@ def _round(messages: _Messages) -> None:
         reserved = Reservation(case.nnodes, gpus=gpus, cpus=case.processes_per_node, timeout_s=RESERVE_TIMEOUT_S)
         argv = (sys.executable, "-m", "suite.launch.nodes.agent")
         began.set()
+
+        def connect(rank: int) -> Part:
+            program = reserved.start(rank, argv, working_dir=ROOT)
+            host = program.address
+            advice = (
+                f"`ray status` must show {host}, and the checkout and its Python must be in the same folders there."
+            )
+            return Part(host, program, advice=advice, address=host)
+
         result = supervise(
             launch,
-            lambda rank: RayPart(reserved.start(rank, argv, working_dir=ROOT)),
+            connect,
             RunControl(on_progress=lambda iterations: messages.write("progress", iterations=iterations), stop=stop),
             say=lambda text: messages.write("says", text=text),
         )
     messages.write("result", result=asdict(result))
-
-
-class RayPart(Part):
-    """The part of a node, whose agent a process of Ray starts."""
-
-    def __init__(self, program: NodeProgram) -> None:
-        super().__init__(program.address, address=program.address)
-        self._program = program
-        self._ray_said: str | None = None  # why the connection ended
-
-    @property
-    def advice(self) -> str:
-        return f"`ray status` must show {self.host}, and the checkout and its Python must be in the same folders there."
-
-    def hear(self) -> None:
-        try:
-            for line in self._program.read() if self.is_going_on else ():
-                self._lines.put(line)
-        except SchedulerError as error:
-            self._ray_said = str(error)
-            self._lines.put(None)
-        super().hear()
-
-    def _send(self, line: str) -> None:
-        self._program.write(line)
-
-    def _last_words(self) -> str:
-        return last_words(self._ray_said or self._last_said)
-
-    def _close(self) -> None:
-        self._program.close()
 
 
 def _set_at_end(stream: IO[str], stop: threading.Event, began: threading.Event) -> None:

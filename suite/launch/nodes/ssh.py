@@ -6,26 +6,20 @@ ssh would leave processes; ``suite.launch.nodes.agent``, which it starts on each
 import functools
 import os
 import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import Final
 
 from pydantic import TypeAdapter
 
 from suite.errors import SchedulerError, UsageError
-from suite.external.program import lines_into, run_program, send_line
-from suite.external.ssh import ssh_argv
+from suite.external.program import LineProgram
+from suite.external.ssh import run_on_hosts, ssh_argv
 from suite.files.paths import ROOT
-from suite.files.wording import last_words
 from suite.launch.contract import TO_ITS_END, Asked, LauncherEntry, RunControl, Runtime, Say
-from suite.launch.native import on_this_machine
-from suite.launch.nodes.facts import arguments_for, as_one, parsed
+from suite.launch.nodes.facts import parsed, printed, provision_on_nodes
 from suite.launch.nodes.supervisor import Part, supervise
 from suite.matrix.resources import Resources
 from suite.options.command_line import configuration_file
@@ -35,8 +29,6 @@ from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Environment, Launch
 
 TIMEOUT_S: Final = 300.0  # for what a host is asked
-_CLOSE_PATIENCE_S: Final = 5.0
-_LAST_LINES: Final = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,65 +50,16 @@ class SshSettings:
 
 def run(launch: Launch, control: RunControl = TO_ITS_END, *, settings: SshSettings, say: Say) -> LaunchResult:
     """Run ``launch`` on the hosts; see ``suite.launch.contract``."""
-
-    def connect(rank: int) -> RemotePart:
-        return RemotePart.start(settings.nodes[rank], settings.ssh_config)
-
-    return supervise(launch, connect, control, say=say)
+    return supervise(launch, lambda rank: connect(settings.nodes[rank], settings.ssh_config), control, say=say)
 
 
-class RemotePart(Part):
-    """The part of a host, whose agent ssh starts."""
-
-    def __init__(self, host: str, process: subprocess.Popen[str], errors: IO[bytes]) -> None:
-        super().__init__(host)
-        self._process = process
-        self._errors = errors
-        self._reader = lines_into(self._lines, process)
-
-    @classmethod
-    def start(cls, host: str, config: Path | None) -> Self:
-        """Connect to the host. Raises SchedulerError if there is no ssh here."""
-        argv = ssh_argv((sys.executable, "-m", "suite.launch.nodes.agent"), host=host, working_dir=ROOT, config=config)
-        errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by finish
-        try:
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                start_new_session=True,  # Ctrl-C in the terminal reaches labscale alone
-                env={**os.environ, "LC_ALL": "C"},
-            )
-        except OSError as error:
-            errors.close()
-            raise SchedulerError(f"ssh cannot be started: {error.strerror}. Install it (openssh-client).") from error
-        return cls(host, process, errors)
-
-    @property
-    def advice(self) -> str:
-        return _advice(self.host)
-
-    def _send(self, line: str) -> None:
-        send_line(self._process, line)
-
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        errors = self._errors.read().decode(errors="replace").strip()
-        return last_words(errors or self._last_said, _LAST_LINES)
-
-    def _close(self) -> None:
-        if not self.is_going_on and self.lost is None:  # its agent ends by itself, and ssh with it
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_CLOSE_PATIENCE_S)
-        self._process.kill()
-        self._process.wait()
-        self._reader.join(_CLOSE_PATIENCE_S)
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            with suppress(BrokenPipeError):  # of what was still to be written
-                if stream is not None:
-                    stream.close()
+def connect(host: str, config: Path | None) -> Part:
+    """Start the agent of a host. Raises SchedulerError if there is no ssh here."""
+    argv = ssh_argv((sys.executable, "-m", "suite.launch.nodes.agent"), host=host, working_dir=ROOT, config=config)
+    try:
+        return Part(host, LineProgram(argv, environ={**os.environ, "LC_ALL": "C"}), advice=_advice(host))
+    except OSError as error:
+        raise SchedulerError(f"ssh cannot be started: {error.strerror}. Install it (openssh-client).") from error
 
 
 def resources(settings: SshSettings) -> Resources:
@@ -141,21 +84,15 @@ def resources(settings: SshSettings) -> Resources:
 
 def _ask(settings: SshSettings, arguments: Sequence[str]) -> dict[str, str]:
     """What labscale's own Python prints on each host, all at once. Raises SchedulerError for one that cannot run it."""
-
-    def ask(host: str) -> str:
-        argv = ssh_argv(
-            (sys.executable, *arguments), environ=os.environ, host=host, working_dir=ROOT, config=settings.ssh_config
-        )
-        run = run_program(argv, environ={**os.environ, "LC_ALL": "C"}, timeout_s=TIMEOUT_S)
-        if run.end == "ended" and run.exit_code == 0:
-            return run.stdout
-        raise SchedulerError(
-            f"{host} does not run {' '.join(arguments[:2])} (ssh {run.end}, exit code {run.exit_code}): "
-            f"{last_words(run.stderr)}\n{_advice(host)}"
-        )
-
-    with ThreadPoolExecutor(max_workers=min(32, len(settings.nodes))) as pool:
-        return dict(zip(settings.nodes, pool.map(ask, settings.nodes), strict=True))
+    runs = run_on_hosts(
+        (sys.executable, *arguments),
+        hosts=settings.nodes,
+        working_dir=ROOT,
+        environ=os.environ,
+        config=settings.ssh_config,
+        timeout_s=TIMEOUT_S,
+    )
+    return printed(runs, arguments, _advice)
 
 
 def _advice(host: str) -> str:
@@ -166,16 +103,8 @@ def _advice(host: str) -> str:
 
 
 def _provision(settings: SshSettings, asked: Asked) -> Runtime:
-    """Use the worker in the same folder on every host of ``--nodes``; refuse hosts that differ, by name."""
-    inner = on_this_machine(asked)
-    answers = _ask(settings, arguments_for(asked.request))
-    facts = as_one(answers, say=asked.say, differing_is_fine=asked.options.place.ignore_env_check)
-    return replace(
-        inner,
-        launch=functools.partial(run, settings=settings, say=asked.say),
-        machine=facts.environment,
-        check=lambda: facts.report,
-    )
+    launch = functools.partial(run, settings=settings, say=asked.say)
+    return provision_on_nodes(asked, functools.partial(_ask, settings), launch)
 
 
 SSH: Final = LauncherEntry(

@@ -5,17 +5,16 @@ node falls silent, or the supervisor itself ends, every part ends: ``suite.launc
 """
 
 import json
-import queue
 import signal
 import time
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from suite.errors import SchedulerError
+from suite.files.wording import last_words
 from suite.launch.contract import RunControl, Say
 from suite.launch.nodes.agent import BEAT_S, SILENCE_S
 from suite.launch.nodes.node import address_towards, interface_of, node_variables
@@ -30,55 +29,59 @@ TOKEN: Final = "node-token"  # noqa: S105  below the run directory: every node h
 READY_TIMEOUT_S: Final = 60.0  # for the first answer of a node: Python may come from a slow file system
 END_POLL_S: Final = 0.1
 END_SLACK_S: Final = 5.0  # for the network and a busy node
+CLOSE_PATIENCE_S: Final = 5.0  # for an agent that has said that it ends
+LAST_LINES: Final = 5  # of what a connection said before it ended
 
 
-class Part(ABC):
+class Connection(Protocol):
+    """The agent of a node, which ssh or Ray has started; ``suite.external.program.LineProgram`` is one."""
+
+    def read(self) -> list[str | None]:
+        """The lines since the last call, without waiting; None: the connection has ended."""
+
+    def send(self, line: str) -> None:
+        """Send a line; that the agent is gone is seen when it is read."""
+
+    def errors(self) -> str:
+        """Why the connection ended, if it knows."""
+
+    def end(self, wait_s: float) -> object:
+        """Close it, whatever its state, after waiting for the agent to end."""
+
+
+class Part:
     """One node's part. ``exit_code``, torchrun's, is None at first; ``lost`` and ``refused`` say why it stays None.
 
-    ``address`` is the one under which other nodes reach it; None if only sshd there knows it.
+    ``advice`` is what must be true for the node to answer. ``address`` is the one under which other nodes reach it;
+    None if only sshd there knows it.
     """
 
-    def __init__(self, host: str, *, address: str | None = None) -> None:
+    def __init__(self, host: str, connection: Connection, *, advice: str, address: str | None = None) -> None:
         self.host = host
+        self.advice = advice
         self.address = address
         self.exit_code: int | None = None
         self.ready: Mapping[str, Any] | None = None  # its address, interface and a free port
         self.refused: str | None = None  # why it cannot take part
         self.lost: str | None = None
         self.by_itself = False  # whether it ended without being asked to
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # None: the connection has ended
-        self._last_said = ""  # that was not a message of the agent
+        self._connection = connection
+        self._last_text = ""  # that was not a message of the agent
         self._heard_s = self._told_s = time.monotonic()
-
-    @property
-    @abstractmethod
-    def advice(self) -> str:
-        """What must be true for the node to answer."""
-
-    @abstractmethod
-    def _send(self, line: str) -> None:
-        """Send a line to the agent; that it is gone is seen when it is heard."""
-
-    @abstractmethod
-    def _last_words(self) -> str:
-        """What the connection said before it ended."""
-
-    @abstractmethod
-    def _close(self) -> None:
-        """Close the connection, whatever its state."""
 
     def tell(self, **message: Any) -> None:
         """Send a message to the agent; ``hear`` notices an agent that is gone."""
-        self._send(json.dumps(message) + "\n")
+        self._connection.send(json.dumps(message) + "\n")
 
     def hear(self) -> None:
         """Read what the node has sent, and tell it that we are here."""
-        while self.is_going_on and not self._lines.empty():
-            line, self._heard_s = self._lines.get(), time.monotonic()
-            if line is None:
-                self.lost = f"the connection to {self.host} ended: {self._last_words()}"
-            else:
+        for line in self._connection.read() if self.is_going_on else ():
+            self._heard_s = time.monotonic()
+            if line is not None:
                 self._take(line)
+            elif self.is_going_on:
+                why = last_words(self._connection.errors() or self._last_text, LAST_LINES)
+                self.lost = f"the connection to {self.host} ended: {why}"
         now_s = time.monotonic()
         if not self.is_going_on:
             return
@@ -101,7 +104,8 @@ class Part(ABC):
                 self.hear()
                 time.sleep(END_POLL_S)
         finally:
-            self._close()
+            has_ended = not self.is_going_on and self.lost is None
+            self._connection.end(CLOSE_PATIENCE_S if has_ended else 0.0)
 
     def _take(self, line: str) -> None:
         """Note a message of the agent. Any other line is what a login script prints."""
@@ -110,26 +114,13 @@ class Part(ABC):
         except ValueError:
             message = None
         if not isinstance(message, dict):
-            self._last_said = line.strip()
+            self._last_text = line.strip()
         elif message.get("event") == "ready":
             self.ready = message
         elif message.get("event") == "ended":
             self.exit_code, self.by_itself = int(message["exit_code"]), bool(message["by_itself"])
         elif message.get("event") == "refused":
             self.refused = f"{self.host} {message['reason']}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Address:
-    """The address of a host for the other hosts, and the interface that has it."""
-
-    host: str
-    address: str
-    interface: str | None
-
-    def __str__(self) -> str:
-        name = self.host if self.host == self.address else f"{self.host} is {self.address}"
-        return f"{name} on {self.interface or 'an interface that is not known'}"
 
 
 def supervise(launch: Launch, connect: Callable[[int], Part], control: RunControl, *, say: Say) -> LaunchResult:
@@ -163,17 +154,17 @@ def supervise(launch: Launch, connect: Callable[[int], Part], control: RunContro
     return replace(result, nodes=tuple(part.host for part in parts))
 
 
-def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
-    """The addresses under which the hosts reach each other. A host that was reached by its loopback is this machine.
+def addresses(ready: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str | None]]:
+    """The address of each host for the others, and its interface. A host reached by its loopback is this machine.
 
     Raises:
         SchedulerError: two of them are this machine, there is nobody else to learn this one's address from, or one was
             reached by IPv6.
     """
-    elsewhere = [str(said["address"]) for said in ready.values() if said["address"]]
-    found = []
-    for host, said in ready.items():
-        address, interface = said["address"], said["interface"]
+    elsewhere = [str(answer["address"]) for answer in ready.values() if answer["address"]]
+    reached = {}
+    for host, answer in ready.items():
+        address, interface = answer["address"], answer["interface"]
         if address is None:
             if len(elsewhere) != len(ready) - 1 or not elsewhere:
                 raise SchedulerError(f"{', '.join(ready)} are one machine: a round of several nodes wants several.")
@@ -184,8 +175,8 @@ def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
                 f"{host} was reached at {address}, which is IPv6: torchrun's rendezvous and gloo are given IPv4 "
                 "addresses alone. Let its last hop be IPv4, as by AddressFamily in the jump host's ssh configuration."
             )
-        found.append(Address(host=host, address=address, interface=interface))
-    return tuple(found)
+        reached[host] = (address, interface)
+    return reached
 
 
 def _request(launch: Launch, rank: int, address: str | None) -> dict[str, Any]:
@@ -211,11 +202,16 @@ def _begin(parts: Sequence[Part], say: Say) -> None:
     ready = _await_ready(parts)
     env: list[dict[str, str]] = [{}]
     if len(parts) > 1:
-        found = addresses(ready)
-        say("; ".join(map(str, found)) + f". Head: {found[0].host}")
-        identity, port = uuid.uuid4().hex[:12], ready[found[0].host]["port"]
+        reached = addresses(ready)
+        places = [
+            f"{'' if host == address else f'{host} is '}{address} on {interface or 'an interface that is not known'}"
+            for host, (address, interface) in reached.items()
+        ]
+        (head, _), (peer, _), *_others = reached.values()
+        say(f"{'; '.join(places)}. Head: {parts[0].host}")
+        identity, port = uuid.uuid4().hex[:12], ready[parts[0].host]["port"]
         env = [
-            node_variables(head=found[0].address, peer=found[1].address, rank=rank, rendezvous_id=identity, port=port)
+            node_variables(head=head, peer=peer, rank=rank, rendezvous_id=identity, port=port)
             for rank in range(len(parts))
         ]
     for part, variables in zip(parts, env, strict=True):
@@ -265,9 +261,8 @@ def _judged(result: LaunchResult, parts: Sequence[Part]) -> LaunchResult:
     failed = [part for part in parts if part.exit_code]
     if not failed:
         return result
-    first = min(
-        failed, key=lambda part: (not part.by_itself, (part.exit_code or 0) > 0)
-    )  # a killed one explains others
+    # One that was killed explains the others.
+    first = min(failed, key=lambda part: (not part.by_itself, (part.exit_code or 0) > 0))
     code = first.exit_code or 0
     if code < 0 and result.ended_by is None:
         why = f"torchrun on {first.host} was killed by signal {-code} ({signal.strsignal(-code)})"

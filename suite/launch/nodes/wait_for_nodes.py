@@ -53,7 +53,7 @@ def _await_others(port: int, nnodes: int, deadline_s: float) -> list[int]:
             server.settimeout(left_s)
             with suppress(TimeoutError):
                 connection = stack.enter_context(server.accept()[0])
-                if (rank := _number_said_by(connection)) in range(1, nnodes):
+                if (rank := _number_from(connection)) in range(1, nnodes):
                     there[rank] = connection
         missing = [rank for rank in range(1, nnodes) if rank not in there]
         for connection in () if missing else there.values():
@@ -73,14 +73,14 @@ def _listening(port: int, nnodes: int) -> socket.socket:
         ) from error
 
 
-def _number_said_by(connection: socket.socket) -> int:
+def _number_from(connection: socket.socket) -> int:
     """The number that a node sends; 0 for anything else, such as a probe of the port."""
     connection.settimeout(HELLO_S)
     try:
-        said = connection.makefile("rb").readline(8)
+        line = connection.makefile("rb").readline(8)
     except OSError:
         return 0
-    return int(said) if said.strip().isdigit() else 0
+    return int(line) if line.strip().isdigit() else 0
 
 
 def _await_head(head: str, port: int, rank: int, deadline_s: float) -> list[int]:

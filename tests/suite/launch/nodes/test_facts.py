@@ -1,5 +1,6 @@
 """Whether nodes are alike, and which report of several is shown. Real hosts answer in ``test_ssh``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,33 +11,34 @@ from suite.launch.nodes.facts import main, worst
 from tests.suite.env_check.test_nodes import report
 
 
-def write(folder: Path, *reports: str) -> list[str]:
-    paths = [folder / f"node-{index}.json" for index in range(len(reports))]
+@pytest.mark.parametrize(
+    ("reports", "lines"),
+    [
+        ((report("n1"), report("n2")), []),
+        (
+            (report("n1"), report("n2", driver="570.1"), "", None),
+            [
+                "node-2: the report is empty; last: ImportError: no suite",
+                "node-3: the report is empty; last: no message",
+                "driver: 580.65.06 on n1; 570.1 on n2",
+            ],
+        ),
+        (  # machines of one cloud image may all be called localhost
+            (report("localhost"), report("localhost", driver="570.1")),
+            ["driver: 580.65.06 on localhost; 570.1 on localhost (node-1)"],
+        ),
+    ],
+)
+def test_every_difference_between_nodes_is_a_line(
+    reports: Sequence[str | None], lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [tmp_path / f"node-{index}.json" for index in range(len(reports))]
     for path, text in zip(paths, reports, strict=True):
-        path.write_text(text, encoding="utf-8")
-    return [str(path) for path in paths]
-
-
-def test_nodes_that_are_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", *write(tmp_path, report("n1"), report("n2"))]) == 0
-    assert capsys.readouterr().out.strip() == ""
-
-
-def test_every_difference_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = write(tmp_path, report("n1"), report("n2", driver="570.1"), "")
+        if text is not None:
+            path.write_text(text)
     (tmp_path / "node-2.txt").write_text("one\nImportError: no suite\n")
-    assert main(["compare", *paths, str(tmp_path / "node-3.json")]) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "node-2: the report is empty; last: ImportError: no suite",
-        "node-3: the report is empty; last: no message",
-        "driver: 580.65.06 on n1; 570.1 on n2",
-    ]
-
-
-def test_nodes_that_call_themselves_alike_are_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Machines of one cloud image may all be called localhost."""
-    assert main(["compare", *write(tmp_path, report("localhost"), report("localhost", driver="570.1"))]) == 1
-    assert capsys.readouterr().out.splitlines() == ["driver: 580.65.06 on localhost; 570.1 on localhost (node-1)"]
+    assert main(["compare", *map(str, paths)]) == bool(lines)
+    assert capsys.readouterr().out.splitlines() == (lines or [""])
 
 
 def report_of(host: str, verdict: Verdict) -> Report:

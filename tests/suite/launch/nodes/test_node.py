@@ -5,17 +5,7 @@ import socket
 import pytest
 
 from suite.launch.nodes import node
-from suite.launch.nodes.node import (
-    HEAD,
-    NODE_RANK,
-    PEER,
-    RENDEZVOUS_ID,
-    RENDEZVOUS_PORT,
-    address_towards,
-    interface_of,
-    own_address,
-)
-from suite.launch.nodes.node import torchrun_arguments as arguments_of
+from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, own_address
 
 ENVIRON = {HEAD: "gpu01", PEER: "gpu02", RENDEZVOUS_ID: "12", RENDEZVOUS_PORT: "20012"}
 SAME = ["--nnodes=2", "-m", "tasks.worker", "/out"]
@@ -26,7 +16,7 @@ SAME = ["--nnodes=2", "-m", "tasks.worker", "/out"]
 )
 def test_the_head_hosts_the_rendezvous_under_its_own_address(rank: str, endpoint: str, is_host: str) -> None:
     address = f"10.0.0.{int(rank) + 1}"
-    arguments = arguments_of("/logs", SAME, {**ENVIRON, NODE_RANK: rank}, address)
+    arguments = node.torchrun_arguments("/logs", SAME, {**ENVIRON, NODE_RANK: rank}, address)
     assert f"--rdzv-endpoint={endpoint}" in arguments
     (settings,) = (part for part in arguments if part.startswith("--rdzv-conf="))
     assert f"is_host={is_host}," in settings
@@ -40,7 +30,7 @@ def test_a_name_that_is_not_known_yet_is_asked_for_again(monkeypatch: pytest.Mon
     """The pod of that name may not have started yet; in the end the resolver's own error is raised."""
     monkeypatch.setattr(node, "JOIN_TIMEOUT_S", 0.5)
     with pytest.raises(socket.gaierror):
-        address_towards("no-such-pod.invalid")
+        node.address_towards("no-such-pod.invalid")
 
 
 def test_a_name_without_an_ipv4_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +54,6 @@ def test_a_node_listens_where_the_others_were_told(environ: dict[str, str], addr
 
 
 def test_the_interface_of_an_address() -> None:
-    assert address_towards("127.0.0.1") == "127.0.0.1"
-    assert interface_of("127.0.0.1") == "lo"
-    assert interface_of("192.0.2.1") is None  # of no machine
+    assert node.address_towards("127.0.0.1") == "127.0.0.1"
+    assert node.interface_of("127.0.0.1") == "lo"
+    assert node.interface_of("192.0.2.1") is None  # of no machine

@@ -117,31 +117,21 @@ class TestRay(NodesContract):
         assert "10.77.0.12" in (result.why or "")
 
 
-def test_a_cluster_of_another_version(ray_hosts: RayHosts) -> None:
-    error = ray.error_of(ray_hosts.answer(sys.executable, "-c", OLDER))
-    assert isinstance(error, SchedulerError)
-    assert "2.60.0" in str(error)
-    assert "2.59.0" in str(error)
-
-
-def test_nodes_that_are_not_free(ray_hosts: RayHosts) -> None:
-    """Each node has one CPU."""
-    error = ray.error_of(ray_hosts.answer(sys.executable, "-c", TOO_MUCH))
-    assert isinstance(error, SchedulerError)
-    assert "2 nodes with 2 CPU" in str(error)
-
-
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("command", "host", "ray_address", "message"),
     [
-        ("", "ray start --head"),
-        ("local", "RAY_ADDRESS=local .*HOST:PORT"),
-        ("ray://n1:10001", "RAY_ADDRESS=ray://n1:10001"),
+        ((sys.executable, "-c", OLDER), HEAD, None, r"2\.60\.0.*2\.59\.0"),
+        ((sys.executable, "-c", TOO_MUCH), HEAD, None, "2 nodes with 2 CPU"),  # each has one
+        ((*DRIVER, "nodes"), LOGIN, "", "ray start --head"),
+        ((*DRIVER, "nodes"), LOGIN, "local", "RAY_ADDRESS=local .*HOST:PORT"),
+        ((*DRIVER, "nodes"), LOGIN, "ray://n1:10001", "RAY_ADDRESS=ray://n1:10001"),
     ],
 )
-def test_no_cluster(ray_hosts: RayHosts, address: str, said: str) -> None:
-    error = ray.error_of(ray_hosts.answer(*DRIVER, "nodes", on=LOGIN, ray_address=address))
-    with pytest.raises(SchedulerError, match=said):
+def test_a_cluster_that_cannot_be_used(
+    ray_hosts: RayHosts, command: tuple[str, ...], host: str, ray_address: str | None, message: str
+) -> None:
+    error = ray.error_of(ray_hosts.answer(*command, on=host, ray_address=ray_address))
+    with pytest.raises(SchedulerError, match=message):
         raise error
 
 

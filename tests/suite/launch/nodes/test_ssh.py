@@ -101,9 +101,8 @@ class TestSsh(NodesContract):
 def test_addresses_of_hosts_one_of_which_is_this_machine() -> None:
     nowhere: Mapping[str, str | None] = {"address": None, "interface": None}
     ready = {"here": nowhere, "there": {"address": "127.0.0.1", "interface": "lo"}}
-    here, there = addresses(ready)
-    assert (here.address, here.interface) == ("127.0.0.1", "lo"), "that towards the other"
-    assert str(there) == "there is 127.0.0.1 on lo"
+    loopback = ("127.0.0.1", "lo")
+    assert addresses(ready) == {"here": loopback, "there": loopback}, "here: that towards the other"
     by_ipv6 = {"address": "fd00::2", "interface": None}
     with pytest.raises(SchedulerError, match=r"far .*fd00::2"):
         addresses({"there": ready["there"], "far": by_ipv6})

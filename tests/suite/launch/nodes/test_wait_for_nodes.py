@@ -22,7 +22,9 @@ def port() -> int:
 
 
 @pytest.fixture
-def node(port: int, pool: ThreadPoolExecutor) -> Node:
+def node(port: int) -> Node:
+    pool = ThreadPoolExecutor(4)
+
     def start(rank: int, *, nnodes: int = 3, within_s: float = 20.0) -> Future[None]:
         environ = {HEAD: "localhost", NODE_RANK: str(rank), RENDEZVOUS_PORT: str(port)}
         return pool.submit(meeting.meet, environ, nnodes=nnodes, within_s=within_s)
@@ -30,23 +32,15 @@ def node(port: int, pool: ThreadPoolExecutor) -> Node:
     return start
 
 
-@pytest.fixture
-def pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(4)
-
-
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
 def test_nobody_goes_on_before_all_are_there(node: Node, order: tuple[int, ...]) -> None:
     first, second = node(order[0]), node(order[1])
-    time.sleep(1.0)
+    time.sleep(0.5)
     assert not first.done()
     assert not second.done()
-    for each in (first, second, node(order[2])):
-        each.result(10)
-
-
-def test_one_node_has_nobody_to_wait_for(node: Node) -> None:
-    node(0, nnodes=1).result(5)
+    for future in (first, second, node(order[2])):
+        future.result(10)
+    node(0, nnodes=1).result(5)  # has nobody to wait for
 
 
 def test_the_missing_are_named(node: Node) -> None:
@@ -57,8 +51,8 @@ def test_the_missing_are_named(node: Node) -> None:
         other.result(10)
 
 
-@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n", b"7\n", b"0\n"])
-def test_what_is_no_node_is_not_taken_for_one(node: Node, port: int, said: bytes) -> None:
+@pytest.mark.parametrize("line", [b"", b"GET / HTTP/1.1\r\n", b"7\n", b"0\n"])
+def test_what_is_no_node_is_not_taken_for_one(node: Node, port: int, line: bytes) -> None:
     head = node(0, nnodes=2, within_s=20.0)
     deadline_s = time.monotonic() + 5
     while True:
@@ -68,15 +62,12 @@ def test_what_is_no_node_is_not_taken_for_one(node: Node, port: int, said: bytes
         except ConnectionRefusedError:
             assert time.monotonic() < deadline_s
     with connection:
-        connection.sendall(said)
+        connection.sendall(line)
     assert not head.done()
     node(1, nnodes=2).result(10)
     head.result(10)
 
 
 def test_a_port_in_use_is_named(node: Node, port: int) -> None:
-    with (
-        socket.create_server(("", port + 1)),
-        pytest.raises(SchedulerError, match=str(port + 1)),
-    ):
+    with socket.create_server(("", port + 1)), pytest.raises(SchedulerError, match=str(port + 1)):
         node(0).result(10)
