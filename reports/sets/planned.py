@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
+from suite.matrix.selection import on_nodes_of
 from suite.schema.record import Case, Device
 
 MATRIX: Final = "full"

@@ -25,8 +25,8 @@ from suite.campaign.runs.rounds import run_planned
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.json_file import read_json, replace_json
-from suite.matrix.cases import with_num_envs
 from suite.matrix.catalog import Catalog
+from suite.matrix.selection import with_num_envs
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options, refuse_unused

@@ -18,10 +18,11 @@ from suite.install.bundle_contents import Versions, install_sets
 from suite.install.worker import provision_worker
 from suite.launch.images.build import build_image
 from suite.launch.images.table import IMAGES, plan_build
-from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import own_worker_of
+from suite.matrix.selection import on_nodes_of
 from suite.options.command_line import any_path, any_text, say
 from suite.options.options import Setup
 from suite.options.types import positive

@@ -53,7 +53,7 @@ def plain_override(text: str) -> str:
 
 
 type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]  # also a folder name
-# nnodes x nproc_per_node; "all" becomes the number of GPUs of a node, see ``suite.matrix.cases.on_nodes_of``.
+# nnodes x nproc_per_node; "all" becomes the number of GPUs of a node, see ``suite.matrix.selection.on_nodes_of``.
 type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}x([1-9][0-9]{0,4}|all)$")]
 type Rounds = Annotated[int, Field(gt=0, le=MOST_ROUNDS)]
 type Fraction = Annotated[float, Field(gt=0, lt=1)]

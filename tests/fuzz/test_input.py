@@ -38,7 +38,7 @@ from suite.install.worker import locate_worker
 from suite.launch.containers import requested_gpus
 from suite.launch.images.table import host_files, tag_of
 from suite.launch.images.worker import digest_of
-from suite.matrix import cases, catalog, file, plan
+from suite.matrix import cases, catalog, file, plan, selection
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options import declaration
 from suite.options.command_line import tables_console
@@ -65,7 +65,7 @@ def files_in(folder: Path, below: str = "") -> Files:
 
 def plan_all(matrix: str | Path, catalog_path: Path = catalog.CATALOG_PATH) -> None:
     entries = catalog.load_catalog(catalog_path)
-    whole = cases.on_nodes_of(file.load_matrix(matrix, entries), 8)
+    whole = selection.on_nodes_of(file.load_matrix(matrix, entries), 8)
     plan.plan(
         cases.expand(whole, entries, device="cuda", assets="offline"),
         resources=Resources(nnodes=1, gpus_per_node=8, cpus_per_node=64),

@@ -19,12 +19,13 @@ from suite.files.paths import ROOT
 from suite.files.wording import are, counted
 from suite.install.worker import Worker, install_worker, locate_own_worker, locate_worker, require_python
 from suite.launch.registry import entry_of, is_in_image, one_worker
-from suite.matrix.cases import expand, on_nodes_of, select, with_packages
+from suite.matrix.cases import expand
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
 from suite.matrix.resources import gpu_minutes, time_of_block_s
+from suite.matrix.selection import on_nodes_of, select, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options

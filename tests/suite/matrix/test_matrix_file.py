@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from suite.errors import MatrixError
-from suite.matrix.cases import Minibatch, expand, minibatch_per_rank, select, with_packages
+from suite.matrix.cases import Minibatch, expand, minibatch_per_rank
 from suite.matrix.catalog import CATALOG_PATH, AgentEntry, Catalog, load_catalog
 from suite.matrix.file import load_matrix
+from suite.matrix.selection import select, with_packages
 from suite.matrix.tables import Matrix
 from suite.schema.record import Case, MinibatchRule
 

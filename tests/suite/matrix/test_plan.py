@@ -8,12 +8,13 @@ from typing import Any, get_args
 import pytest
 
 from suite.errors import UsageError
-from suite.matrix.cases import expand, with_packages
+from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import OwnWorker, own_worker_of, with_version
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources
+from suite.matrix.selection import with_packages
 from suite.records.store import load_results
 from suite.schema.record import Case, PlannedCase, Stack
 from suite.statistics.reduce import round_time_s

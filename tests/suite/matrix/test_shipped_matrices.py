@@ -7,12 +7,13 @@ from typing import get_args
 import pytest
 
 from reports.data.facts import iteration_of
-from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix, matrix_names
 from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources
+from suite.matrix.selection import on_nodes_of
 from suite.schema.record import Case, Device, PlannedCase, RlLibrary
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.series_model import MIN_FREEDOM
