@@ -140,7 +140,8 @@ def test_a_priority_that_may_not_be_undone() -> None:
     limited = ("setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice")
     argv = (*limited, "sh", "-c", '"$@"; exit', "sh", "nice", "-n", "15", sys.executable, "-c", NICE)
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert "niceness 15, allowed is 0" in done.stdout
+    own = os.nice(0)  # of the tests
+    assert f"niceness {min(own + 15, 19)}, allowed is {own}" in done.stdout
     assert "RAY_worker_niceness=0" in done.stdout
 
 
