@@ -182,18 +182,27 @@ def _simulated(series: Sequence[Series], *, noisy: bool) -> Iterator[_Ratio]:
     if len(residuals) < ENOUGH:
         return
     generator = np.random.default_rng(20261130)
+    levels = (("one", 0.0), ("one", 0.0), ("two", 1.0), ("three", 2.0))
     for _ in range(SIMULATIONS):
-        runs = []
-        for block, effect in enumerate(generator.choice(block_effects, BLOCKS)):
-            for name, level in (("one", 0.0), ("one", 0.0), ("two", 1.0), ("three", 2.0)):
-                own = generator.choice(residuals) * (NOISIER if noisy and name == "two" else 1)
-                runs.append(RunTime(configuration=name, block=block, log_time=level + effect + own, log_probe=None))
+        effects = generator.choice(block_effects, BLOCKS)
+        left = generator.choice(residuals, (BLOCKS, len(levels)))
+        runs = [
+            RunTime(
+                configuration=name,
+                block=block,
+                log_time=level + effects[block] + own * (NOISIER if noisy and name == "two" else 1),
+                log_probe=None,
+            )
+            for block in range(BLOCKS)
+            for (name, level), own in zip(levels, left[block], strict=True)
+        ]
         yield _Ratio(runs, truth=1.0)
 
 
-def _spreads(series: Sequence[Series]) -> tuple[list[float], list[float]]:
+def _spreads(series: Sequence[Series]) -> tuple[np.ndarray, np.ndarray]:
     """Effects of blocks, and what is left of each run; both scaled to the degrees of freedom that they have."""
-    effects, residuals = [], []
+    effects: list[float] = []
+    residuals: list[float] = []
     for records in series:
         runs = [run for run in map(run_time, records) if run.block is not None]
         names, blocks = (sorted({getattr(run, name) for run in runs}) for name in ("configuration", "block"))
@@ -209,7 +218,7 @@ def _spreads(series: Sequence[Series]) -> tuple[list[float], list[float]]:
         residuals += (left * math.sqrt(len(runs) / freedom)).tolist()
         of_blocks = solved[len(names) :] - solved[len(names) :].mean()
         effects += (of_blocks * math.sqrt(len(blocks) / (len(blocks) - 1))).tolist()
-    return effects, residuals
+    return np.array(effects), np.array(residuals)
 
 
 def _by_configuration(runs: Iterable[RunTime]) -> Mapping[str, list[RunTime]]:
