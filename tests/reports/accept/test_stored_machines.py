@@ -1,6 +1,5 @@
 """Machines of the results in git, each judged among the others of 2026.11."""
 
-import shutil
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from reports.accept.judgement import Judgement, judge
 from reports.accept.published import IS_COMPLETED, Measured, measured
 from reports.accept.published import published as published_runs
 from reports.sets.version import read_version
+from suite.errors import UsageError
 from tests.fixtures.results.committed_results import RESULTS, committed_version, newest_version
 
 H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
@@ -28,34 +28,34 @@ def judged(name: str, model: str = H200) -> Judgement:
 
 
 def test_no_case_of_the_slowest_host_of_2026_11_is_accepted() -> None:
-    found = judged("h200-physx")  # host M
-    assert found.answer == "slow"
-    assert {one.word for one in found.cases} == {"slow", "open"}
-    shared = {one.name: len(one.time.others) for one in found.cases}
+    judgement = judged("h200-physx")  # host M
+    assert judgement.answer == "slow"
+    assert {case.word for case in judgement.cases} == {"slow", "open"}
+    shared = {case.name: len(case.time.others) for case in judgement.cases}
     assert shared["ant-physics/rl_games-kitless-n1024-1x1"] >= 6
-    core, *_ = found.parts
+    core, *_ = judgement.parts
     assert (core.part.points_to, core.is_mostly_above) == ("CPU core", True)
 
 
-def test_hosts_in_the_middle_are_accepted() -> None:
-    for name in ("h200-ant-sweep", "h200-open-rsl"):
-        found = judged(name)
-        assert found.answer == "accepted", name
-        assert found.with_word("within", "fast")
+@pytest.mark.parametrize("name", ["h200-ant-sweep", "h200-open-rsl"])
+def test_hosts_in_the_middle_are_accepted(name: str) -> None:
+    judgement = judged(name)
+    assert judgement.answer == "accepted"
+    assert judgement.with_word("within", "fast")
 
 
 def test_a_host_whose_runs_may_hide_a_slow_one_is_not_accepted() -> None:
-    found = judged("h200-x4-rsl")
-    (case,) = (one for one in found.cases if one.time.middle)
-    assert (found.answer, case.word, case.time.word) == ("cannot say", "open", "within")
+    judgement = judged("h200-x4-rsl")
+    (case,) = (case for case in judgement.cases if case.time.middle)
+    assert (judgement.answer, case.word, case.time.word) == ("cannot say", "open", "within")
     assert "up to 21% slower" in case.reason
 
 
 def test_a_host_is_no_other_machine_whatever_set_it_is_in() -> None:
-    found = judged("h200-ant-envs")  # host M, one run of each case
-    assert not any("host M" in name for name in found.machines)
-    assert found.answer == "cannot say"
-    assert {one.time.word for one in found.cases} == {"open"}
+    judgement = judged("h200-ant-envs")  # host M, one run of each case
+    assert not any("host M" in name for name in judgement.machines)
+    assert judgement.answer == "cannot say"
+    assert {case.time.word for case in judgement.cases} == {"open"}
 
 
 def test_several_trainings_are_compared_with_those_that_shared_a_gpu_alike() -> None:
@@ -68,8 +68,7 @@ def test_several_trainings_are_compared_with_those_that_shared_a_gpu_alike() -> 
 
 
 def test_archived_sets_and_cpus_are_no_machines() -> None:
-    archived = {one.name for one in committed_version().archived}
-    assert archived == {"h200-x4"}
+    assert [result_set.name for result_set in committed_version().archived] == ["h200-x4"]
     names = set(published().runs["host"])
     assert not [name for name in names if "side by side" in name or "two CPU cores" in name]
     assert set(published().runs["gpu_model"]) == {H100, H200}
@@ -77,16 +76,16 @@ def test_archived_sets_and_cpus_are_no_machines() -> None:
 
 
 def test_two_h100s_are_compared_with_h200s_only_if_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    versions, own = tmp_path / "versions", tmp_path / "own"
-    versions.mkdir()
-    (versions / "2026.11").symlink_to(RESULTS)
-    shutil.copytree(RESULTS / "h100-x2-first", own)
-    assert main([str(own), "--published", str(versions)]) == 2
-    assert "Cannot say: no case can be compared (no other published machine ran it).\n" in capsys.readouterr().out
-    assert main([str(own), "--published", str(versions), "--baseline", "h200"]) == 0
-    said = capsys.readouterr().out
-    assert "Accepted: at equal core speed, none of 2 comparable cases is slower" in said
-    assert main([str(own), "--published", str(versions), "--baseline", "nvidia"]) == 11
-    assert f"several models have this in their names. Allowed are {H100}, {H200}, or" in capsys.readouterr().err
-    assert main([str(RESULTS / "cpu-upstream"), "--published", str(versions)]) == 11
-    assert "have no run on a GPU" in capsys.readouterr().err
+    own, version = RESULTS / "h100-x2-first", tmp_path / "2026.11"
+    version.mkdir()
+    for name in (own.name, "h200-x4-full", "h200-x2-nodes", "h200-ant-envs", "h200-physx"):
+        (version / name).symlink_to(RESULTS / name)
+    for options, code, words in (
+        ([], 2, "no other published machine ran it"),
+        (["--baseline", "h200"], 0, "none of 2 comparable cases is slower"),
+        (["--baseline", "nvidia"], UsageError.exit_code, f"Allowed are {H100}, {H200}, or"),
+    ):
+        assert main([str(own), "--published", str(tmp_path), *options]) == code
+        output = capsys.readouterr()
+        assert words in output.out + output.err
+    assert main([str(RESULTS / "cpu-upstream"), "--published", str(tmp_path)]) == UsageError.exit_code

@@ -3,24 +3,24 @@
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from reports.data.columns import IMPORTS, RUN_COLUMNS
-from reports.data.frames import checks, iterations, runs
-from reports.sets.version import Version, read_version
+from reports.data.frames import runs
+from reports.figures.tables import runs_of, tables
+from reports.sets.version import read_version
 from suite.statistics.reduce import round_time_s
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import full_results, write_results
 
 
-@pytest.fixture(scope="module")
-def version() -> Version:
-    return committed_version()
+def stored_runs() -> pl.DataFrame:
+    """The table of every run of 2026.11, made once by each test process."""
+    return runs_of(committed_version()).every
 
 
-def test_every_stored_run_is_a_row_and_its_time_is_that_of_the_statistics(version: Version) -> None:
-    table = runs(version)
-    stored = [record for one in version.sets for result in one.campaign.with_twins for record in result.rounds]
+def test_every_stored_run_is_a_row_and_its_time_is_that_of_the_statistics() -> None:
+    table, sets = stored_runs(), committed_version().sets
+    stored = [record for own in sets for result in own.campaign.with_twins for record in result.rounds]
     own = table.filter(~pl.col("is_alone"))
     assert len(own) == len(stored)
     times_s = [round_time_s(record) for record in stored if record.counts]
@@ -28,9 +28,9 @@ def test_every_stored_run_is_a_row_and_its_time_is_that_of_the_statistics(versio
     assert set(table.filter(pl.col("outcome") != "completed")["iteration_s"].to_list()) <= {None}
 
 
-def test_every_column_has_a_name_of_its_own_and_a_meaning(version: Version) -> None:
+def test_every_column_has_a_name_of_its_own_and_a_meaning() -> None:
     names = [column.name for column in RUN_COLUMNS]
-    assert runs(version).columns == names
+    assert stored_runs().columns == names
     assert len(set(names)) == len(names)
     assert all(column.meaning for column in RUN_COLUMNS)
     assert {column.unit for column in RUN_COLUMNS if column.name.endswith("_s") and "per_s" not in column.name} == {"s"}
@@ -43,11 +43,12 @@ def test_a_repeat_has_the_configuration_of_its_baseline() -> None:
     assert set(repeats["configuration"]) <= set(table.filter(~pl.col("is_repeat"))["configuration"])
 
 
-def test_iterations_and_checks_belong_to_runs(version: Version) -> None:
-    table, keys = runs(version), ["set", "configuration", "is_repeat", "is_alone", "run"]
-    for part in (iterations(version), checks(version)):
+def test_iterations_and_checks_belong_to_runs() -> None:
+    parts, keys = tables(committed_version()), ["set", "configuration", "is_repeat", "is_alone", "run"]
+    table, iterations = parts["runs"], parts["iterations"]
+    for part in (iterations, parts["checks"]):
         assert part.select(keys).unique().join(table.select(keys), on=keys, how="anti").is_empty()
-    last = iterations(version).group_by(*keys, "process").agg(pl.col("iteration").max() + 1).join(table, on=keys)
+    last = iterations.group_by(*keys, "process").agg(pl.col("iteration").max() + 1).join(table, on=keys)
     assert (last["iteration"] <= last["iterations"]).all()
 
 
@@ -61,25 +62,26 @@ def test_a_run_that_never_began_has_no_figure(tmp_path: Path) -> None:
     )
 
 
-def test_runs_of_different_campaigns_whose_iterations_do_the_same_have_equal_work(version: Version) -> None:
-    table = runs(version)
+def test_runs_of_different_campaigns_whose_iterations_do_the_same_have_equal_work() -> None:
+    table = stored_runs()
     longer = table.filter(pl.col("work").is_in(table.filter(pl.col("set") == "h200-ant-sweep")["work"].to_list()))
     assert longer["set"].n_unique() > 1
     same = ["task", "library", "physics", "environments", "gpus", "steps", "minibatch_size", "is_tuned"]
     assert longer.group_by("work").agg(pl.col(same).n_unique()).select(same).max().row(0) == (1,) * len(same)
 
 
-def test_machines_are_not_compared_by_runs_of_which_nobody_knows_whether_they_were_alone(version: Version) -> None:
-    table = runs(version)
+def test_machines_are_not_compared_by_runs_of_which_nobody_knows_whether_they_were_alone() -> None:
+    table = stored_runs()
     unknown = table.filter(pl.col("others_share").is_null() & pl.col("iteration_s").is_not_null())
     assert len(unknown) > 0
     assert unknown["one_gpu_training"].null_count() == len(unknown)
 
 
-def test_versions_are_those_that_a_process_saw(version: Version) -> None:
-    (record,) = version.sets[1].campaign.results[0].completed[:1]
-    own = runs(version).filter(
-        pl.col("set") == version.sets[1].name, pl.col("configuration") == record.case.case_id, pl.col("run") == 0
+def test_versions_are_those_that_a_process_saw() -> None:
+    result_set = committed_version().sets[1]
+    record = result_set.campaign.results[0].completed[0]
+    own = stored_runs().filter(
+        pl.col("set") == result_set.name, pl.col("configuration") == record.case.case_id, pl.col("run") == 0
     )
     settings = record.ranks[0].settings
     assert f"torch=={settings['versions.torch']} " in own["versions"][0]

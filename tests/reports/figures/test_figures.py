@@ -7,13 +7,11 @@ import polars as pl
 import pytest
 
 from reports.data.columns import WORK
-from reports.data.frames import iterations, runs
-from reports.figures.compare import Runs
 from reports.figures.kinds import Declaration, evaluated
-from reports.figures.tables import FILE, computed, content, main, read_figures
-from reports.sets.version import Version, read_version
+from reports.figures.tables import FILE, computed, content, main, read_figures, runs_of
+from reports.sets.version import read_version
 from suite.errors import ReportError
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import committed_version, newest_version
 from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
 
 
@@ -48,18 +46,12 @@ def test_no_speed_of_a_cpu_is_compared(version: Path) -> None:
 
 def test_figures_in_git_are_those_of_the_report() -> None:
     """Whoever changes a rule of figures writes the file anew: ``python -m reports.figures.tables VERSION``."""
-    for folder in (RESULTS, RESULTS.parent / "2026.12"):
-        read = committed_version() if folder == RESULTS else read_version(folder, name=folder.name)
-        assert content(computed(read), "csv") == (folder / FILE).read_bytes()
+    for version in (committed_version(), newest_version()):
+        assert content(computed(version), "csv") == (version.folder / FILE).read_bytes()
 
 
-@pytest.fixture(scope="module")
-def committed() -> Runs:
-    read: Version = committed_version()
-    return Runs(runs(read), iterations(read))
-
-
-def test_a_pair_differs_in_what_is_named_and_the_ratio_inverts(committed: Runs) -> None:
+def test_a_pair_differs_in_what_is_named_and_the_ratio_inverts() -> None:
+    committed = runs_of(committed_version())
     pairs = list(committed.pairs())
     assert {pair.change.column for pair in pairs} >= {"gpus", "environments_per_gpu", "library", "physics", "is_tuned"}
     for pair in pairs:
@@ -75,19 +67,18 @@ def test_a_pair_differs_in_what_is_named_and_the_ratio_inverts(committed: Runs) 
     assert inverse.interval == pytest.approx((1 / ratio.interval[1], 1 / ratio.interval[0]))
 
 
-def test_kinds_without_a_run_say_nothing(committed: Runs) -> None:
-    nobody = {"set": "none"}
+def test_kinds_without_a_run_say_nothing() -> None:
+    committed, nobody = runs_of(committed_version()), {"set": "none"}
     for kind in ("mean", "average", "median", "least", "most", "count", "slope"):
         figure = evaluated(Declaration(id="x", kind=kind, column="iteration_s", of=nobody), committed)
         assert (figure.value, figure.runs) == (None, 0)
 
 
 def test_statistics_of_a_column_are_those_of_its_runs(version: Path) -> None:
-    read = read_version(version, name="v")
-    known = Runs(runs(read), iterations(read))
+    stored = runs_of(read_version(version, name="v"))
     of = {"set": "gpus", "gpus": "1"}
     values = {
-        kind: evaluated(Declaration(id="x", kind=kind, column="iteration_s", of=of), known).value
+        kind: evaluated(Declaration(id="x", kind=kind, column="iteration_s", of=of), stored).value
         for kind in ("mean", "average", "median", "least", "most", "count")
     }
     assert values == pytest.approx(

@@ -13,9 +13,9 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.matrix.catalog import AgentEntry, load_catalog
 from suite.records.checks import check_learning
-from suite.records.store import load_results, write_cases
+from suite.records.store import load_results
 from suite.schema.record import CaseResult
-from tests.fixtures.results.generated_results import held_to_a_reference, make_case, make_record
+from tests.fixtures.results.generated_results import held_to_a_reference, make_case, make_record, write_results
 
 FINAL = {1: 5.0, 2: 5.5, 3: 6.0, 4: 5.25, 5: 5.75}  # reward by seed
 
@@ -108,18 +108,14 @@ def test_too_little_is_refused(results: list[CaseResult], why: str) -> None:
 
 
 def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folders = [tmp_path / str(result.case.seed) for result in runs()]
-    for folder, result in zip(folders, runs(), strict=True):
-        path = folder / "cases" / f"{result.case.case_id}.json"
-        path.parent.mkdir(parents=True)
-        write_cases({path: result})
-    assert main([*map(str, folders), "--at", "20", "--source", "seeds of a test"]) == 0
-    said = capsys.readouterr().out
-    assert "iterations = 20, reward_at_least = 4.0000" in said
-    assert 'source = "seeds of a test"' in said
-    assert main([*map(str, folders), "--at", "20", "--case", "ant-open/*"]) == UsageError.exit_code
+    folders = [str(write_results([result], tmp_path / str(result.case.seed))) for result in runs()]
+    assert main([*folders, "--at", "20", "--source", "seeds of a test"]) == 0
+    output = capsys.readouterr().out
+    assert "iterations = 20, reward_at_least = 4.0000" in output
+    assert 'source = "seeds of a test"' in output
+    assert main([*folders, "--at", "20", "--case", "ant-open/*"]) == UsageError.exit_code
     assert "no run has 20 iterations" in capsys.readouterr().err
-    assert main([str(folders[0]), "--at", "20"]) == UsageError.exit_code
+    assert main([folders[0], "--at", "20"]) == UsageError.exit_code
     assert "1 of 1 seed with" in capsys.readouterr().err
 
 

@@ -10,9 +10,8 @@ from reports.pages import hardware
 from reports.pages.hardware import NOT_MEASURED, Comparison, comparisons
 from reports.sets.version import read_version
 from suite.matrix.catalog import load_catalog
-from suite.records.store import load_results
 from suite.schema.record import RunRecord
-from tests.fixtures.results.committed_results import NEWEST, RESULTS, newest_version
+from tests.fixtures.results.committed_results import NEWEST, committed_version, newest_version
 
 CATALOG = load_catalog()
 
@@ -26,18 +25,18 @@ def test_it_says_that_no_gpu_is_clearly_faster_while_every_interval_has_1() -> N
     noise = [own for own in every if own.figure["low"] is not None]
     assert len(noise) > 5
     assert all(own.figure["low"] < 1 < own.figure["high"] for own in noise)
-    said = hardware.answer(newest_version()).text
-    assert "no training is clearly faster or slower on one H200 than on one H100 80GB HBM3" in said
-    assert "Within noise, trainings of Ant and Cartpole make " in said
-    assert ("Too few machines ran other trainings" in said) == (len(every) > len(noise))
+    answer = hardware.answer(newest_version()).text
+    assert "no training is clearly faster or slower on one H200 than on one H100 80GB HBM3" in answer
+    assert "Within noise, trainings of Ant and Cartpole make " in answer
+    assert ("Too few machines ran other trainings" in answer) == (len(every) > len(noise))
 
 
 def test_it_names_what_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     first, *others = comparisons(newest_version())
     monkeypatch.setattr(hardware, "comparisons", lambda _: (with_status(first, "clear"), *others))
-    said = hardware.answer(newest_version()).text
-    assert said.startswith("At equal core speed one H200 makes 1.0")
-    assert "no training" not in said
+    answer = hardware.answer(newest_version()).text
+    assert answer.startswith("At equal core speed one H200 makes 1.0")
+    assert "no training" not in answer
 
 
 def test_each_comparison_has_its_machines_and_the_newest_interval() -> None:
@@ -62,10 +61,10 @@ def test_a_version_of_one_machine_compares_nothing() -> None:
 
 @cache
 def stored() -> tuple[RunRecord, ...]:
-    """Every completed run of every set that trained or was of LeRobot, read without the code under test."""
-    folders = [path.parent for path in sorted(RESULTS.parent.glob("*/*/cases"))]
-    found = [record for folder in folders for result in load_results(folder) for record in result.completed]
-    return tuple(record for record in found if record.case.workload == "train" or record.case.rl_library == "lerobot")
+    """Every completed run of every set that trained or was of LeRobot."""
+    sets = [result_set for version in (committed_version(), newest_version()) for result_set in version.sets]
+    records = [record for own in sets for result in own.campaign.results for record in result.completed]
+    return tuple(record for record in records if record.case.workload == "train" or record.case.rl_library == "lerobot")
 
 
 def test_a_cell_has_the_tasks_and_the_most_gpus_of_each_model_that_records_have() -> None:
@@ -79,5 +78,5 @@ def test_a_cell_has_the_tasks_and_the_most_gpus_of_each_model_that_records_have(
             own = [record for record in own if (names[record.case.stack], record.case.device) == column]
             assert (cell == NOT_MEASURED) == (not own)
             for number, model in re.findall(r"(\d) x (\w+)", cell):
-                sizes = [one.case.world_size for one in own if model in one.environment.gpus[0].name]
+                sizes = [record.case.world_size for record in own if model in record.environment.gpus[0].name]
                 assert max(sizes) == int(number)

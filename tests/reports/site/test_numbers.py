@@ -3,23 +3,24 @@
 import html
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import jupytext
 import numpy as np
 import pytest
 
+import reports.sets.version
 from reports.data.columns import RUN_COLUMNS, WORK
 from reports.figures import coverage
 from reports.figures.compare import Row
 from reports.figures.published import read_published
 from reports.figures.tables import rows_by_id, runs_of
-from reports.sets.version import Version, hand_on, version_of_page
+from reports.sets.version import Version
 from reports.site.cells import output_of
 from reports.site.contents import page_sources
 from reports.verification.first import read_weaknesses
-from tests.fixtures.results.committed_results import newest_version
+from tests.fixtures.results.committed_results import committed_version, newest_version
 
 FIGURE: Final = re.compile(r'<data value="([^"]*)">(.*?)</data>', re.DOTALL)
 CHART: Final = re.compile(
@@ -56,37 +57,26 @@ NO_MEASUREMENT: Final[Mapping[str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def newest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Version]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in hand_on(newest_version(), tmp_path_factory.mktemp("version") / "version.pickle").items():
-            patch.setenv(name, value)
-        version_of_page.cache_clear()
-        yield version_of_page()
-        version_of_page.cache_clear()
-
-
-@pytest.fixture(scope="module")
-def rows(newest: Version) -> Mapping[str, Row]:
+def rows() -> Mapping[str, Row]:
     """The figures of all versions by id."""
-    every: dict[str, Row] = dict(coverage.stored())
-    for own in (*newest.older, newest):
-        every.update(rows_by_id(own))
-    return every
+    return {**coverage.stored(), **rows_by_id(committed_version()), **rows_by_id(newest_version())}
 
 
 @pytest.fixture(scope="module")
-def pages(newest: Version) -> Mapping[str, str]:
-    """The markup of each page: what its cells show, and its own text."""
+def pages() -> Mapping[str, str]:
+    """The markup of each page of the newest version: what its cells show, and its own text."""
     namespace: dict[str, Any] = {}
     shown = {}
-    for name, text in page_sources(newest).items():
-        parts = []
-        for cell in jupytext.reads(text, fmt="md:myst").cells:
-            output = (
-                output_of(cell.source, namespace) if cell.cell_type == "code" else {"text/html": prose(cell.source)}
-            )
-            parts.append(output["text/html"] if output else "")
-        shown[name] = "\n".join(parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reports.sets.version, "version_of_page", newest_version)
+        for name, text in page_sources(newest_version()).items():
+            parts = []
+            for cell in jupytext.reads(text, fmt="md:myst").cells:
+                output = (
+                    output_of(cell.source, namespace) if cell.cell_type == "code" else {"text/html": prose(cell.source)}
+                )
+                parts.append(output["text/html"] if output else "")
+            shown[name] = "\n".join(parts)
     return shown
 
 
@@ -98,10 +88,10 @@ def prose(markdown: str) -> str:
 # --- text and tables ---
 
 
-def test_every_number_of_a_page_is_a_figure(pages: Mapping[str, str], newest: Version) -> None:
-    quoted = quotations(newest)
+def test_every_number_of_a_page_is_a_figure(pages: Mapping[str, str]) -> None:
+    quoted = quotations(newest_version())
     typed = {name: numbers(markup, quoted) for name, markup in pages.items()}
-    assert {name: found[:20] for name, found in typed.items() if found} == {}
+    assert {name: digits[:20] for name, digits in typed.items() if digits} == {}
 
 
 def quotations(version: Version) -> list[str]:
@@ -122,8 +112,8 @@ def numbers(markup: str, quoted: Collection[str] = ()) -> list[str]:
     """What is in digits outside of figures and is no name of a thing, with the words around it."""
     shown = TABLE.sub(lambda table: with_headings(*table.groups()), FIGURE.sub(" ", markup))
     text = " ".join(html.unescape(UNSEEN.sub(" ", shown)).split())
-    for known in quoted:
-        text = text.replace(" ".join(known.split()), " ")
+    for quotation in quoted:
+        text = text.replace(" ".join(quotation.split()), " ")
     for pattern in NO_MEASUREMENT.values():
         text = re.sub(pattern, " ", text)
     return [text[max(0, digit.start() - 30) : digit.end() + 30] for digit in re.finditer(r"\d[\d.,]*", text)]
@@ -164,10 +154,10 @@ def is_of(row: Row | None, text: str) -> bool:
     The value may be in percent, the hours of a training where the row has trainings in an hour, or what a core twice as
     fast makes where it has a slope.
     """
-    found = re.findall(r"([-+]?[\d,]+(?:\.(\d+))?)", text)
-    if row is None or not found:
+    digits = re.findall(r"([-+]?[\d,]+(?:\.(\d+))?)", text)
+    if row is None or not digits:
         return False
-    shown = [(float(number.replace(",", "")), 0.51 * 10 ** -len(decimals)) for number, decimals in found]
+    shown = [(float(number.replace(",", "")), 0.51 * 10 ** -len(decimals)) for number, decimals in digits]
     values = [row[end] for end in ("value", "low", "high") if row.get(end) is not None][: len(shown)]
     turned, twice = ([1 / value if value else 0 for value in values], [2 ** min(1, value) for value in values])
     forms = [values, [100 * value for value in values], turned, twice, [row.get("runs", 0)]]
@@ -184,13 +174,11 @@ PLACES: Final = {"at", "top", "place"}  # fields that say where a label or a row
 LEARNING: Final = "-learning"  # a chart of rewards: each point is a stored sample, or the median of several runs'
 
 
-def test_every_number_of_a_chart_is_a_figure(
-    pages: Mapping[str, str], newest: Version, rows: Mapping[str, Row]
-) -> None:
+def test_every_number_of_a_chart_is_a_figure(pages: Mapping[str, str], rows: Mapping[str, Row]) -> None:
     charts = [chart for markup in pages.values() for chart in CHART.findall(markup) if not chart[0].endswith(LEARNING)]
     assert len(charts) > 10
-    known, work = values_of(rows), work_of(newest)
-    wrong = {name: bad[:5] for name, spec in charts if (bad := untold(json.loads(spec), known, work))}
+    values, work = values_of(rows), work_of(newest_version())
+    wrong = {name: bad[:5] for name, spec in charts if (bad := untold(json.loads(spec), values, work))}
     assert wrong == {}
 
 
@@ -211,9 +199,9 @@ def work_of(version: Version) -> set[int]:
     }
 
 
-def untold(spec: Mapping[str, Any], known: Collection[float], work: Collection[int]) -> list[Any]:
+def untold(spec: Mapping[str, Any], values: Collection[float], work: Collection[int]) -> list[Any]:
     """The points of a chart with a number that is neither a figure nor work."""
-    figures = np.sort(np.array([*known, 1.0]))
+    figures = np.sort(np.array([*values, 1.0]))
     return [point for points in spec["datasets"].values() for point in points if not is_told(point, figures, work)]
 
 
@@ -226,10 +214,10 @@ def is_told(point: Mapping[str, Any], figures: Any, work: Collection[int]) -> bo
     if "x2" in values:  # a part of a bar
         values = {"part": values["x2"] - values["x"]}
     texts = {name: value for name, value in point.items() if isinstance(value, str)}
-    said = texts.pop("text", texts.pop("total", ""))
-    if said and "label" in texts:
-        said = " ".join(said.split()).removesuffix(texts["label"])
-        texts["said"] = "" if is_of({"value": nearest(figures, values["y"])}, said) else said
+    label = texts.pop("text", texts.pop("total", ""))
+    if label and "label" in texts:
+        label = " ".join(label.split()).removesuffix(texts["label"])
+        texts["text"] = "" if is_of({"value": nearest(figures, values["y"])}, label) else label
     is_known = (
         value in work
         if isinstance(value, int)
@@ -240,11 +228,11 @@ def is_told(point: Mapping[str, Any], figures: Any, work: Collection[int]) -> bo
 
 
 def test_a_bare_number_of_a_chart_is_found(rows: Mapping[str, Row]) -> None:
-    known, (share,) = values_of(rows), (row["value"] for name, row in rows.items() if name == SHARE)
+    values, share = values_of(rows), rows[SHARE]["value"]
     told = {"label": "rl_games", "x": 4, "y": share, "text": f"{100 * share:.0f}% rl_games", "at": 0.123}
-    assert untold({"datasets": {"a": [told]}}, known, {4}) == []
+    assert untold({"datasets": {"a": [told]}}, values, {4}) == []
     for changed in ({"y": 0.123}, {"x": 3}, {"text": "12% rl_games"}, {"label": "rl_games, 12 %"}):
-        assert untold({"datasets": {"a": [{**told, **changed}]}}, known, {4}) != [], changed
+        assert untold({"datasets": {"a": [{**told, **changed}]}}, values, {4}) != [], changed
 
 
 def test_explore_and_the_calculator_have_figures(pages: Mapping[str, str], rows: Mapping[str, Row]) -> None:
@@ -252,14 +240,14 @@ def test_explore_and_the_calculator_have_figures(pages: Mapping[str, str], rows:
     shown = json.loads(text)
     keys = [metric["key"] for metric in shown["metrics"]]
     figures = [
-        (f"{point['key']}/{key}", said)
+        (f"{point['key']}/{key}", figure)
         for point in shown["points"]
-        for key, said in zip(keys, point["figures"], strict=True)
-        if said
+        for key, figure in zip(keys, point["figures"], strict=True)
+        if figure
     ]
     assert len(figures) > 1000
     assert [figure for figure in figures if not is_of(rows.get(figure[0]), figure[1])] == []
     (text,) = re.findall(r'data-trainings="([^"]*)"', pages["index"])
-    known = {row[end] for row in rows.values() for end in ("value", "low", "high") if end in row}
+    values = {row[end] for row in rows.values() for end in ("value", "low", "high") if end in row}
     times = [number for training in json.loads(html.unescape(text)) for row in training["rows"] for number in row[1:]]
-    assert set(times) <= known
+    assert set(times) <= values

@@ -6,42 +6,36 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from reports.data.frames import runs
+from reports.figures.tables import runs_of
 from reports.sets.evidence import missing
 from reports.sets.findings import read_findings
 from reports.sets.version import Version
 from reports.site import guide, readme
-from reports.site.publish import read_versions
 from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, what_ran_where
 from suite.campaign.runs import upstream
 from suite.errors import ReportError
 from suite.files.paths import ROOT
-from suite.records.store import load_results
-from tests.fixtures.results.committed_results import RESULTS, committed_version
+from tests.fixtures.results.committed_results import committed_version, newest_version
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SAID = " ".join(README.split())
 
 
-@pytest.fixture(scope="module")
 def versions() -> list[Version]:
-    return read_versions(RESULTS.parent)
+    return [newest_version(), committed_version()]
 
 
-def test_the_readme_shows_the_findings_in_git(versions: list[Version]) -> None:
-    assert README.partition(BEGIN)[2].partition(END)[0].strip() == findings(versions)
+def test_the_readme_shows_the_findings_in_git_and_what_ran_where() -> None:
+    assert README.partition(BEGIN)[2].partition(END)[0].strip() == findings(versions())
+    assert README.partition(BEGIN_WHERE)[2].partition(END)[0].strip() == what_ran_where(versions())
 
 
-def test_the_readme_shows_what_ran_where(versions: list[Version]) -> None:
-    assert README.partition(BEGIN_WHERE)[2].partition(END)[0].strip() == what_ran_where(versions)
-
-
-def test_a_finding_shows_figures_with_intervals_alone(versions: list[Version], monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tuple(each for each in read_findings(versions[0].folder) if each.readme)
+def test_a_finding_shows_figures_with_intervals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tuple(finding for finding in read_findings(newest_version().folder) if finding.readme)
     wrong = own[0].model_copy(update={"readme": ("h100-envs/nothing",)})
     monkeypatch.setattr(readme, "read_findings", lambda _: (*own, wrong))
     with pytest.raises(ReportError, match=f"{wrong.id} shows h100-envs/nothing"):
-        findings(versions[:1])
+        findings(versions()[:1])
 
 
 def test_the_readme_is_short() -> None:
@@ -57,9 +51,14 @@ def test_every_page_of_the_guide_is_linked_from_the_readme() -> None:
 def test_no_finding_is_of_a_set_without_fingerprints() -> None:
     sets = set(re.findall(r"\(reports/results/([\w.]+/[\w-]+)\)", README))
     assert len(sets) == 7
-    assert not any("fingerprint" in missing(load_results(RESULTS.parent / name)) for name in sets)
-    without = [one.name for one in committed_version().sets if "fingerprint" in missing(one.campaign.results)]
-    assert len(without) == 4
+    without = {
+        f"{version.name}/{own.name}"
+        for version in versions()
+        for own in version.sets
+        if "fingerprint" in missing(own.campaign.results)
+    }
+    assert not sets & without
+    assert sum(name.startswith("2026.11/") for name in without) == 4
     assert "the four early campaigns without one" in SAID
 
 
@@ -68,10 +67,8 @@ def clock_differences() -> tuple[list[float], list[float]]:
     alone: list[float] = []
     sharing: list[float] = []
     without = set()
-    sets = [path.parent for path in sorted(RESULTS.parent.glob("*/*/SHA256SUMS"))]
-    folders = [folder for one in sets for folder in (one, one / "a_a") if folder.is_dir()]
-    results = [result for folder in folders for result in load_results(folder) if result.case.workload == "train"]
-    for record in (record for result in results for record in result.completed):
+    results = [result for version in versions() for own in version.sets for result in own.campaign.with_twins]
+    for record in (record for result in results if result.case.workload == "train" for record in result.completed):
         for rank in record.ranks:
             others = tuple(other for other in record.ranks if other is not rank)
             ours_s, library_s = upstream.medians_of_rank_0(replace(record, ranks=(rank, *others)))
@@ -93,15 +90,15 @@ def test_what_the_readme_says_of_our_clock_holds_in_every_stored_run() -> None:
         "by at most 0.9 % in every stored training of rl_games and rsl_rl with a GPU of its own, and by at most 0.5 %"
         f" in all but two. Where several trainings share a GPU, it is at most {most:.1f} %."
     ) in SAID
-    larger = sorted(abs(one) for one in alone if abs(one) > 0.005)
+    larger = sorted(difference for difference in map(abs, alone) if difference > 0.005)
     assert larger == pytest.approx([0.0061, 0.0094], abs=0.0001)
 
 
 def test_what_the_readme_says_of_hosts_holds() -> None:
     """The same training as shipped on one GPU; what others may have used too counts among the quickest only."""
     version = committed_version()
-    sharing = {one.name: one.shared_machine for one in version.sets if not one.contributor}
-    table = runs(version).filter(
+    sharing = {own.name: own.shared_machine for own in version.sets if not own.contributor}
+    table = runs_of(version).every.filter(
         pl.col("iteration_s").is_not_null(), pl.col("workload") == "train", pl.col("gpus") == 1,
         pl.col("device") == "cuda", ~pl.col("is_tuned"), ~pl.col("is_repeat"),
     ).with_columns(pl.col("set").replace_strict(sharing, default="yes").alias("sharing"))  # fmt: skip
