@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pytest
 
@@ -29,38 +29,76 @@ from tests.fixtures.results.generated_results import failed_result, make_case, m
 GOLDEN: Final = ROOT / "tests" / "golden" / "accept.txt"
 SHARED: Final = {"beside": "yes", "unknown": "unknown"}  # set -> whether it shared its machine
 COLUMNS: Final = ("iteration_time_s", "environment_step_time_s", "learning_time_s", "all_reduce_time_s")
+SLOW: Final = machine("handed", 2.5)
+CARTPOLE: Final = make_case("cartpole-strong", device="cuda")
+CRASHED: Final = failed_result(CARTPOLE, outcome="crashed", reason="RuntimeError: generated")
 
 type Accept = Callable[..., tuple[int, str]]
 
 
-@pytest.fixture
-def accept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Accept:
-    """Judge results among the published machines: the exit code, and all that was said."""
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_published(tmp_path_factory.mktemp("published"))
 
-    def run(results: Sequence[CaseResult], *options: str, published: Path | None = None) -> tuple[int, str]:
+
+@pytest.fixture
+def accept(tmp_path: Path, published: Path, capsys: pytest.CaptureFixture[str]) -> Accept:
+    """Judge results among published machines: the exit code, and all that was printed."""
+
+    def run(results: Sequence[CaseResult], *options: str, published: Path = published) -> tuple[int, str]:
         shutil.rmtree(tmp_path / "results", ignore_errors=True)
         folder = write_results(results, tmp_path / "results")
-        published = published or write_published(tmp_path / "published")
         code = main([str(folder), "--published", str(published), *options])
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return code, said.out + said.err
+        output = capsys.readouterr()
+        assert "Traceback" not in output.err
+        return code, output.out + output.err
 
     return run
 
 
+def elsewhere(results: Sequence[CaseResult], **changes: Any) -> list[CaseResult]:
+    """The same on a machine that differs in ``changes``."""
+    return changed(results, lambda record: replace(record, environment=replace(record.environment, **changes)))
+
+
+def unprobed(record: RunRecord) -> RunRecord:
+    ranks = (
+        replace(rank, samples={name: column for name, column in rank.samples.items() if "probe" not in name})
+        for rank in record.ranks
+    )
+    return replace(record, ranks=tuple(ranks))
+
+
+def slow_start(record: RunRecord) -> RunRecord:
+    return replace(record, ranks=tuple(replace(rank, phases_s={"imports": 40.0}) for rank in record.ranks))
+
+
+def slow_start_in_turns(record: RunRecord) -> RunRecord:
+    return replace(slow_start(record), turns=TurnsTaken(beside=(), turns=3, turn_s=2.5))
+
+
+def starts(label: str, times: float) -> list[CaseResult]:
+    """The cases of a machine as warm starts, each beside a cold one."""
+
+    def of(result: CaseResult, cache: Literal["kept", "empty"]) -> CaseResult:
+        old = result.case
+        case = replace(old, case_id=f"{old.case_id}-{cache}", series=f"{old.series}-start-up", kernel_cache=cache)
+        return replace(result, case=case, rounds=tuple(replace(record, case=case) for record in result.rounds))
+
+    return [start for result in machine(label, times) for start in (of(result, "kept"), of(result, "empty"))]
+
+
 def test_a_machine_twice_as_slow_is_slow_and_the_text_is_this(accept: Accept) -> None:
-    code, said = accept(machine("handed", 2.5))
-    lines = [line.rstrip() for line in said.splitlines()]
+    code, output = accept(SLOW)
+    lines = [line.rstrip() for line in output.splitlines()]
     assert (code, "\n".join(lines) + "\n") == (1, GOLDEN.read_text())
 
 
 @pytest.mark.parametrize(("times", "word"), [(0.8, "fast"), (1.0, "within"), (1.25, "within")])
 def test_a_machine_in_the_range_or_before_it_is_accepted(accept: Accept, times: float, word: str) -> None:
-    code, said = accept(machine("handed", times))
+    code, output = accept(machine("handed", times))
     assert code == 0
-    assert "\nAccepted: " in said
-    rows = [line for line in said.splitlines() if line.strip().startswith(CASES[0].series)]
+    rows = [line for line in output.splitlines() if line.strip().startswith(CASES[0].series)]
     assert [row.split()[-1] for row in rows] == [word, word]
 
 
@@ -86,124 +124,66 @@ def test_a_machine_in_the_range_or_before_it_is_accepted(accept: Accept, times: 
     ],
 )
 def test_the_part_whose_time_grew_is_named(accept: Accept, columns: dict[str, float], named: str) -> None:
-    code, said = accept(machine("handed", columns=columns))
+    code, output = accept(machine("handed", columns=columns))
     assert code == 1
-    assert named in said
+    assert named in output
 
 
 def test_a_throttled_gpu_is_named(accept: Accept, tmp_path: Path) -> None:
-    published = write_published(tmp_path / "watched", throttled=0.0)
+    watched = write_published(tmp_path / "watched", throttled=0.0)
     slow = machine("handed", columns=dict.fromkeys(COLUMNS, 2.0))
-    code, said = accept(with_throttling(slow, 0.4), published=published)
+    code, output = accept(with_throttling(slow, 0.4), published=watched)
     assert code == 1
-    assert "The slow part is the GPU (throttled 40 %, elsewhere at most 0); " in said
+    assert "the GPU (throttled 40 %, elsewhere at most 0)" in output
 
 
-def test_without_a_probe_the_core_is_not_ruled_out(accept: Accept) -> None:
-    def unprobed(record: RunRecord) -> RunRecord:
-        ranks = (
-            replace(rank, samples={name: column for name, column in rank.samples.items() if "probe" not in name})
-            for rank in record.ranks
-        )
-        return replace(record, ranks=tuple(ranks))
-
-    code, said = accept(changed(machine("handed", 2.5), unprobed))
-    assert code == 1
-    assert "The slow part is likely the GPU, its driver or a CPU core; " in said
-    assert "core probe" not in said
-
-
-def test_a_driver_that_no_published_machine_has_is_named(accept: Accept) -> None:
-    slow = machine("handed", 2.5)
-    other = changed(
-        slow, lambda record: replace(record, environment=replace(record.environment, driver_version="999.1"))
-    )
-    assert "no published machine has its driver 999.1." in accept(other)[1]
-    assert "Driver: 999.1 here; published: 580.00 on 3 machines." in accept(other)[1]
-    assert "has its driver" not in accept(slow)[1]
-
-
-def slow_start(record: RunRecord) -> RunRecord:
-    return replace(record, ranks=tuple(replace(rank, phases_s={"imports": 40.0}) for rank in record.ranks))
+@pytest.mark.parametrize(
+    ("results", "code", "shown"),
+    [
+        (changed(SLOW, unprobed), 1, "likely the GPU, its driver or a CPU core"),
+        (elsewhere(SLOW, driver_version="999.1"), 1, "no published machine has its driver 999.1"),
+        # A slow disk is in no iteration.
+        (changed(machine("handed"), slow_start), 0, "the disk (imports 40 s, elsewhere at most 4)"),
+        ([replace(result, rounds=result.rounds[:2]) for result in SLOW], 2, "open: 2 runs completed"),
+        (with_settings(SLOW, **{"versions.torch": "2.12.0"}), 2, "torch 2.11.0 there"),
+        (with_settings(SLOW, **{"versions.python": "3.13.0", "versions.own": "1"}), 1, ""),
+        ([make_result(replace(CASES[0], minibatch_size=64), 1.0, 1.0, 1.0)], 2, "no other published machine ran it"),
+        ([*machine("handed"), CRASHED], 2, f"no run completed of {CARTPOLE.case_id}"),
+        ([*SLOW, CRASHED], 1, ""),
+        ([CRASHED], 2, f"no run completed of {CARTPOLE.case_id}"),
+        (starts("handed", 9.0), 2, ""),
+        ([make_result(make_case("cartpole-strong"), 1.0)], UsageError.exit_code, "have no run on a GPU"),
+    ],
+)
+def test_what_decides_beside_the_times(accept: Accept, results: list[CaseResult], code: int, shown: str) -> None:
+    exit_code, output = accept(results)
+    assert exit_code == code
+    assert shown in output
 
 
-def test_a_slow_disk_is_told_though_it_is_in_no_iteration(accept: Accept) -> None:
-    code, said = accept(changed(machine("handed"), slow_start))
-    assert code == 0
-    assert "Slower than on every comparable machine: the disk (imports 40 s, elsewhere at most 4)." in said
+@pytest.mark.parametrize(("change", "part"), [(unprobed, "core probe"), (slow_start_in_turns, "disk")])
+def test_a_part_that_cannot_be_compared_is_not_named(
+    accept: Accept, change: Callable[[RunRecord], RunRecord], part: str
+) -> None:
+    assert part not in accept(changed(machine("handed"), change))[1]
 
 
-def test_starts_of_runs_in_turns_are_not_compared_with_those_of_runs_alone(accept: Accept) -> None:
-    def in_turns(record: RunRecord) -> RunRecord:
-        return replace(slow_start(record), turns=TurnsTaken(beside=(), turns=3, turn_s=2.5))
-
-    code, said = accept(changed(machine("handed"), in_turns))
-    assert code == 0
-    assert "disk" not in said
-
-
-def test_another_number_of_runs_versions_or_work_leaves_a_case_open(accept: Accept) -> None:
-    two = [replace(result, rounds=result.rounds[:2]) for result in machine("handed", 2.5)]
-    code, said = accept(two)
-    assert code == 2
-    assert "open: 2 runs completed, and 3 are needed" in said
-    code, said = accept(with_settings(machine("handed", 2.5), **{"versions.torch": "2.12.0"}))
-    assert code == 2
-    assert "torch 2.11.0 there" in said
-    assert accept(with_settings(machine("handed", 2.5), **{"versions.python": "3.13.0", "versions.own": "1"}))[0] == 1
-    case = replace(CASES[0], minibatch_size=64)
-    larger = make_result(case, 1.0, 1.0, 1.0)
-    code, said = accept([larger])
-    assert code == 2
-    assert "no other published machine ran it" in said
-
-
-def test_a_case_of_which_no_run_completed_is_not_accepted(accept: Accept) -> None:
-    case = make_case("cartpole-strong", device="cuda")
-    failed = failed_result(case, outcome="crashed", reason="RuntimeError: generated")
-    code, said = accept([*machine("handed"), failed])
-    assert code == 2
-    assert f"Cannot say: no run completed of {case.case_id}." in said
-    assert accept([*machine("handed", 2.5), failed])[0] == 1
-    code, said = accept([failed])
-    assert code == 2
-    assert f"Cannot say: no run completed of {case.case_id}." in said
-
-
-def test_the_machine_itself_and_runs_beside_others_are_not_among_the_published(accept: Accept, tmp_path: Path) -> None:
-    published = write_published(tmp_path / "more")
-    write_results(machine("handed", 9.0), published / "2026.11" / "handed")
-    write_results(machine("host X", 9.0), published / "2026.11" / "beside")
-    write_results(machine("host Y", 9.0), published / "2026.11" / "unknown")
-    manifest = published / "2026.11" / "report.toml"
+def test_the_machine_itself_runs_beside_others_and_starts_are_not_among_the_published(
+    accept: Accept, tmp_path: Path
+) -> None:
+    more = write_published(tmp_path / "more")
+    version = more / "2026.11"
+    write_results(starts("host Z", 9.0), version / "starts")
+    for label, name in (("handed", "handed"), ("host X", "beside"), ("host Y", "unknown")):
+        write_results(machine(label, 9.0), version / name)
+    manifest = version / "report.toml"
     stated = "".join(f'[[set]]\nfolder = "{name}"\nshared_machine = "{word}"\n' for name, word in SHARED.items())
     manifest.write_text(manifest.read_text() + stated)
-    code, said = accept(machine("handed", 9.0), published=published)
+    code, output = accept(machine("handed", 9.0), published=more)
     assert code == 1
-    assert "580.00 on 3 machines." in said
-    assert "once in 4." in said
-
-
-def starts(label: str, times: float) -> list[CaseResult]:
-    """The cases of a machine as warm starts, each beside a cold one."""
-
-    def of(result: CaseResult, cache: Literal["kept", "empty"]) -> CaseResult:
-        old = result.case
-        case = replace(old, case_id=f"{old.case_id}-{cache}", series=f"{old.series}-start-up", kernel_cache=cache)
-        return replace(result, case=case, rounds=tuple(replace(record, case=case) for record in result.rounds))
-
-    return [start for result in machine(label, times) for start in (of(result, "kept"), of(result, "empty"))]
-
-
-def test_warm_and_cold_starts_do_not_say_how_fast_a_machine_is(accept: Accept, tmp_path: Path) -> None:
-    published = write_published(tmp_path / "more")
-    write_results(starts("host Z", 9.0), published / "2026.11" / "starts")
-    code, said = accept(machine("handed", 2.5), published=published)
-    assert code == 1
-    assert "580.00 on 3 machines." in said
-    assert accept([*machine("handed"), *starts("handed", 9.0)], published=published)[0] == 0
-    code, said = accept(starts("handed", 9.0))
-    assert code == 2
+    assert "580.00 on 3 machines." in output
+    assert "once in 4." in output
+    assert accept([*machine("handed"), *starts("handed", 9.0)], published=more)[0] == 0
 
 
 def test_of_equal_cases_the_first_by_its_id_is_named() -> None:
@@ -213,34 +193,26 @@ def test_of_equal_cases_the_first_by_its_id_is_named() -> None:
         assert JudgedPart(part=part, cases=dict.fromkeys(order, never)).worst == ("a", never)
 
 
-def test_a_model_is_chosen_by_a_part_of_its_name(accept: Accept) -> None:
-    def on(model: str) -> list[CaseResult]:
-        def moved(record: RunRecord) -> RunRecord:
-            gpus = tuple(replace(gpu, name=model) for gpu in record.environment.gpus)
-            return replace(record, environment=replace(record.environment, gpus=gpus))
-
-        return changed(machine("handed", 2.5), moved)
-
-    code, said = accept(on("Another"))
-    assert code == 2
-    assert f"Published are {MODEL}; choose one with --baseline." in said
-    assert accept(on("Another"), "--baseline", "generated")[0] == 1
-    code, said = accept(on("Another"), "--baseline", "another")
-    assert code == UsageError.exit_code
-    assert f"Allowed are {MODEL}" in said
+@pytest.mark.parametrize(
+    ("options", "code", "shown"),
+    [
+        ([], 2, f"Published are {MODEL}; choose one with --baseline."),
+        (["--baseline", "generated"], 1, ""),
+        (["--baseline", "another"], UsageError.exit_code, f"Allowed are {MODEL}"),
+    ],
+)
+def test_a_model_is_chosen_by_a_part_of_its_name(accept: Accept, options: list[str], code: int, shown: str) -> None:
+    gpus = tuple(replace(gpu, name="Another") for gpu in SLOW[0].rounds[0].environment.gpus)
+    exit_code, output = accept(elsewhere(SLOW, gpus=gpus), *options)
+    assert exit_code == code
+    assert shown in output
 
 
-def test_bad_input_is_refused_in_a_sentence(accept: Accept, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "nothing")]) == UsageError.exit_code
-    assert "where there is nothing" in capsys.readouterr().err
-    code, said = accept([make_result(make_case("cartpole-strong"), 1.0)])
-    assert code == UsageError.exit_code
-    assert "have no run on a GPU" in said
-    shutil.rmtree(tmp_path / "results")
-    for folder in (tmp_path / "absent", tmp_path / "results"):
-        code, said = accept(machine("handed"), published=folder)
-        assert code == UsageError.exit_code
-        assert f"--published {folder} has no version with runs on GPUs." in said
+def test_folders_without_results_are_refused(accept: Accept, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    assert main([str(tmp_path / "nothing")]) == UsageError.exit_code
     assert main([str(tmp_path / "empty")]) == StoreError.exit_code
-    assert "contains no results" in capsys.readouterr().err
+    for folder in (tmp_path / "absent", tmp_path / "empty"):
+        code, output = accept(machine("handed"), published=folder)
+        assert code == UsageError.exit_code
+        assert f"--published {folder}" in output
