@@ -14,8 +14,9 @@ from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult
 from tests.fixtures.results.committed_results import RESULTS
+from tests.fixtures.results.generated_machines import elsewhere
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, write_results
-from tests.reports.compare.test_comparison import QUIET, elsewhere, results
+from tests.reports.compare.test_comparison import QUIET, results
 
 GOLDEN = ROOT / "tests" / "golden" / "comparison.md"
 HOSTILE = "a|b <img src=x> @everyone #1 `x` [y](https://evil.example) **z** www.evil.example &lt;\n- \u202eend"

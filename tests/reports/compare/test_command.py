@@ -9,9 +9,9 @@ import pytest
 
 from reports.compare.command import main
 from suite.errors import ReportError, StoreError, UsageError
-from tests.fixtures.results.generated_machines import changed
+from tests.fixtures.results.generated_machines import changed, elsewhere
 from tests.fixtures.results.generated_results import make_case, make_result, write_results
-from tests.reports.compare.test_comparison import QUIET, elsewhere, measured, results
+from tests.reports.compare.test_comparison import QUIET, measured, results
 
 
 @pytest.fixture
