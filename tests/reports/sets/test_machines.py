@@ -21,19 +21,16 @@ MORNING, LATER, NEXT_DAY = "2026-11-27T06:12:30+00:00", "2026-11-27T19:08:00+01:
 
 
 def test_a_machine_is_named_by_its_hardware_and_day_and_by_the_time_where_another_has_that_name() -> None:
-    alone, other = machines([place("b", NEXT_DAY), place("a", MORNING)])
-    assert alone.name == "1 x H200, 16 vCPU, 27 Nov 2026"
-    assert other.name == "1 x H200, 16 vCPU, 28 Nov 2026"
-    first, second = machines([place("a", MORNING), place("b", LATER)])
-    assert first.name == "1 x H200, 16 vCPU, 27 Nov 2026, 06:12"
-    assert second.name == "1 x H200, 16 vCPU, 27 Nov 2026, 18:08"  # in UTC
+    days = [machine.name for machine in machines([place("b", NEXT_DAY), place("a", MORNING)])]
+    assert days == ["1 x H200, 16 vCPU, 27 Nov 2026", "1 x H200, 16 vCPU, 28 Nov 2026"]
+    times = [machine.name for machine in machines([place("a", MORNING), place("b", LATER)])]  # in UTC
+    assert times == ["1 x H200, 16 vCPU, 27 Nov 2026, 06:12", "1 x H200, 16 vCPU, 27 Nov 2026, 18:08"]
 
 
 def test_one_label_is_one_machine_on_any_day_with_all_of_its_gpus() -> None:
-    (one,) = machines([place("a", NEXT_DAY, gpus=4), place("a", MORNING, name="second")])
-    assert one.name == "4 x H200, 16 vCPU, 27 Nov 2026"
-    assert one.model == "NVIDIA H200"
-    assert [each.set_name for each in one.of_sets] == ["first", "second"]
+    (machine,) = machines([place("a", NEXT_DAY, gpus=4), place("a", MORNING, name="second")])
+    assert (machine.name, machine.model) == ("4 x H200, 16 vCPU, 27 Nov 2026", "NVIDIA H200")
+    assert [own.set_name for own in machine.of_sets] == ["first", "second"]
 
 
 def test_a_label_of_somebody_else_and_a_machine_without_gpus_are_other_machines() -> None:
@@ -45,8 +42,7 @@ def test_a_label_of_somebody_else_and_a_machine_without_gpus_are_other_machines(
 
 def test_places_are_the_distinct_environments() -> None:
     (own,) = places(smoke_results())
-    assert own.environment == CPU_HOST
-    assert own.num_rounds == 7
+    assert (own.environment, own.num_rounds) == (CPU_HOST, 7)
     assert own.versions == {"isaaclab": "3.0.0", "torch": "2.11.0"}
     assert own.first_started_utc == "2026-11-21T10:00:00Z"
     assert len(places([*smoke_results(), *full_results()])) == 2

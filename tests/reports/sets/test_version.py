@@ -1,15 +1,12 @@
+"""Sets of a version: in which order, under which titles, and what is no manifest."""
+
 from pathlib import Path
 
 import pytest
 
 from reports.sets.version import read_version
 from suite.errors import ReportError
-from tests.fixtures.results.generated_results import (
-    full_results,
-    on_gpus,
-    smoke_results,
-    write_results,
-)
+from tests.fixtures.results.generated_results import full_results, on_gpus, smoke_results, write_results
 
 
 @pytest.fixture
@@ -19,24 +16,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def manifest(folder: Path, text: str) -> None:
-    (folder / "report.toml").write_text(text, encoding="utf-8")
-
-
 def test_the_manifest_orders_and_names_sets_and_none_is_lost(folder: Path) -> None:
-    manifest(folder, '[[set]]\nfolder = "b"\ntitle = "First"\n[[set]]\nfolder = "pairs"\nrole = "clock"\n')
+    text = '[[set]]\nfolder = "b"\ntitle = "First"\n[[set]]\nfolder = "pairs"\nrole = "clock"\n'
+    (folder / "report.toml").write_text(text)
     version = read_version(folder, name="v")
-    assert [(one.name, one.title) for one in version.sets] == [("b", "First"), ("pairs", "pairs"), ("a", "a")]
-    assert [one.name for one in version.scaling] == ["b", "a"]
+    assert [(own.name, own.title) for own in version.sets] == [("b", "First"), ("pairs", "pairs"), ("a", "a")]
+    assert [own.name for own in version.scaling] == ["b", "a"]
 
 
-def test_one_campaign_is_a_version_of_one_set(tmp_path: Path) -> None:
-    version = read_version(write_results(on_gpus(smoke_results()), tmp_path), name="v")
-    assert [one.name for one in version.sets] == [""]
+def test_one_campaign_is_a_version_of_one_set(folder: Path) -> None:
+    assert [own.name for own in read_version(folder / "b", name="v").sets] == [""]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "cause"),
     [
         ('[[set]]\nfolder = "nowhere"\n', "names nowhere"),
         ('[[set]]\nfolder = "a"\n[[set]]\nfolder = "a"\n', "twice"),
@@ -49,7 +42,7 @@ def test_one_campaign_is_a_version_of_one_set(tmp_path: Path) -> None:
         ("[[set\n", "report.toml"),
     ],
 )
-def test_a_wrong_manifest_is_named(folder: Path, text: str, said: str) -> None:
-    manifest(folder, text)
-    with pytest.raises(ReportError, match=said):
+def test_a_wrong_manifest_is_named(folder: Path, text: str, cause: str) -> None:
+    (folder / "report.toml").write_text(text)
+    with pytest.raises(ReportError, match=cause):
         read_version(folder, name="v")

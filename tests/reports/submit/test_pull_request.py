@@ -20,7 +20,7 @@ def source_of(name: str) -> Source:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "warning"),
     [
         ("h200-learning-1", "Other processes used up to 26"),
         ("h200-x4", "Other processes used an unknown share of the CPU time in"),
@@ -28,22 +28,21 @@ def source_of(name: str) -> Source:
         ("h200-memory", "on the GPUs before"),
     ],
 )
-def test_what_others_used_of_the_machine_is_said(name: str, said: str) -> None:
-    assert said in " ".join(warnings(source_of(name)))
+def test_what_others_used_of_the_machine_is_said(name: str, warning: str) -> None:
+    assert warning in " ".join(warnings(source_of(name)))
 
 
 def test_runs_that_failed_and_configurations_that_were_cut_off_are_said() -> None:
     source = source_of("h100-memory")
-    said = " ".join(warnings(source))
+    text = " ".join(warnings(source))
     failed = [record for record in source.begun if record.outcome != "completed"]
     assert failed
-    assert f"{len(failed)} of {len(source.begun)} runs did not complete ({failed[0].outcome})." in said
-    assert "cut off" not in said
+    assert f"{len(failed)} of {len(source.begun)} runs did not complete ({failed[0].outcome})." in text
+    assert "cut off" not in text
     campaign = source.one.campaign
     first, *others = campaign.results
     cut = replace(campaign, results=(replace(first, ended_because=f"{CUT_OFF}: 1 of 3 rounds"), *others))
-    one = replace(source.one, campaign=cut)
-    cut_off = replace(source, version=replace(source.version, sets=(one,)))
+    cut_off = replace(source, version=replace(source.version, sets=(replace(source.one, campaign=cut),)))
     assert "1 configuration is cut off: fewer runs are stored than were asked for." in warnings(cut_off)
 
 

@@ -131,12 +131,12 @@ def test_a_new_version_stands_beside_the_one_that_readme_shows(campaign: Path, w
 def test_the_known_weakness_that_counts_sets_counts_one_more(campaign: Path, into: Path) -> None:
     shutil.copytree(command.INTO / "2026.11" / "h200-open-rsl", into / "2026.11" / "theirs")
     (into / "2026.11" / "report.toml").write_text('[[set]]\nfolder = "theirs"')
-    known = (
+    weakness = (
         '[[weakness]]\nwhere = "."\nwhat = "plan.json"\ngot = "missing in 1 of {} sets"\nwhy = "It was not stored."\n'
     )
-    (into / "2026.11" / "weaknesses.toml").write_text(known.format(1))
+    (into / "2026.11" / "weaknesses.toml").write_text(weakness.format(1))
     assert main([str(campaign), "--into", str(into)]) == 0
-    assert (into / "2026.11" / "weaknesses.toml").read_text() == known.format(2)
+    assert (into / "2026.11" / "weaknesses.toml").read_text() == weakness.format(2)
     assert verify(into).findings == ()
     assert [entry["folder"] for entry in entries(into / "2026.11")] == ["theirs", NAME]
 
