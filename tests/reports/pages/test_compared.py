@@ -20,7 +20,7 @@ def test_ours_stand_below_theirs() -> None:
 
 def test_every_pair_is_in_the_table_of_clocks() -> None:
     rows = [line.split("\t") for line in clocks(newest_version()).text.splitlines()[1:]]
-    assert sum(int(row[2]) for row in rows) == sum(len(one.pairs) for one in committed_version().sets) == 51
+    assert sum(int(row[2]) for row in rows) == sum(len(own.pairs) for own in committed_version().sets) == 51
     (wide,) = (row for row in rows if row[4] == "-30.1 %")
     assert wide[0] == "h200-x4-pairs-4: ant-weak/rl_games-kitless-n4096-1x4"
 

@@ -28,26 +28,17 @@ def version(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_answer_counts_what_has_samples_and_neither_hashes_nor_tables(version: Path) -> None:
+def test_files_of_a_set_are_counted_listed_with_their_machine_and_offered(version: Path) -> None:
     read = read_version(version, name=version.name)
     (own,) = stored_files(read)
-    counted = [path for path in (version / "own").rglob("*") if path.is_file() and path.name != SUMS]
-    assert {*own.files.values()} == {*counted}
-    assert answer(read).text.startswith(f"{len(counted)} files (")
-
-
-def test_every_link_leads_to_an_offered_file_hashes_and_tables_among_them(version: Path) -> None:
-    read = read_version(version, name=version.name)
+    files_with_samples = [path for path in (version / "own").rglob("*") if path.is_file() and path.name != SUMS]
+    assert {*own.files.values()} == {*files_with_samples}
+    assert answer(read).text.startswith(f"{len(files_with_samples)} files (")
+    _, row = listing(read).text.splitlines()
+    assert row.split("\t") == ["own", "1 x H200, 16 vCPU, 28 Nov 2026", str(len(own.files)), "own"]
     links = re.findall(r'href="data/([^"]+)"', listing(read).markup + downloads(read).markup)
     assert links == [f"own/{SUMS}", *TABLES]
-    assert {*links, *(f"{own.name}/{name}" for own in stored_files(read) for name in own.files)} <= files(read).keys()
-
-
-def test_a_set_has_one_row_with_its_machine_and_the_number_of_its_files(version: Path) -> None:
-    read = read_version(version, name=version.name)
-    _, row = listing(read).text.splitlines()
-    (own,) = stored_files(read)
-    assert row.split("\t") == ["own", "1 x H200, 16 vCPU, 28 Nov 2026", str(len(own.files)), "own"]
+    assert {*links, *(f"{own.name}/{name}" for name in own.files)} <= files(read).keys()
 
 
 def test_a_run_log_is_offered_and_is_not_witnessed_without_an_address(version: Path) -> None:
@@ -63,14 +54,13 @@ def test_a_run_log_is_offered_and_is_not_witnessed_without_an_address(version: P
 
 def test_an_archived_set_is_said_to_have_less_evidence_and_a_version_without_one_says_nothing(version: Path) -> None:
     assert less_evidence(read_version(version, name="v")).text == ""
-    said = less_evidence(committed_version()).text
-    assert "35 of 35 rounds did not store a fingerprint of the work" in said
+    assert "35 of 35 rounds did not store a fingerprint of the work" in less_evidence(committed_version()).text
 
 
 def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_samples() -> None:
     version = committed_version()
     assert {"env_check/h200-one.json", "env_check/h200-x2.json"} < files(version).keys()
-    assert not any(one.name == "env_check" for one in stored_files(version))
+    assert not any(own.name == "env_check" for own in stored_files(version))
 
 
 def test_bibtex_has_the_month_of_the_last_run() -> None:

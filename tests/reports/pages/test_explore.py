@@ -39,7 +39,7 @@ def test_configurations_of_older_versions_are_there_the_newest_campaign_first() 
     assert list(ends.values()) == sorted(ends.values(), reverse=True)
 
 
-def test_a_configuration_names_the_evidence_that_it_replaces() -> None:
+def test_a_configuration_names_the_evidence_that_it_replaces_in_another_campaign(tmp_path: Path) -> None:
     newest = newest_version()
     before = replaced(newest)[newest, "h200-x4/ant-weak/rl_games-kitless-n4096-1x4"]
     assert (before.version.name, before.row["set"]) == ("2026.11", "h200-x4-full")
@@ -49,9 +49,6 @@ def test_a_configuration_names_the_evidence_that_it_replaces() -> None:
     )
     assert f'replaces <data value="{figure["id"]}">' in row
     assert "frames/s of 2026.11/h200-x4-full, 22 Nov 2026" in row
-
-
-def test_a_campaign_replaces_nothing_of_its_own(tmp_path: Path) -> None:
     assert replaced(version_of(full_results(), tmp_path)) == {}
 
 
@@ -79,8 +76,8 @@ def test_a_line_joins_what_differs_in_the_axis_alone(tmp_path: Path) -> None:
 
 
 def test_simulated_nodes_and_contributors_are_named(tmp_path: Path) -> None:
-    one, four, spread = node_results()
-    version = version_of([one, four, emulated(spread)], tmp_path)
+    *on_one_node, on_two = node_results()
+    version = version_of([*on_one_node, emulated(on_two)], tmp_path)
     theirs = replace(version.sets[0], contributor=Contributor(name="Lab", link=None))
     shown = points(replace(version, sets=(theirs,)))
     assert sorted(point.hardware for point in shown) == [

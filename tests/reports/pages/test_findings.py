@@ -21,7 +21,7 @@ def test_findings_are_few_their_ids_differ_and_their_sets_exist() -> None:
     assert len(ids) == len(set(ids))
     for own, finding in findings(newest_version()):
         assert finding.sets
-        assert {*finding.sets} <= {one.name for one in own.sets}
+        assert {*finding.sets} <= {result_set.name for result_set in own.sets}
 
 
 def test_a_claim_is_one_sentence_without_figures() -> None:

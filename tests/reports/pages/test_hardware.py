@@ -50,10 +50,10 @@ def test_each_comparison_has_its_machines_and_the_newest_interval() -> None:
 
 
 def test_a_version_of_one_machine_compares_nothing() -> None:
-    one = read_version(NEWEST / "h200-x4", name="one")
-    assert comparisons(one) == ()
-    assert hardware.answer(one).text == "1 machine ran this: H200."
-    assert hardware.in_short(one).text == ""
+    version = read_version(NEWEST / "h200-x4", name="v")
+    assert comparisons(version) == ()
+    assert hardware.answer(version).text == "1 machine ran this: H200."
+    assert hardware.in_short(version).text == ""
 
 
 # --- what ran where ---

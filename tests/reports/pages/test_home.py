@@ -11,18 +11,8 @@ from reports.figures.tables import rows_by_id
 from reports.pages import home
 from reports.sets.version import Version, read_version
 from suite.files.paths import ROOT
-from suite.schema.record import CaseResult
 from tests.fixtures.results.committed_results import newest_version
-from tests.fixtures.results.generated_results import (
-    make_case,
-    make_result,
-    on_gpus,
-    write_results,
-)
-
-
-def version_of(results: list[CaseResult], folder: Path) -> Version:
-    return read_version(write_results(results, folder), name="v")
+from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
 
 
 def training_of(version: Version, task: str, training: str) -> dict[str, Any]:
@@ -30,15 +20,12 @@ def training_of(version: Version, task: str, training: str) -> dict[str, Any]:
     markup = calculator(home.lines(version)).markup
     (data,) = re.findall(r'data-trainings="([^"]+)"', markup)
     trainings: list[dict[str, Any]] = json.loads(html.unescape(data))
-    return next(each for each in trainings if (each["task"], each["training"]) == (task, training))
+    return next(shown for shown in trainings if (shown["task"], shown["training"]) == (task, training))
 
 
 def test_the_calculator_has_the_figures_of_each_training() -> None:
     ant = training_of(newest_version(), "Ant", "rl_games, 1,024 per GPU")
-    figures = rows_by_id(newest_version())
-    (of_one,) = (
-        row for name, row in figures.items() if name == "h200-x4/ant-weak/rl_games-kitless-n1024-1x1/frames_per_s"
-    )
+    of_one = rows_by_id(newest_version())["h200-x4/ant-weak/rl_games-kitless-n1024-1x1/frames_per_s"]
     assert ant["rows"][0][:4] == [1, of_one["value"], of_one["low"], of_one["high"]]
     assert [row[0] for row in ant["rows"]] == [1, 2, 4]
     assert [f"{row[4]:.1f}" for row in ant["rows"]] == ["11.0", "12.3", "12.8"]
@@ -66,7 +53,8 @@ def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too() -> None:
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:
-    version = version_of(on_gpus([make_result(make_case("cartpole-strong"), 0.5)]), tmp_path)
+    write_results(on_gpus([make_result(make_case("cartpole-strong"), 0.5)]), tmp_path)
+    version = read_version(tmp_path, name="v")
     assert "Cartpole with rsl_rl makes 4,096 frames per second" in home.opening(version).text
     assert home.main(version).markup == ""
     assert home.ending(version).text.count("reports/results of labscale") == 1

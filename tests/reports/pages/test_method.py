@@ -20,8 +20,8 @@ def line(of: Version, words: str) -> str:
 
 def test_runs_that_were_asked_for_dropped_contacts_are_named_with_their_size() -> None:
     assert "was not asked:" in line(committed_version(), "dropped contacts")
-    said = line(newest_version(), "dropped contacts")
-    assert "It did not in Ant with 1,024, 8,192, 65,536 environments;" in said
+    asked = line(newest_version(), "dropped contacts")
+    assert "It did not in Ant with 1,024, 8,192, 65,536 environments;" in asked
 
 
 @pytest.mark.parametrize(("verdict", "answer"), [("ok", "It did not in"), ("failure", "It did in")])
@@ -31,30 +31,26 @@ def test_a_run_of_two_processes_is_one_and_the_worst_decides(
     result = next(result for result in smoke_results() if result.case.nproc_per_node > 1)
     (record, *others) = result.rounds
     verdicts: tuple[CheckVerdict, CheckVerdict] = ("ok", verdict)
-    ranks = tuple(
-        replace(
-            rank, validity=(CheckResult(name=OVERFLOW_CHECK, feature="physics", verdict=word, found="", fault=None),)
-        )
-        for rank, word in zip(record.ranks, verdicts, strict=True)
-    )
+    checks = [CheckResult(name=OVERFLOW_CHECK, feature="physics", verdict=v, found="", fault=None) for v in verdicts]
+    ranks = tuple(replace(rank, validity=(check,)) for rank, check in zip(record.ranks, checks, strict=True))
     write_results([replace(result, rounds=(replace(record, ranks=ranks), *others))], tmp_path)
-    said = line(read_version(tmp_path, name=""), "dropped contacts")
-    assert f"was asked in newer runs. {answer} Cartpole with {result.case.num_envs:,} environments." in said
+    limit = line(read_version(tmp_path, name=""), "dropped contacts")
+    assert f"{answer} Cartpole with {result.case.num_envs:,} environments." in limit
 
 
 def test_failed_runs_stand_with_their_message_once_and_skipped_ones_apart(tmp_path: Path) -> None:
-    said = method.failures(newest_version()).text
-    assert said.count("the ranks ended with different parameters") == 1
-    assert "\tcrashed\t" in said
-    assert "Skipped, 25 runs: " in said
+    failures = method.failures(newest_version()).text
+    assert failures.count("the ranks ended with different parameters") == 1
+    assert "\tcrashed\t" in failures
+    assert "Skipped, 25 runs: " in failures
     write_results(full_results()[:1], tmp_path)
     assert method.failures(read_version(tmp_path, name="")).text == "No run failed."
 
 
 def test_every_known_weakness_stands_with_its_reason(tmp_path: Path) -> None:
-    said = method.weaknesses(committed_version()).text
-    assert "h200-x4: missing in 35 of 35 completed rounds" in said
+    text = method.weaknesses(committed_version()).text
+    assert "h200-x4: missing in 35 of 35 completed rounds" in text
     listed = read_weaknesses(committed_version().folder)
-    assert all(weakness.why in said and weakness.what in said for weakness in listed)
+    assert all(weakness.why in text and weakness.what in text for weakness in listed)
     write_results(full_results()[:1], tmp_path)
     assert method.weaknesses(read_version(tmp_path, name="")).text == "None is known."
