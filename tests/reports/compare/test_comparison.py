@@ -63,8 +63,8 @@ def first(comparison: Comparison) -> Compared:
 def test_a_change_has_a_verdict(
     compared: Compare, before: list[CaseResult], after: list[CaseResult], threshold: float, word: str, exit_code: int
 ) -> None:
-    found = compared(before, after, threshold=threshold)
-    assert (words(found), found.exit_code) == ({word}, exit_code)
+    comparison = compared(before, after, threshold=threshold)
+    assert (words(comparison), comparison.exit_code) == ({word}, exit_code)
 
 
 def test_the_ratio_is_of_frames_after_over_before(compared: Compare) -> None:
@@ -112,16 +112,18 @@ def test_runs_that_fail_now_are_not_passed_over(
 
 @pytest.mark.parametrize("outcome", ["skipped", "lost"])
 def test_a_configuration_that_had_no_place_is_not_compared(compared: Compare, outcome: Outcome) -> None:
-    found = compared(results()[:1], [failed_result(make_case(), outcome=outcome, reason="needs 2 GPUs, available: 0")])
-    assert (words(found), found.exit_code) == ({"incomparable"}, 2)
-    assert "needs 2 GPUs" in first(found).refused["outcome"][1]
+    comparison = compared(
+        results()[:1], [failed_result(make_case(), outcome=outcome, reason="needs 2 GPUs, available: 0")]
+    )
+    assert (words(comparison), comparison.exit_code) == ({"incomparable"}, 2)
+    assert "needs 2 GPUs" in first(comparison).refused["outcome"][1]
 
 
 def test_configurations_of_one_side_are_named_and_nothing_in_common_is_incomparable(compared: Compare) -> None:
-    one, two = results()
-    assert compared([one, two], [one]).only_before == [two.case.case_id]
-    assert compared([one], [one, two]).only_after == [two.case.case_id]
-    assert compared([one], [two]).exit_code == 2
+    own, other = results()
+    assert compared([own, other], [own]).only_before == [other.case.case_id]
+    assert compared([own], [own, other]).only_after == [other.case.case_id]
+    assert compared([own], [other]).exit_code == 2
 
 
 # --- what makes two of them unlike ---
@@ -249,22 +251,22 @@ def measured(newton: str = "1.6.1", warp: str = "1.17.0", *, factor: float = 1.0
     return with_settings([make_result(case, *(factor * time_s for time_s in QUIET))], **versions)[0]
 
 
-def releases(tmp_path: Path, *found: CaseResult) -> Version:
-    return read_version(write_results(list(found), tmp_path), name="releases")
+def releases(tmp_path: Path, *stored: CaseResult) -> Version:
+    return read_version(write_results(stored, tmp_path), name="releases")
 
 
 def test_each_release_is_compared_with_the_pinned_one(tmp_path: Path) -> None:
     version = releases(tmp_path, measured("1.6.0", factor=1.2), measured(), measured(warp="1.18.0", factor=2.0))
-    found = compare_packages(version, threshold=0.02, across=["versions.newton"])
-    assert [own.configuration.removeprefix(SHIPPED.case_id) for own in found.configurations] == ["-newton-1-6-0"]
-    assert (first(found).word, first(found).declared) == ("slower", {"versions.newton": ("1.6.1", "1.6.0")})
+    comparison = compare_packages(version, threshold=0.02, across=["versions.newton"])
+    assert [own.configuration.removeprefix(SHIPPED.case_id) for own in comparison.configurations] == ["-newton-1-6-0"]
+    assert (first(comparison).word, first(comparison).declared) == ("slower", {"versions.newton": ("1.6.1", "1.6.0")})
     assert len(compare_packages(version, threshold=0.02, across=["versions.*"]).configurations) == 2
 
 
 def test_what_differs_besides_is_named_and_other_work_is_no_pair(tmp_path: Path) -> None:
     version = releases(tmp_path / "both", measured(), measured("1.6.0", "1.18.0"))
-    found = compare_packages(version, threshold=0.02, across=["versions.newton"])
-    assert (set(first(found).refused), found.exit_code) == ({"versions.warp-lang"}, 2)
+    comparison = compare_packages(version, threshold=0.02, across=["versions.newton"])
+    assert (set(first(comparison).refused), comparison.exit_code) == ({"versions.warp-lang"}, 2)
     with pytest.raises(UsageError, match="No two"):
         compare_packages(
             releases(tmp_path / "other", measured(), measured("1.6.0", envs=256)), threshold=0.02, across=["versions.*"]
@@ -273,5 +275,5 @@ def test_what_differs_besides_is_named_and_other_work_is_no_pair(tmp_path: Path)
 
 def test_a_release_that_does_not_run_fails(tmp_path: Path) -> None:
     broken = failed_result(measured("1.7.0").case, outcome="crashed", reason="KeyError: 'path_particle_map'")
-    found = compare_packages(releases(tmp_path, measured(), broken), threshold=0.02, across=["versions.newton"])
-    assert (first(found).word, found.exit_code) == ("failed", 1)
+    comparison = compare_packages(releases(tmp_path, measured(), broken), threshold=0.02, across=["versions.newton"])
+    assert (first(comparison).word, comparison.exit_code) == ("failed", 1)

@@ -30,10 +30,6 @@ def values_of(spec: Mapping[str, Any], *fields: str) -> list[Mapping[str, Any]]:
     return [value for layer in layers for value in layer if set(fields) <= set(value)]
 
 
-def marks(spec: Mapping[str, Any]) -> list[str]:
-    return [layer["mark"]["type"] for layer in spec["layer"]]
-
-
 def texts_of(spec: Spec) -> str:
     """Every letter of the picture."""
     root = ET.fromstring(make_figure(spec, figure_id="a", data=NO_DATA).svg)  # noqa: S314 - our own drawing
@@ -63,6 +59,12 @@ def test_every_form_has_a_drawing_and_words_and_is_vega_lite(chart: Any) -> None
     assert figure.svg.count("font-family") == 1
     again = make_figure(chart(lines_of(3), TEXTS), figure_id="a", data=NO_DATA)
     assert again._repr_mimebundle_() == figure._repr_mimebundle_()
+    # The title and the source are in the picture, however narrow it is.
+    long = replace(TEXTS, source=TEXTS.source.replace("2 x H200", "; ".join(["4 x H200, 64 vCPU"] * 4)))
+    for texts in (TEXTS, long):
+        letters = texts_of(chart(lines_of(2), texts))
+        assert texts.title in letters
+        assert texts.source in letters
 
 
 def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
@@ -75,27 +77,13 @@ def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
     assert live["layer"] == spec["layer"]
 
 
-@pytest.mark.parametrize("chart", FORMS)
-def test_title_and_source_are_in_the_picture_however_narrow(chart: Any) -> None:
-    long = replace(TEXTS, source=TEXTS.source.replace("2 x H200", "; ".join(["4 x H200, 64 vCPU"] * 4)))
-    for texts in (TEXTS, long):
-        said = texts_of(chart(lines_of(2), texts))
-        assert "A title" in said
-        assert texts.source in said
-
-
 def test_an_interval_has_caps_and_a_range_is_a_thin_bar_that_the_chart_names() -> None:
-    points = [
-        Point(label="a", x=1, y=2, interval=(1.5, 2.5)),
-        Point(label="a", x=2, y=3, spread=(2.5, 3.5)),
-    ]
+    points = [Point(label="a", x=1, y=2, interval=(1.5, 2.5)), Point(label="a", x=2, y=3, spread=(2.5, 3.5))]
     spec = sweep(points, replace(TEXTS, spread="least to most"))
-    assert [(each["low"], each["high"], each["is_spread"]) for each in values_of(spec, "low")] == [
-        (1.5, 2.5, False), (2.5, 3.5, True),
-    ]  # fmt: skip
-    assert marks(spec).count("tick") == 2
-    said = texts_of(spec)
-    assert "Whisker: 95 % interval. Thin bar: least to most." in said
+    ranges = [(value["low"], value["high"], value["is_spread"]) for value in values_of(spec, "low")]
+    assert ranges == [(1.5, 2.5, False), (2.5, 3.5, True)]
+    assert [layer["mark"]["type"] for layer in spec["layer"]].count("tick") == 2
+    assert "Whisker: 95 % interval. Thin bar: least to most." in texts_of(spec)
     assert "Whisker" not in texts_of(sweep(points[1:], TEXTS))
 
 
@@ -139,9 +127,9 @@ def test_a_forest_has_a_row_for_each_ratio_and_marks_one_in_each() -> None:
     rows = values_of(spec, "kind", "label")
     assert [row["x"] for row in rows] == pytest.approx([1, 1.1, 1.2])
     assert len({row["place"] for row in rows}) == 3
-    one = spec["layer"][0]
-    assert (one["mark"]["type"], one["encoding"]["x"]["datum"]) == ("tick", 1)
-    assert {(each["low"], each["high"]) for each in values_of(spec, "low")} == {(0.9, 1.5)}
+    baseline = spec["layer"][0]
+    assert (baseline["mark"]["type"], baseline["encoding"]["x"]["datum"]) == ("tick", 1)
+    assert {(value["low"], value["high"]) for value in values_of(spec, "low")} == {(0.9, 1.5)}
     names = [value["place"] for value in values_of(spec, "name")]
     assert all(name < row["place"] for name, row in zip(names, rows, strict=True))
     assert all(row["place"] < below for row, below in zip(rows, names[1:], strict=False))
@@ -157,20 +145,14 @@ def test_ticks_of_a_log_axis_are_round_and_within_it(low: float, high: float, ti
 
 def test_parts_lie_side_by_side_and_a_bar_is_as_long_as_their_sum() -> None:
     kinds = {"physics": "#0B4F7D", "learning": "#F2A35E"}
-    points = [
-        Point(label=bar, kind=kind, x=x)
-        for bar in ("1 GPU", "2 GPUs")
-        for kind, x in zip(kinds, (0.2, 0.3), strict=True)
-    ]
+    lengths = dict(zip(kinds, (0.2, 0.3), strict=True))
+    points = [Point(label=bar, kind=kind, x=x) for bar in ("1 GPU", "2 GPUs") for kind, x in lengths.items()]
     spec = parts(points, TEXTS, kinds, unit="s")
     first, second, *_ = values_of(spec, "part")
     assert (first["x"], first["x2"], second["x"], second["x2"]) == pytest.approx((0, 0.2, 0.2, 0.5))
     assert [total["total"] for total in values_of(spec, "total")] == ["0.5 s", "0.5 s"]
     assert "1 GPU: physics 40%, learning 60%" in spec["description"]
-
-
-def test_a_click_on_a_part_fades_the_others_and_the_drawing_has_all_of_them() -> None:
-    spec = bars(lines_of(2), TEXTS)
+    # A click on a part fades the others; the drawing has all of them.
     (bar,) = [layer for layer in spec["layer"] if layer["mark"]["type"] == "bar"]
     assert bar["params"][0]["name"] == bar["encoding"]["opacity"]["condition"]["param"]
     assert 'opacity="0.15"' not in make_figure(spec, figure_id="a", data=NO_DATA).svg

@@ -30,13 +30,14 @@ def rows_of(version: Path) -> dict[str, dict[str, Any]]:
 
 def test_a_configuration_has_its_time_its_runs_and_its_share_of_ideal(version: Path) -> None:
     rows = rows_of(version)
-    one, two = (row for name, row in rows.items() if name.startswith("gpus/") and name.endswith("/iteration_s"))
-    assert (one["runs"], one["value"]) == (3, pytest.approx(1.0))
+    times = (row for name, row in rows.items() if name.startswith("gpus/") and name.endswith("/iteration_s"))
+    on_one, on_two = times
+    assert (on_one["runs"], on_one["value"]) == (3, pytest.approx(1.0))
     (speedup,) = (row for name, row in rows.items() if name.endswith("/over_gpus"))
     (kept,) = (row for name, row in rows.items() if name.endswith("/share_kept"))
     assert speedup["value"] == pytest.approx(1.0 / 0.55)
     assert kept["value"] == pytest.approx(1.0 / 0.55 / 2)
-    assert (speedup["of"], speedup["over"]) == (two["of"], one["of"])
+    assert (speedup["of"], speedup["over"]) == (on_two["of"], on_one["of"])
     assert kept["status"] in {"clear", "within noise"}
 
 

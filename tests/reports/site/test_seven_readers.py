@@ -26,11 +26,11 @@ class Stranger:
 
     def click(self, text: str) -> None:
         """Click on the first link or summary that is seen and says exactly this."""
-        seen = "[...document.querySelectorAll('a, summary')].filter((each) => each.checkVisibility())"
-        found = f"{seen}.find((each) => each.innerText.trim() === {json.dumps(text)})"
-        assert self.tab.value(f"Boolean({found})"), f"nothing that is seen says {text!r}"
-        is_link, before = self.tab.value(f"{found}.tagName === 'A'"), self.tab.value("location.href")
-        self.tab.value(f"{found}.click()")
+        visible = "[...document.querySelectorAll('a, summary')].filter((item) => item.checkVisibility())"
+        element = f"{visible}.find((item) => item.innerText.trim() === {json.dumps(text)})"
+        assert self.tab.value(f"Boolean({element})"), f"nothing that is seen says {text!r}"
+        is_link, before = self.tab.value(f"{element}.tagName === 'A'"), self.tab.value("location.href")
+        self.tab.value(f"{element}.click()")
         if is_link:
             self.tab.wait_for(f"location.href !== {json.dumps(before)} && document.readyState === 'complete'")
         self.clicks += 1
@@ -39,12 +39,12 @@ class Stranger:
     def reads(self, *words: str) -> str:
         """Return the first paragraph that is seen and has all these words."""
         paragraphs: list[str] = self.tab.value(
-            "[...document.querySelectorAll('main p')].filter((each) => each.checkVisibility())"
-            ".map((each) => each.innerText)"
+            "[...document.querySelectorAll('main p')].filter((item) => item.checkVisibility())"
+            ".map((item) => item.innerText)"
         )
-        found = [each for each in paragraphs if all(word in each for word in words)]
-        assert found, f"no paragraph says {words}: {paragraphs[:8]}"
-        return found[0]
+        answers = [paragraph for paragraph in paragraphs if all(word in paragraph for word in words)]
+        assert answers, f"no paragraph says {words}: {paragraphs[:8]}"
+        return answers[0]
 
     def go_to(self, page: str) -> None:
         """Follow the links at the top or, on a phone, the list of all pages."""
