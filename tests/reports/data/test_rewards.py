@@ -2,12 +2,7 @@
 
 import pytest
 
-from reports.data.rewards import (
-    Rewards,
-    converged_reward,
-    iterations_to_reward,
-    smoothed,
-)
+from reports.data.rewards import Rewards, converged_reward, iterations_to_reward, smoothed
 
 RISING = [float(index) for index in range(12)]
 

@@ -20,15 +20,13 @@ from tests.fixtures.results.generated_results import held_to_a_reference, make_c
 FINAL = {1: 5.0, 2: 5.5, 3: 6.0, 4: 5.25, 5: 5.75}  # reward by seed
 
 
-def run(seed: int, *, reward: float | None, iterations: int = 20) -> CaseResult:
+def run(seed: int, *, reward: float | None, iterations: int = 20, **changes: Any) -> CaseResult:
     """The reward rises by 1 in each iteration, up to ``reward``."""
-    case = make_case(iterations=iterations, seed=seed)
+    case = make_case(iterations=iterations, seed=seed, **changes)
     record = make_record(case)
     rewards = tuple(None if reward is None else min(reward, float(index)) for index in range(iterations))
-    (rank,) = record.ranks
-    return CaseResult(
-        case=case, rounds=(replace(record, ranks=(replace(rank, samples={**rank.samples, "reward_mean": rewards}),)),)
-    )
+    ranks = tuple(replace(rank, samples={**rank.samples, "reward_mean": rewards}) for rank in record.ranks)
+    return CaseResult(case=case, rounds=(replace(record, ranks=ranks),))
 
 
 def runs() -> list[CaseResult]:
@@ -57,24 +55,16 @@ def test_another_stack_has_a_reference_of_its_own() -> None:
         # Invalid for its reward alone; left out, a reference could only rise.
         ([*runs(), held_to_a_reference(run(1, reward=4.5))], 3.0),
         ([*runs(), held_to_a_reference(run(1, reward=4.5), also="bodies_fell")], 4.0),
+        # What is tuned, of other assets or a control is no reference.
+        ([*runs(), run(1, reward=1.0, division="open")], 4.0),
+        ([*runs(), run(1, reward=1.0, assets="official")], 4.0),
+        ([*runs(), run(1, reward=1.0, workload="environment_step")], 4.0),
+        # Seeds that lie close together leave a tenth of the best.
+        ([run(seed, reward=reward) for seed, reward in enumerate((8.0, 8.0, 8.0, 8.0, 7.9))], 7.1),
     ],
 )
 def test_the_worst_run_of_each_seed_counts(results: list[CaseResult], least: float) -> None:
-    assert list(least_rewards(results, [20]).values()) == [least]
-
-
-@pytest.mark.parametrize(
-    "other", [{"division": "open"}, {"assets": "official"}, {"workload": "environment_step"}], ids=str
-)
-def test_what_is_tuned_of_other_assets_or_a_control_is_no_reference(other: dict[str, Any]) -> None:
-    odd = run(1, reward=1.0)
-    odd = replace(odd, case=replace(odd.case, **other))
-    assert least_rewards([*runs(), odd], [20]) == least_rewards(runs(), [20])
-
-
-def test_seeds_that_lie_close_together_leave_a_tenth_of_the_best() -> None:
-    close = [run(seed, reward=reward) for seed, reward in enumerate((8.0, 8.0, 8.0, 8.0, 7.9))]
-    assert list(least_rewards(close, [20]).values()) == pytest.approx([7.1])
+    assert list(least_rewards(results, [20]).values()) == pytest.approx([least])
 
 
 def test_the_catalog_takes_what_is_printed_and_judges_by_it() -> None:
@@ -111,9 +101,7 @@ def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest
     assert "iterations = 20, reward_at_least = 4.0000" in output
     assert 'source = "seeds of a test"' in output
     assert main([*folders, "--at", "20", "--case", "ant-open/*"]) == UsageError.exit_code
-    assert "no run has 20 iterations" in capsys.readouterr().err
     assert main([folders[0], "--at", "20"]) == UsageError.exit_code
-    assert "1 of 1 seed with" in capsys.readouterr().err
 
 
 def test_the_catalog_says_what_its_sources_do() -> None:
@@ -126,15 +114,8 @@ def test_the_catalog_says_what_its_sources_do() -> None:
                 folders = [folder for pattern in reference.source.split() for folder in sorted(ROOT.glob(pattern))]
                 assert folders, reference.source
                 results = [result for folder in folders for result in results_of(folder)]
-                size = Size(
-                    task,
-                    library,
-                    reference.stack,
-                    reference.world_size,
-                    reference.frames_per_iteration,
-                    reference.optimiser_steps,
-                    reference.iterations,
-                )
+                work = reference.world_size, reference.frames_per_iteration, reference.optimiser_steps
+                size = Size(task, library, reference.stack, *work, reference.iterations)
                 of_size = [result for result in results if Size.of(result.case, reference.iterations) == size]
                 (least,) = least_rewards(of_size, [reference.iterations]).values()
                 assert reference.reward_at_least == pytest.approx(least, abs=1e-4)

@@ -25,72 +25,64 @@ FIGURES = "document.querySelectorAll('figure.vega-figure')"
 END_OF_PNG = b"IEND\xaeB`\x82"
 
 
-@pytest.fixture(scope="module")
-def results(versions_results: Path) -> Path:
-    return versions_results
-
-
-@pytest.fixture(scope="module")
-def site(published_site: Path) -> Path:
-    return published_site
-
-
 def bytes_of(site: Path) -> dict[str, bytes]:
     return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
 
 
-def test_every_version_has_its_address_and_the_newest_two(site: Path) -> None:
-    assert {path.name for path in site.iterdir()} == {
+def test_every_version_has_its_address_and_the_newest_two(published_site: Path) -> None:
+    assert {path.name for path in published_site.iterdir()} == {
         OLDER, NEWER, "latest", "index.html", "versions.json", "feed.xml", ".nojekyll", "inputs.sha256",
     }  # fmt: skip
-    assert bytes_of(site / "latest") == bytes_of(site / NEWER)
-    assert [version["name"] for version in json.loads((site / "versions.json").read_text())] == [NEWER, OLDER]
-    assert 'url=latest/index.html"' in (site / "index.html").read_text()
+    assert bytes_of(published_site / "latest") == bytes_of(published_site / NEWER)
+    assert [version["name"] for version in json.loads((published_site / "versions.json").read_text())] == [NEWER, OLDER]
+    assert 'url=latest/index.html"' in (published_site / "index.html").read_text()
 
 
-def test_the_feed_has_the_answer_of_every_version_newest_first(site: Path) -> None:
-    feed = ET.parse(site / "feed.xml").getroot()  # noqa: S314 - our own file
+def test_the_feed_has_the_answer_of_every_version_newest_first(published_site: Path) -> None:
+    feed = ET.parse(published_site / "feed.xml").getroot()  # noqa: S314 - our own file
     entries = feed.findall("{*}entry")
     assert [entry.findtext("{*}title") for entry in entries] == [f"Version {NEWER}", f"Version {OLDER}"]
     assert all("frames of one" in (entry.findtext("{*}summary") or "") for entry in entries)
     assert all("<" not in (entry.findtext("{*}summary") or "<") for entry in entries)
     links = [entry.find("{*}link") for entry in entries]
-    assert all(link is not None and (site / link.attrib["href"]).is_file() for link in links)
-    assert 'href="../feed.xml"' in (site / NEWER / "index.html").read_text()
+    assert all(link is not None and (published_site / link.attrib["href"]).is_file() for link in links)
+    assert 'href="../feed.xml"' in (published_site / NEWER / "index.html").read_text()
 
 
-def test_a_version_in_which_nothing_ran_is_no_entry_of_the_feed(versions_results: Path, site: Path) -> None:
+def test_a_version_in_which_nothing_ran_is_no_entry_of_the_feed(versions_results: Path, published_site: Path) -> None:
     version = read_version(versions_results / NEWER, name=NEWER)
     nothing = replace(version, name="empty", sets=())
-    assert "Version empty" not in feed([nothing, version], site)
-    assert "<updated>" not in feed([nothing], site)
+    assert "Version empty" not in feed([nothing, version], published_site)
+    assert "<updated>" not in feed([nothing], published_site)
 
 
-def test_unchanged_versions_are_kept_and_changed_ones_built_again(results: Path, site: Path, tmp_path: Path) -> None:
-    before = bytes_of(site)
-    assert publishing.publish(results, site) == ()
-    assert bytes_of(site) == before
-    copied = shutil.copytree(results, tmp_path / "results")
+def test_unchanged_versions_are_kept_and_changed_ones_built_again(
+    versions_results: Path, published_site: Path, tmp_path: Path
+) -> None:
+    before = bytes_of(published_site)
+    assert publishing.publish(versions_results, published_site) == ()
+    assert bytes_of(published_site) == before
+    copied = shutil.copytree(versions_results, tmp_path / "results")
     shutil.rmtree(copied / NEWER)
-    out = shutil.copytree(site, tmp_path / "site")
+    out = shutil.copytree(published_site, tmp_path / "site")
     assert publishing.publish(copied, out) == (OLDER,)
     assert not (out / NEWER).exists()
     assert bytes_of(out / "latest") == bytes_of(out / OLDER)
-    assert [(site / name / "releases.html").exists() for name in (OLDER, NEWER)] == [False, True]
+    assert [(published_site / name / "releases.html").exists() for name in (OLDER, NEWER)] == [False, True]
 
 
 def test_an_unchanged_site_is_known_without_reading_results(
-    results: Path, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    versions_results: Path, published_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = shutil.copytree(site, tmp_path / "site")
+    out = shutil.copytree(published_site, tmp_path / "site")
     read: list[Path] = []
     monkeypatch.setattr(publishing, "read_version", lambda folder, **_: read.append(folder))
-    assert publishing.publish(results, out) == ()
+    assert publishing.publish(versions_results, out) == ()
     assert not read
     monkeypatch.undo()
     shutil.rmtree(out / "latest")
-    assert publishing.publish(results, out) == ()
-    assert bytes_of(out) == bytes_of(site)
+    assert publishing.publish(versions_results, out) == ()
+    assert bytes_of(out) == bytes_of(published_site)
 
 
 def test_versions_are_ordered_by_their_numbers_and_what_is_none_is_named(tmp_path: Path) -> None:
@@ -127,8 +119,8 @@ def test_what_is_no_site_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFix
     assert "cannot be written: Not a directory" in capsys.readouterr().err
 
 
-def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, browser: Browser) -> None:
-    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
+def test_figures_come_to_life_with_tooltips_and_legends_that_select(published_site: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, (published_site / NEWER / TASK).as_uri(), width=1440)
     tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
     tab.wait_for(f"{CHART}.dataset.live")
     points = f"[...{CHART}.querySelectorAll('.vega-live .mark-symbol.role-mark path')]"
@@ -149,8 +141,8 @@ def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, 
     assert tab.complaints == []
 
 
-def test_the_calculator_has_a_price_that_stands_in_the_address(site: Path, browser: Browser) -> None:
-    home = (site / NEWER / "index.html").as_uri()
+def test_the_calculator_has_a_price_that_stands_in_the_address(published_site: Path, browser: Browser) -> None:
+    home = (published_site / NEWER / "index.html").as_uri()
     tab = Tab.opened(browser, home, width=1440)
     row = "[...document.querySelector('.calculator tbody tr').querySelectorAll('td')]"
     hours, cost = f"{row}[1].innerText", f"{row}[2].innerText"
@@ -166,8 +158,8 @@ def test_the_calculator_has_a_price_that_stands_in_the_address(site: Path, brows
     assert tab.complaints == again.complaints == []
 
 
-def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, browser: Browser) -> None:
-    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
+def test_the_switcher_keeps_the_page_and_older_versions_say_so(published_site: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, (published_site / NEWER / TASK).as_uri(), width=1440)
     assert tab.value("document.querySelector('.older')") is None
     tab.click(".switcher summary")
     tab.click(f'.switcher a[href$="{OLDER}/{TASK}"]')
@@ -180,14 +172,16 @@ def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, brows
     assert tab.value("document.querySelector('aside.older a').innerText") == f"The latest is {NEWER}"
     tab.click("aside.older a")
     tab.wait_for(f"location.pathname.endsWith('latest/{TASK}')")
-    only_older = Tab.opened(browser, (site / OLDER / "task-shadow-hand-with-camera.html").as_uri(), width=1440)
+    only_older = Tab.opened(
+        browser, (published_site / OLDER / "task-shadow-hand-with-camera.html").as_uri(), width=1440
+    )
     assert only_older.value(f"document.querySelector('.switcher a[href*=\"{NEWER}\"]').getAttribute('href')") == (
         f"../{NEWER}/index.html"
     )
 
 
-def test_a_chart_can_be_taken_away_as_png_from_a_disk(site: Path, browser: Browser, tmp_path: Path) -> None:
-    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=390, dark=True)
+def test_a_chart_can_be_taken_away_as_png_from_a_disk(published_site: Path, browser: Browser, tmp_path: Path) -> None:
+    tab = Tab.opened(browser, (published_site / NEWER / TASK).as_uri(), width=390, dark=True)
     browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
     tab.wait_for(f"{CHART}.dataset.live")  # its place changes with that
@@ -198,18 +192,18 @@ def test_a_chart_can_be_taken_away_as_png_from_a_disk(site: Path, browser: Brows
         time.sleep(0.05)  # it is there, and empty, before it is complete
     content = file.read_bytes()
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
-    drawing = ET.parse(site / NEWER / "figures" / f"{FIGURE}.svg").getroot()  # noqa: S314 - our own file
+    drawing = ET.parse(published_site / NEWER / "figures" / f"{FIGURE}.svg").getroot()  # noqa: S314 - our own file
     size = [2 * float(drawing.attrib[name]) for name in ("width", "height")]
     assert list(struct.unpack(">II", content[16:24])) == pytest.approx(size, abs=1)
     assert len(content) > 10_000  # letters and lines, not one colour
     assert tab.complaints == []
     assert {url.partition(":")[0] for url in tab.requests} <= {"file", "data"}
-    without = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=390, scripts=False)
+    without = Tab.opened(browser, (published_site / NEWER / TASK).as_uri(), width=390, scripts=False)
     assert without.value("document.querySelector('.links button')") is None
 
 
-def test_search_finds_pages_by_the_words_that_people_use(site: Path, browser: Browser) -> None:
-    tab = Tab.opened(browser, (site / NEWER / "method.html").as_uri(), width=1440)
+def test_search_finds_pages_by_the_words_that_people_use(published_site: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, (published_site / NEWER / "method.html").as_uri(), width=1440)
     first = "document.querySelector('#found a')?.getAttribute('href')"
     for words, href in (
         ("delta method", "method.html#"),
@@ -228,8 +222,8 @@ def test_search_finds_pages_by_the_words_that_people_use(site: Path, browser: Br
     assert tab.complaints == []
 
 
-def test_print_has_the_drawings_and_no_controls(site: Path, browser: Browser, tmp_path: Path) -> None:
-    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
+def test_print_has_the_drawings_and_no_controls(published_site: Path, browser: Browser, tmp_path: Path) -> None:
+    tab = Tab.opened(browser, (published_site / NEWER / TASK).as_uri(), width=1440)
     tab.call("Emulation.setEmulatedMedia", media="print")
     heights = tab.value(
         "['nav', 'search', '.switcher', '.vega-static svg'].map((selector) =>"

@@ -38,11 +38,8 @@ def test_a_finding_shows_figures_with_intervals_alone(monkeypatch: pytest.Monkey
         findings(versions()[:1])
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short_and_links_every_page_of_the_guide() -> None:
     assert len(README.splitlines()) <= 120
-
-
-def test_every_page_of_the_guide_is_linked_from_the_readme() -> None:
     linked = {(ROOT / target).resolve() for target in re.findall(r"\]\(([^)#:]+)\)", README)}
     assert {path for path in linked if not path.exists()} == set()
     assert set(guide.PAGES.values()) <= linked
@@ -75,8 +72,7 @@ def clock_differences() -> tuple[list[float], list[float]]:
             if library_s is None:
                 without.add(record.case.rl_library)
                 continue
-            shares = record.case.trainings_per_gpu > 1
-            (sharing if shares else alone).append(ours_s / library_s - 1)
+            (sharing if record.case.trainings_per_gpu > 1 else alone).append(ours_s / library_s - 1)
     assert without == {"sb3", "skrl", "skrl_jax", "torchrl"}
     return alone, sharing
 

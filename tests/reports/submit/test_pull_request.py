@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.sets.version import read_version
-from reports.submit.placing import name_of, target_of
+from reports.submit.placing import manifest_entry, name_of, target_of
 from reports.submit.pull_request import warnings
 from reports.submit.source import Source
 from suite.errors import StoreError
@@ -58,9 +58,7 @@ def test_a_title_that_is_taken_gets_the_time_of_day(tmp_path: Path) -> None:
     target = target_of(place, into=tmp_path)
     assert target.version.name == f"{datetime.now(UTC):%Y.%m}"
     target.folder.mkdir(parents=True)
-    (target.version / "report.toml").write_text(
-        f'[[set]]\nfolder = "{target.entry.folder}"\ntitle = "{target.entry.title}"\n'
-    )
+    (target.version / "report.toml").write_text(manifest_entry(target.entry, is_first=True))
     assert target_of(place, into=tmp_path, name="other").entry.title == f"{target.entry.title}, 03:51 UTC"
     with pytest.raises(StoreError):
         target_of(place, into=tmp_path)
