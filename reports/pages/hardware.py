@@ -70,7 +70,7 @@ class Comparison:
 
 @cache
 def comparisons(version: Version) -> tuple[Comparison, ...]:
-    """Of each training and two GPU models the newest that has an interval, else the newest; most machines first."""
+    """The newest of each training and two GPU models that has an interval, else the newest; most machines first."""
     best: dict[tuple[str, ...], Comparison] = {}
     for own in (version, *version.older):
         for figure in rows_by_id(own).values():

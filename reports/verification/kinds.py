@@ -293,7 +293,7 @@ def _target(rows: Rows, column: str, share: float) -> float | None:
 
 
 def _needed(of: Rows, over: Rows, amount: str, column: str, share: float) -> Mapping[int, float]:
-    """By run: iterations to the reward that ``over`` sets, times what one has; infinite if it never gets there."""
+    """Iterations of each run to the reward that ``over`` sets, times what one has; infinite if it never gets there."""
     target, needed = _target(over, column, share), {}
     for row in of:
         reached: Any = () if target is None else np.flatnonzero(smoothed(row[column]) >= target)

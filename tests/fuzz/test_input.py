@@ -179,7 +179,7 @@ def command_lines(draw: st.DrawFn) -> list[str]:
 @given(command_lines())
 @example(["plan", "--render", "kubernetes", "--image", "i", "--out", "out"])
 def test_command_line(arguments: list[str]) -> None:
-    """Of labscale's own part, a plan is made: the rest of ``bench`` installs and starts."""
+    """A plan is made, which is labscale's own part: the rest of ``bench`` installs and starts."""
     with (
         taken_or_refused() as folder, contextlib.chdir(folder), mock.patch("suite.campaign.state.ROOT", folder),
         mock.patch("suite.campaign.state.code_of", return_value={}),

@@ -23,7 +23,7 @@ def with_release(package: str, case: Case = PINNED) -> Case:
 
 
 def ran(case: Case, *times_s: float, newton: str = "1.6.1") -> CaseResult:
-    """On GPUs, with these versions."""
+    """Results on GPUs, with these versions."""
     result = on_gpus([make_result(replace(case, device="cpu"), *times_s)])
     return with_settings(result, **{"versions.newton": newton})[0]
 

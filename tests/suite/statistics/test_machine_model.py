@@ -18,7 +18,7 @@ def machine(gpu: str, core: float, *rests: float, level: float = 0.0, slope: flo
 
 
 def machines_of(gpu: str, cores: list[float], *, level: float, slope: float = 0.7) -> list[MachineRuns]:
-    """Of two runs each, which differ by as much as the machines do."""
+    """Machines of two runs each, which differ by as much as the machines do."""
     signs = (1, -1, -1, 1, 0)
     return [
         machine(gpu, core, 0.04 * sign, 0.0, level=level, slope=slope) for core, sign in zip(cores, signs, strict=False)

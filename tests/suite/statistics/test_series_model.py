@@ -82,7 +82,7 @@ def test_an_interval_needs_four_blocks_or_three_and_another_configuration(
 
 
 def test_another_configuration_adds_one_degree_of_freedom() -> None:
-    """By hand: the variance of the differences of a and b with two degrees, that of all residuals with one."""
+    """Computed by hand: the variance of the differences of a and b with two degrees, that of all residuals with one."""
     a, b, c = np.array([0.0, 0.1, 0.05]), np.array([1.0, 1.2, 1.0]), np.array([2.0, 2.0, 2.3])
     runs = [a_run(name, times[block], block) for block in range(3) for name, times in (("a", a), ("b", b), ("c", c))]
     table = np.stack([a, b, c])
