@@ -42,7 +42,10 @@ def cluster(
 @pytest.fixture
 def place(slurm: SlurmCluster, cluster: Callable[..., SlurmPlace]) -> Place:
     def lose_node() -> None:
-        """An administrator says that it is down; else Slurm waits for it for a while."""
+        """An administrator says that it is down; else Slurm waits for it for a while.
+
+        It stays down, though Slurm may still read what the node sent before (ReturnToService=1).
+        """
         slurm.kill_node("n2")
         slurm.ask("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=no power")
 
