@@ -10,7 +10,7 @@ from reports.display.html import estimated
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id
 from reports.sets.version import read_version, version_order
-from reports.verification.command import verify
+from reports.verification.command import verify_folder
 from suite.errors import LabscaleError
 from suite.files.input_file import read_input
 from suite.files.wording import counted
@@ -76,7 +76,7 @@ def _earlier(name: str, old: Campaigns) -> str | None:
 
 def _look(folder: Path) -> str:
     """What ``verify`` finds, and which shares of the ideal speed the campaign adds."""
-    verified = verify(folder)
+    verified = verify_folder(folder)
     read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
     faults = [f"- {code(str(fault))}" for fault in verified.findings]
     more = [f"- and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []

@@ -41,7 +41,7 @@ NOISIER: Final = 3  # times as much as the other configurations
 type Series = Sequence[RunRecord]
 
 
-def computed(versions: Sequence[Version]) -> Mapping[str, float]:
+def coverage_values(versions: Sequence[Version]) -> Mapping[str, float]:
     """Return the figures by id: of each check its ratios, the share that contains the truth, and half its width."""
     series = [own for version in versions for own in series_of(version)]
     ratios: Mapping[str, Iterable[_Ratio]] = {
@@ -249,7 +249,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     with told_when_unreadable(results), told_when_unwritable(FILE), FILE.open("w", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
-        rows.writerows((name, f"{value:.{DIGITS}g}") for name, value in computed(read_versions(results)).items())
+        rows.writerows((name, f"{value:.{DIGITS}g}") for name, value in coverage_values(read_versions(results)).items())
     print(FILE)
     return 0
 

@@ -45,7 +45,7 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
     pairs = list(runs.pairs())
     for pair in pairs:
         yield from _of_pair(pair)
-    yield from published.declarations(runs.configurations)
+    yield from published.printed_declarations(runs.configurations)
     bases = {(pair.set_name, pair.over["configuration"]): pair.over for pair in pairs if _is_scaled(pair)}
     for row in bases.values():
         of = _selection(row)

@@ -131,7 +131,7 @@ def read_published(path: Path = PATH) -> Published:
     return published
 
 
-def declarations(configurations: Sequence[Row]) -> Iterator[Declaration]:
+def printed_declarations(configurations: Sequence[Row]) -> Iterator[Declaration]:
     """Yield every printed number, its share of the ideal speed, and what our configurations make of it."""
     starts = {(row["set"], row["series"]) for row in configurations if row["kernel_cache"] == "empty"}
     for table in read_published().table:

@@ -115,7 +115,7 @@ class Ratio:
 
 
 @cache
-def ratios(version: Version) -> tuple[Ratio, ...]:
+def ratios_of_settings(version: Version) -> tuple[Ratio, ...]:
     """Return every ratio of training on GPUs as it is shown, by setting, in the order of the sets."""
     sets = {result_set.name or "results": result_set for result_set in version.scaling}
     figures, by_column = rows_by_id(version), {setting.column: setting for setting in SETTINGS}
@@ -133,7 +133,7 @@ def answer(version: Version) -> Html:
     for setting in SETTINGS:
         figures = [
             ratio.figure
-            for ratio in ratios(version)
+            for ratio in ratios_of_settings(version)
             if ratio.setting is setting and ratio.figure["status"] == "clear" and ratio.is_training
         ]
         if figures:
@@ -146,7 +146,7 @@ def answer(version: Version) -> Html:
 def newest(version: Version) -> tuple[Ratio, ...]:
     """Return of each comparison of training, or of its parts, the newest ratio that is clear, else the newest."""
     best: dict[tuple[str, ...], Ratio] = {}
-    for ratio in ratios(version):
+    for ratio in ratios_of_settings(version):
         setting, pair = ratio.setting, ratio.pair
         key = setting.column, ratio.subject, setting.value(pair.over), setting.value(pair.of)
         if pair.of["library"] != "lerobot" and (key not in best or _order(ratio) > _order(best[key])):

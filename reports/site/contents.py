@@ -17,7 +17,7 @@ PAGES: Final = (
     Page(text="findings", is_shown=speeds_and(findings.findings)),
     Page(text="hardware", is_shown=lambda _: True),
     Page(text="tasks", part=TASKS, is_shown=has_speeds, made=tasks.texts),
-    Page(text="settings", part=COMPARED, is_shown=speeds_and(settings.ratios)),
+    Page(text="settings", part=COMPARED, is_shown=speeds_and(settings.ratios_of_settings)),
     Page(text="releases", part=COMPARED, is_shown=speeds_and(releases.is_shown)),
     Page(text="compared", part=COMPARED, is_shown=has_speeds),
     Page(text="explore", is_shown=has_speeds),

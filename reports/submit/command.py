@@ -20,7 +20,7 @@ from reports.submit import pull_request
 from reports.submit.placing import NAME, THIS_MONTH, VERSION, Target, built, put_in_place, target_of
 from reports.submit.privacy import Published, published, refuse_private
 from reports.submit.source import Source, read_source
-from reports.verification.command import verify
+from reports.verification.command import verify_folder
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
@@ -79,7 +79,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 def _require_verified(folder: Path) -> None:
     """Raise ResultsDiffer, with every finding."""
-    findings = verify(folder).findings
+    findings = verify_folder(folder).findings
     if findings:
         listed = "\n".join(map(str, findings))
         raise ResultsDiffer(

@@ -22,7 +22,7 @@ from suite.options.command_line import Parser, exit_code_of, results_path
 RESULTS = ROOT / "reports" / "results"
 
 
-def verify(folder: Path) -> Verified:
+def verify_folder(folder: Path) -> Verified:
     """Verify all sets at or below ``folder``. Raises UsageError if there is none, ReportError if one is unreadable."""
     with told_when_unreadable(folder):
         if set_folders(folder):
@@ -53,7 +53,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     options = parser.read(arguments)
     if options.write_hashes:
         _write_hashes(options.folder)
-    verified = verify(options.folder)
+    verified = verify_folder(options.folder)
     if options.json:
         print(json.dumps(asdict(verified), indent=1))
     else:
@@ -82,7 +82,7 @@ def _show(verified: Verified) -> None:
 
 def _write_hashes(folder: Path) -> None:
     """Write the hashes of sets and versions that have no other fault; raise ResultsDiffer with every fault of them."""
-    if faults := [str(finding) for finding in verify(folder).findings if not is_of_hashes(finding)]:
+    if faults := [str(finding) for finding in verify_folder(folder).findings if not is_of_hashes(finding)]:
         listed = "\n".join(faults)
         raise ResultsDiffer(f"{listed}\nNo hashes were written for {folder}: what is wrong must not be sealed.")
     sets = set_folders(folder)

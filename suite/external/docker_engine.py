@@ -345,14 +345,14 @@ def _refusals(doing: str) -> Iterator[None]:
     except errors.APIError as error:
         message = str(error.explanation or error)
         raise ContainerError(
-            f"{doing}: the engine says: {message.strip()}\n{next_step(message, 'Its log has more.')}"
+            f"{doing}: the engine says: {message.strip()}\n{step_after_refusal(message, 'Its log has more.')}"
         ) from error
     except (errors.DockerException, requests.RequestException) as error:
         otherwise = (
             "Start the engine, or set DOCKER_HOST to its address, for example "
             "unix:///run/user/1000/podman/podman.sock; your user needs access to that socket."
         )
-        raise ContainerError(f"{doing}: {error}. {next_step(str(error), otherwise)}") from error
+        raise ContainerError(f"{doing}: {error}. {step_after_refusal(str(error), otherwise)}") from error
 
 
 def owner_label() -> dict[str, str]:
@@ -392,9 +392,10 @@ def follow_build(events: Iterable[Mapping[str, Any]], on_line: Callable[[str], N
     for event in events:
         if "error" in event:
             lines = "\n".join(last)
+            otherwise = "Correct what the last step says and build again; the others are cached."
             raise ContainerError(
                 f"The image was not built: {event['error'].strip()}. The last lines of the build:\n{lines}\n"
-                + next_step(event["error"], "Correct what the last step says and build again; the others are cached.")
+                + step_after_refusal(event["error"], otherwise)
             )
         image_id = _image_id(event) or image_id
         for line in _lines(event):
@@ -405,7 +406,7 @@ def follow_build(events: Iterable[Mapping[str, Any]], on_line: Callable[[str], N
     return image_id
 
 
-def next_step(message: str, otherwise: str) -> str:
+def step_after_refusal(message: str, otherwise: str) -> str:
     return next((step for sign, step in _NEXT_STEPS.items() if sign in message.lower()), otherwise)
 
 

@@ -39,10 +39,10 @@ class ApptainerOptions(ImageOptions):
 
 def run(launch: Launch, control: RunControl = TO_ITS_END, *, options: ApptainerOptions) -> LaunchResult:
     """Run ``launch`` inside the image; see ``suite.launch.contract``."""
-    return native.run(render(launch, options), control)
+    return native.run(apptainer_launch(launch, options), control)
 
 
-def render(launch: Launch, options: ApptainerOptions) -> Launch:
+def apptainer_launch(launch: Launch, options: ApptainerOptions) -> Launch:
     """Wrap the command of ``launch``; its program is a path inside the image."""
     with_gpus = launch.case.device == "cuda"
     argv, env = command(launch.argv, launch.env, options, writable=Path(launch.run_dir), with_gpus=with_gpus)
@@ -115,7 +115,7 @@ def in_apptainer(asked: Asked) -> Runtime:
         python_path=None,
         image_digest=f"sha256:{sha256(of_run.image)}" if of_run.image.is_file() else None,  # a folder has none
         command=lambda arguments: wrapped((SUITE_PYTHON, *arguments), {}),
-        wrap=functools.partial(render, options=of_run),
+        wrap=functools.partial(apptainer_launch, options=of_run),
     )
 
 

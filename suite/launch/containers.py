@@ -64,7 +64,8 @@ def run(
     docker_engine.remove_abandoned(engine)
     run_dir = Path(launch.run_dir)
     prepare(run_dir, launch.case)
-    with engine.container(render(launch, image.image_id, options, user=_user(engine))) as container, sampling(launch):
+    spec = container_spec(launch, image.image_id, options, user=_user(engine))
+    with engine.container(spec) as container, sampling(launch):
         watch = Watch(launch, control)
         container.start()
         ended_by = watch.wait(container.exit_code)
@@ -92,7 +93,7 @@ def check_options(engine: Engine, image: ImageFacts, options: ContainerOptions) 
     require_licence(stack=image.labels.get("labscale.stack"), accepted=options.accept_eula)
 
 
-def render(launch: Launch, image_id: str, options: ContainerOptions, *, user: str) -> ContainerSpec:
+def container_spec(launch: Launch, image_id: str, options: ContainerOptions, *, user: str) -> ContainerSpec:
     """The container of one round."""
     return ContainerSpec(
         image=image_id,

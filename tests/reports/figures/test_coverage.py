@@ -9,7 +9,7 @@ LEAST = 0.93  # of intervals at 95 %
 
 
 def test_intervals_contain_the_truth() -> None:
-    figures = coverage.computed([newest_version(), committed_version()])
+    figures = coverage.coverage_values([newest_version(), committed_version()])
     contain = {name.split("/")[1]: value for name, value in figures.items() if name.endswith("/contain")}
     assert len(contain) == 6
     assert {check: value for check, value in contain.items() if value < LEAST} == {}

@@ -67,7 +67,7 @@ def weakness(what: str, got: str, where: str = ".") -> str:
 
 
 def test_every_result_in_git_is_what_its_samples_say() -> None:
-    verified = program.verify(COMMITTED)
+    verified = program.verify_folder(COMMITTED)
     assert [str(finding) for finding in verified.findings] == []
     assert verified.cases > 300
     assert verified.published_cases > 450
@@ -79,14 +79,14 @@ def test_every_result_in_git_is_what_its_samples_say() -> None:
 def test_the_files_that_the_pages_offer_are_what_their_samples_say(tmp_path: Path) -> None:
     version = read_version(COMMITTED / "2026.11", name="2026.11")
     downloads.write(version, tmp_path)
-    verified = program.verify(tmp_path / "data")
+    verified = program.verify_folder(tmp_path / "data")
     assert [str(finding) for finding in verified.findings] == []
     assert verified.published_cases == 300
     assert len(verified.known_weaknesses) == len(read_weaknesses(VERSION))
 
 
 def test_a_set_of_a_version_has_the_known_weaknesses_of_the_version() -> None:
-    verified = program.verify(VERSION / "h200-x4-pairs")
+    verified = program.verify_folder(VERSION / "h200-x4-pairs")
     assert verified.findings == ()
     assert {finding.what for finding in verified.known_weaknesses} >= {"the reason why no further round ran"}
 

@@ -22,7 +22,7 @@ from suite.errors import ContainerError, UsageError
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch import registry
-from suite.launch.apptainer import ApptainerOptions, render, run
+from suite.launch.apptainer import ApptainerOptions, apptainer_launch, run
 from suite.launch.contract import TO_ITS_END, Asked, RunControl, Runtime
 from suite.launch.images.table import SUITE_PYTHON, find_image
 from suite.options.options import Options
@@ -83,13 +83,13 @@ def test_rendered_apptainer_command(make_case: Callable[..., Case]) -> None:
         cache_dir=Path("/data/cache/kernels"),
     )
     launch = cuda_launch(make_case)
-    rendered = render(launch, options)
+    rendered = apptainer_launch(launch, options)
     check_golden("apptainer_launch.json", {"argv": rendered.argv, "env": rendered.env})
     assert (rendered.case, rendered.run_dir, rendered.grace_s) == (launch.case, launch.run_dir, launch.grace_s)
     for folder in ("/data/a,b", "/data/a:b"):
         with pytest.raises(UsageError, match="at which Apptainer splits paths"):
-            render(launch, replace(options, project_root=Path(folder)))
-    on_cpu = render(replace(launch, case=make_case(device="cpu")), replace(options, accept_eula=True))
+            apptainer_launch(launch, replace(options, project_root=Path(folder)))
+    on_cpu = apptainer_launch(replace(launch, case=make_case(device="cpu")), replace(options, accept_eula=True))
     assert "--nv" not in on_cpu.argv
     assert on_cpu.env["APPTAINERENV_ACCEPT_EULA"] == "Y"
 

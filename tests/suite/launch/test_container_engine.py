@@ -12,8 +12,8 @@ import pytest
 
 from suite.errors import ContainerError
 from suite.external.container_spec import Gpus, ImageFacts
-from suite.external.docker_engine import Engine, next_step
-from suite.launch.containers import ContainerOptions, check_options, render, requested_gpus
+from suite.external.docker_engine import Engine, step_after_refusal
+from suite.launch.containers import ContainerOptions, check_options, container_spec, requested_gpus
 from suite.schema.record import Case, Device, Launch
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -46,7 +46,7 @@ def test_rendered_container(make_case: Callable[..., Case]) -> None:
         shm_gb=16,
         accept_eula=True,
     )
-    spec = render(cuda_launch(make_case), "sha256:1", options, user="1000:1000")
+    spec = container_spec(cuda_launch(make_case), "sha256:1", options, user="1000:1000")
     check_golden("container_spec.json", asdict(replace(spec, name="labscale-1")))
 
 
@@ -104,7 +104,7 @@ def test_podman_is_not_trusted_with_gpus_and_the_user_alone_accepts_a_licence(tm
     ],
 )
 def test_the_next_step_after_a_message(said: str, step: str) -> None:
-    assert step in next_step(said, "otherwise")
+    assert step in step_after_refusal(said, "otherwise")
 
 
 def test_an_engine_elsewhere_is_refused_with_what_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,8 +87,8 @@ wait
 def test_memory_limit_is_told(
     run_busybox: RunBusybox, make_script: MakeScript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = containers.render
-    monkeypatch.setattr(containers, "render", lambda *a, **b: replace(plain(*a, **b), memory_bytes=50_000_000))
+    plain = containers.container_spec
+    monkeypatch.setattr(containers, "container_spec", lambda *a, **b: replace(plain(*a, **b), memory_bytes=50_000_000))
     result = run_busybox(make_script("tail /dev/zero"))
     assert result.out_of_memory
     assert result.exit_code != 0

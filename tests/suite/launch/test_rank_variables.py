@@ -78,9 +78,9 @@ def test_settings_reach_every_launcher(launch: Launch, tmp_path: Path) -> None:
     assert launch.env["NCCL_ALGO"] == "Ring, Tree"
     assert launch.env["OMP_NUM_THREADS"] != "77"
     options = containers.ContainerOptions(project_root=tmp_path)
-    inside = containers.render(launch, "sha256:1", options, user="1:1")
+    inside = containers.container_spec(launch, "sha256:1", options, user="1:1")
     assert inside.env["NCCL_ALGO"] == "Ring, Tree"
-    wrapped = apptainer.render(launch, apptainer.ApptainerOptions(image=tmp_path, project_root=tmp_path))
+    wrapped = apptainer.apptainer_launch(launch, apptainer.ApptainerOptions(image=tmp_path, project_root=tmp_path))
     assert wrapped.env["APPTAINERENV_NCCL_ALGO"] == "Ring, Tree"
     assert "\nexport NCCL_ALGO='Ring, Tree'\n" in render_script(launch, SlurmOptions(), name="a", sampler=())
 

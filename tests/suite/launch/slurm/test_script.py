@@ -24,7 +24,7 @@ DEFAULTS: Final = SlurmOptions()
 ASKED: Final = SlurmOptions(
     partition="gpu", account="robots", time="1:00:00", sbatch_option=("constraint=h200&ib", "mem=0")
 )
-IN_IMAGE: Final = apptainer.render(
+IN_IMAGE: Final = apptainer.apptainer_launch(
     NODES,
     apptainer.ApptainerOptions(
         image=Path("/images/kitless.sif"), project_root=Path("/project"), asset_root=Path("/assets")
