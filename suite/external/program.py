@@ -1,5 +1,6 @@
 """Runs programs that may hang or die, talks to one line by line, and asks a Python that is not labscale's own."""
 
+import io
 import os
 import queue
 import signal
@@ -93,6 +94,7 @@ class LineProgram:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT if errors_are_lines else self._errors,
                 text=True,
+                errors="replace",
                 start_new_session=True,
             )
         except OSError:
@@ -103,8 +105,9 @@ class LineProgram:
         self._reader.start()
 
     def _read(self) -> None:
-        for line in self._process.stdout or ():
-            self._lines.put(line)
+        with self._process.stdout or io.StringIO() as output:  # closed here: another thread would wait for the reader
+            for line in output:
+                self._lines.put(line)
         self._lines.put(None)
 
     def read(self, wait_s: float = 0.0) -> list[str | None]:
@@ -133,15 +136,15 @@ class LineProgram:
 
     def end(self, wait_s: float) -> tuple[int, str]:
         """Close its input, and kill it if it has not ended then; return its exit code and what it wrote to stderr."""
-        self.close_input()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(wait_s)
-        self._process.kill()
-        exit_code = self._process.wait()
-        self._reader.join(KILL_PATIENCE_S)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
         with self._errors:
+            try:
+                self.close_input()
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(wait_s)
+            finally:  # a second Ctrl-C too
+                self._process.kill()
+                exit_code = self._process.wait()
+                self._reader.join(KILL_PATIENCE_S)
             return exit_code, self.errors()
 
 
