@@ -151,9 +151,11 @@ def names_of(nodes: str) -> tuple[str, ...]:
     return tuple(_ask("scontrol", "show", "hostnames", nodes).stdout.split())
 
 
-def dead_nodes(nodes: str) -> tuple[str, ...]:
-    """Return those of ``nodes`` that do not answer or are down according to Slurm."""
-    lines = _ask("scontrol", "--oneliner", "show", "node", nodes).stdout  # one for each node
+def dead_nodes(names: Sequence[str]) -> tuple[str, ...]:
+    """Return those that do not answer or are down. One of which Slurm says nothing is not: a cloud's may be gone."""
+    if not names:  # it would list all
+        return ()
+    lines = _run("scontrol", "--oneliner", "show", "node", ",".join(names)).stdout  # one for each node that it knows
     states = re.findall(r"(?:^|\s)NodeName=(\S+) .*?\sState=(\S+)", lines)
     return tuple(name for name, state in states if _DEAD_NODE.search(state))
 

@@ -36,6 +36,7 @@ from suite.launch.watch import LOG, NODE_LOG, Watch, prepare
 from suite.schema.rank_protocol import EndedBy, LaunchResult
 from suite.schema.record import Launch
 
+type LeftOut = tuple[str, ...] | None  # dead nodes, without which another attempt is made; None: none is made
 ATTEMPTS: Final = 2
 SILENCE_PATIENCE_S: Final = 900.0  # of Slurm: its controller may be restarted
 END_PATIENCE_S: Final = 300.0  # from scancel to the last process; nodes that hang take longest
@@ -100,7 +101,7 @@ def run(launch: Launch, control: RunControl = TO_ITS_END, *, place: SlurmPlace) 
     while True:
         job = submitted(run_dir) or _submit(launch, place)
         try:
-            result, may_be_repeated = _follow(launch, job.job_id, place.say, control)
+            result, dead = _follow(launch, job.job_id, place.say, control)
         except KeyboardInterrupt:
             place.say(
                 f"Slurm job {job.job_id} goes on without labscale. The same command follows it; scancel {job.job_id} "
@@ -111,11 +112,10 @@ def run(launch: Launch, control: RunControl = TO_ITS_END, *, place: SlurmPlace) 
             (run_dir / JOB).unlink(missing_ok=True)
         if result.exit_code == NODES_DIFFER:
             raise EnvironmentNotFit(f"Slurm job {job.job_id} {why_untrained(run_dir)}")
-        if not may_be_repeated or job.attempt == ATTEMPTS:
+        if dead is None or job.attempt == ATTEMPTS:
             if result.why:
                 place.say(result.why)  # the record does not name nodes
             return result
-        dead = slurm.dead_nodes(",".join(result.nodes)) if result.nodes else ()
         aside = set_aside(run_dir, "lost")
         place.say(f"{result.why}. It is submitted once more; what it left is in {aside}")
         _submit(launch, place, attempt=job.attempt + 1, dead=dead)
@@ -164,8 +164,8 @@ def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1, dead: Sequen
     return job
 
 
-def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple[LaunchResult, bool]:
-    """Wait until the job is over or has to be ended. The second value says whether another attempt makes sense."""
+def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple[LaunchResult, LeftOut]:
+    """Wait until the job is over or has to be ended."""
     run_dir = Path(launch.run_dir)
     watch, has_started = Watch(launch, control), False
     ended_by: EndedBy | None = None
@@ -204,29 +204,27 @@ def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple
             wall_time_s=end.ended_unix_s - end.started_unix_s,
         )
     script_ended = end is not None and not end.told_to_stop
-    return (result, False) if ended_by else judged(result, last, job_id, script_ended)
+    return (result, None) if ended_by else judged(result, last, job_id, script_ended)
 
 
-def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ended: bool) -> tuple[LaunchResult, bool]:
-    """The result by Slurm's state of the job, and whether another attempt makes sense.
-
-    ``script_ended``: the script came to its end, and Slurm did not end it.
-    """
+def judged(
+    result: LaunchResult, job: slurm.Job | None, job_id: str, script_ended: bool
+) -> tuple[LaunchResult, LeftOut]:
+    """The result by Slurm's state of the job. ``script_ended``: it came to its end, and Slurm did not end it."""
     if job is None:
         if script_ended:
-            return result, False
+            return result, None
         why = f"Slurm no longer knows job {job_id}, whose script did not come to its end"
-        return replace(result, exit_code=1, ended_by="lost", why=why), True
-    result = replace(result, exit_code=job.exit_code or 0)
-    if job.state in ("COMPLETED", "FAILED"):
-        dead = slurm.dead_nodes(job.nodes) if job.state == "FAILED" and job.nodes else ()
-        if not dead:
-            return result, False
-        return replace(result, ended_by="lost", why=f"{job.condition}, and {', '.join(dead)} does not answer"), True
-    if job.state == "OUT_OF_MEMORY":
-        return replace(result, out_of_memory=True), False
+        return replace(result, exit_code=1, ended_by="lost", why=why), slurm.dead_nodes(result.nodes)
+    result = replace(result, exit_code=job.exit_code or 0, out_of_memory=job.state == "OUT_OF_MEMORY")
+    if job.state in LOST:
+        return replace(result, ended_by="lost", why=job.condition), slurm.dead_nodes(result.nodes)
+    if job.state == "FAILED" and (dead := slurm.dead_nodes(result.nodes)):
+        return replace(result, ended_by="lost", why=f"{job.condition}, and {', '.join(dead)} does not answer"), dead
+    if job.state in ("COMPLETED", "FAILED", "OUT_OF_MEMORY"):
+        return result, None
     ended_by: EndedBy = "timeout" if job.state in ("TIMEOUT", "DEADLINE") else "lost"
-    return replace(result, ended_by=ended_by, why=job.condition), job.state in LOST
+    return replace(result, ended_by=ended_by, why=job.condition), None
 
 
 def _states(job_id: str, say: Say) -> Iterator[slurm.Job | None]:

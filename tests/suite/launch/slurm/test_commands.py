@@ -37,8 +37,8 @@ def prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prints:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
-    def make(program: str, text: str, *, refuses: bool = False) -> None:
-        end = " >&2\nexit 1" if refuses else ""
+    def make(program: str, text: str, *, refuses: bool = False, exit_code: int = 0) -> None:
+        end = " >&2\nexit 1" if refuses else f"\nexit {exit_code}"
         (folder / program).write_text(f"#!/bin/sh\nprintf '%s\\n' {shlex.quote(text)}{end}\n")
         (folder / program).chmod(0o755)
 
@@ -185,7 +185,7 @@ def test_without_slurm_the_way_on_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("state", "dead", "ended_by", "out_of_memory", "again"),
     [
-        ("COMPLETED", "", None, False, False),
+        ("COMPLETED", "n2", None, False, False),
         ("FAILED", "", None, False, False),
         (
             "FAILED",
@@ -193,12 +193,12 @@ def test_without_slurm_the_way_on_is_named(monkeypatch: pytest.MonkeyPatch) -> N
             "lost",
             False,
             True,
-        ),  # the others notice first, and the job fails before Slurm misses the node
+        ),  # its other nodes notice first, and it fails before Slurm misses the node
         ("TIMEOUT", "", "timeout", False, False),
         ("DEADLINE", "", "timeout", False, False),
         ("OUT_OF_MEMORY", "", None, True, False),
-        ("CANCELLED", "", "lost", False, False),
-        ("NODE_FAIL", "", "lost", False, True),
+        ("CANCELLED", "n2", "lost", False, False),
+        ("NODE_FAIL", "n2", "lost", False, True),
         ("PREEMPTED", "", "lost", False, True),
         ("BOOT_FAIL", "", "lost", False, True),
     ],
@@ -207,17 +207,17 @@ def test_slurms_states_as_ours(
     state: str, dead: str, ended_by: EndedBy | None, out_of_memory: bool, again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slurm, "dead_nodes", lambda _: tuple(dead.split()))
-    result, is_repeated = judged(RESULT, replace(OVER, state=state, exit_code=1), "7", script_ended=True)
-    assert (result.ended_by, result.out_of_memory, is_repeated) == (ended_by, out_of_memory, again)
-    assert (result.why or "").startswith(f"Slurm job 7: {state}" if ended_by else "")
-    assert dead in (result.why or "")
-    assert result.exit_code == 1
+    result, left_out = judged(RESULT, replace(OVER, state=state, exit_code=1), "7", script_ended=True)
+    assert (result.ended_by, result.out_of_memory, result.exit_code) == (ended_by, out_of_memory, 1)
+    assert left_out == (tuple(dead.split()) if again else None)
+    without_answer = ", and n2 does not answer" if state == "FAILED" else ""
+    assert result.why == (f"Slurm job 7: {state}{without_answer}" if ended_by else None)
 
 
 def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:
-    result, is_repeated = judged(RESULT, None, "7", script_ended=False)
-    assert (result.ended_by, is_repeated) == ("lost", True)
-    assert judged(RESULT, None, "7", script_ended=True) == (RESULT, False)
+    result, left_out = judged(RESULT, None, "7", script_ended=False)
+    assert (result.ended_by, left_out) == ("lost", ())
+    assert judged(RESULT, None, "7", script_ended=True) == (RESULT, None)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,15 @@ def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:
 )
 def test_a_node_is_dead_by_its_state(state: str, is_dead: bool, prints: Prints) -> None:
     prints("scontrol", f"NodeName=n1 CPUTot=2 State=IDLE ThreadsPerCore=1\nNodeName=n2 CPUTot=2 State={state} Weight=1")
-    assert slurm.dead_nodes("n[1-2]") == (("n2",) if is_dead else ())
+    assert slurm.dead_nodes(("n1", "n2")) == (("n2",) if is_dead else ())
+
+
+def test_nodes_of_which_slurm_says_nothing_are_not_dead(prints: Prints) -> None:
+    prints("scontrol", "slurm_load_node error: Access/permission denied", refuses=True)
+    assert slurm.dead_nodes(("n1", "n2")) == ()
+    prints("scontrol", "Node c1 not found\nNodeName=n2 CPUTot=2 State=DOWN Weight=1", exit_code=1)
+    assert slurm.dead_nodes(("c1", "n2")) == ("n2",)
+    assert slurm.dead_nodes(()) == ()
 
 
 def test_a_job_whose_reservation_has_ended_is_cancelled_not_lost(
@@ -260,12 +268,13 @@ def test_a_job_whose_reservation_has_ended_is_cancelled_not_lost(
 def test_a_second_attempt_leaves_dead_nodes_out_where_others_suffice(
     launch: Launch, monkeypatch: pytest.MonkeyPatch, *, others_suffice: bool
 ) -> None:
-    states, scripts = iter((replace(OVER, state="NODE_FAIL"), OVER)), list[str]()
+    """The second job is forgotten before anyone looks, so its script's exit code counts."""
+    states, scripts = iter((replace(OVER, state="NODE_FAIL"), None)), list[str]()
 
     def submit(script: Path) -> str:
         scripts.append(script.read_text())
         (Path(launch.run_dir) / END).write_text(
-            '{"exit_code": 0, "told_to_stop": false, "started_unix_s": 60.5, "ended_unix_s": 70.75, "nodes": "n1"}'
+            '{"exit_code": 3, "told_to_stop": false, "started_unix_s": 60.5, "ended_unix_s": 70.75, "nodes": "n1"}'
         )
         return "7"
 
@@ -276,7 +285,8 @@ def test_a_second_attempt_leaves_dead_nodes_out_where_others_suffice(
     monkeypatch.setattr(slurm, "could_start", lambda _: others_suffice)
     monkeypatch.setattr(slurm, "submit", submit)
     result = launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
-    assert (result.started_utc, result.wall_time_s) == ("1970-01-01T00:01:00+00:00", 10.25)  # the script's own
+    own = (3, "1970-01-01T00:01:00+00:00", 10.25)
+    assert (result.exit_code, result.started_utc, result.wall_time_s) == own
     assert ["--exclude=n2\n" in script for script in scripts] == [False, others_suffice]
 
 
@@ -298,3 +308,14 @@ def test_a_damaged_note_of_a_job_is_named(launch: Launch, name: str, next_step: 
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SchedulerError, match=rf"{re.escape(str(path))} is not readable: {why}.*Delete it.*{next_step}"):
         read(path.parents[1])
+
+
+def test_the_launcher_reads_the_note_of_a_job_before_it_asks_slurm(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    path = Path(launch.run_dir) / JOB
+    path.parent.mkdir(parents=True)
+    path.touch()
+    with pytest.raises(SchedulerError, match=r"job\.json is not readable"):
+        launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=print))
