@@ -29,7 +29,7 @@ from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import learn_tasks, make_plan, print_rule, show_plan
 from suite.campaign.runs import uncounted, upstream, warm_up
 from suite.campaign.runs.rounds import run_planned
-from suite.campaign.runs.run import Run, launch_of, machine_with
+from suite.campaign.runs.run import machine_with, render
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults
@@ -143,10 +143,12 @@ def write_scripts(campaign: Campaign) -> Campaign:
     with opened(campaign.out, identity(campaign)) as folder:
         cases.require_raw(campaign, folder)
         for item, round_index in known_rounds(campaign, folder):
-            launch = launch_of(campaign, Run.of(folder, item.case, round_index))
-            if not runtime.is_submitted(Path(launch.run_dir)):
-                script = runtime.write_script(launch)
-                say(campaign.console, f"sbatch {shlex.quote(str(script))}")
+            case, run_dir = item.case, folder.run_dir(item.case, round_index)
+            if runtime.is_submitted(run_dir):
+                continue
+            worker = runtime.worker_of(case)
+            launch = render(campaign, worker, run_dir, case, round_index, python_path=runtime.python_path)
+            say(campaign.console, f"sbatch {shlex.quote(str(runtime.write_script(launch)))}")
     return campaign
 
 

@@ -1,4 +1,4 @@
-"""``env_check --nodes`` inside allocations of a real Slurm, whose nodes differ or die."""
+"""``env_check --nodes`` inside allocations of a real Slurm, whose nodes agree, differ or die."""
 
 import re
 import subprocess
@@ -21,6 +21,12 @@ def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:
     """
     lines = [" ".join(line.split()) for line in done.stdout.splitlines() if re.search(r"\w", line)]
     return [re.sub(r"warning cpu_load: host_busy$", "ok", line).replace(", cpu_load: host_busy", "") for line in lines]
+
+
+def test_nodes_that_agree(slurm: SlurmCluster) -> None:
+    done = slurm.run("salloc", "--nodelist=n1,n2", *CHECK)
+    assert lines_of(done) == ["node verdict faults", "n1 ok", "n2 ok", "2 nodes are alike."], done.stderr
+    assert done.returncode == (1 if "host_busy" in done.stdout else 0)
 
 
 def test_a_node_that_differs_is_named(slurm: SlurmCluster) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.display.results import answers
-from suite.campaign.state import Campaign
+from suite.campaign.state import Campaign, Sources
 from suite.errors import ReportError
 from suite.matrix.resources import Resources
 from suite.options.command_line import LAUNCHER_VARIABLE
@@ -170,7 +170,7 @@ CASE = make_case("ant-weak", scaling="weak")
 
 def test_scripts_below_a_folder_with_a_space_are_commands_that_a_shell_takes(campaign: Campaign) -> None:
     runtime = replace(campaign.provided, write_script=lambda launch: Path(launch.run_dir, "job.sbatch"))
-    steps.write_scripts(replace(campaign, runtime=runtime))
+    steps.write_scripts(replace(campaign, runtime=runtime, sources=Sources(code={})))  # not compared for each script
     commands = [shlex.split(line) for line in printed(campaign).splitlines()]
     run_dir = campaign.out / "raw" / CASE.case_id
     assert commands == [["sbatch", str(run_dir / f"r{index}" / "job.sbatch")] for index in range(3)]

@@ -187,13 +187,7 @@ def test_without_slurm_the_way_on_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("COMPLETED", "n2", None, False, False),
         ("FAILED", "", None, False, False),
-        (
-            "FAILED",
-            "n2",
-            "lost",
-            False,
-            True,
-        ),  # its other nodes notice first, and it fails before Slurm misses the node
+        ("FAILED", "n2", "lost", False, True),  # its other nodes notice first, Slurm later
         ("TIMEOUT", "", "timeout", False, False),
         ("DEADLINE", "", "timeout", False, False),
         ("OUT_OF_MEMORY", "", None, True, False),
