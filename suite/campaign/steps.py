@@ -43,7 +43,7 @@ from suite.files.wording import counted
 from suite.launch import registry
 from suite.launch.contract import Asked
 from suite.matrix.own_worker import own_worker_of
-from suite.matrix.resources import UNBOUNDED, Cores, Resources, cores_of_gpus
+from suite.matrix.resources import UNBOUNDED, Cores, cores_of_gpus
 from suite.options.command_line import say
 from suite.options.options import Options
 from suite.records.worked import has_speeds
@@ -59,9 +59,9 @@ def start(options: Options, console: Console) -> Campaign:
     machine = capture(host_label=options.results.host_label, out=options.results.out)
     resources = registry.resources(options, machine)
     device = options.setup.device or ("cuda" if resources.gpus_per_node else "cpu")
-    options = replace(
-        options, selection=replace(options.selection, matrix=options.selection.matrix or _matrix_for(device, resources))
-    )
+    is_measured = device == "cuda" and resources.gpus_per_node < UNBOUNDED.gpus_per_node
+    smallest = "first" if is_measured else "smoke"  # which shows what works
+    options = replace(options, selection=replace(options.selection, matrix=options.selection.matrix or smallest))
     begun = Campaign(
         options=options,
         console=console,
@@ -80,12 +80,6 @@ def _cores_of_gpus(options: Options, machine: Environment, device: Device) -> tu
     if device == "cpu" or options.search.capacity or not registry.entry_of(options).runs_here:
         return ()
     return cores_of_gpus(num_gpus=len(machine.gpus), cores=cores_in_order(), num_cpus=machine.num_cpus or 1)
-
-
-def _matrix_for(device: Device, resources: Resources) -> str:
-    """The default matrix: the smallest that measures; without GPUs, one that shows what works."""
-    is_measured = device == "cuda" and resources.gpus_per_node < UNBOUNDED.gpus_per_node
-    return "first" if is_measured else "smoke"
 
 
 def provision(campaign: Campaign) -> Campaign:
