@@ -59,11 +59,11 @@ problems, doubts = [], []
 def version(name):
     try: return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError: return None
-for item in bundle["distributions"]:
+for item in bundle.get("distributions", []):
     here = version(item["name"])
     if here != item["version"]:
         problems.append("%s from the bundle is %s, expected %s" % (item["name"], here, item["version"]))
-for item in bundle.get("expected_on_target", []):
+for item in bundle["expected_on_target"]:
     here = version(item["name"])
     if here is None:
         problems.append("%s%s is missing on this host" % (item["name"], item["specifier"]))
@@ -242,8 +242,9 @@ def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
     for item in bundle["versions"]:
         python = folder / "versions" / item["digest"] / "bin" / "python"
         pairs = [package.partition("==")[::2] for package in item["packages"]]
-        wanted = {"distributions": [{"name": name, "version": version} for name, version in pairs]}
-        problems = _found_by(str(python), folder / "site", wanted)[0] if python.is_file() else ["they are missing"]
+        wanted = [{"name": name, "specifier": f"=={version}", "assumed": False} for name, version in pairs]
+        asked = {"expected_on_target": wanted}
+        problems = _found_by(str(python), folder / "site", asked)[0] if python.is_file() else ["they are missing"]
         if problems:
             raise InstallError(
                 f"The parts do not have the versions {', '.join(item['packages'])}, which bundle.json names: "
