@@ -27,6 +27,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -122,14 +123,19 @@ def read_bundle(folders: list[Path]) -> dict[str, Any]:
 
 
 def _paths_of(name: str, folders: list[Path]) -> list[Path]:
-    """Return the files of this name in the folders."""
-    try:
-        return [folder / name for folder in folders if folder / name in folder.iterdir() and (folder / name).is_file()]
-    except OSError as error:
-        raise InstallError(
-            f"{error.filename} cannot be searched for {name}: {error.strerror}. Give access, or name another with"
-            " --parts."
-        ) from error
+    """Return the files of this name in the folders, which this user may enter but perhaps not list."""
+    paths = []
+    for folder in folders:
+        try:
+            if stat.S_ISREG((folder / name).stat().st_mode):
+                paths.append(folder / name)
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError) or not folder.is_dir():
+                raise InstallError(
+                    f"{folder} cannot be searched for {name}: {error.strerror}. Give access, or name another with"
+                    " --parts."
+                ) from error
+    return paths
 
 
 def _wrong_values(bundle: dict[str, Any]) -> Iterator[str]:
