@@ -347,8 +347,10 @@ def with_assets(
     worker.cache_dir.mkdir(exist_ok=True)
     if worker.asset_root is None or assets == "official":
         return worker
-    build_assets(worker.asset_root, python=worker.python, run=run, on_message=on_message)
     manifest = worker.asset_root / "manifest.json"
+    if worker.asset_root.parent == cache_root():  # never where the user's own assets are: a build replaces the folder
+        build_assets(worker.asset_root, python=worker.python, run=run, on_message=on_message)
+        return replace(worker, asset_sha256=sha256(manifest))
     try:
         return replace(worker, asset_sha256=sha256(manifest))
     except OSError as error:
