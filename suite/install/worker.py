@@ -40,6 +40,7 @@ from suite.install.damage import changes
 from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, requirements_of, sha256
 from suite.install.worker_packages import (
     COMPLETE,
+    SHORT,
     add_packages,
     copy_environment,
     digest_of,
@@ -56,7 +57,6 @@ from suite.options.options import Setup
 from suite.schema.record import Assets, Stack
 
 INSTALL_DISK_GB: Final = 17.0  # the environment takes 7.5 GB, what uv keeps of its downloads the rest
-KEY_LENGTH: Final = 12  # digits of a hash in a folder's name
 
 # What a worker imports, and the version that this suite's adapters and overrides were written for.
 _KITLESS: Final[Mapping[str, str | None]] = {
@@ -113,7 +113,7 @@ def locate_worker(*, stack: Stack = "kitless", setup: Setup = AS_PINNED, pins: s
     elif pins is not None or stack != "isaacsim":
         pins_path = worker_pins(stack, pins)
         pins_sha256 = sha256(pins_path)
-        key = pins_sha256[:KEY_LENGTH]
+        key = pins_sha256[:SHORT]
         environment = _environment(pins_path)
         if setup.worker_packages:
             environment = environment_of(environment, [read_package(text) for text in setup.worker_packages])
@@ -154,7 +154,7 @@ def install_worker(
 
 
 def _environment(pins_path: Path) -> Path:
-    key = sha256(pins_path)[:KEY_LENGTH]
+    key = sha256(pins_path)[:SHORT]
     return cache_root() / (f"worker-{key}" if pins_path.stem == "worker" else f"worker-{key}-{pins_path.stem}")
 
 
@@ -187,7 +187,7 @@ def require_python(python: Path) -> None:
 def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
     """Return a key for kernels of a user's Python, which differ from another Python's or other versions'."""
     text = json.dumps([str(python), versions], sort_keys=True)
-    return "own-" + hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+    return "own-" + hashlib.sha256(text.encode()).hexdigest()[:SHORT]
 
 
 def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dict[str, str | None]:
@@ -334,7 +334,7 @@ def asset_root_of(assets: Assets, key: str) -> Path | None:
     digest = hashlib.sha256()
     for source in sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")}):
         digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
-    return cache_root() / f"assets-{key}-{digest.hexdigest()[:12]}"
+    return cache_root() / f"assets-{key}-{digest.hexdigest()[:SHORT]}"
 
 
 def with_assets(
