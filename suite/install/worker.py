@@ -109,7 +109,8 @@ def locate_worker(*, stack: Stack = "kitless", setup: Setup = AS_PINNED, pins: s
     if pins is None and setup.worker_python is not None:
         python = _program(setup.worker_python)
         with contextlib.suppress(WorkerEnvironmentError):  # `bench` reports what is wrong
-            key = _own_key(python, check_python(python, stack=stack))
+            identity = json.dumps([str(python), check_python(python, stack=stack)], sort_keys=True)
+            key = f"own-{hashlib.sha256(identity.encode()).hexdigest()[:SHORT]}"  # of its own kernels
     elif pins is not None or stack != "isaacsim":
         pins_path = worker_pins(stack, pins)
         pins_sha256 = sha256(pins_path)
@@ -184,12 +185,6 @@ def require_python(python: Path) -> None:
         raise does_not_run(program, "Not a program")
 
 
-def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
-    """Return a key for kernels of a user's Python, which differ from another Python's or other versions'."""
-    text = json.dumps([str(python), versions], sort_keys=True)
-    return "own-" + hashlib.sha256(text.encode()).hexdigest()[:SHORT]
-
-
 def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dict[str, str | None]:
     """Return the versions of what the stack needs under ``python``, and of distributions that are needed ``also``.
 
@@ -230,7 +225,17 @@ def _install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Ca
             on_message(f"Installing {pins_path.name} over a copy of the worker environment, {environment}")
             copy_environment(worker, environment)
         else:
-            _create(environment, stack=stack, on_message=on_message)
+            free_gb = shutil.disk_usage(environment.parent).free / 1e9
+            if free_gb < INSTALL_DISK_GB:
+                raise WorkerEnvironmentError(
+                    f"The worker environment needs {INSTALL_DISK_GB:.0f} GB of free disk, {environment.parent} has "
+                    f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
+                )
+            on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
+            run_uv(
+                "venv", "--python", sys.executable, str(environment),
+                doing="create the worker environment", next_step=NEXT_STEP,
+            )  # fmt: skip
         # gym and antlr4 are built from source: the pins determine their setuptools too.
         run_uv(
             "pip", "sync", "--python", str(python), "--require-hashes",
@@ -248,20 +253,6 @@ def _install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Ca
         return {"pins_sha256": sha256(pins_path)}
 
     install_once(environment, install, on_message)
-
-
-def _create(environment: Path, *, stack: Stack, on_message: Callable[[str], None]) -> None:
-    """Create an environment without packages, where there is disk for all of them."""
-    free_gb = shutil.disk_usage(environment.parent).free / 1e9
-    if free_gb < INSTALL_DISK_GB:
-        raise WorkerEnvironmentError(
-            f"The worker environment needs {INSTALL_DISK_GB:.0f} GB of free disk, {environment.parent} has "
-            f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
-        )
-    on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
-    run_uv(
-        "venv", "--python", sys.executable, str(environment), doing="create the worker environment", next_step=NEXT_STEP
-    )
 
 
 def _site_folders(environment: Path) -> list[Path]:
