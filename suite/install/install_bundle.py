@@ -27,6 +27,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -59,11 +60,11 @@ problems, doubts = [], []
 def version(name):
     try: return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError: return None
-for item in bundle["distributions"]:
+for item in bundle.get("distributions", []):
     here = version(item["name"])
     if here != item["version"]:
         problems.append("%s from the bundle is %s, expected %s" % (item["name"], here, item["version"]))
-for item in bundle.get("expected_on_target", []):
+for item in bundle["expected_on_target"]:
     here = version(item["name"])
     if here is None:
         problems.append("%s%s is missing on this host" % (item["name"], item["specifier"]))
@@ -122,14 +123,19 @@ def read_bundle(folders: list[Path]) -> dict[str, Any]:
 
 
 def _paths_of(name: str, folders: list[Path]) -> list[Path]:
-    """Return the files of this name in the folders."""
-    try:
-        return [folder / name for folder in folders if folder / name in folder.iterdir() and (folder / name).is_file()]
-    except OSError as error:
-        raise InstallError(
-            f"{error.filename} cannot be searched for {name}: {error.strerror}. Give access, or name another with"
-            " --parts."
-        ) from error
+    """Return the files of this name in the folders, which this user may enter but perhaps not list."""
+    paths = []
+    for folder in folders:
+        try:
+            if stat.S_ISREG((folder / name).stat().st_mode):
+                paths.append(folder / name)
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError) or not folder.is_dir():
+                raise InstallError(
+                    f"{folder} cannot be searched for {name}: {error.strerror}. Give access, or name another with"
+                    " --parts."
+                ) from error
+    return paths
 
 
 def _wrong_values(bundle: dict[str, Any]) -> Iterator[str]:
@@ -242,8 +248,9 @@ def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
     for item in bundle["versions"]:
         python = folder / "versions" / item["digest"] / "bin" / "python"
         pairs = [package.partition("==")[::2] for package in item["packages"]]
-        wanted = {"distributions": [{"name": name, "version": version} for name, version in pairs]}
-        problems = _found_by(str(python), folder / "site", wanted)[0] if python.is_file() else ["they are missing"]
+        wanted = [{"name": name, "specifier": f"=={version}", "assumed": False} for name, version in pairs]
+        asked = {"expected_on_target": wanted}
+        problems = _found_by(str(python), folder / "site", asked)[0] if python.is_file() else ["they are missing"]
         if problems:
             raise InstallError(
                 f"The parts do not have the versions {', '.join(item['packages'])}, which bundle.json names: "

@@ -24,7 +24,6 @@ from suite.files.wording import last_lines
 PINS_DIR: Final = Path("containers/pins")
 PYTHON_VERSION: Final = "3.12"
 
-
 # In the order of resolution. The other workers have the versions of the first where possible.
 OF_WORKERS: Final = ("worker", "ovphysx", "skrl-jax", "watch", "torchrl", "lerobot")
 # `lint` is the largest of the suite's own environments: the others have exactly its versions, so that all agree.

@@ -84,7 +84,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     if unknown:
         parser.error(f"no picture is called {', '.join(unknown)}; there are {', '.join(VIEWS)}")
     worker = provision_worker(on_message=print)
-    FOLDER.mkdir(exist_ok=True)
     pictures: dict[str, Any] = json.loads((FOLDER / LIST).read_text()) if (FOLDER / LIST).is_file() else {}
     for name in names:
         file = FOLDER / f"{name}.png"

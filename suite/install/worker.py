@@ -40,6 +40,7 @@ from suite.install.damage import changes
 from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, requirements_of, sha256
 from suite.install.worker_packages import (
     COMPLETE,
+    SHORT,
     add_packages,
     copy_environment,
     digest_of,
@@ -56,7 +57,6 @@ from suite.options.options import Setup
 from suite.schema.record import Assets, Stack
 
 INSTALL_DISK_GB: Final = 17.0  # the environment takes 7.5 GB, what uv keeps of its downloads the rest
-KEY_LENGTH: Final = 12  # digits of a hash in a folder's name
 
 # What a worker imports, and the version that this suite's adapters and overrides were written for.
 _KITLESS: Final[Mapping[str, str | None]] = {
@@ -109,11 +109,12 @@ def locate_worker(*, stack: Stack = "kitless", setup: Setup = AS_PINNED, pins: s
     if pins is None and setup.worker_python is not None:
         python = _program(setup.worker_python)
         with contextlib.suppress(WorkerEnvironmentError):  # `bench` reports what is wrong
-            key = _own_key(python, check_python(python, stack=stack))
+            identity = json.dumps([str(python), check_python(python, stack=stack)], sort_keys=True)
+            key = f"own-{hashlib.sha256(identity.encode()).hexdigest()[:SHORT]}"  # of its own kernels
     elif pins is not None or stack != "isaacsim":
         pins_path = worker_pins(stack, pins)
         pins_sha256 = sha256(pins_path)
-        key = pins_sha256[:KEY_LENGTH]
+        key = pins_sha256[:SHORT]
         environment = _environment(pins_path)
         if setup.worker_packages:
             environment = environment_of(environment, [read_package(text) for text in setup.worker_packages])
@@ -154,7 +155,7 @@ def install_worker(
 
 
 def _environment(pins_path: Path) -> Path:
-    key = sha256(pins_path)[:KEY_LENGTH]
+    key = sha256(pins_path)[:SHORT]
     return cache_root() / (f"worker-{key}" if pins_path.stem == "worker" else f"worker-{key}-{pins_path.stem}")
 
 
@@ -182,12 +183,6 @@ def require_python(python: Path) -> None:
         raise does_not_run(program, f"{error.strerror}") from error
     if not program.is_file() or not os.access(program, os.X_OK):
         raise does_not_run(program, "Not a program")
-
-
-def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
-    """Return a key for kernels of a user's Python, which differ from another Python's or other versions'."""
-    text = json.dumps([str(python), versions], sort_keys=True)
-    return "own-" + hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
 def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dict[str, str | None]:
@@ -230,7 +225,17 @@ def _install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Ca
             on_message(f"Installing {pins_path.name} over a copy of the worker environment, {environment}")
             copy_environment(worker, environment)
         else:
-            _create(environment, stack=stack, on_message=on_message)
+            free_gb = shutil.disk_usage(environment.parent).free / 1e9
+            if free_gb < INSTALL_DISK_GB:
+                raise WorkerEnvironmentError(
+                    f"The worker environment needs {INSTALL_DISK_GB:.0f} GB of free disk, {environment.parent} has "
+                    f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
+                )
+            on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
+            run_uv(
+                "venv", "--python", sys.executable, str(environment),
+                doing="create the worker environment", next_step=NEXT_STEP,
+            )  # fmt: skip
         # gym and antlr4 are built from source: the pins determine their setuptools too.
         run_uv(
             "pip", "sync", "--python", str(python), "--require-hashes",
@@ -248,20 +253,6 @@ def _install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Ca
         return {"pins_sha256": sha256(pins_path)}
 
     install_once(environment, install, on_message)
-
-
-def _create(environment: Path, *, stack: Stack, on_message: Callable[[str], None]) -> None:
-    """Create an environment without packages, where there is disk for all of them."""
-    free_gb = shutil.disk_usage(environment.parent).free / 1e9
-    if free_gb < INSTALL_DISK_GB:
-        raise WorkerEnvironmentError(
-            f"The worker environment needs {INSTALL_DISK_GB:.0f} GB of free disk, {environment.parent} has "
-            f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
-        )
-    on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
-    run_uv(
-        "venv", "--python", sys.executable, str(environment), doing="create the worker environment", next_step=NEXT_STEP
-    )
 
 
 def _site_folders(environment: Path) -> list[Path]:
@@ -334,7 +325,7 @@ def asset_root_of(assets: Assets, key: str) -> Path | None:
     digest = hashlib.sha256()
     for source in sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")}):
         digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
-    return cache_root() / f"assets-{key}-{digest.hexdigest()[:12]}"
+    return cache_root() / f"assets-{key}-{digest.hexdigest()[:SHORT]}"
 
 
 def with_assets(
@@ -347,8 +338,10 @@ def with_assets(
     worker.cache_dir.mkdir(exist_ok=True)
     if worker.asset_root is None or assets == "official":
         return worker
-    build_assets(worker.asset_root, python=worker.python, run=run, on_message=on_message)
     manifest = worker.asset_root / "manifest.json"
+    if worker.asset_root.parent == cache_root():  # never where the user's own assets are: a build replaces the folder
+        build_assets(worker.asset_root, python=worker.python, run=run, on_message=on_message)
+        return replace(worker, asset_sha256=sha256(manifest))
     try:
         return replace(worker, asset_sha256=sha256(manifest))
     except OSError as error:

@@ -70,17 +70,22 @@ def run_uv(*arguments: str, doing: str, next_step: str) -> None:
 
 
 def install_once(
-    environment: Path, install: Callable[[Path], Mapping[str, Any]], on_message: Callable[[str], None]
+    environment: Path,
+    install: Callable[[Path], Mapping[str, Any]],
+    on_message: Callable[[str], None],
+    *,
+    is_complete: Callable[[Path], bool] = Path.exists,
 ) -> Path:
     """Return the Python of an environment.
 
-    ``install`` gets this path, makes the environment unless it is complete, and returns the content of its marker.
+    ``install`` gets this path, makes the environment unless it is complete, and returns the content of its marker,
+    which ``is_complete`` judges.
     """
     python, marker = environment / "bin" / "python", environment / COMPLETE
-    if marker.exists() and python.exists():
+    if is_complete(marker) and python.exists():
         return python
     with locked(environment.with_suffix(".lock"), on_message):
-        if marker.exists() and python.exists():  # another process installed it while this one waited
+        if is_complete(marker) and python.exists():  # another process installed it while this one waited
             return python
         if environment.exists():  # an install that was interrupted
             shutil.rmtree(environment)
@@ -205,7 +210,6 @@ def add_packages(
         WorkerEnvironmentError: they cannot be installed beside the pinned ones.
     """
     environment = environment_of(base, packages)
-    marker = environment / COMPLETE
 
     def install(python: Path) -> dict[str, dict[str, str]]:
         listed = ", ".join(package.argument for package in packages)
@@ -215,10 +219,11 @@ def add_packages(
         before, after = (installed_in(folder / "bin" / "python")[1] for folder in (base, environment))
         return {"names": names, "added": {name: after[name][0] for name in sorted(after.keys() - before.keys())}}
 
-    if read_json_or_none(marker, Installed) is None:  # damaged, or of another labscale
-        marker.unlink(missing_ok=True)
-    install_once(environment, install, on_message)
-    installed = Installed.model_validate_json(marker.read_bytes())
+    def is_complete(marker: Path) -> bool:
+        return read_json_or_none(marker, Installed) is not None  # it may be damaged, or of another labscale
+
+    install_once(environment, install, on_message, is_complete=is_complete)
+    installed = Installed.model_validate_json((environment / COMPLETE).read_bytes())
     # The marker has no origins: the same files may be at another commit by now.
     origins = {installed.names[package.content]: package.origin for package in packages if package.origin}
     return tuple(

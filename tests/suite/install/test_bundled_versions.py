@@ -20,7 +20,7 @@ from tests.fixtures.runs.real_runs import cartpole, matrix_of
 from tests.fixtures.stand_ins.small_bundles import FILES, make, run_installer
 from tests.fixtures.stand_ins.synthetic_wheels import use_wheels, write_wheel
 
-OLDER = ("newton==1.6.0",)
+OLDER = ("newton==1.6",)  # a matrix may write it short; 1.6.0 is what is installed
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_versions_that_are_not_those_of_the_index_are_not_installed(
     (listed,) = index["versions"]
     for wrong, said in (
         ({**listed, "packages": ["newton==9.0"]}, "newton==9.0, .* 1.6.0"),
-        ({**listed, "digest": "none"}, "newton==1.6.0"),
+        ({**listed, "digest": "none"}, "newton==1.6"),
     ):
         (tmp_path / "out/bundle.json").write_text(json.dumps({**index, "versions": [wrong]}))
         done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
@@ -80,7 +80,7 @@ def test_a_set_that_the_bundle_lacks_is_said_with_those_that_it_has(
 ) -> None:
     assert bundled_python(OLDER) is None
     monkeypatch.setenv(VERSIONS_VARIABLE, str(tmp_path))
-    with pytest.raises(WorkerEnvironmentError, match=r"newton==1\.6\.0"):
+    with pytest.raises(WorkerEnvironmentError, match=r"newton==1\.6"):
         bundled_python(OLDER)
     (tmp_path / "1").mkdir()
     (tmp_path / "1/complete.json").write_text('{"packages": ["a==1", "b==2"], "set_aside": []}')
@@ -99,7 +99,7 @@ def test_a_matrix_names_its_sets_once_and_without_cases_of_other_pins(
 
 def test_a_python_that_is_no_environment_is_not_copied(tmp_path: Path) -> None:
     python = tmp_path / "usr/bin/python"
-    with pytest.raises(BundleError, match=r"newton==1\.6\.0.*--worker-python"):
+    with pytest.raises(BundleError, match=r"newton==1\.6.*--worker-python"):
         install_sets(python, [OLDER], on_message=pytest.fail)
     assert install_sets(python, [], on_message=pytest.fail) == {}
 

@@ -225,6 +225,7 @@ def test_a_folder_of_parts_that_cannot_be_searched_is_said(
     with pytest.raises(install_bundle.InstallError, match=f"{tmp_path}/gone .*: No such file"):
         install_bundle.read_bundle([cut, tmp_path / "gone"])
     (tmp_path / "more").mkdir()
+    deny(monkeypatch, tmp_path / "more", may_enter=True)
     index = install_bundle.read_bundle([cut, tmp_path / "more"])
     deny(monkeypatch, tmp_path / "more")
     for look in (install_bundle.read_bundle, partial(install_bundle.find_parts, index)):

@@ -188,6 +188,10 @@ def test_assets_of_the_user_are_taken_if_they_are_asked_for_or_offline_ones(
     (bundled / "manifest.json").write_text("{}")
     worker = provide()
     assert (worker.asset_root, worker.asset_sha256) == (bundled, pins.sha256(bundled / "manifest.json"))
+    (bundled / "manifest.json").rename(bundled / "ant.usd")  # between two looks at it
+    with pytest.raises(WorkerEnvironmentError, match="ISAACSIM_ASSET_ROOT"):
+        provision.with_assets(worker, "offline", pytest.fail)
+    assert (bundled / "ant.usd").exists()
 
 
 def test_the_cache_is_where_the_user_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import UsageError, WorkerEnvironmentError
+from suite.files.json_file import read_json_or_none
 from suite.install import worker_packages
 from suite.install.worker_packages import (
     WorkerPackage,
@@ -44,7 +45,7 @@ def add(base: Path, *texts: str, messages: list[str] | None = None) -> tuple[Pat
     return environment_of(base, packages) / "bin/python", added
 
 
-def test_a_requirement_is_added_to_a_copy_once(base: Path) -> None:
+def test_a_requirement_is_added_to_a_copy_once(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     messages: list[str] = []
     python, named = add(base, "my-robots>=1", messages=messages)
     assert named == ("my-meshes 0.7", "my-robots 1.2")
@@ -59,6 +60,11 @@ def test_a_requirement_is_added_to_a_copy_once(base: Path) -> None:
         (environment / "left-over").touch()
         assert add(base, "my-robots>=1") == (python, named)
         assert not (environment / "left-over").exists()
+    before = iter([None])  # another process completes it after the first look
+    monkeypatch.setattr(worker_packages, "read_json_or_none", lambda *asked: next(before, read_json_or_none(*asked)))
+    (environment / "in-use").touch()
+    assert add(base, "my-robots>=1") == (python, named)
+    assert (environment / "in-use").exists()
 
 
 def test_a_package_that_needs_another_version_of_a_pinned_one_is_refused(base: Path) -> None:
