@@ -197,11 +197,7 @@ class Catalog(CatalogTable):
 
     def ranks_of_learning(self, case: Case) -> int | None:
         """The number of ranks that learning depends on: the world size, or None if all ranks learn together."""
-        return case.world_size if self.why_ranks_learn_alone(case.task) else None
-
-    def why_ranks_learn_alone(self, task: str) -> str | None:
-        """The part of a task that ranks do not share, in words; None if all learn together or the task is unknown."""
-        return self.tasks[task].ranks_learn_alone if task in self.tasks else None
+        return case.world_size if case.task in self.tasks and self.tasks[case.task].ranks_learn_alone else None
 
     def gpu_memory_gb(self, case: Case) -> float | None:
         """Memory of each GPU that a case takes [GB]; None if nobody measured its task and stack."""
@@ -212,10 +208,8 @@ class Catalog(CatalogTable):
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task with this id or this alias from Isaac Lab 2.x. Raises MatrixError if there is none."""
-        if task_id in self.tasks:
-            return self.tasks[task_id]
         for entry in self.tasks.values():
-            if task_id in entry.aliases:
+            if task_id in (entry.task, *entry.aliases):
                 return entry
         names = [name for entry in self.tasks.values() for name in (entry.task, *entry.aliases)]
         if self.others:

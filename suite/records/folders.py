@@ -67,8 +67,8 @@ def set_folders(folder: Path) -> list[Path]:
     """
     sets = []
     for root, folders, names in folder.walk(on_error=_refuse_unreadable):
-        is_there = CASES in (*folders, *names)  # a link to a folder is among the names
-        if is_there and any((root / CASES).walk(on_error=_refuse_unreadable)):
+        # A link to a folder is among the names.
+        if CASES in (*folders, *names) and any((root / CASES).walk(on_error=_refuse_unreadable)):
             sets.append(root)
             folders.clear()
     return sorted(sets)
