@@ -2,7 +2,7 @@
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -96,14 +96,25 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def _key_lines(text: str) -> dict[Location, int]:
-    """Line of every key of a valid document, without those of inline tables."""
+    """Line of every key of a valid document, without those of inline tables.
+
+    tomllib keeps no positions, but each statement of a document, of one line or several, is a document too.
+    """
     lines: dict[Location, int] = {}
     counts: dict[Location, int] = {}  # of the tables so far in each array of tables
     table: Location = ()
-    for number, statement in _statements(text):
+    statement, first = "", 1
+    for number, line in enumerate(text.split("\n"), start=1):
+        first = first if statement else number
+        statement += f"{line}\n"
+        if number > first and not any(end in line for end in ("]", '"""', "'''")):  # it goes on
+            continue
+        try:
+            node: Any = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:  # it goes on
+            continue
         is_header = statement.lstrip().startswith("[")
         location = () if is_header else table
-        node: Any = tomllib.loads(statement)
         while isinstance(node, dict) and node:
             key, node = next(iter(node.items()))
             location = (*location, key)
@@ -111,27 +122,10 @@ def _key_lines(text: str) -> dict[Location, int]:
                 counts[location] = counts.get(location, 0) + 1
             if is_header and location in counts:
                 location = (*location, counts[location] - 1)
-            lines.setdefault(location, number)
+            lines.setdefault(location, first)
         table = location if is_header else table
+        statement = ""
     return lines
-
-
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each statement after the number of its first line. It has several lines if its array or string has.
-
-    tomllib keeps no positions, but each statement of a document is a document.
-    """
-    statement, first = "", 1
-    for number, line in enumerate(text.split("\n"), start=1):
-        first = first if statement else number
-        statement += f"{line}\n"
-        if number == first or any(end in line for end in ("]", '"""', "'''")):  # else it cannot end here
-            try:
-                tomllib.loads(statement)
-            except tomllib.TOMLDecodeError:
-                continue
-            yield first, statement
-            statement = ""
 
 
 def _fault(model: type[BaseModel], details: ErrorDetails) -> Fault:
