@@ -213,9 +213,11 @@ class Search:
         times_s = {release: completed_times_s(result.rounds) for release, result in of_release.items()}
         if few := [release for release in releases if len(times_s[release]) < MIN_ROUNDS_FOR_INTERVAL]:
             return self.pass_over({release: _failure(of_release[release]) for release in few})
-        model = SetModel.of(measured.results)
-        ratios = {pair: model.speedup(variants[pair[1]].case, variants[pair[0]].case) for pair in pairwise(releases)}
-        changes = (Change(older=older, newer=newer, ratio=ratio) for (older, newer), ratio in ratios.items() if ratio)
+        model, changes = SetModel.of(measured.results), list[Change]()
+        for older, newer in pairwise(releases):
+            if (ratio := model.speedup(variants[newer].case, variants[older].case)) is None:
+                raise AssertionError(f"{older} and {newer} have completed runs and no ratio")
+            changes.append(Change(older=older, newer=newer, ratio=ratio))
         return self.steps.append(Step(times_s=times_s, changes=tuple(changes)))
 
     def pass_over(self, faults: Mapping[str, str]) -> None:

@@ -38,7 +38,6 @@ RESOLUTION: Final = 1 / 8  # of the answer; each further bisection costs a proce
 
 EAGER_GRANULARITY: Final = 16  # environments, if the library can cut a batch of any size into minibatches
 
-
 type Bound = Literal["memory", "throughput", "asked", "failure"]
 
 

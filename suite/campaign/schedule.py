@@ -49,7 +49,8 @@ def _is_due(campaign: Campaign, folder: Folder, item: PlannedCase, index: int, d
     """Whether a case gets this round now; a case that gets no further round is added to ``decided``."""
     if item.case.case_id in decided or _is_done(campaign, folder, item.case, index):
         return False
-    if folder.is_finished(item.case, index) or _goes_on(campaign, folder, item.case, index):
+    # A round before the last one that is finished was set aside, or lacks upstream's run.
+    if index <= max(folder.finished(item.case), default=-1) or decision(campaign, folder, item.case).go_on:
         return True
     decided.add(item.case.case_id)
     return False
@@ -60,11 +61,6 @@ def _is_done(campaign: Campaign, folder: Folder, case: Case, index: int) -> bool
     if not folder.is_finished(case, index):
         return False
     return not campaign.options.rounds.upstream or not upstream.needs_upstream(case, folder.run_dir(case, index))
-
-
-def _goes_on(campaign: Campaign, folder: Folder, case: Case, index: int) -> bool:
-    """Whether a case gets this round, which has no record: it was set aside, or is the next one."""
-    return index < max(folder.finished(case), default=0) or decision(campaign, folder, case).go_on
 
 
 def _order(campaign: Campaign, index: int) -> list[PlannedCase]:

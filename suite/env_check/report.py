@@ -271,6 +271,7 @@ class Report:
             "needed": sorted(self.needed),
             "exit_code": self.exit_code,
             "duration_s": round(self.duration_s, 3),
+            # Who reads the JSON wants to know first which check it is; in the class what is inherited comes first.
             "checks": [{"name": check.name, "feature": check.feature, **asdict(check)} for check in self.checks],
         }
 

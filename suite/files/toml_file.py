@@ -96,27 +96,35 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def _key_lines(text: str) -> dict[Location, int]:
-    """Line of every key of a valid document, without those of inline tables; tomllib keeps no positions."""
+    """Line of every key of a valid document, without those of inline tables.
+
+    tomllib keeps no positions, but each statement of a document, of one line or several, is a document too.
+    """
     lines: dict[Location, int] = {}
     counts: dict[Location, int] = {}  # of the tables so far in each array of tables
     table: Location = ()
+    statement, first = "", 1
     for number, line in enumerate(text.split("\n"), start=1):
-        is_header = line.lstrip().startswith("[")
-        try:
-            fragment = tomllib.loads(line if is_header else line.partition("=")[0] + "=0")
-        except tomllib.TOMLDecodeError:  # a comment, or part of an array or a string
+        first = first if statement else number
+        statement += f"{line}\n"
+        if number > first and not any(end in line for end in ("]", '"""', "'''")):  # it goes on
             continue
+        try:
+            node: Any = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:  # it goes on
+            continue
+        is_header = statement.lstrip().startswith("[")
         location = () if is_header else table
-        node: Any = fragment
         while isinstance(node, dict) and node:
             key, node = next(iter(node.items()))
             location = (*location, key)
-            if isinstance(node, list):
+            if is_header and isinstance(node, list):
                 counts[location] = counts.get(location, 0) + 1
             if is_header and location in counts:
                 location = (*location, counts[location] - 1)
-            lines.setdefault(location, number)
+            lines.setdefault(location, first)
         table = location if is_header else table
+        statement = ""
     return lines
 
 

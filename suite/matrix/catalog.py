@@ -1,14 +1,15 @@
 """Tasks, RL libraries and stacks as ``tasks/catalog.toml`` describes them."""
 
 import difflib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Self, get_args
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from suite.errors import MatrixError
-from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple, did_you_mean, read_toml
+from suite.files.toml_file import Fault, NonEmptyTuple, TomlTable, Tuple, did_you_mean, read_toml
 from suite.schema.record import Case, Device, RlLibrary, Stack
 
 CATALOG_PATH = Path(__file__).parents[2] / "tasks" / "catalog.toml"
@@ -128,18 +129,16 @@ class MemoryEntry(TomlTable):
     source: str
 
 
-class TaskEntry(TomlTable):
-    """A task, from the file or as the worker registers it."""
+class TaskTable(TomlTable):
+    """A task in the file."""
 
-    task: str  # its Gym id, the name of its table
     aliases: Tuple[str]
     cameras: bool
-    differences: Tuple[str]  # from the 2.x task of the alias; each is a sentence
+    differences: NonEmptyTuple[str]  # from the 2.x task of the alias; each is a sentence
     agents: dict[RlLibrary, AgentEntry]
     costs: Tuple[CostEntry] = ()
     gpu_memory: Tuple[MemoryEntry] = ()  # a stack without one is measured alone once
     ranks_learn_alone: str | None = None  # the part that ranks do not share, in words
-    obstacles: dict[Stack, str] | None = None  # why a stack does not run it; None: the stacks' tables say which do
 
     @model_validator(mode="after")
     def _references_say_ranks(self) -> Self:
@@ -149,6 +148,14 @@ class TaskEntry(TomlTable):
                     "should have learning_references with world_size where ranks_learn_alone, and there only"
                 )
         return self
+
+
+class TaskEntry(TaskTable):
+    """A task, from the file or as the worker registers it."""
+
+    task: str  # its Gym id, the name of its table
+    differences: Tuple[str]
+    obstacles: dict[Stack, str] | None = None  # why a stack does not run it; None: the stacks' tables say which do
 
     def cost_of(self, case: Case) -> CostEntry | None:
         """Return the measurement nearest to a case; None if its device has none.
@@ -171,31 +178,17 @@ class TaskEntry(TomlTable):
         return min(costs, key=lambda entry: entry.num_envs, default=None)
 
 
-class Catalog(TomlTable):
+class CatalogTable(TomlTable):
+    """The tables of the file."""
+
     libraries: dict[RlLibrary, LibraryEntry]
     stacks: dict[Stack, StackEntry]
-    tasks: dict[str, TaskEntry]  # by id of Isaac Lab 3.0
+    tasks: Mapping[str, TaskTable]  # by id of Isaac Lab 3.0
+
+
+class Catalog(CatalogTable):
+    tasks: Mapping[str, TaskEntry]
     others: Tuple[str] = ()  # ids that the worker registers, if it was asked about an unknown one
-
-    @field_validator("tasks", mode="before")
-    @classmethod
-    def _with_ids(cls, tables: Any) -> Any:
-        if not isinstance(tables, dict):
-            return tables
-        return {task: {"task": task, **table} if isinstance(table, dict) else table for task, table in tables.items()}
-
-    @model_validator(mode="after")
-    def _names_agree(self) -> Self:
-        names = [name for task in self.tasks.values() for name in (task.task, *task.aliases)]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"should have one task for an id or alias, and {', '.join(twice)} are of several")
-        of_stacks = {task for stack in self.stacks.values() for task in stack.tasks or ()}
-        if unknown := sorted(of_stacks - self.tasks.keys()):
-            raise ValueError(f"should have a table [tasks.…] for {', '.join(unknown)}, which a stack names")
-        wanted = {*get_args(RlLibrary), *get_args(Stack)}
-        if missing := sorted(wanted - self.libraries.keys() - self.stacks.keys()):
-            raise ValueError(f"should have a table for every RL library and stack, and lacks {', '.join(missing)}")
-        return self
 
     def learning_references(self, task: str, rl_library: RlLibrary) -> tuple[LearningReference, ...]:
         """Return the learning references of a task and library; () for an unknown task."""
@@ -204,11 +197,7 @@ class Catalog(TomlTable):
 
     def ranks_of_learning(self, case: Case) -> int | None:
         """The number of ranks that learning depends on: the world size, or None if all ranks learn together."""
-        return case.world_size if self.why_ranks_learn_alone(case.task) else None
-
-    def why_ranks_learn_alone(self, task: str) -> str | None:
-        """The part of a task that ranks do not share, in words; None if all learn together or the task is unknown."""
-        return self.tasks[task].ranks_learn_alone if task in self.tasks else None
+        return case.world_size if case.task in self.tasks and self.tasks[case.task].ranks_learn_alone else None
 
     def gpu_memory_gb(self, case: Case) -> float | None:
         """Memory of each GPU that a case takes [GB]; None if nobody measured its task and stack."""
@@ -219,10 +208,8 @@ class Catalog(TomlTable):
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task with this id or this alias from Isaac Lab 2.x. Raises MatrixError if there is none."""
-        if task_id in self.tasks:
-            return self.tasks[task_id]
         for entry in self.tasks.values():
-            if task_id in entry.aliases:
+            if task_id in (entry.task, *entry.aliases):
                 return entry
         names = [name for entry in self.tasks.values() for name in (entry.task, *entry.aliases)]
         if self.others:
@@ -240,6 +227,24 @@ class Catalog(TomlTable):
 def load_catalog(path: Path = CATALOG_PATH) -> Catalog:
     """Read a catalog once, by default labscale's own: pages ask for it thousands of times.
 
-    Raises MatrixError with every problem of the file.
+    Raises MatrixError with every problem of the file. Tables are compared only once each is valid by itself.
     """
-    return read_toml(path).validate(Catalog)
+    file = read_toml(path)
+    table = file.validate(CatalogTable)
+    if faults := list(_contradictions(table)):
+        raise file.error(faults)
+    tasks = {task: TaskEntry(task=task, **dict(entry)) for task, entry in table.tasks.items()}
+    return Catalog(**{**dict(table), "tasks": tasks})
+
+
+def _contradictions(table: CatalogTable) -> Iterator[Fault]:
+    names = [name for task, entry in table.tasks.items() for name in (task, *entry.aliases)]
+    for task, entry in table.tasks.items():
+        if twice := [alias for alias in entry.aliases if names.count(alias) > 1]:
+            yield ("tasks", task, "aliases"), f"got {', '.join(twice)}; should have one task for an id or alias."
+    for stack, of_stack in table.stacks.items():
+        if unknown := [task for task in of_stack.tasks or () if task not in table.tasks]:
+            yield ("stacks", stack, "tasks"), f"got {', '.join(unknown)}; should be ids of tables [tasks.…]."
+    for key, there, wanted in (("libraries", table.libraries, RlLibrary), ("stacks", table.stacks, Stack)):
+        if missing := [name for name in get_args(wanted) if name not in there]:
+            yield (key,), f"lacks {', '.join(missing)}; should have a table for each."

@@ -38,7 +38,6 @@ def collect(
     Raises:
         Interrupted: the user ended the round; it has no outcome and runs again.
         StoreError: the run directory cannot be read.
-
     """
     if result.ended_by == "interrupted":
         raise Interrupted(f"{run_dir}: the round was ended before it finished. Run the same command again to resume.")

@@ -67,7 +67,8 @@ def set_folders(folder: Path) -> list[Path]:
     """
     sets = []
     for root, folders, names in folder.walk(on_error=_refuse_unreadable):
-        if CASES in folders or (CASES in names and (root / CASES).is_dir()):  # a link to a folder is among the names
+        # A link to a folder is among the names.
+        if CASES in (*folders, *names) and any((root / CASES).walk(on_error=_refuse_unreadable)):
             sets.append(root)
             folders.clear()
     return sorted(sets)

@@ -99,9 +99,9 @@ def load_results(folder: Path) -> list[CaseResult]:
     Raises StoreError if there is no case, or several sets, if ``folder`` is a file, if a file is not valid, or if two
     contain the same case.
     """
-    if folder.is_file():
-        raise StoreError(f"{folder} is a file, and results are folders. Name one that `nox -s bench` wrote.")
     paths = case_files(folder)
+    if not paths and folder.is_file():
+        raise StoreError(f"{folder} is a file, and results are folders. Name one that `nox -s bench` wrote.")
     if not paths:
         raise StoreError(
             f"{folder} contains no results. Run `nox -s bench -- --out {shlex.quote(str(folder))}` first, or name"

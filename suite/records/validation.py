@@ -164,7 +164,7 @@ def _refusal(error: ValidationError, path: Path, next_step: str, *, skip: int = 
     first = faults[0]
     of_version = [fault for fault in faults if fault["loc"][skip:] == ("schema_version",)]
     if first["type"] == "json_invalid":
-        text = f"{path} is corrupt, not JSON: {first['msg']}"
+        text = f"{path} is corrupt, not JSON: {first['ctx']['error']}"
     elif not first["loc"]:
         text = f"{path} contains a {type(first['input']).__name__} where a JSON object was expected"
     elif first["loc"] == ("labscale",):

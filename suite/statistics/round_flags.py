@@ -88,12 +88,13 @@ def trend_p_value(values: Sequence[float]) -> float:
 def short_of_cpu_time(completed: Sequence[RunRecord]) -> Iterator[str]:
     """Flag the rounds in which a hypervisor withheld CPU time, and those during which other processes used the host."""
     telemetry = {record.round: record.telemetry for record in completed if record.telemetry}
-    stolen = {number: share for number, seen in telemetry.items() if (share := seen.stolen_share or 0.0) > MATTERS}
+    shares = {number: seen.stolen_share for number, seen in telemetry.items()}
+    stolen = {number: share for number, share in shares.items() if share is not None and share > MATTERS}
     if stolen:
         most = f"a hypervisor gave up to {max(stolen.values()):.1%} of the CPU time in use here to others"
         yield f"{listed('round', [*stolen])}: {most}"
-    percents = {number: seen.host_others_percent or 0.0 for number, seen in telemetry.items()}
-    others = {number: percent for number, percent in percents.items() if percent > OTHERS_PERCENT}
+    percents = {number: seen.host_others_percent for number, seen in telemetry.items()}
+    others = {number: share for number, share in percents.items() if share is not None and share > OTHERS_PERCENT}
     if others:
         most = f"other processes took up to {max(others.values()):.0f}% of the host's CPU time"
         yield f"{listed('round', [*others])}: {most}"

@@ -269,8 +269,8 @@ def _total(items: Sequence[PlannedCase]) -> str:
     costs = _known_costs(items)
     if not costs:
         return f"{len(items)} of unknown cost" if items else "nothing to do"
-    wall_s, gpu_minutes = (sum(column) for column in zip(*costs, strict=True))
-    gpu = f", {gpu_minutes:.0f} GPU-minutes" if gpu_minutes else ""
+    wall_s, minutes = (sum(column) for column in zip(*costs, strict=True))
+    gpu = f", {minutes:.0f} GPU-minutes" if minutes else ""
     unknown = len(items) - len(costs)
     about, rest = ("at least", f", and {unknown} of unknown cost") if unknown else ("about", "")
     return f"{about} {clock(wall_s)} one after another{gpu}{rest}"

@@ -50,18 +50,20 @@ def run_uncounted(
     """Execute runs that are no results, alone, and yield each with its record; ``followed_by``: rounds of the campaign.
 
     One that failed in an earlier command is run again only with ``--retry-failed``, and yielded as it was otherwise.
+    Any other earlier one is set aside, such as a profile of other ranks.
     """
     waiting = []
     for run in runs:
         earlier = store.read_record(run.record_path) if run.record_path.exists() else None
-        if earlier and earlier.outcome != "completed" and not campaign.options.rounds.retry_failed:
+        has_failed = earlier and earlier.outcome != "completed" and earlier.profiled_ranks == run.profiled_ranks
+        if earlier and has_failed and not campaign.options.rounds.retry_failed:
             yield run, earlier
             continue
         if earlier:
             set_aside(run.run_dir, "earlier")
         waiting.append(run)
-    planned, cases = [*campaign.planned, *campaign.warm_ups], [*(run.case for run in waiting), *followed_by]
-    reporter = Reporter(campaign.console, planned, cases, total=len(waiting))
+    planned, to_come = [*campaign.planned, *campaign.warm_ups], [*(run.case for run in waiting), *followed_by]
+    reporter = Reporter(campaign.console, planned, to_come, total=len(waiting))
     yield from zip(waiting, run_blocks(campaign, folder, reporter, ([run] for run in waiting)), strict=True)
 
 

@@ -24,7 +24,6 @@ from suite.campaign.state import Campaign
 from suite.errors import Interrupted, LabscaleError, RunsFailed, StoreError, UsageError
 from suite.files.input_file import read_input
 from suite.files.json_file import read_json
-from suite.files.paths import set_aside
 from suite.files.wording import counted
 from suite.install.task_pictures import VIEWS
 from suite.install.worker import Worker, install_worker, provision_worker
@@ -130,12 +129,9 @@ def _profiles(campaign: Campaign, nsys: str) -> list[Run]:
 
 
 def _is_profiled(run: Run) -> bool:
-    """Whether an earlier command profiled these ranks. A profile of other ranks is set aside."""
+    """Whether an earlier command profiled these ranks to the end."""
     earlier = store.read_record(run.record_path) if run.record_path.exists() else None
-    if earlier and earlier.profiled_ranks != run.profiled_ranks:
-        set_aside(run.run_dir, "earlier")
-        return False
-    return earlier is not None and earlier.outcome == "completed"
+    return earlier is not None and (earlier.outcome, earlier.profiled_ranks) == ("completed", run.profiled_ranks)
 
 
 def _feasible(campaign: Campaign) -> list[Case]:

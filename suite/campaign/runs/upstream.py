@@ -141,8 +141,8 @@ def medians_of_rank_0(record: RunRecord) -> tuple[float, float | None]:
 
 def _compared(record: RunRecord) -> Sequence[int]:
     """The iterations that count, without the first of a turn: the library's clock goes on while others have theirs."""
-    counted, starts = counted_iterations(record), starts_of_turns(record)
-    return [iteration for iteration in counted if iteration not in starts] or counted
+    iterations, starts = counted_iterations(record), starts_of_turns(record)
+    return [iteration for iteration in iterations if iteration not in starts] or iterations
 
 
 def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
@@ -179,21 +179,21 @@ def write_pairs(folder: Folder) -> list[Pair]:
     return pairs
 
 
-def _library_s(record: RunRecord, counted: Sequence[int]) -> float | None:
+def _library_s(record: RunRecord, iterations: Sequence[int]) -> float | None:
     if record.case.rl_library == "rsl_rl":
-        collections_s = _column(record, counted, "rsl_rl.collection_time_s")
-        learnings_s = _column(record, counted, "rsl_rl.learning_time_s")
+        collections_s = _column(record, iterations, "rsl_rl.collection_time_s")
+        learnings_s = _column(record, iterations, "rsl_rl.learning_time_s")
         times_s = [sum(parts) for parts in zip(collections_s, learnings_s, strict=True)]
     elif record.case.rl_library == "rl_games":
         frames = record.case.frames_per_iteration // record.case.trainings_per_gpu  # a library knows its own training
-        times_s = [frames / fps for fps in _column(record, counted, "rl_games.total_fps")]
+        times_s = [frames / fps for fps in _column(record, iterations, "rl_games.total_fps")]
     else:
         times_s = []
     return statistics.median(times_s) if times_s else None
 
 
-def _column(record: RunRecord, counted: Sequence[int], name: str) -> list[float]:
+def _column(record: RunRecord, iterations: Sequence[int], name: str) -> list[float]:
     """Samples of rank 0 in the iterations that count, without missing ones."""
     stored = record.ranks[0].samples.get(name, ())
-    values = (stored[iteration] for iteration in counted if iteration < len(stored))
+    values = (stored[iteration] for iteration in iterations if iteration < len(stored))
     return [value for value in values if value is not None]

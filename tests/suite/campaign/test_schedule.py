@@ -155,6 +155,18 @@ def test_when_time_is_over_the_rounds_of_the_matrix_still_run(tmp_path: Path) ->
     assert len(run(again, tmp_path)) == 19 - 6  # each command has its own time
 
 
+def test_failed_rounds_get_another_attempt_and_the_case_is_decided_anew(tmp_path: Path) -> None:
+    campaign, folder = campaign_of(ADAPTIVE, (QUIET,), retry_failed=True), Folder(root=tmp_path)
+    assert len(run(campaign, tmp_path, failing={(QUIET.case_id, 1): "crashed", (QUIET.case_id, 2): "hung"})) == 5
+    set_failures_aside(campaign, folder)
+    assert folder.finished(QUIET) == [0, 3, 4]
+    assert run(campaign, tmp_path) == [(QUIET.case_id, 1), (QUIET.case_id, 2)]
+    (result,) = stored(campaign, tmp_path).values()
+    assert [record.round for record in result.completed] == [*range(5)]
+    assert result.ended_because is not None
+    assert result.ended_because.startswith("precise enough")
+
+
 def test_killed_while_failures_are_set_aside_they_are_still_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,8 @@ class Document(TomlTable):
 
 
 def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
-    text = 'names = []\n\n[[leaves]]\ncount = "1"\n\n[[leaves]]\ncuont = 2\n\n[tables.one]\ncount = 1\ncolour = 3\n'
+    names = 'names = [\n"""\n[[leaves]]\n[tables.one]\ncolour = 3\n""",\n  ["leaves"]\n]\n'  # has no keys and no tables
+    text = names + '\n[[leaves]]\ncount = "1"\n\n[[leaves]]\ncuont = 2\n\n[tables.one]\ncount = 1\ncolour = 3\n'
     path = tmp_path / "file.toml"
     path.write_text(text)
     with pytest.raises(MatrixError) as error:
@@ -27,11 +28,11 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> N
     head, *problems = str(error.value).splitlines()
     assert head.startswith(f"{path}: 5 problems")
     assert [problem.rpartition(": ")[0].split(": ")[:2] for problem in problems] == [
-        ["  line 1", "names"],
-        ["  line 4", "leaves[0].count"],
-        ["  line 6", "leaves[1].count"],
-        ["  line 7", "leaves[1].cuont"],
-        ["  line 11", "tables.one.colour"],
+        ["  line 1", "names[1]"],
+        ["  line 11", "leaves[0].count"],
+        ["  line 13", "leaves[1].count"],
+        ["  line 14", "leaves[1].cuont"],
+        ["  line 18", "tables.one.colour"],
     ]
     assert "'count'" in problems[3]
 

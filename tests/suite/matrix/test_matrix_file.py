@@ -15,6 +15,7 @@ from suite.matrix.tables import Matrix
 from suite.schema.record import Case, MinibatchRule
 
 HAND = "Isaac-Reorient-Cube-Shadow-Camera-Direct"
+OF_ANT = 'aliases = ["Isaac-Ant-v0"]'
 
 
 def test_ids_of_both_releases_resolve_and_an_unknown_one_gets_the_nearest(catalog: Catalog) -> None:
@@ -31,8 +32,10 @@ def test_ids_of_both_releases_resolve_and_an_unknown_one_gets_the_nearest(catalo
         ("optimiser_step_s = 0.0047", "optimiser_step_s = 0.47", "less than iteration_s together"),
         (" world_size = 1,", "", f"{HAND}: .*world_size where ranks_learn_alone"),
         ("ranks_learn_alone = ", "# ", f"{HAND}: .*world_size where ranks_learn_alone"),
-        ('aliases = ["Isaac-Ant-v0"]', 'aliases = ["Isaac-Cartpole-Direct"]', "Isaac-Cartpole-Direct are of several"),
-        ('"Isaac-Cartpole-Direct", "Isaac-Ant"]', '"Isaac-Ants"]', "Isaac-Ants, which a stack names"),
+        (OF_ANT, f'{OF_ANT}\ntask = "Isaac-Anthill"', r"Isaac-Ant\.task: unknown key"),
+        (OF_ANT, f'{OF_ANT}\nobstacles = {{ isaacsim = "no" }}', r"Isaac-Ant\.obstacles: unknown key"),
+        ("differences = [", "differences = []\nothers = [", r"Isaac-Ant\.differences: got \[\]"),
+        ("[libraries.rl_games]", "others = []\n[libraries.rl_games]", "others: unknown key"),
         (
             "horizon_length={num_steps_per_env}",
             "horizon_length={num_steps}",
@@ -45,6 +48,20 @@ def test_what_contradicts_itself_is_refused(tmp_path: Path, old: str, new: str, 
     assert old in text
     with pytest.raises(MatrixError, match=why):
         load_catalog(write(tmp_path, text.replace(old, new)))
+
+
+def test_tables_that_contradict_each_other_are_all_named_at_once(tmp_path: Path) -> None:
+    text = CATALOG_PATH.read_text(encoding="utf-8").replace(OF_ANT, 'aliases = ["Isaac-Cartpole-Direct"]')
+    text = re.sub(r"(?s)\[libraries\.lerobot\].*?\n\n", "", text).replace(
+        'Direct", "Isaac-Ant"]', 'Direct", "Isaac-Ants"]'
+    )
+    with pytest.raises(MatrixError) as error:
+        load_catalog(write(tmp_path, text))
+    assert re.findall(r"line \d+: (.+?: \w+ [\w-]+);", str(error.value)) == [
+        "libraries: lacks lerobot",
+        "stacks.ovphysx.tasks: got Isaac-Ants",
+        "tasks.Isaac-Ant.aliases: got Isaac-Cartpole-Direct",
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -288,12 +288,16 @@ def test_an_edited_case_is_refused(tmp_path: Path, edit: Callable[[dict[str, Any
 def test_a_folder_that_is_not_one_set_of_cases_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"contains no results. Run `nox -s bench"):
         store.load_results(tmp_path)
+    (tmp_path / "cases").symlink_to("a" * 300)  # nobody can enter it
+    with pytest.raises(StoreError, match=rf"^{tmp_path}/cases cannot be read: File name too long\."):
+        store.load_results(tmp_path)
+    (tmp_path / "cases").unlink()
     golden_copy(tmp_path / "a.json")
     golden_copy(tmp_path / "b.json")
     with pytest.raises(StoreError, match=r"a.json and .*b.json both contain the case cartpole-strong/"):
         store.load_results(tmp_path)
     (tmp_path / "b.json").write_text(GOLDEN.read_text(encoding="utf-8")[:-20], encoding="utf-8")
-    with pytest.raises(StoreError, match=r"b.json is corrupt, not JSON"):
+    with pytest.raises(StoreError, match=r"b.json is corrupt, not JSON: EOF while"):
         store.load_results(tmp_path)
     for name in ("one", "two"):
         golden_copy(tmp_path / name / "cases" / "s" / "a.json")

@@ -114,8 +114,8 @@ def test_other_ranks_are_profiled_anew(tmp_path: Path, fake_nsys: Path) -> None:
     kept = sorted(path.parent.name for path in (tmp_path / "profiles").rglob("record.json"))
     assert [name.rpartition(".")[2] for name in kept if ".earlier" in name] == ["earlier-1", "earlier-2"]
     failing = SimulatedHost(fails=lambda _: True)
-    for retry_failed, started in ((False, 1), (False, 1), (True, 2)):
-        profile_all(campaign_of(failing, [NARROW[1]], out=tmp_path / "b", profile=(0,), retry_failed=retry_failed))
+    for ranks, retry_failed, started in (((0,), False, 1), ((0,), False, 1), ((0,), True, 2), ((1,), False, 3)):
+        profile_all(campaign_of(failing, [PAIR], out=tmp_path / "b", profile=ranks, retry_failed=retry_failed))
         assert len(failing.started) == started
 
 
