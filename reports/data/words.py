@@ -62,8 +62,10 @@ def environments_text(number: int) -> str:
 
 def size_text(row: Mapping[str, Any]) -> str:
     """``1,024 per GPU``, ``8,192 in total``; of several trainings on a GPU what each has."""
-    of_each = "per training" if row["trainings_per_gpu"] > 1 else "per GPU"
-    return f"{row['size']:,} {of_each if row['scaling'] == 'weak' else 'in total'}"
+    if row["scaling"] == "strong":
+        return f"{row['size']:,} in total"
+    alone = "per GPU" if row["device"] == "cuda" else "per process"
+    return f"{row['size']:,} {'per training' if row['trainings_per_gpu'] > 1 else alone}"
 
 
 def hardware_text(row: Mapping[str, Any]) -> str:
@@ -73,7 +75,7 @@ def hardware_text(row: Mapping[str, Any]) -> str:
 
 
 def gpu_name(row: Mapping[str, Any]) -> str:
-    return (row["gpu_model"] or "GPU").removeprefix("NVIDIA ")
+    return (row["gpu_model"] or ("GPU" if row["device"] == "cuda" else "CPU")).removeprefix("NVIDIA ")
 
 
 def physics_name(stack: Stack) -> str:
