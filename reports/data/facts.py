@@ -46,13 +46,6 @@ def facts_of(result: CaseResult) -> Facts:
     return {name: tuple(sorted(set(own))) for name, own in values.items()}
 
 
-def versions_of(facts: Facts) -> Mapping[str, str]:
-    """Return the versions of packages by the packages' names; several versions are joined."""
-    return {
-        name.removeprefix("versions."): " and ".join(own) for name, own in facts.items() if name.startswith("versions.")
-    }
-
-
 def _facts(record: RunRecord) -> Iterator[tuple[str, object]]:
     """Yield every fact that is known."""
     yield from work_of(record.case).items()

@@ -1,7 +1,7 @@
-"""What pages and commands call tasks, physics and sizes."""
+"""What pages and commands call tasks, physics, sizes and configurations."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from suite.files.wording import counted, slug
 from suite.schema.record import Case, Stack
@@ -16,6 +16,28 @@ STACK_NAMES: Final[Mapping[Stack, str]] = {
     "ovphysx": f"PhysX{WITHOUT_ISAAC_SIM}",
     "isaacsim": "PhysX and RTX in Isaac Sim",
 }
+WORKLOADS: Final[Mapping[str, str]] = {  # what is shown in place of a library that trains
+    "environment_step": "steps alone", "rendering": "rendering alone", "collection": "TorchRL's collector alone",
+    "collection_ray": "TorchRL's collector over Ray", "async_pipeline": "TorchRL's pipeline",
+    "policy_rollout": "LeRobot's policy acting", "dataset_recording": "LeRobot's data set writer",
+}  # fmt: skip
+PACKAGES: Final = {"isaaclab": "Isaac Lab", "newton": "Newton", "warp-lang": "Warp", "ovphysx": "PhysX"}
+
+
+def configuration_name(row: Mapping[str, Any]) -> str:
+    """A row of the table of runs in words: ``Ant, rl_games, 1,024 per GPU, 2 x H200``, with what sets it apart."""
+    settings = row["variant"].replace("fixed_updates", "same steps").replace("-", " ")
+    if row["packages"]:
+        settings = packages_text(row["packages"]) + (", cold" if row["kernel_cache"] == "empty" else "")
+    parts = (
+        task_name(row["task"]),
+        WORKLOADS.get(row["workload"], row["library"]),
+        "" if row["physics"] == "kitless" else physics_name(row["physics"]),
+        size_text(row),
+        hardware_text(row),
+        trainings_text(row) if row["trainings_per_gpu"] > 1 else settings,
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def task_name(task: str) -> str:
@@ -36,3 +58,42 @@ def ranks_text(case: Case) -> str:
 def environments_text(number: int) -> str:
     """``1 environment``, ``4,096 environments``."""
     return f"{number:,} environment{'' if number == 1 else 's'}"
+
+
+def size_text(row: Mapping[str, Any]) -> str:
+    """``1,024 per GPU``, ``8,192 in total``; of several trainings on a GPU what each has."""
+    if row["scaling"] == "strong":
+        return f"{row['size']:,} in total"
+    alone = "per GPU" if row["device"] == "cuda" else "per process"
+    return f"{row['size']:,} {'per training' if row['trainings_per_gpu'] > 1 else alone}"
+
+
+def hardware_text(row: Mapping[str, Any]) -> str:
+    """``2 x H200``, and of several nodes their number."""
+    nodes = counted(row["nodes"], "simulated node" if row["is_emulated"] else "node")
+    return f"{row['gpus']} x {gpu_name(row)}" + (f", {nodes}" if row["nodes"] > 1 else "")
+
+
+def gpu_name(row: Mapping[str, Any]) -> str:
+    return (row["gpu_model"] or ("GPU" if row["device"] == "cuda" else "CPU")).removeprefix("NVIDIA ")
+
+
+def physics_name(stack: Stack) -> str:
+    return STACK_NAMES[stack].removesuffix(WITHOUT_ISAAC_SIM)
+
+
+def trainings_text(row: Mapping[str, Any]) -> str:
+    """``4 trainings with MPS``: what shares a GPU."""
+    number = row["trainings_per_gpu"]
+    return counted(number, "training") + (" with MPS" if row["mps"] and number > 1 else "")
+
+
+def packages_text(packages: str) -> str:
+    """``Newton 1.6.0, Warp 1.18.0``."""
+    pairs = (package.partition("==") for package in packages.split())
+    return ", ".join(f"{PACKAGES.get(name, name)} {version}" for name, _, version in pairs)
+
+
+def versions_of(row: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the versions of packages that a configuration ran with, by the packages' names."""
+    return dict(part.split("==", 1) for part in row["versions"].split())

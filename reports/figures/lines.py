@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from reports.data.words import task_name
+from reports.data.words import gpu_name, physics_name, size_text, task_name
 from reports.figures.compare import Row
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
@@ -135,7 +135,6 @@ def _order(line: Line, varied: str) -> tuple[object, ...]:
 
 
 def _size(row: Row, groups: Mapping[tuple[object, ...], Sequence[Row]]) -> str:
-    size = f"{row['size']:,} {'per GPU' if row['scaling'] == 'weak' else 'in total'}"
     rules = {
         own["minibatch_rule"]
         for rows in groups.values()
@@ -143,12 +142,12 @@ def _size(row: Row, groups: Mapping[tuple[object, ...], Sequence[Row]]) -> str:
         if (own["library"], own["scaling"], own["size"]) == (row["library"], row["scaling"], row["size"])
     }
     rule = {"fixed_updates": ", same steps", "fixed_minibatch": ", same minibatch"}[row["minibatch_rule"]]
-    return f"{row['library']}, {size}{rule if len(rules) > 1 else ''}{_physics(row)}"
+    return f"{row['library']}, {size_text(row)}{rule if len(rules) > 1 else ''}{_physics(row)}"
 
 
 def _model(row: Row, _: object) -> str:
-    return f"{row['library']}, {(row['gpu_model'] or 'GPU').removeprefix('NVIDIA ')}{_physics(row)}"
+    return f"{row['library']}, {gpu_name(row)}{_physics(row)}"
 
 
 def _physics(row: Row) -> str:
-    return "" if row["physics"] == "kitless" else ", PhysX"
+    return "" if row["physics"] == "kitless" else f", {physics_name(row['physics'])}"

@@ -1,7 +1,7 @@
 """The tables of a version: runs, iterations, checks and figures, which is a row for every number that is published.
 
 ``figures.csv`` is in git, with the declaration that each row follows from, and ``verify`` computes each again.
-``python -m reports.figures.tabless VERSION`` writes it anew.
+``python -m reports.figures.tables VERSION`` writes it anew.
 """
 
 import io

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reports.data.words import task_name
+from reports.data.words import configuration_name, task_name
 from reports.display.charts.drawing import Point, Texts
 from reports.display.charts.speedup import speedup
 from reports.display.figure import Figure, make_figure, source_line
@@ -34,7 +34,7 @@ from suite.statistics.intervals import Estimate
 
 HOURS: Final = "trainings_per_hour"
 CLOCK_HEADINGS: Final = (
-    "Configuration", "GPU", "Pairs", "isaaclab_difference", "Least", "Most", "library_difference",
+    "Configuration", "Campaign", "Pairs", "isaaclab_difference", "Least", "Most", "library_difference",
 )  # fmt: skip
 ROUNDED: Final = 0.01  # a range of a share that is worth showing
 MOST_IN_ANSWER: Final = 4  # GPUs that all sources have
@@ -253,8 +253,8 @@ def _clock_row(version: Version, row: Row) -> list[str]:
         return []
     to_library = measured(figures.get(f"{start}/library_difference"))
     return [
-        f"{row['set']}: {row['configuration']}",
-        (row["gpu_model"] or "CPU").removeprefix("NVIDIA "),
+        configuration_name(row),
+        row["set"],
         runs_in(own[0]),
         *map(measured, own),
         to_library,

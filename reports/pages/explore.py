@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final
 
 from reports.data.columns import WORK
-from reports.data.words import STACK_NAMES, task_name
+from reports.data.words import STACK_NAMES, WORKLOADS, gpu_name, hardware_text, task_name
 from reports.display.html import (
     MISSING,
     Cell,
@@ -32,14 +32,9 @@ from reports.figures.compare import CHANGES, Change, Row
 from reports.figures.lines import Figure, estimate, figure
 from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version
-from suite.files.wording import counted, day_in_words, joined
+from suite.files.wording import day_in_words, joined
 from suite.statistics.intervals import CONFIDENCE
 
-WORKLOADS: Final[Mapping[str, str]] = {  # what is shown in place of a library that trains
-    "environment_step": "steps alone", "rendering": "rendering alone", "collection": "TorchRL's collector alone",
-    "collection_ray": "TorchRL's collector over Ray", "async_pipeline": "TorchRL's pipeline",
-    "policy_rollout": "LeRobot's policy acting", "dataset_recording": "LeRobot's data set writer",
-}  # fmt: skip
 WORDS: Final = (
     "Task and library", "GPUs", "Environments", "Physics and settings", "Machine", "Version and what it replaces",
 )  # fmt: skip
@@ -88,7 +83,7 @@ class Point:
         return {
             "task": task_name(row["task"]),
             "library": WORKLOADS.get(row["workload"], row["library"]),
-            "gpu": (row["gpu_model"] or "GPU").removeprefix("NVIDIA "),
+            "gpu": gpu_name(row),
             "gpus": row["gpus"],
             "physics": STACK_NAMES[row["physics"]],
             "settings": self._settings,
@@ -132,14 +127,9 @@ class Point:
         return f"data/{self.row['set']}/cases/{self.row['configuration']}.json"
 
     @property
-    def hardware(self) -> str:
-        nodes = counted(self.row["nodes"], "simulated node" if self.row["is_emulated"] else "node")
-        return f"{self.row['gpus']} x {self.filters['gpu']}" + (f", {nodes}" if self.row["nodes"] > 1 else "")
-
-    @property
     def work(self) -> tuple[object, ...]:
         """Equal for configurations of any campaigns that do the same work on as many GPUs of one model."""
-        return self.row["work"], self.hardware, self.row["mps"] is True
+        return self.row["work"], hardware_text(self.row), self.row["mps"] is True
 
     def line(self, change: Change) -> tuple[object, ...]:
         """Equal for configurations that differ in a change alone."""
@@ -231,7 +221,7 @@ def _cells(version: Version, point: Point) -> list[Cell]:
         environments += f", {row['environments']:,} in total"
     return [
         f"{point.filters['task']}, {point.filters['library']}",
-        point.hardware,
+        hardware_text(row),
         environments,
         point.details,
         point.machine,

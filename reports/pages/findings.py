@@ -7,9 +7,10 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Final
 
+from reports.data.words import configuration_name
 from reports.display.html import Html, heading, measured, together
 from reports.figures.columns import column_of
-from reports.figures.tables import rows_by_id
+from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.findings import Finding, read_findings
 from reports.sets.machines import plain_name
 from reports.sets.version import Version
@@ -54,9 +55,10 @@ def figures_of(version: Version, finding: Finding) -> list[Mapping[str, Any]]:
 def _measured(version: Version, finding: Finding) -> list[str]:
     """Its figures, below the heading of their column; whether there are more than are shown."""
     rows, lines = figures_of(version, finding), []
+    names = {f"{row['set']}/{row['configuration']}": configuration_name(row) for row in runs_of(version).configurations}
     for heading_of, own in groupby(rows[:MAX_FIGURES], key=lambda row: column_of(row["id"]).heading):
         lines.append(f"{heading_of}:")
-        lines += [f"{measured(row)}: {row['id'].partition('/')[2].rpartition('/')[0]}" for row in own]
+        lines += [f"{measured(row)}: {names[row['id'].rpartition('/')[0]]}" for row in own]
     return [*lines, "more in figures.csv"] if len(rows) > MAX_FIGURES else lines
 
 

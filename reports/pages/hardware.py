@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from reports.data.columns import COMPARABLE, MOST_OTHERS_PERCENT
-from reports.data.words import STACK_NAMES, WITHOUT_ISAAC_SIM, task_name
+from reports.data.words import physics_name, task_name
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
@@ -33,7 +33,6 @@ from reports.sets.machines import Machine, machines_in_short
 from reports.sets.version import Version
 from suite.files.wording import counted, day_in_words, joined
 from suite.matrix.catalog import load_catalog
-from suite.schema.record import Stack
 from suite.statistics.core_speed import SLOWED
 from suite.statistics.series_model import PRIOR_SLOPE
 
@@ -86,7 +85,7 @@ def _comparison(version: Version, figure: Mapping[str, Any]) -> Comparison:
     of, over = (dict(part.split("=", 1) for part in figure[name].split("&")) for name in ("of", "over"))
     training, gpus = of["one_gpu_training"], (of["gpu_model"], over["gpu_model"])
     rows = [row for row in _runs(version) if row["one_gpu_training"] == training]
-    work = task_name(rows[0]["task"]), rows[0]["library"], _physics(rows[0]["physics"])
+    work = task_name(rows[0]["task"]), rows[0]["library"], physics_name(rows[0]["physics"])
     one, other = ({row["machine"] for row in rows if row["gpu_model"] == gpu} for gpu in gpus)
     return Comparison(
         version=version,
@@ -106,10 +105,6 @@ def _runs(version: Version) -> list[Row]:
 
 def _short(gpu: str) -> str:
     return gpu.removeprefix("NVIDIA ")
-
-
-def _physics(stack: Stack) -> str:
-    return STACK_NAMES[stack].removesuffix(WITHOUT_ISAAC_SIM)
 
 
 def _pairs(version: Version) -> list[tuple[str, str]]:
@@ -280,7 +275,7 @@ def _where_rows(version: Version) -> list[list[str]]:
     catalog, ran = load_catalog(), _trained(version)
     columns = {(stack, device): None for stack, entry in catalog.stacks.items() for device in entry.devices}
     columns |= {(row["physics"], row["device"]): None for row in ran}  # and what ran besides
-    headings = [f"{_physics(stack)}, {'GPUs' if device == 'cuda' else 'CPU'}" for stack, device in columns]
+    headings = [f"{physics_name(stack)}, {'GPUs' if device == 'cuda' else 'CPU'}" for stack, device in columns]
     rows = [["RL library", *headings, "Last run"]]
     for library in catalog.libraries:
         own = [row for row in ran if row["library"] == library]

@@ -9,7 +9,7 @@ from reports.accept.published import measured as measured_runs
 from reports.accept.published import published as published_runs
 from reports.accept.published import versions_below
 from reports.data.samples import PARTS
-from reports.data.words import STACK_NAMES, environments_text, task_name
+from reports.data.words import STACK_NAMES, environments_text, gpu_name, task_name
 from reports.display.html import measured, runs_in
 from reports.figures.compare import Row
 from reports.figures.lines import PLAIN, Figure, figure, rows_of, tasks
@@ -53,17 +53,13 @@ def _best(known: Sequence[tuple[Row, Figure]]) -> tuple[Row, Figure]:
     return max(known, key=lambda item: float(item[1]["value"]))
 
 
-def _model(row: Row) -> str:
-    return str(row["gpu_model"] or "GPU").removeprefix("NVIDIA ")
-
-
 def _made(row: Row, fps: Figure) -> str:
     physics = "" if row["physics"] == "kitless" else f" on {STACK_NAMES[row['physics']]}"
     few = "" if fps["runs"] >= MIN_ROUNDS_FOR_INTERVAL else ", too few for a range"
     size = environments_text(row["environments_per_gpu"])
     return (
         f"{task_name(row['task'])} with {row['library']}{physics} makes {measured(fps)} frames per second with"
-        f" learning on {row['gpus']} x {_model(row)}, with {size} on each GPU, in {runs_in(fps, 'run')}{few}."
+        f" learning on {row['gpus']} x {gpu_name(row)}, with {size} on each GPU, in {runs_in(fps, 'run')}{few}."
     )
 
 

@@ -9,8 +9,7 @@ from functools import cache
 from itertools import combinations
 from typing import Any, Final
 
-from reports.data.facts import facts_of, versions_of
-from reports.data.words import task_name
+from reports.data.words import PACKAGES, configuration_name, packages_text, task_name, versions_of
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
@@ -34,11 +33,9 @@ from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, joined
-from suite.schema.record import CaseResult
 
 type Figure = Mapping[str, Any]  # a row of the table of figures
 
-NAMES: Final = {"isaaclab": "Isaac Lab", "newton": "Newton", "warp-lang": "Warp", "ovphysx": "PhysX"}
 HEADINGS: Final = (
     "Release", "Task and library", "What", "Times as fast", "loss_seen", "How sure", "Runs", "Where",
 )  # fmt: skip
@@ -89,37 +86,23 @@ def _of_version(version: Version) -> Iterator[Release]:
             names[""] = TRAINING
         for start, what in names.items():
             name = f"{pair.set_name}/{pair.of['configuration']}/{start}"
-            instead = _versions(version, pair)
+            instead = _versions(pair)
             seen = figures.get(f"{name}loss_seen")
             ratio = figures[f"{name}over_packages"]
-            yield Release(pair, what, ratio, seen, _spoken(pair.of["packages"]), instead, _where(sets[pair.set_name]))
+            yield Release(
+                pair, what, ratio, seen, packages_text(pair.of["packages"]), instead, _where(sets[pair.set_name])
+            )
 
 
 def _where(result_set: ResultSet) -> str:
     return plain_name(result_set.campaign.largest_place)
 
 
-def _versions(version: Version, pair: Pair) -> str:
+def _versions(pair: Pair) -> str:
     """What the pinned configuration ran with of the packages that the other one asked for."""
-    known = versions_of(facts_of(_result(version, pair.over)))
+    known = versions_of(pair.over)
     names = (package.partition("==")[0] for package in pair.of["packages"].split())
-    return _spoken(" ".join(f"{name}=={known.get(name, MISSING)}" for name in names))
-
-
-def _result(version: Version, row: Row) -> CaseResult:
-    (result,) = (
-        own
-        for result_set in version.scaling
-        for own in result_set.campaign.results
-        if (result_set.name or "results", own.case.case_id) == (row["set"], row["configuration"])
-    )
-    return result
-
-
-def _spoken(packages: str) -> str:
-    """``Newton 1.6.0, Warp 1.18.0``."""
-    pairs = (package.partition("==") for package in packages.split())
-    return ", ".join(f"{NAMES.get(name, name)} {version}" for name, _, version in pairs)
+    return packages_text(" ".join(f"{name}=={known.get(name, MISSING)}" for name in names))
 
 
 def is_shown(version: Version) -> bool:
@@ -235,7 +218,7 @@ def again(version: Version) -> tuple[Sequence[Measured], ...]:
                 key = tuple(row[name] for name in SAME)
                 groups.setdefault(key, []).append(Measured(own, row, kept, _where(sets[row["set"]])))
     several = (group for group in groups.values() if len({own.version.name for own in group}) > 1)
-    return tuple(sorted(several, key=lambda group: _configuration(group[0].row)))
+    return tuple(sorted(several, key=lambda group: configuration_name(group[0].row)))
 
 
 def history(version: Version) -> Html:
@@ -243,7 +226,7 @@ def history(version: Version) -> Html:
     groups = again(version)
     if not groups:
         return paragraph("No configuration was measured on the same GPU model in two versions.")
-    apart = [_configuration(group[0].row) for group in groups if _is_apart(group)]
+    apart = [configuration_name(group[0].row) for group in groups if _is_apart(group)]
     result = (
         f"the intervals of two versions lie apart for {joined(apart)}"
         if apart
@@ -251,7 +234,7 @@ def history(version: Version) -> Html:
     )
     sentence = f"Several versions measured {counted(len(groups), 'configuration')} on the same GPU model: {result}."
     rows = [
-        [_configuration(own.row), own.version.name, measured(own.kept), runs_in(own.kept), own.where]
+        [configuration_name(own.row), own.version.name, measured(own.kept), runs_in(own.kept), own.where]
         for group in groups
         for own in group
     ]
@@ -270,21 +253,13 @@ def _is_apart(group: Sequence[Measured]) -> bool:
     )
 
 
-def _configuration(row: Row) -> str:
-    """``Ant, rl_games, 1,024 per GPU, 2 x H200``."""
-    name = (row["gpu_model"] or "GPU").removeprefix("NVIDIA ")
-    size = f"{row['size']:,} {'per GPU' if row['scaling'] == 'weak' else 'in total'}"
-    physics = "" if row["physics"] == "kitless" else ", PhysX"
-    return f"{task_name(row['task'])}, {row['library']}{physics}, {size}, {row['gpus']} x {name}"
-
-
 def _packages(groups: Sequence[Sequence[Measured]]) -> str:
     """Say which packages of these runs have several versions."""
     versions: dict[str, set[str]] = {}
     for own in (own for group in groups for own in group):
-        for name, version in versions_of(facts_of(_result(own.version, own.row))).items():
+        for name, version in versions_of(own.row).items():
             versions.setdefault(name, set()).add(version)
-    several = [f"{NAMES.get(name, name)} ({joined(sorted(own))})" for name, own in versions.items() if len(own) > 1]
+    several = [f"{PACKAGES.get(name, name)} ({joined(sorted(own))})" for name, own in versions.items() if len(own) > 1]
     if several:
         return f"They ran with several versions of {joined(several)}."
     return f"They ran with the same versions of {counted(len(versions), 'package')}."

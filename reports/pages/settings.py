@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from reports.data.words import STACK_NAMES, WITHOUT_ISAAC_SIM, environments_text, task_name
+from reports.data.words import environments_text, physics_name, task_name, trainings_text
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
@@ -41,21 +41,12 @@ def _environments(row: Row) -> str:
     return f"{row['environments_per_gpu']:,}"
 
 
-def _trainings(row: Row) -> str:
-    number = row["trainings_per_gpu"]
-    return counted(number, "training") + (" with MPS" if row["mps"] and number > 1 else "")
-
-
 def _tuned(row: Row) -> str:
     return f"{row['environments_per_gpu']:,}, {row['variant'].replace('-', ' ') or 'as shipped'}"
 
 
 def _deterministic(row: Row) -> str:
     return "deterministic" if row["is_deterministic"] else "as shipped"
-
-
-def _physics(row: Row) -> str:
-    return STACK_NAMES[row["physics"]].removesuffix(WITHOUT_ISAAC_SIM)
 
 
 def _process(row: Row) -> str:
@@ -68,10 +59,10 @@ def _process(row: Row) -> str:
 
 SETTINGS: Final = (
     Setting("environments_per_gpu", "Environments", "more environments on a GPU make {}", _environments),
-    Setting("trainings_per_gpu", "Trainings at once", "several trainings on a GPU make {} in total", _trainings),
+    Setting("trainings_per_gpu", "Trainings at once", "several trainings on a GPU make {} in total", trainings_text),
     Setting("is_tuned", "Tuned", "tuned settings make {}", _tuned),
     Setting("library", "RL library", "another RL library makes {} of rl_games", lambda row: str(row["library"])),
-    Setting("physics", "Physics", "PhysX in place of Newton makes {}", _physics),
+    Setting("physics", "Physics", "PhysX in place of Newton makes {}", lambda row: physics_name(row["physics"])),
     Setting("is_deterministic", "Deterministic", "deterministic settings make {}", _deterministic),
     Setting("workload", "Second process", "simulating in another process makes {}", _process),
 )

@@ -1,10 +1,9 @@
 """What the rounds of a set store of their work besides their times. Pure."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from suite.files.wording import counted
+from suite.files.wording import counted, joined
 from suite.schema.record import CaseResult, RunRecord
 
 EVIDENCE: Final[Mapping[str, Callable[[RunRecord], bool]]] = {
@@ -15,18 +14,12 @@ EVIDENCE: Final[Mapping[str, Callable[[RunRecord], bool]]] = {
 }
 
 
-def lacking(results: Iterable[CaseResult]) -> Counter[str]:
-    """Return how many completed rounds do not store each kind of evidence."""
-    records = [record for result in results for record in result.completed]
-    return Counter({what: sum(not has(record) for record in records) for what, has in EVIDENCE.items()})
-
-
-def missing(results: Sequence[CaseResult]) -> str:
+def missing(results: Iterable[CaseResult]) -> str:
     """Return sentences on the evidence that completed rounds lack; empty if they lack none."""
-    rounds, missing_evidence = sum(len(result.completed) for result in results), lacking(results)
+    records = [record for result in results for record in result.completed]
+    lacking = {what: sum(not has(record) for record in records) for what, has in EVIDENCE.items()}
     reasons = []
-    for number in sorted(set(missing_evidence.values()) - {0}, reverse=True):
-        *others, last = (what for what, count in missing_evidence.items() if count == number)
-        listed = f"{', '.join(others)} and {last}" if others else last
-        reasons.append(f"{number} of {counted(rounds, 'round')} did not store {listed}.")
+    for number in sorted(set(lacking.values()) - {0}, reverse=True):
+        listed = joined([what for what, count in lacking.items() if count == number])
+        reasons.append(f"{number} of {counted(len(records), 'round')} did not store {listed}.")
     return " ".join(reasons)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from reports.data.words import task_name
+from reports.data.words import task_name, versions_of
 from reports.figures.compare import Row
 from reports.figures.lines import estimate
 from reports.figures.tables import rows_by_id, runs_of
@@ -96,7 +96,7 @@ def _subject(of: Row, over: Row) -> str:
 
 
 def _versions(rows: Collection[Row]) -> str:
-    packages = [dict(part.split("==", 1) for part in row["versions"].split()) for row in rows]
+    packages = [versions_of(row) for row in rows]
     named = [f"{spoken} {_same({own[name] for own in packages})}" for spoken, name in PACKAGES.items()]
     return f"Versions: {', '.join(named)}, driver {_same({row['driver'] for row in rows})}"
 

@@ -97,7 +97,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
         declared |= _printed()
     pairs = {(of, over) for kind, _, of, over in declared.values() if kind in OF_TWO}
     printed = {of for kind, _, of, _ in declared.values() if kind == "published"}
-    for name in stored.keys() - declared.keys():
+    for name in (name for name in stored if name not in declared):
         declared[name] = _stated(place, stored[name], pairs, printed)
     for name, (kind, column, of, over) in declared.items():
         of_set = by_set.get(of.partition("&")[0], every)
@@ -190,8 +190,7 @@ def _printed() -> Iterator[tuple[str, Declaration]]:
     for table in tomllib.loads(read_bytes(PRINTED).decode())["table"]:
         bases: dict[str, str] = {}
         for row in sorted(table["rows"], key=lambda row: row["gpus"]):
-            for word in PRINTED_COLUMNS.keys() & row.keys():
-                column = PRINTED_COLUMNS[word]
+            for word, column in ((word, column) for word, column in PRINTED_COLUMNS.items() if word in row):
                 of = f"source={table['source']}&table={table['name']}&gpus={row['gpus']}"
                 ends = zip(("value", "least", "most"), _rounded(row[word]), strict=True)
                 of += "".join(f"&{name}={number:.9g}" for name, number in ends)

@@ -26,15 +26,15 @@ import numpy as np
 from reports.verification import rules
 from reports.verification.figures import FILE, check_figures
 from reports.verification.finding import OR_LIST, Finding, Place
-from reports.verification.hashes import check_hashes, is_version, read_bytes, read_hashes, set_folders
+from reports.verification.hashes import PLAN, check_hashes, is_version, read_bytes, read_hashes, set_folders
 from reports.verification.runs import Run
 from reports.verification.stored import read_set
 
 WEAKNESSES: Final = "weaknesses.toml"
-OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes, rules.check_run_log)
+OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes)
 OF_A_PUBLISHED_SET: Final = (*OF_A_SET, rules.check_one_machine, rules.check_evidence)
 OF_ALL_SETS: Final = (rules.check_copies, rules.check_overlaps)
-OF_ALL_PUBLISHED_SETS: Final = (*OF_ALL_SETS, rules.check_plans, rules.check_commits)
+OF_ALL_PUBLISHED_SETS: Final = (*OF_ALL_SETS, rules.check_commits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +70,7 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
         for rule in OF_A_PUBLISHED_SET if is_published else OF_A_SET:
             with own.as_far_as_possible():
                 rule(own, [run for run in of_set if run.has_begun])
+        rules.check_run_log(own, of_set)
         check_hashes(own)
         counts["cases"] += len({run.case_id for run in of_set})
         runs, rejected = [*runs, *of_set], [*rejected, *wrong]
@@ -78,6 +79,9 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
         with whole.as_far_as_possible():
             rule(whole, [run for run in runs if run.has_begun])
     if not is_one:
+        if without := [folder for folder in folders if is_published and not (folder / PLAN).is_file()]:
+            expected = "in each: without it nobody can tell whether a case was left out"
+            whole.fault(PLAN, f"missing in {len(without)} of {len(folders)} sets", expected, OR_LIST)
         with place.at(parent / FILE).as_far_as_possible() as own:
             counts["published_cases"] = check_figures(own, runs, rejected)
         if is_version(parent):

@@ -1,4 +1,7 @@
-"""Rules over several runs that have begun: of a set, and of all sets of a folder. ``place`` is that set or folder."""
+"""Rules over several runs: of a set, and of all sets of a folder. ``place`` is that set or folder.
+
+The run log is compared with every run, the other rules are of those that have begun.
+"""
 
 import hashlib
 import json
@@ -14,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Json, Place, counted
-from reports.verification.hashes import PLAN, RUN_LOG, read_bytes
+from reports.verification.hashes import RUN_LOG, read_bytes
 from reports.verification.runs import REPEAT, Array, Columns, Run
 from reports.verification.shape import LOG_LINE, parse_json
 
@@ -146,13 +149,6 @@ def check_evidence(place: Place, runs: Sequence[Run]) -> None:
         if number := sum(map(bool, are_missing)):
             got = f"missing in {number} of {counted(len(completed), 'completed round')}"
             place.fault(what, got, "in each of them", OR_LIST)
-
-
-def check_plans(place: Place, runs: Sequence[Run]) -> None:
-    folders = {run.folder for run in runs}
-    if without := [folder for folder in folders if not (folder / PLAN).is_file()]:
-        expected = "in each: without it nobody can tell whether a case was left out"
-        place.fault(PLAN, f"missing in {len(without)} of {len(folders)} sets", expected, OR_LIST)
 
 
 # --- copies and overlaps ---

@@ -74,6 +74,8 @@ def check_run(place: Place, run: Run) -> None:
     """Check a run that has all samples if it has completed."""
     if run.outcome != "completed":
         _check_incomplete(place, run)
+    if run.outcome != "skipped" and not run.has_begun:
+        place.fault("its start", "missing", "given", RUN_AGAIN)
     if not run.counts:
         return
     _check_completed(place, run)
@@ -110,7 +112,6 @@ def _check_completed(place: Place, run: Run) -> None:
     """Check that a campaign would have called it completed, its ranks against each other, its work and its machine."""
     case, machine, workload = run.case, run.machine, run.record["workload"] or {}
     place.same("exit_code", run.record["exit_code"] or 0, 0, RUN_AGAIN)
-    place.same("its start", run.record["started_utc"], run.record["started_utc"] or "given", RUN_AGAIN)
     policies = {rank["parameters_sha256"] for rank in run.ranks if rank["parameters_sha256"]}
     if len(policies) > 1 and case["trainings_per_gpu"] == 1:
         place.fault("the ranks' parameters", f"of {len(policies)} kinds after training", "alike", RUN_AGAIN)

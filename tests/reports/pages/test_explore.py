@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from reports.data.words import hardware_text
 from reports.export.downloads import DATA_FOLDER, files
 from reports.figures.tables import rows_by_id
 from reports.pages.explore import data, main, opening, points, replaced
@@ -80,7 +81,7 @@ def test_simulated_nodes_and_contributors_are_named(tmp_path: Path) -> None:
     version = version_of([*on_one_node, emulated(on_two)], tmp_path)
     theirs = replace(version.sets[0], contributor=Contributor(name="Lab", link=None))
     shown = points(replace(version, sets=(theirs,)))
-    assert sorted(point.hardware for point in shown) == [
+    assert sorted(hardware_text(point.row) for point in shown) == [
         "1 x Generated Accelerator",
         "4 x Generated Accelerator",
         "4 x Generated Accelerator, 2 simulated nodes",

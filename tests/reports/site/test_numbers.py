@@ -42,6 +42,7 @@ NO_MEASUREMENT: Final[Mapping[str, str]] = {
     "nodes and processes": rf"{_COUNTS} (?:(?:simulated )?nodes?|process(?:es)?|ranks|cores)\b",
     "GPUs of a list": r"\bon \d{1,2}(?![\d.])|\b\d{1,2} x |\b\d+ vCPU\b",
     "work of a run": rf"{_COUNTS} (?:environments?|iterations|steps|trainings?|per GPU|in total|on each|in place of)\b",
+    "environments of each": rf"{_COUNT} per (?:training|process)\b",
     "work in a cell": rf"{_COUNTS}(?:, as shipped|, wide| (?:Environments|Million frames|Ranks|From|To)\b)",
     "settings": rf"Environments, {_COUNT}|(?:Ant|Cartpole), {_COUNT}(?=$| Task and library)",
     "what a task is": r"(?:observes|with|and) [\dx]+ numbers?|physics step is [\d.]+ ms|lasts \d+ of them",

@@ -169,6 +169,23 @@ def test_html_is_valid(published_site: Path) -> None:
     assert nu_messages(published_site / "index.html", *pages_of(published_site)) == []
 
 
+def test_the_checker_would_find_what_is_invalid(published_site: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    text = (published_site / NEWER / "index.html").read_text(encoding="utf-8")
+    bad.write_text(text.replace("</h1>", "</h1><p><div id='main'></div></p>", 1), encoding="utf-8")
+    messages = "\n".join(nu_messages(bad))
+    assert "Duplicate ID" in messages
+    assert "No “p” element in scope" in messages
+
+
+def test_the_first_page_counts_what_is_stored(published_site: Path, versions_results: Path) -> None:
+    text = re.sub(r"<[^>]+>", "", (published_site / NEWER / "index.html").read_text(encoding="utf-8"))
+    documents = [json.loads(path.read_bytes()) for path in (versions_results / NEWER).glob("*/cases/*/*.json")]
+    outcomes = [run["outcome"] for document in documents for run in document["labscale"]["runs"]]
+    counts = re.findall(r"([\d,]+) completed runs", text)
+    assert {int(count.replace(",", "")) for count in counts} == {outcomes.count("completed")}
+
+
 def test_links_lead_to_pages_and_places_that_exist(published_site: Path) -> None:
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in published_site.rglob("*.html")}
     num_checked = 0

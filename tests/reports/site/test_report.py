@@ -1,11 +1,13 @@
 """A real report from GENERATED results, once for all tests here: Jupyter Book runs, so it takes seconds."""
 
 import csv
+import json
 import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
+import altair as alt
 import pytest
 
 from reports.sets import version as result_sets
@@ -82,6 +84,15 @@ def test_a_figure_can_be_taken_away_as_a_drawing_and_as_a_table(built_site: Path
     assert headings == ["Training", "Share of ideal"]
     assert rows
     assert all(len(row) == len(headings) for row in rows)
+
+
+def test_every_chart_of_the_site_is_one_of_vega_lite(built_site: Path) -> None:
+    """The build does not validate, because that takes as long as all else."""
+    scripts = [path.read_text(encoding="utf-8") for path in (built_site / "assets").glob("figures-*.js")]
+    specs = [spec for script in scripts for spec in json.loads(script[script.index("{") :].strip(";\n ")).values()]
+    assert len(specs) > 5
+    for spec in specs:
+        alt.Chart.from_dict({name: part for name, part in spec.items() if name != "config"})  # raises
 
 
 def test_nothing_is_loaded_from_another_host(built_site: Path, pages: dict[str, Page]) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import shutil
 import statistics
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from reports.verification import kinds
-from reports.verification.figures import COLUMNS, FILE, MEND_FIRST
+from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, PRINTED_COLUMNS
 from reports.verification.first import verify
 from tests.fixtures.results.damaged_results import RUN, damage, put, sentences, write_all_hashes
 from tests.fixtures.results.forged_version import SHADOW, SMALL, write_version
@@ -248,6 +249,11 @@ def test_each_value_of_the_file_is_computed_again(version: Path) -> None:
     said = [sentence.partition(" is ")[0] for sentence in said_of(version, rows)]
     assert {f"{FILE}: {row['id']}.value" for row in changed} <= {*said}
     assert len(changed) > 250
+    # Findings come in the order of the files, in every process.
+    printed = [sentence for sentence in said if re.search(r"isaaclab/[\w-]+/1/", sentence)]
+    columns = [column for _ in range(4) for column in [*PRINTED_COLUMNS.values()][:3]]
+    assert [sentence.rpartition("/")[2] for sentence in printed] == [f"{column}.value" for column in columns]
+    assert (stated := [sentence for sentence in said if "_of_" in sentence]) == sorted(stated)
 
 
 @pytest.mark.parametrize(

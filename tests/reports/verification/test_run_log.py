@@ -41,11 +41,17 @@ def test_texts_and_skipped_runs_are_not_hashed_and_a_set_needs_no_log(folder: Pa
     assert in_log(folder) == []
 
 
+def never_started(stored: Any) -> None:
+    runs(stored).append({**runs(stored)[0], "run": 3, "outcome": "crashed", "started_utc": None})
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         (lambda stored: runs(stored).pop(1), [RUN_1]),
         (put("labscale/runs/1/run", 3), [RUN_1, f"{CASE_ID}/r3"]),
+        (put("labscale/runs/1/started_utc", None), [f"{RUN_1}: {CHANGED}"]),
+        (never_started, [f"{CASE_ID}/r3"]),
         (put(f"{RUN}/ranks/1/samples/iteration_time_s/0", 1.0), [f"{RUN_0}: {CHANGED}"]),
         (exchange, [f"{RUN_0}: {CHANGED}", f"{RUN_1}: {CHANGED}"]),
         (put("labscale/runs/1/outcome", "invalid"), [f"{RUN_1}: its outcome", f"{RUN_1}: {CHANGED}"]),
