@@ -129,6 +129,7 @@ COMMENT = BENCH.with_name("compare-comment.yml")
         (BENCH, "contents: read", "contents: write", "bench: may write, and runs code of the checkout"),
         (BENCH, "\n  schedule:", "\n  push:\n  schedule:", "bench: push reaches a self-hosted runner"),
         (BENCH, OWN_REF, "refs/pull/1/head", "bench: the self-hosted runner checks out refs/pull/1/head"),
+        (BENCH, OWN_REF, "${{ inputs.ref }}", "bench: the self-hosted runner checks out ${{ inputs.ref }}"),
         (BENCH, "-s bench", "-s bnech", "bench: no nox session bnech"),
         (BENCH, " MATRIX:", " OTHER:", "bench: nothing sets MATRIX"),
         (BENCH, "-s env_check", "-s env_check && ls", "bench: not one plain nox command"),
