@@ -111,7 +111,8 @@ def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(
     assert 0 < (telemetry.sample_time_mean_s or 0) <= (telemetry.sample_time_max_s or 0)
     (readings,) = trained.readings
     times_s = [time_s for time_s in readings.columns["time_s"] if isinstance(time_s, int | float)]
-    assert all(0.9 < later - earlier < 2.0 for earlier, later in itertools.pairwise(times_s)), "one a second"
+    assert 3 <= len(times_s) <= 5  # one a second, in and around three seconds
+    assert all(0.9 < later - earlier < 2.0 for earlier, later in itertools.pairwise(times_s))
     cores = set(readings.columns["rank0.core"]) - {None}  # it may not have begun, or have ended
     assert cores <= os.sched_getaffinity(0)
     assert cores
