@@ -209,7 +209,8 @@ def test_slurms_states_as_ours(
     monkeypatch.setattr(slurm, "dead_nodes", lambda _: tuple(dead.split()))
     result, is_repeated = judged(RESULT, replace(OVER, state=state, exit_code=1), "7", script_ended=True)
     assert (result.ended_by, result.out_of_memory, is_repeated) == (ended_by, out_of_memory, again)
-    assert (result.why or "").startswith(f"Slurm job 7: {state}" if ended_by else "")
+    assert (result.why is None) == (ended_by is None)
+    assert ended_by is None or str(result.why).startswith(f"Slurm job 7: {state}")
     assert dead in (result.why or "")
     assert result.exit_code == 1
 
