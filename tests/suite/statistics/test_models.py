@@ -78,12 +78,6 @@ def test_a_ratio_is_that_of_the_times_and_inverts() -> None:
     assert shuffled.interval == pytest.approx(ratio.interval)
 
 
-def test_a_slow_block_is_no_noise() -> None:
-    runs = [a_run("one", by, block) for block, by in enumerate((0.0, 0.5, 0.1, 0.3))]
-    runs += [a_run("two", 1 + by, block) for block, by in enumerate((0.0, 0.5, 0.1, 0.3))]
-    assert SeriesModel(runs).ratio("two", "one").interval == pytest.approx((math.e, math.e))
-
-
 def test_configurations_that_shared_no_block_are_compared_unpaired() -> None:
     """A slow block is a part of what they differ by, so the interval has the spread of blocks."""
     blocks = {"one": (0.0, 0.2, 0.1), "two": (1.1, 1.0, 1.3)}
