@@ -131,8 +131,6 @@ def fake_program(folder: Path, name: str, script: str) -> dict[str, str]:
 
 def test_slurm_nodes(tmp_path: Path) -> None:
     """A fake scontrol expands the list."""
-    with pytest.raises(UsageError, match="SLURM_JOB_NODELIST"):
-        slurm_nodes({})
     environ = fake_program(
         tmp_path, "scontrol", "print('n1\\nn2' if sys.argv[1:] == ['show', 'hostnames', 'n[1-2]'] else 1)"
     )
@@ -213,22 +211,28 @@ OFF: Final = "persistence_off"
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "exit_code", "shown"),
+    ("first", "second", "exit_code", "exit_codes", "differing", "shown"),
     [
-        (report("n1"), report("n2"), 0, "2 nodes are alike"),
+        (report("n1"), report("n2"), 0, (0, 0), [], "2 nodes are alike"),
         (  # on both nodes: they do not differ
             report("n1", has_tried_vulkan=False), report("n2", has_tried_vulkan=False),
-            1, "vulkan_frame: could not be made",
+            1, (1, 1), [], "vulkan_frame: could not be made",
         ),
-        (report("n1", persistence=OFF), report("n2", persistence=OFF), 1, "persistence: persistence_off"),
-        (report("n1", persistence=OFF), report("n2", failure="no_driver"), 2, "driver_versions: no_driver"),
-        ("no report", report("n2"), 2, "bad_report"),
+        (report("n1", persistence=OFF), report("n2", persistence=OFF), 1, (1, 1), [], "persistence: persistence_off"),
+        (
+            report("n1", persistence=OFF), report("n2", failure="no_driver"),
+            2, (1, 2), ["check driver_versions", "check persistence"], "driver_versions: no_driver",
+        ),
+        (report("n1"), report("n2", driver="570.1"), 1, (0, 0), ["driver"], "570.1 on n2"),
+        ("no report", report("n2"), 2, (None, 0), [], "bad_report"),
     ],
 )  # fmt: skip
 def test_the_worst_node_decides(
     first: str,
     second: str,
     exit_code: int,
+    exit_codes: tuple[int | None, int],
+    differing: list[str],
     shown: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -243,5 +247,7 @@ def test_the_worst_node_decides(
     assert shown in capsys.readouterr().out
     assert __main__.main(["env_check", "--json", "--nodes", "n1,n2"]) == exit_code
     printed = json.loads(capsys.readouterr().out)
-    assert len(printed["nodes"]) + len(printed["failures"]) == 2
-    assert (0 if printed["differences"] == [] else 1) <= exit_code
+    answers = {name: node["exit_code"] for name, node in printed["nodes"].items()}
+    answers |= {failure["node"]: None for failure in printed["failures"]}
+    assert answers == dict(zip(("n1", "n2"), exit_codes, strict=True))
+    assert [difference["subject"] for difference in printed["differences"]] == differing

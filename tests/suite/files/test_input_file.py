@@ -9,6 +9,8 @@ import pytest
 
 from reports.__main__ import main as reports
 from suite.__main__ import main as suite
+from suite.campaign.folder import opened
+from suite.errors import CampaignError
 from suite.files.input_file import LARGEST_BYTES
 from suite.files.paths import ROOT
 
@@ -45,14 +47,20 @@ def test_a_pipe_a_device_and_a_file_without_end_are_no_case(
 
 
 @pytest.mark.parametrize("why", UNREADABLE)
-@pytest.mark.parametrize("name", ["campaign.json", "raw/ant/rsl_rl/r0/record.json", ".lock"])
 def test_a_campaign_whose_file_is_a_pipe_or_a_device_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], why: str, name: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], why: str
 ) -> None:
-    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / "raw").mkdir(exist_ok=True)
-    if name != "campaign.json":
-        (tmp_path / "campaign.json").write_text("{}")
-    UNREADABLE[why](tmp_path / name)
-    assert suite(["store", str(tmp_path)]) in (13, 14)  # and it ends
-    assert str(tmp_path) in capsys.readouterr().err
+    record, identity, lock = (tmp_path / name for name in ("raw/a/b/r0/record.json", "campaign.json", ".lock"))
+    record.parent.mkdir(parents=True)
+    identity.write_text("{}")
+    UNREADABLE[why](record)
+    assert suite(["store", str(tmp_path)]) == 14
+    assert f"{record} cannot be read: {why}" in capsys.readouterr().err
+    identity.unlink()
+    UNREADABLE[why](identity)
+    with pytest.raises(CampaignError, match=rf"campaign\.json .*{why}"), opened(tmp_path, {}):
+        pass
+    lock.unlink()
+    os.mkfifo(lock)
+    with pytest.raises(CampaignError, match=f"{tmp_path} cannot be written: No such device"), opened(tmp_path, {}):
+        pass

@@ -111,7 +111,8 @@ def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(
     assert 0 < (telemetry.sample_time_mean_s or 0) <= (telemetry.sample_time_max_s or 0)
     (readings,) = trained.readings
     times_s = [time_s for time_s in readings.columns["time_s"] if isinstance(time_s, int | float)]
-    assert all(0.9 < later - earlier < 2.0 for earlier, later in itertools.pairwise(times_s)), "one a second"
+    assert 3 <= len(times_s) <= 5  # one a second, in and around three seconds
+    assert all(0.9 < later - earlier < 2.0 for earlier, later in itertools.pairwise(times_s))
     cores = set(readings.columns["rank0.core"]) - {None}  # it may not have begun, or have ended
     assert cores <= os.sched_getaffinity(0)
     assert cores
@@ -222,11 +223,12 @@ def test_samples_keep_their_rate_and_late_ones_are_left_out(run_dir: Path) -> No
 
 @pytest.fixture
 def start_rank(tmp_path: Path) -> Iterator[Callable[..., psutil.Popen]]:
-    """Start what looks like a rank of ``tmp_path / "r0"``, which runs its program when this returns."""
+    """Start what looks like a rank of ``tmp_path / "r0"``; when this returns, it sleeps on the last core."""
     ranks: list[psutil.Popen] = []
 
     def start(rank: int, node: int | None = None) -> psutil.Popen:
-        program = "print(flush=True); import time; time.sleep(600)"
+        keeps_to_its_core = "import os, time; os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})"
+        program = f"{keeps_to_its_core}; print(flush=True); time.sleep(600)"
         process = psutil.Popen(
             [sys.executable, "-c", program, "tasks.worker", str(tmp_path / "r0")],
             env={**os.environ, "RANK": str(rank), **({} if node is None else {NODE_RANK: str(node)})},
@@ -249,14 +251,12 @@ def test_a_rank_is_seen_from_its_start_to_its_end(
     monkeypatch.setattr(suite.launch.telemetry_sampler, "LOOK_EVERY_S", 0.0)
     ranks = RankProcesses(run_dir, 1)
     assert ranks.read() == ()
-    core = max(os.sched_getaffinity(0))
     process = start_rank(0)
-    process.cpu_affinity([core])
     assert ranks.read() == (), "of the instant since it was found"
     time.sleep(0.05)
     (reading,) = ranks.read()
     assert reading.cpu_percent is not None
-    assert (reading.rank, reading.threads, reading.core) == (0, 1, core)
+    assert (reading.rank, reading.threads, reading.core) == (0, 1, max(os.sched_getaffinity(0)))
     process.kill()
     process.communicate()
     assert ranks.read() == (RankReading(rank=0),)

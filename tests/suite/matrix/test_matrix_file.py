@@ -334,8 +334,6 @@ BY_COUNT = AgentEntry(num_steps_per_env=10, num_minibatches=4, learning_epochs=2
         (BY_SIZE, "fixed_updates", 800, 400, 2),
         (BY_COUNT, "fixed_minibatch", None, 400, 2),
         (BY_COUNT, "fixed_updates", None, 200, 4),
-        (BY_COUNT, "fixed_minibatch", 800, 800, 1),
-        (BY_COUNT, "fixed_updates", 800, 400, 2),
     ],
 )
 def test_two_ranks_share_a_batch(

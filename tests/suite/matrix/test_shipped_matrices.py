@@ -75,8 +75,8 @@ def test_first_is_one_curve_of_full_on_one_gpu_and_on_all_and_one_gpu_filled() -
         assert {(case.series, case.rl_library) for case in curve} == {("ant-weak", "rl_games")}
         assert (filled.series, filled.rl_library, filled.num_envs) == ("ant-envs", "rl_games", 8192)
         assert (filled.task, filled.iterations) == (curve[0].task, curve[0].iterations)
-        for case in curve:  # 6 GPUs are not in full
-            same = replace(of_full.get(case.case_id, case), timeout_s=0, iterations=case.iterations)
+        for case in curve if gpus != 6 else curve[:1]:  # 6 GPUs are not in full
+            same = replace(of_full[case.case_id], timeout_s=0, iterations=case.iterations)
             assert replace(case, timeout_s=0) == same  # with fewer iterations, to take minutes
 
 
@@ -84,9 +84,11 @@ def test_accept_has_cases_that_are_published_under_the_same_names() -> None:
     matrix = load_matrix("accept", CATALOG)
     assert (matrix.rounds, matrix.precision, matrix.a_a) == (MIN_ROUNDS_FOR_INTERVAL, None, False)
     of_full = {case.case_id: case for case in cases_of("full")}
-    for case in cases_of("accept"):
-        same = of_full.get(case.case_id, case)  # Cartpole per GPU with rsl_rl is not in full
-        assert replace(case, timeout_s=0) == replace(same, timeout_s=0, iterations=case.iterations)
+    of_accept = {case.case_id: case for case in cases_of("accept")}
+    assert of_accept.keys() - of_full.keys() == {"cartpole-per-gpu/rsl_rl-kitless-n4096-1x1"}
+    for name in of_accept.keys() & of_full.keys():
+        same = replace(of_full[name], timeout_s=0, iterations=of_accept[name].iterations)
+        assert replace(of_accept[name], timeout_s=0) == same
 
 
 @pytest.mark.parametrize(

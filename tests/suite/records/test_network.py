@@ -263,9 +263,8 @@ def test_bound_interfaces_are_those_of_this_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert "lo" not in machine.bound_interfaces(port), "a port that listens is no connection"
-        with socket.create_connection(("127.0.0.1", port)) as client, server.accept()[0]:
+        with socket.create_connection(("127.0.0.1", port)), server.accept()[0]:
             assert "lo" in machine.bound_interfaces(1)
-            assert client.getsockname()[0] == "127.0.0.1"
             assert "lo" not in machine.bound_interfaces(port), "the store's connection does not count"
 
 

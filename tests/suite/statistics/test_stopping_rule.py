@@ -1,4 +1,4 @@
-"""When a case has enough rounds: the interval of the figure, the decision, the order."""
+"""When a case has enough rounds: the interval of the figure, the decision, the order, repeats of baselines."""
 
 import math
 import random
@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from suite.schema.record import Case, RunRecord
-from suite.statistics import stopping_rule as repeats
+from suite.statistics import stopping_rule
 from suite.statistics.intervals import mean_of
 from suite.statistics.set_model import SetModel
 from suite.statistics.stopping_rule import Rule, decide, relative_half_width, rotated
+from suite.statistics.twins import is_twin, ratios_of, with_twins
 from tests.fixtures.results.generated_results import make_case, make_record
 
 FIXED = Rule(rounds=3)
@@ -36,7 +37,7 @@ def test_the_interval_where_a_case_stops_contains_the_time_in_at_least_92_of_100
     spread: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A case stops at the first narrow interval, so it is less often than 95 of 100; hence six rounds to begin with."""
-    monkeypatch.setattr(repeats, "completed_times_s", list)  # a round is its own number here
+    monkeypatch.setattr(stopping_rule, "completed_times_s", list)  # a round is its own number here
     generator = random.Random(5)  # noqa: S311  (the same numbers every time)
     rule = Rule(rounds=6, precision=0.01, max_rounds=12)
     hits, draws = 0, 1500
@@ -99,3 +100,28 @@ def test_a_case_goes_on_until_its_least_certain_ratio_is_known() -> None:
 def test_each_round_starts_one_case_later() -> None:
     assert [rotated("abc", index) for index in range(4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
     assert rotated([], 3) == []
+
+
+def test_the_baseline_of_each_series_is_followed_by_its_twin() -> None:
+    cases = [make_case("cartpole-strong", world_size=size) for size in (2, 1, 4)]
+    cases += [make_case("ant-weak", scaling="weak", world_size=2)]
+    ids = [case.case_id for case in with_twins(cases)]
+    two, one, four, ant = (case.case_id for case in cases)
+    assert ids == [two, one, f"{one}-aa", four, ant, f"{ant}-aa"]
+    twin = with_twins(cases)[2]
+    assert is_twin(twin)
+    assert not is_twin(cases[1])
+    control = replace(make_case(), workload="environment_step")
+    assert with_twins([control]) == [control]
+    assert (twin.series, twin.seed, twin.num_envs) == (cases[1].series, cases[1].seed, cases[1].num_envs)
+
+
+def test_a_baseline_has_part_in_all_ratios_and_another_case_in_its_own() -> None:
+    two, one, four = (make_case(world_size=ranks) for ranks in (2, 1, 4))
+    others = [make_case(rl_library="rl_games"), make_case(world_size=2, minibatch_rule="fixed_updates")]
+    cases = [*with_twins([two, one, four]), *others]
+    twin = cases[2]
+    assert ratios_of(one, cases) == ratios_of(twin, cases) == [(two, one), (four, one)]
+    assert ratios_of(two, cases) == [(two, one)]
+    assert [ratios_of(other, cases) for other in others] == [[], []]
+    assert ratios_of(two, []) == []

@@ -31,7 +31,8 @@ def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_ea
     assert rest.of([cart.case, hand.case]) == 34 + 40
 
 
-def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker) -> None:
+def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suite.campaign.display.progress.time", SimpleNamespace(monotonic=lambda: 100.0))
     item = planned(make_case, "a/1", 10.0)
     output = io.StringIO()
     reporter = Reporter(Console(file=output, width=160), [item], [item.case])
