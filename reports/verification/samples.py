@@ -51,6 +51,7 @@ ENERGY_TOLERANCE: Final = 0.001  # the counter at the ends of a window, between 
 INTEGRAL_TOLERANCE: Final = 0.05  # power once a second and all readings of it: at most 0.031
 _SOUND: Final = frozenset({"ok", "warning", "not_needed", "not_checked"})  # verdicts of a check in a completed run
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_ZEROS: Final = re.compile(r"(\.0)+$")  # 1.6 and 1.6.0 are one version
 
 
 def has_samples(place: Place, run: Run) -> bool:
@@ -213,8 +214,10 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
         "device": f"cuda:{index}" if case["device"] == "cuda" else "cpu",
         "torch_num_threads": case["cpu_threads"] or settings.get("torch_num_threads"),
         "deterministic_algorithms": case["deterministic"],
-        **dict(f"versions.{package}".split("==", 1) for package in case["with_packages"] if "==" in package),
     }
+    for name, version in (f"versions.{package}".split("==", 1) for package in case["with_packages"] if "==" in package):
+        if _ZEROS.sub("", str(settings.get(name))) != _ZEROS.sub("", version):
+            wanted[name] = version
     if case["device"] == "cuda" and case["nnodes"] == 1 and settings.get("gpu_name"):
         wanted["gpu_name"] = settings["gpu_name"] if settings["gpu_name"] in gpus else " or ".join(sorted(gpus))
         wanted["cuda_driver_version"] = machine["cuda_driver_version"]

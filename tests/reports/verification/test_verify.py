@@ -216,6 +216,12 @@ def test_a_value_that_nobody_wrote_so_is_named(folder: Path, path: str, value: A
     assert program.main([str(folder)]) == ResultsDiffer.exit_code
 
 
+@pytest.mark.parametrize(("asked", "ranks"), [("2.11", 0), ("2.11.0", 0), ("2.11.1", 3)])
+def test_packages_asked_for_are_installed_whatever_zeros_end_the_version(folder: Path, asked: str, ranks: int) -> None:
+    damage(folder / CASE, put("labscale/configuration/with_packages", [f"torch=={asked}"]))
+    assert [finding.got for finding in findings(folder) if "versions.torch" in finding.what] == ["2.11.0"] * ranks
+
+
 @pytest.mark.parametrize(
     ("change", "what", "got"),
     [
