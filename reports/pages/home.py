@@ -1,6 +1,7 @@
 """The first page: what to do with GPUs in a sentence and a table, a chart, the calculator, and how to check it."""
 
 import html
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +25,7 @@ from reports.display.html import (
     span,
     together,
 )
+from reports.display.page import read_text
 from reports.figures.compare import Pair
 from reports.figures.lines import Line, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
@@ -72,6 +74,12 @@ def ratios(version: Version, column: str) -> list[Ratio]:
 def lines(version: Version) -> list[tuple[str, Line]]:
     """The curves over GPUs of every task, with its name."""
     return [(task, line) for task in tasks(version) for line in over_gpus(version, task)]
+
+
+def texts(version: Version) -> Mapping[str, str]:
+    """The first page, under the question that these results can answer."""
+    title = "How many GPUs should train your robot?" if lines(version) else "How fast does this machine train?"
+    return {"index": string.Template(read_text("home")).substitute(title=title)}
 
 
 def opening(version: Version) -> Html:

@@ -24,10 +24,10 @@ RESULTS: Final = ROOT / "reports" / "results"
 NOTHING: Final = "Nothing here trained on GPUs as shipped, so nothing is known of how training scales."
 MAX_TASKS: Final = 3  # that are said one by one
 HOW_SURE: Final[Mapping[Word, str]] = {
-    "slow": "its whole range is below theirs",
-    "within": "its range overlaps theirs",
-    "fast": "its whole range is above theirs",
-    "open": "its runs are too few to be sure",
+    "slow": "slower than",
+    "within": "within the range of",
+    "fast": "faster than",
+    "open": "measured too seldom to compare with",
 }
 
 
@@ -56,10 +56,10 @@ def _best(known: Sequence[tuple[Row, Figure]]) -> tuple[Row, Figure]:
 def _made(row: Row, fps: Figure) -> str:
     physics = "" if row["physics"] == "kitless" else f" on {STACK_NAMES[row['physics']]}"
     few = "" if fps["runs"] >= MIN_ROUNDS_FOR_INTERVAL else ", too few for a range"
-    size = environments_text(row["environments_per_gpu"])
+    size = environments_text(row["environments_per_gpu"]) + (" on each GPU" if row["gpus"] > 1 else "")
     return (
         f"{task_name(row['task'])} with {row['library']}{physics} makes {measured(fps)} frames per second with"
-        f" learning on {row['gpus']} x {gpu_name(row)}, with {size} on each GPU, in {runs_in(fps, 'run')}{few}."
+        f" learning on {row['gpus']} x {gpu_name(row)}, with {size}, in {runs_in(fps, 'run')}{few}."
     )
 
 
@@ -87,7 +87,7 @@ def _waits(version: Version, row: Row) -> str:
     part, share = max(shares.items(), key=lambda item: float(item[1]["value"]))
     works = f", and the GPU runs kernels in {measured(busy)} % of the time" if busy else ""
     slope = rows_by_id(version).get(f"{row['set']}/{row['series']}/{row['library']}/{row['workload']}/core_slope")
-    sentence = f"Of an iteration {measured(share)} is {part}{works}."
+    sentence = f"The largest part of an iteration is {part}, {measured(share)} of it{works}."
     if slope is None or slope["low"] is None:
         return sentence
     return f"{sentence} {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
@@ -107,9 +107,9 @@ def _placed(version: Version, model: str, published: Sequence[Version] | None) -
     times_s, row = judged.time.others.values(), judged.row
     less = sum(time_s > judged.time.value.value for time_s in times_s) or "none"
     return (
-        f"{task_name(row['task'])}, {row['library']}, {environments_text(row['environments_per_gpu'])}: {less} of"
-        f" {counted(len(times_s), 'published machine')} with the same GPUs and packages would be slower with its CPU"
-        f" cores; {HOW_SURE[judged.word]}."
+        f"{task_name(row['task'])}, {row['library']}, {environments_text(row['environments_per_gpu'])}:"
+        f" {HOW_SURE[judged.word]} {counted(len(times_s), 'published machine')} with the same GPUs and packages,"
+        f" at equal speed of CPU cores ({less} of them would be slower)."
     )
 
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from reports.display.page import COMPARED, MEASURING, TASKS, Page, has_speeds, speeds_and
 from reports.export import downloads
-from reports.pages import findings, releases, settings, tasks
+from reports.pages import findings, home, releases, settings, tasks
 from reports.sets.version import Version
 from reports.site import guide
 
 PAGES: Final = (
-    Page(text="home", name="index", is_shown=has_speeds),
+    Page(text="home", is_shown=has_speeds, made=home.texts),
     Page(text="what_worked", name="index", is_shown=lambda version: not has_speeds(version)),
     Page(text="findings", is_shown=speeds_and(findings.findings)),
     Page(text="hardware", is_shown=lambda _: True),

@@ -215,9 +215,9 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
         "torch_num_threads": case["cpu_threads"] or settings.get("torch_num_threads"),
         "deterministic_algorithms": case["deterministic"],
     }
-    for name, version in (f"versions.{package}".split("==", 1) for package in case["with_packages"] if "==" in package):
-        if _ZEROS.sub("", str(settings.get(name))) != _ZEROS.sub("", version):
-            wanted[name] = version
+    asked = dict(f"versions.{package}".split("==", 1) for package in case["with_packages"] if "==" in package)
+    is_installed = {name: _ZEROS.sub("", str(settings.get(name))) == _ZEROS.sub("", asked[name]) for name in asked}
+    wanted |= {name: version for name, version in asked.items() if not is_installed[name]}
     if case["device"] == "cuda" and case["nnodes"] == 1 and settings.get("gpu_name"):
         wanted["gpu_name"] = settings["gpu_name"] if settings["gpu_name"] in gpus else " or ".join(sorted(gpus))
         wanted["cuda_driver_version"] = machine["cuda_driver_version"]
