@@ -266,7 +266,9 @@ def ending(version: Version) -> Html:
         markup=f"<p>{html.escape(sentence)} {' · '.join(link_html.markup for link_html in links)}</p>", text=sentence
     )
     parts = [heading("Can I trust it?", depth=2, anchor="trust"), shown]
+    cut_off = method.unfinished(version)
     of_campaign = [method.failures(version), paragraph(PUBLISHED), commands(ADD_COMMANDS)]
+    of_campaign = [paragraph(cut_off), *of_campaign] if cut_off else of_campaign
     return together(parts + of_campaign if version.is_campaign else parts)
 
 

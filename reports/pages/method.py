@@ -24,9 +24,10 @@ from reports.figures.tables import rows_by_id, runs_of, tables
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import Version
 from reports.verification.first import Weakness, read_weaknesses
-from suite.files.wording import counted
+from suite.files.wording import counted, joined
 from suite.schema.record import OVERFLOW_CHECK
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.stopping_rule import CUT_OFF
 
 SKIPPED: Final = "skipped"
 CHECKS: Final[Mapping[str, str]] = {
@@ -134,6 +135,21 @@ def _not_measured(version: Version) -> str:
         f"{sum(missing.values())} of {counted(len(planned), 'configuration')} of the matrix {MATRIX} were not measured"
         f"{names}.{emulated}"
     )
+
+
+def unfinished(version: Version) -> str:
+    """Say what a campaign that was cut off, or still runs, did not measure; empty for a finished one."""
+    parts = [result_set.how_many_are_not_stored for result_set in version.sets if result_set.not_stored]
+    cut_off = [
+        result
+        for result_set in version.sets
+        for result in result_set.campaign.results
+        if (result.ended_because or "").startswith(CUT_OFF)
+    ]
+    if cut_off:
+        parts.append(f"{counted(len(cut_off), 'configuration')} ended before the last run")
+    next_step = "The same nox -s bench goes on where it stopped."
+    return f"The campaign is unfinished: {joined(parts)}. {next_step}" if parts else ""
 
 
 def failures(version: Version) -> Html:

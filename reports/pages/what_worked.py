@@ -25,6 +25,7 @@ from reports.display.html import (
 from reports.figures.compare import Row
 from reports.figures.lines import figure
 from reports.figures.tables import runs_of
+from reports.pages import method
 from reports.pages.rewards import curve
 from reports.sets.manifest import Contributor
 from reports.sets.version import ResultSet, Version
@@ -44,8 +45,9 @@ def opening(version: Version) -> Html:
     failed = sum(len(training.failed) for training in worked)
     rounds = sum(len(result_set.campaign.completed) for result_set in version.without_speeds) + failed
     where = "; ".join(dict.fromkeys(result_set.campaign.where for result_set in version.without_speeds))
+    unfinished = method.unfinished(version)
     sentences = (
-        f"Everything works on {where}: {counted(rounds, 'run')}, each to its end."
+        f"{'All that ran' if unfinished else 'Everything'} works on {where}: {counted(rounds, 'run')}, each to its end."
         if not failed
         else f"Not everything works on {where}: {failed} of {counted(rounds, 'run')} did not complete."
     )
@@ -53,7 +55,8 @@ def opening(version: Version) -> Html:
     times_s = [record.wall_time_s for result in results for record in result.begun]
     known_s = present(times_s)
     is_known = known_s and len(known_s) == len(times_s)
-    return paragraph(f"{sentences} One after another they took {_in_words(sum(known_s))}." if is_known else sentences)
+    lasted = f"One after another they took {_in_words(sum(known_s))}." if is_known else ""
+    return paragraph(" ".join(filter(None, [sentences, lasted, unfinished])))
 
 
 def marks(version: Version) -> Html:

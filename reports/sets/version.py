@@ -20,7 +20,8 @@ from reports.sets.machines import Machine, Place, PlaceOfSet, machines
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
-from suite.records.folders import ALONE, Video, intact_videos
+from suite.files.wording import are, counted
+from suite.records.folders import ALONE, StoredPlan, Video, intact_videos, read_plan
 from suite.records.store import load_results
 from suite.schema.record import CaseResult, Environment
 
@@ -36,12 +37,26 @@ class ResultSet:
     role: Role
     folder: Path
     campaign: Campaign
+    plan: StoredPlan | None = None  # None: it has none
     pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
     copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
     contributor: Contributor | None = None  # None: the project's own
     shared_machine: SharedMachine = "no"
     witness: str | None = None  # a page that has a hash of the run log
     videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
+
+    @property
+    def not_stored(self) -> list[str]:
+        """The planned configurations that have no result, and no reason for it."""
+        if self.plan is None:
+            return []
+        stored = {result.case.case_id for result in (*self.campaign.with_twins, *self.copies)}
+        return sorted(self.plan["configurations"].keys() - stored - self.plan.get("missing", {}).keys())
+
+    @property
+    def how_many_are_not_stored(self) -> str:
+        planned, absent = len(self.plan["configurations"]) if self.plan else 0, len(self.not_stored)
+        return f"{absent} of {counted(planned, 'planned configuration')} {are(absent)} not stored"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,6 +173,7 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         role=entry.role,
         folder=folder,
         campaign=Campaign(results=tuple(load_results(folder)), title=title, twins=tuple(twins)),
+        plan=read_plan(folder),
         pairs=read_pairs(folder / "upstream.json"),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         contributor=entry.contributor,

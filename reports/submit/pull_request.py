@@ -105,7 +105,7 @@ def _of_cpu(source: Source) -> Iterator[str]:
     most = runs.group_by("configuration").agg(pl.col("others_share", "stolen_share").max())
     yield from _over(most["others_share"], OTHERS_PERCENT / 100, "Other processes used", "the CPU time")
     yield from _over(most["stolen_share"], MATTERS, "A hypervisor gave others", "the CPU time in use here")
-    campaign = source.one.campaign
+    campaign = source.result_set.campaign
     if slowed := slowed_cores(campaign.with_twins, campaign.fastest_probe_s):
         yield slowed
 

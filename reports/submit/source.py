@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NotRequired, TypedDict
+from typing import Final, TypedDict
 
 from reports.sets.machines import Place, places
 from reports.sets.version import ResultSet, Version, read_version
 from suite.errors import NotFitToSubmit
 from suite.files.json_file import read_json
-from suite.files.wording import are, counted
 from suite.records.folders import (
     ALONE,
     CAMPAIGN_FILE,
@@ -26,11 +25,6 @@ from suite.schema.record import CaseResult, RunRecord
 
 FOLDERS: Final = (CASES, TWINS, ALONE)
 SINGLE_FILES: Final = (PLAN_FILE, RUN_LOG, "upstream.json")
-
-
-class _Plan(TypedDict):
-    configurations: dict[str, int]
-    missing: NotRequired[dict[str, str]]
 
 
 class Identity(TypedDict, total=False):
@@ -56,13 +50,13 @@ class Source:
     version: Version  # of this set alone
 
     @property
-    def one(self) -> ResultSet:
+    def result_set(self) -> ResultSet:
         return self.version.sets[0]
 
     @property
     def results(self) -> tuple[CaseResult, ...]:
         """All that was measured, with the repeats of baselines and the copies that ran alone."""
-        return (*self.one.campaign.with_twins, *self.one.copies)
+        return (*self.result_set.campaign.with_twins, *self.result_set.copies)
 
     @property
     def begun(self) -> tuple[RunRecord, ...]:
@@ -100,26 +94,22 @@ def read_source(folder: Path) -> Source:
             f"{folder} has no stored configuration. Run the same `nox -s bench` again: it goes on where it stopped."
         )
     source = Source(folder=folder, identity=identity, version=read_version(folder, name=""))
-    plan = read_json(folder / PLAN_FILE, _Plan, next_step="Move it away; the same `nox -s bench` writes it again.")
-    if plan is None:
+    if source.result_set.plan is None:
         raise NotFitToSubmit(
             f"{folder} has no {PLAN_FILE}, so nobody can tell whether a configuration was left out. Run the same"
             " `nox -s bench` again: it writes the file, and runs only what is missing."
         )
-    _refuse_unfinished(source, plan)
+    _refuse_unfinished(source)
     _refuse_cpu(source)
     _refuse_commits(source.begun, folder)
     return source
 
 
-def _refuse_unfinished(source: Source, plan: _Plan) -> None:
-    stored, planned = {result.case.case_id for result in source.results}, plan["configurations"]
-    missing = sorted(planned.keys() - stored - plan.get("missing", {}).keys())
-    if missing:
+def _refuse_unfinished(source: Source) -> None:
+    if missing := source.result_set.not_stored:
         raise NotFitToSubmit(
-            f"{source.folder} is unfinished: {len(missing)} of {counted(len(planned), 'planned configuration')}"
-            f" {are(len(missing))} not stored: {first_names(missing)}. Run the same `nox -s bench` again: it goes on"
-            " where it stopped."
+            f"{source.folder} is unfinished: {source.result_set.how_many_are_not_stored}: {first_names(missing)}."
+            " Run the same `nox -s bench` again: it goes on where it stopped."
         )
 
 

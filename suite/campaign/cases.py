@@ -1,28 +1,18 @@
 """Write stored cases and the plan. A stored case follows from ``raw/`` alone."""
 
 from collections.abc import Sequence
-from typing import TypedDict
-
-from pydantic import with_config
 
 from suite.campaign.folder import Folder
 from suite.campaign.schedule import decision, ended_records
 from suite.campaign.state import Campaign
 from suite.errors import StoreError
-from suite.files.json_file import STRICT, read_json, replace_json
+from suite.files.json_file import replace_json
 from suite.files.paths import set_aside
 from suite.files.wording import counted
 from suite.records import store
-from suite.records.folders import PLAN_FILE
+from suite.records.folders import PLAN_FILE, read_plan
 from suite.schema.record import CaseResult, PlannedCase, RunRecord
 from suite.statistics.stopping_rule import CUT_OFF
-
-
-@with_config(STRICT)
-class StoredPlan(TypedDict):
-    """The content of ``plan.json``."""
-
-    configurations: dict[str, int]
 
 
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
@@ -111,13 +101,12 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
 
     ``verify`` reads it: a case that is missing among results must be explained.
     """
-    path = folder.root / PLAN_FILE
-    earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
+    earlier = read_plan(folder.root)
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
     before = earlier["configurations"] if earlier else {result.case.case_id: 0 for result in folder.stored()}
     rounds = {**before, **planned}
     if earlier is None or rounds != earlier["configurations"]:
-        replace_json({"configurations": dict(sorted(rounds.items()))}, path)
+        replace_json({"configurations": dict(sorted(rounds.items()))}, folder.root / PLAN_FILE)
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:

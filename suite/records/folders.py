@@ -8,11 +8,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NotRequired, TypedDict
+
+from pydantic import with_config
 
 from suite.errors import StoreError
 from suite.files.input_file import read_input
-from suite.files.json_file import read_json, replace_json
+from suite.files.json_file import STRICT, read_json, replace_json
 from suite.schema.rank_protocol import CONFIGURATION_FILE
 
 CASES: Final = "cases"
@@ -23,6 +25,19 @@ CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder
 PLAN_FILE: Final = "plan.json"  # the cases that a campaign was to measure
 RUN_LOG: Final = "runs.log"  # a line for each run that ended, each with the hash of the line before
 MAX_NAMED: Final = 5
+
+
+@with_config(STRICT)
+class StoredPlan(TypedDict):
+    """The content of ``PLAN_FILE``: the number of rounds by case id, and why a case of a published set is not there."""
+
+    configurations: dict[str, int]
+    missing: NotRequired[dict[str, str]]
+
+
+def read_plan(folder: Path) -> StoredPlan | None:
+    """Return the plan of a set or a campaign, None without one. Raises StoreError if it cannot be read."""
+    return read_json(folder / PLAN_FILE, StoredPlan, next_step="Move it away; the same `nox -s bench` writes it again.")
 
 
 def case_files(folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from reports.pages import hardware
 from reports.pages import what_worked as worked
 from reports.sets.version import Version, read_version
 from reports.site.contents import page_sources
+from suite.records.folders import PLAN_FILE
 from suite.records.worked import LEGEND
+from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, smoke_results, write_results
 
 SPEEDS = re.compile(r"frames per second|speed-?up|efficien|verdict|predict|ideal", re.IGNORECASE)
@@ -46,6 +49,17 @@ def test_it_opens_with_what_failed_and_gives_the_reason(version: Version) -> Non
     (failed,) = (line for line in lines if line.startswith("✗"))
     assert "crashed: RuntimeError: generated failure of rank 1: out of shared memory (logs: raw/shadow" in failed
     assert f'<span role="img" aria-label="{LEGEND["failed"]}">✗</span>' in worked.marks(version).markup
+
+
+def test_a_campaign_that_was_cut_off_says_what_it_lacks(tmp_path: Path) -> None:
+    ran = replace(make_result(make_case(device="cpu"), 0.5), ended_because=f"{CUT_OFF}: 1 of 2 rounds")
+    folder = write_results([ran], tmp_path)
+    (folder / PLAN_FILE).write_text(json.dumps({"configurations": {ran.case.case_id: 2, "s/b": 2, "s/c": 2}}))
+    version = read_version(folder, name="v")
+    assert version.sets[0].not_stored == ["s/b", "s/c"]
+    opening = worked.opening(version).text
+    assert opening.startswith("All that ran works on")
+    assert "2 of 3 planned configurations are not stored and 1 configuration ended before the last run" in opening
 
 
 def test_rewards_of_each_task_are_shown_where_training_was_long_enough_for_some(

@@ -39,10 +39,10 @@ def test_runs_that_failed_and_configurations_that_were_cut_off_are_said() -> Non
     assert failed
     assert f"{len(failed)} of {len(source.begun)} runs did not complete ({failed[0].outcome})." in text
     assert "cut off" not in text
-    campaign = source.one.campaign
+    campaign = source.result_set.campaign
     first, *others = campaign.results
     cut = replace(campaign, results=(replace(first, ended_because=f"{CUT_OFF}: 1 of 3 rounds"), *others))
-    cut_off = replace(source, version=replace(source.version, sets=(replace(source.one, campaign=cut),)))
+    cut_off = replace(source, version=replace(source.version, sets=(replace(source.result_set, campaign=cut),)))
     assert "1 configuration is cut off: fewer runs are stored than were asked for." in warnings(cut_off)
 
 
