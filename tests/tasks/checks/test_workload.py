@@ -36,7 +36,7 @@ def test_an_override_changes_it_and_nothing_else_does(run_of_campaign: TrainedRu
     ]
     assert differences[0] == "agent.algorithm.gamma: 0.99 and 0.9"
     assert differences[2].endswith(": 100 and 50")
-    assert differences[3] == "global_minibatch_size: 256 and 512"
+    assert differences[3] == "global_minibatch_size: 384 and 768"
     assert list(first) == list(second)
 
 
@@ -49,7 +49,7 @@ def test_a_seed_does_not_change_it() -> None:
 
 def test_it_holds_what_the_task_is(first: Fingerprint) -> None:
     wanted = {
-        "task": "Isaac-Cartpole",
+        "task": "Small-Swing-Up",
         "observation_size.policy": "4",
         "action_size": "1",
         "reward_terms": "alive,terminating,pole_pos,cart_vel,pole_vel,success_rate",
