@@ -43,12 +43,14 @@ SHARED: Final = {
     ),
 }  # fmt: skip
 # The longest first, by what they took on two idle cores: no process shall be left with one of these when the others
-# have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.
+# have ended. The first ones start together: one installs the worker and compiles its kernels, the others need neither.
 LONG: Final = (
-    "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_slurm_bench",
-    "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/nodes/test_ssh",
-    "tasks/test_assets", "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
-    "suite/env_check/graphics/test_devices",
+    "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_launch_slurm",
+    "reports/site/test_publish", "suite/launch/nodes/test_ray", "tasks/libraries/test_torchrl",
+    "suite/launch/nodes/test_ssh", "suite/campaign/test_interrupted_campaign", "tasks/rank/test_determinism",
+    "tasks/test_assets", "suite/campaign/runs/test_real_turns", "suite/campaign/runs/test_uncounted",
+    "tasks/libraries/test_lerobot", "tasks/libraries/test_controls", "suite/launch/test_rank_variables",
+    "suite/campaign/runs/test_faults", "reports/site/test_report", "suite/env_check/graphics/test_devices",
 )  # fmt: skip
 # They train nothing and start no engine, and take 6 to 20 s of a core each: they read all results in git, or run whole
 # commands. `--quick` leaves them out.
