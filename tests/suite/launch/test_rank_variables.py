@@ -134,7 +134,7 @@ def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_sett
     worker: Worker, tmp_path: Path, environment: Environment
 ) -> None:
     """Every socket of a real run of two ranks is looked at while they train."""
-    (case,) = cases_of(matrix_of(cartpole("rsl_rl", topologies=["1x2"], iterations=10)), tmp_path)
+    (case,) = cases_of(matrix_of(cartpole("rsl_rl", topologies=["1x2"], iterations=3)), tmp_path)
     launch = launch_of(worker, case, tmp_path / "r0")
     prepare(tmp_path / "r0", case)
     shell = {**os.environ, "ATEN_CPU_CAPABILITY": "default", "PYTHONMALLOC": "debug", **launch.env}
