@@ -25,7 +25,7 @@ KIND_COLUMNS: Final[Mapping[Kind, str]] = {
 PARTS: Final[Mapping[str, str]] = {  # part of an iteration -> what pages call it
     "simulate": "physics",
     "render": "rendering",
-    "environment": "observations and rewards",
+    "environment": "rest of steps",
     "infer": "inference",
     "other": "rest of rollout",
     "learn": "learning",

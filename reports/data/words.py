@@ -95,5 +95,5 @@ def packages_text(packages: str) -> str:
 
 
 def versions_of(row: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the versions of packages that a configuration ran with, by the packages' names."""
+    """Return the versions of packages that the first process of a run had, by the packages' names."""
     return dict(part.split("==", 1) for part in row["versions"].split())

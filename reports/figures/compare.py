@@ -103,13 +103,15 @@ class Runs:
             times.setdefault((set_name, configuration), {})[run] = rewards
         return times
 
+    def of(self, row: Row) -> pl.DataFrame:
+        """The completed runs of a configuration, without repeats."""
+        is_own = pl.col("set") == row["set"], pl.col("configuration") == row["configuration"]
+        return self.completed.filter(~pl.col("is_repeat"), *is_own)
+
     def rewards(self, row: Row) -> Mapping[int, Sequence[float | None]]:
         """The reward in each iteration of the completed runs of a configuration, by number of the run."""
-        completed = self.completed.filter(
-            ~pl.col("is_repeat"), pl.col("set") == row["set"], pl.col("configuration") == row["configuration"]
-        )
         every = self._rewards.get((row["set"], row["configuration"]), {})
-        return {run: every[run] for run in completed["run"] if run in every}
+        return {run: every[run] for run in self.of(row)["run"] if run in every}
 
     def pairs(self) -> Iterator[Pair]:
         """Yield every pair of every change, with one configuration as the A of all that differ in this alone.

@@ -26,10 +26,10 @@ def findings(version: Version) -> tuple[tuple[Version, Finding], ...]:
 
 def listing(version: Version) -> Html:
     """Show every finding below its claim."""
-    return together(part for own, finding in findings(version) for part in _shown(own, finding))
+    return together(part for own, finding in findings(version) for part in section(own, finding))
 
 
-def _shown(version: Version, finding: Finding) -> list[Html]:
+def section(version: Version, finding: Finding) -> list[Html]:
     lines: dict[str, Sequence[str | None]] = {
         "How sure": [finding.status],
         "Measured": _measured(version, finding),
@@ -58,8 +58,14 @@ def _measured(version: Version, finding: Finding) -> list[str]:
     names = {f"{row['set']}/{row['configuration']}": configuration_name(row) for row in runs_of(version).configurations}
     for heading_of, own in groupby(rows[:MAX_FIGURES], key=lambda row: column_of(row["id"]).heading):
         lines.append(f"{heading_of}:")
-        lines += [f"{measured(row)}: {names[row['id'].rpartition('/')[0]]}" for row in own]
+        lines += [f"{measured(row)}: {_subject(row['id'], names)}" for row in own]
     return [*lines, "more in figures.csv"] if len(rows) > MAX_FIGURES else lines
+
+
+def _subject(figure_id: str, names: Mapping[str, str]) -> str:
+    """The configuration of a figure in words; what its id says if it is of no configuration, such as of a series."""
+    start = figure_id.rpartition("/")[0]
+    return names.get(start, start.partition("/")[2])
 
 
 def _where(version: Version, finding: Finding) -> str:

@@ -27,7 +27,7 @@ from reports.verification.first import Weakness, read_weaknesses
 from suite.files.wording import counted, joined
 from suite.schema.record import OVERFLOW_CHECK
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
-from suite.statistics.stopping_rule import CUT_OFF
+from suite.statistics.stopping_rule import is_cut_off
 
 SKIPPED: Final = "skipped"
 CHECKS: Final[Mapping[str, str]] = {
@@ -138,17 +138,15 @@ def _not_measured(version: Version) -> str:
 
 
 def unfinished(version: Version) -> str:
-    """Say what a campaign that was cut off, or still runs, did not measure; empty for a finished one."""
-    parts = [result_set.how_many_are_not_stored for result_set in version.sets if result_set.not_stored]
-    cut_off = [
-        result
-        for result_set in version.sets
-        for result in result_set.campaign.results
-        if (result.ended_because or "").startswith(CUT_OFF)
-    ]
+    """Say what a campaign that was cut off, or still runs, did not measure; empty for a finished one and a version."""
+    if not version.is_campaign:
+        return ""
+    (result_set,) = version.sets
+    parts = [result_set.how_many_are_not_stored] if result_set.not_stored else []
+    cut_off = [result for result in result_set.every if is_cut_off(result.ended_because)]
     if cut_off:
         parts.append(f"{counted(len(cut_off), 'configuration')} ended before the last run")
-    next_step = "The same nox -s bench goes on where it stopped."
+    next_step = "The same nox -s bench goes on where it stopped, if the machine has what is needed."
     return f"The campaign is unfinished: {joined(parts)}. {next_step}" if parts else ""
 
 

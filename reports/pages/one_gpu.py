@@ -23,6 +23,10 @@ from suite.statistics.speed import core_sentence, twice_the_core
 RESULTS: Final = ROOT / "reports" / "results"
 NOTHING: Final = "Nothing here trained on GPUs as shipped, so nothing is known of how training scales."
 MAX_TASKS: Final = 3  # that are said one by one
+IN_WORDS: Final = {  # of parts whose name in a chart is too short for a sentence
+    PARTS["environment"]: "environment steps without physics and rendering (observations, rewards, resets)",
+    PARTS["other"]: "the rollout without environment steps and inference",
+}
 HOW_SURE: Final[Mapping[Word, str]] = {
     "slow": "slower than",
     "within": "within the range of",
@@ -87,7 +91,7 @@ def _waits(version: Version, row: Row) -> str:
     part, share = max(shares.items(), key=lambda item: float(item[1]["value"]))
     works = f", and the GPU runs kernels in {measured(busy)} % of the time" if busy else ""
     slope = rows_by_id(version).get(f"{row['set']}/{row['series']}/{row['library']}/{row['workload']}/core_slope")
-    sentence = f"The largest part of an iteration is {part}, {measured(share)} of it{works}."
+    sentence = f"The largest part of an iteration is {IN_WORDS.get(part, part)}: {measured(share)} of it{works}."
     if slope is None or slope["low"] is None:
         return sentence
     return f"{sentence} {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"

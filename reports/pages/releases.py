@@ -257,8 +257,9 @@ def _packages(groups: Sequence[Sequence[Measured]]) -> str:
     """Say which packages of these runs have several versions."""
     versions: dict[str, set[str]] = {}
     for own in (own for group in groups for own in group):
-        for name, version in versions_of(own.row).items():
-            versions.setdefault(name, set()).add(version)
+        for row in runs_of(own.version).of(own.row).iter_rows(named=True):
+            for name, version in versions_of(row).items():
+                versions.setdefault(name, set()).add(version)
     several = [f"{PACKAGES.get(name, name)} ({joined(sorted(own))})" for name, own in versions.items() if len(own) > 1]
     if several:
         return f"They ran with several versions of {joined(several)}."

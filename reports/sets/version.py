@@ -37,7 +37,6 @@ class ResultSet:
     role: Role
     folder: Path
     campaign: Campaign
-    plan: StoredPlan | None = None  # None: it has none
     pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
     copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
     contributor: Contributor | None = None  # None: the project's own
@@ -46,11 +45,21 @@ class ResultSet:
     videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
 
     @property
+    def every(self) -> tuple[CaseResult, ...]:
+        """All that was measured, with the repeats of baselines and the copies that ran alone."""
+        return (*self.campaign.with_twins, *self.copies)
+
+    @cached_property
+    def plan(self) -> StoredPlan | None:
+        """None without one. Raises StoreError if it cannot be read."""
+        return read_plan(self.folder)
+
+    @property
     def not_stored(self) -> list[str]:
         """The planned configurations that have no result, and no reason for it."""
         if self.plan is None:
             return []
-        stored = {result.case.case_id for result in (*self.campaign.with_twins, *self.copies)}
+        stored = {result.case.case_id for result in self.every}
         return sorted(self.plan["configurations"].keys() - stored - self.plan.get("missing", {}).keys())
 
     @property
@@ -173,7 +182,6 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         role=entry.role,
         folder=folder,
         campaign=Campaign(results=tuple(load_results(folder)), title=title, twins=tuple(twins)),
-        plan=read_plan(folder),
         pairs=read_pairs(folder / "upstream.json"),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         contributor=entry.contributor,

@@ -24,7 +24,7 @@ from suite.files.input_file import read_input
 from suite.files.paths import ROOT
 from suite.records.redaction import public
 from suite.records.store import layout
-from suite.statistics.stopping_rule import CUT_OFF
+from suite.statistics.stopping_rule import CUT_OFF, is_cut_off
 
 _FREE_TEXTS: Final = frozenset({"found", "reason", "error", "telemetry_note", "ended_because", "notes"})
 _WORD: Final = re.compile(r"[A-Za-z][\w.+-]*")
@@ -153,7 +153,7 @@ def _is_plain(text: str, known: frozenset[str]) -> bool:
 
 def _fault_word(owner: Any, key: Any, text: str, known: frozenset[str]) -> str:
     """What stands for a text: a check's fault or verdict, a type of error, or the outcome of a run."""
-    if key == "ended_because" and text.startswith(CUT_OFF):
+    if key == "ended_because" and is_cut_off(text):
         return CUT_OFF
     errors: list[str] = [word for word in _ERROR.findall(text) if _is_plain(word, known)]
     named = (owner.get("fault"), owner.get("verdict"), owner.get("outcome")) if isinstance(owner, dict) else ()

@@ -19,7 +19,7 @@ from suite.files.wording import are, counted
 from suite.schema.record import Environment
 from suite.statistics.core_speed import slowed_cores
 from suite.statistics.round_flags import MATTERS, OTHERS_PERCENT
-from suite.statistics.stopping_rule import CUT_OFF
+from suite.statistics.stopping_rule import is_cut_off
 
 GPU_CHECK: Final = "other_processes"  # of env_check: processes on the GPUs before the first run
 
@@ -141,7 +141,7 @@ def _of_runs(source: Source) -> Iterator[str]:
     if failed:
         outcomes = ", ".join(sorted({record.outcome for record in failed}))
         yield f"{len(failed)} of {counted(len(source.begun), 'run')} did not complete ({outcomes})."
-    cut = [result for result in source.results if (result.ended_because or "").startswith(CUT_OFF)]
+    cut = [result for result in source.results if is_cut_off(result.ended_because)]
     if cut:
         yield (
             f"{counted(len(cut), 'configuration')} {are(len(cut))} cut off: fewer runs are stored than were asked for."

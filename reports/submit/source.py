@@ -55,8 +55,7 @@ class Source:
 
     @property
     def results(self) -> tuple[CaseResult, ...]:
-        """All that was measured, with the repeats of baselines and the copies that ran alone."""
-        return (*self.result_set.campaign.with_twins, *self.result_set.copies)
+        return self.result_set.every
 
     @property
     def begun(self) -> tuple[RunRecord, ...]:

@@ -12,7 +12,7 @@ from suite.files.wording import counted
 from suite.records import store
 from suite.records.folders import PLAN_FILE, read_plan
 from suite.schema.record import CaseResult, PlannedCase, RunRecord
-from suite.statistics.stopping_rule import CUT_OFF
+from suite.statistics.stopping_rule import CUT_OFF, is_cut_off
 
 
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
@@ -51,7 +51,7 @@ def _stored_alike(folder: Folder, result: CaseResult) -> CaseResult | None:
         return None
     stored = store.read_case(path)
     rounds = [record.round for record in result.rounds if record.outcome != "skipped"]
-    is_same_end = _is_cut_off(stored.ended_because) == _is_cut_off(result.ended_because)
+    is_same_end = is_cut_off(stored.ended_because) == is_cut_off(result.ended_because)
     if is_same_end and [record.round for record in stored.begun] == rounds:
         return stored
     _require_rounds(folder, stored, rounds)
@@ -77,10 +77,6 @@ def _require_rounds(folder: Folder, stored: CaseResult, rounds: Sequence[int]) -
             f"{folder.record_path(stored.case, gone[0])} is missing. Put OUT/raw back where it was, or choose another "
             "folder with --out: stored results are never removed."
         )
-
-
-def _is_cut_off(ended_because: str | None) -> bool:
-    return (ended_because or "").startswith(CUT_OFF)
 
 
 def _skipped(campaign: Campaign, item: PlannedCase) -> RunRecord:

@@ -152,11 +152,17 @@ def names_of(nodes: str) -> tuple[str, ...]:
 
 
 def dead_nodes(names: Sequence[str]) -> tuple[str, ...]:
-    """Return those that do not answer or are down. One of which Slurm says nothing is not: a cloud's may be gone."""
+    """Return those that do not answer or are down. One that Slurm does not find is not: a cloud's may be gone.
+
+    Raises:
+        SchedulerError: Slurm does not answer, or refuses to.
+    """
     if not names:  # it would list all
         return ()
-    lines = _run("scontrol", "--oneliner", "show", "node", ",".join(names)).stdout  # one for each node that it knows
-    states = re.findall(r"(?:^|\s)NodeName=(\S+) .*?\sState=(\S+)", lines)
+    run = _run("scontrol", "--oneliner", "show", "node", ",".join(names))
+    if not re.search(r"^Node \S+ not found$", run.stdout, re.MULTILINE):  # it ends with 1, and lists the others
+        _checked(run, "scontrol")
+    states = re.findall(r"(?:^|\s)NodeName=(\S+) .*?\sState=(\S+)", run.stdout)
     return tuple(name for name, state in states if _DEAD_NODE.search(state))
 
 

@@ -17,6 +17,7 @@ from suite.files.wording import counted
 
 LARGEST_BYTES: Final = 2**20  # labscale's own files have 23 kB at most
 
+ENDS: Final = ("]", '"""', "'''")  # of a statement of several lines
 type Location = tuple[int | str, ...]  # keys and list indices from the root of the document
 type Fault = tuple[Location, str]  # where it is, and what is wrong there
 # Strict pydantic requires a tuple, but TOML gives a list; the elements stay strict.
@@ -107,7 +108,8 @@ def _key_lines(text: str) -> dict[Location, int]:
     for number, line in enumerate(text.split("\n"), start=1):
         first = first if statement else number
         statement += f"{line}\n"
-        if number > first and not any(end in line for end in ("]", '"""', "'''")):  # it goes on
+        goes_on = line.partition("#")[0].rstrip().endswith(",") or not any(end in line for end in ENDS)
+        if number > first and goes_on:  # parsing all of it after each line would take minutes for a long array
             continue
         try:
             node: Any = tomllib.loads(statement)

@@ -42,13 +42,14 @@ LAUNCHER_NAME = "labscale.sh"
 MODES = (0o644, 0o755)  # that labscale packs
 DAMAGED = (lzma.LZMAError, tarfile.TarError, EOFError, ValueError, RecursionError, FileExistsError, NotADirectoryError)
 NAME, SIZE = r'"[\w.+!-]+"', r"\d{1,19}"
+_PINNED = r'"[\w.-]+==(\d+!)?\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[\w.]+)?"'
 # What bundle.json has, and the items of its lists: a pattern of each value as JSON
 VALUES = {"format": r"\d+", "python": r'"3\.\d{1,3}"', "unpacked_bytes": SIZE}
 LISTS = {
     "parts": {"name": r'"part-\d{3,}"', "bytes": SIZE, "sha256": '"[0-9a-f]{64}"'},
     "distributions": {"name": NAME, "version": NAME},
     "expected_on_target": {"name": NAME, "specifier": r'"[\w.*+!<>=~, -]*"', "assumed": "true|false"},
-    "versions": {"digest": r'"\w+"', "packages": r'\["[\w.+!=-]+"(, "[\w.+!=-]+")*\]'},
+    "versions": {"digest": r'"\w+"', "packages": rf"\[{_PINNED}(, {_PINNED})*\]"},
 }
 
 CHECK = """

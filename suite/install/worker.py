@@ -339,14 +339,14 @@ def with_assets(
     if worker.asset_root is None or assets == "official":
         return worker
     manifest = worker.asset_root / "manifest.json"
-    if worker.asset_root.parent == cache_root():  # never where the user's own assets are: a build replaces the folder
+    if worker.asset_root != path_in("ISAACSIM_ASSET_ROOT"):  # the user's own are never built: it replaces the folder
         build_assets(worker.asset_root, python=worker.python, run=run, on_message=on_message)
-        return replace(worker, asset_sha256=sha256(manifest))
     try:
         return replace(worker, asset_sha256=sha256(manifest))
     except OSError as error:
         raise WorkerEnvironmentError(
-            f"{manifest} in ISAACSIM_ASSET_ROOT cannot be read: {error.strerror}. Give access, or unset the variable."
+            f"The assets' {manifest} cannot be read: {error.strerror}. Give access, or name other assets with"
+            " ISAACSIM_ASSET_ROOT."
         ) from error
 
 

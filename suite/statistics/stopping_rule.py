@@ -95,6 +95,10 @@ def relative_half_width(figure: Estimate) -> float | None:
     return None if figure.interval is None else (figure.interval[1] - figure.interval[0]) / 2 / figure.value
 
 
+def is_cut_off(ended_because: str | None) -> bool:
+    return (ended_because or "").startswith(CUT_OFF)
+
+
 def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
     """The order of one round. Each starts one item later than the last, so that no case always runs first or last."""
     start = round_index % len(items) if items else 0

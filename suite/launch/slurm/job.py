@@ -215,16 +215,24 @@ def judged(
         if script_ended:
             return result, None
         why = f"Slurm no longer knows job {job_id}, whose script did not come to its end"
-        return replace(result, exit_code=1, ended_by="lost", why=why), slurm.dead_nodes(result.nodes)
+        return replace(result, exit_code=1, ended_by="lost", why=why), _to_leave_out(result.nodes)
     result = replace(result, exit_code=job.exit_code or 0, out_of_memory=job.state == "OUT_OF_MEMORY")
     if job.state in LOST:
-        return replace(result, ended_by="lost", why=job.condition), slurm.dead_nodes(result.nodes)
+        return replace(result, ended_by="lost", why=job.condition), _to_leave_out(result.nodes)
     if job.state == "FAILED" and (dead := slurm.dead_nodes(result.nodes)):
         return replace(result, ended_by="lost", why=f"{job.condition}, and {', '.join(dead)} does not answer"), dead
     if job.state in ("COMPLETED", "FAILED", "OUT_OF_MEMORY"):
         return result, None
     ended_by: EndedBy = "timeout" if job.state in ("TIMEOUT", "DEADLINE") else "lost"
     return replace(result, ended_by=ended_by, why=job.condition), None
+
+
+def _to_leave_out(nodes: Sequence[str]) -> tuple[str, ...]:
+    """The dead nodes of a lost job; none if Slurm cannot say."""
+    try:
+        return slurm.dead_nodes(nodes)
+    except SchedulerError:
+        return ()
 
 
 def _states(job_id: str, say: Say) -> Iterator[slurm.Job | None]:

@@ -1,11 +1,15 @@
 """Findings of the published versions: claims without numbers; their figures are rows of the table, and as sure."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from reports.pages.findings import figures_of, findings, listing
+from reports.data.words import configuration_name
+from reports.display.html import together
+from reports.figures.tables import runs_of
+from reports.pages.findings import figures_of, findings, listing, section
 from reports.sets.version import read_version
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import newest_version
@@ -53,6 +57,20 @@ def test_figures_are_of_configurations_in_words() -> None:
         "Ant, rl_games, 1,024 per GPU, 4 x H200, 2 simulated nodes;",
     ):
         assert words in text
+
+
+def test_two_configurations_of_a_campaign_have_two_names_in_words() -> None:
+    for version in (newest_version(), *newest_version().older):
+        rows = runs_of(version).configurations
+        names = [(row["set"], configuration_name(row)) for row in rows if row["device"] == "cuda"]
+        assert len(names) > 90
+        assert [name for name, number in Counter(names).items() if number > 1] == []
+
+
+def test_a_figure_of_no_configuration_has_the_words_of_its_id() -> None:
+    version = newest_version()
+    of_series = findings(version)[0][1].model_copy(update={"sets": ("h200-x4",), "figures": "ant-weak/*/core_slope"})
+    assert "ant-weak/rl_games/train" in together(section(version, of_series)).text
 
 
 def test_a_wrong_entry_is_named_with_its_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from reports.figures.tables import rows_by_id
 from reports.pages import home
 from reports.sets.version import Version, read_version
 from suite.files.paths import ROOT
+from suite.records.folders import PLAN_FILE
 from tests.fixtures.results.committed_results import newest_version
 from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
 
@@ -57,5 +58,10 @@ def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp
     version = read_version(tmp_path, name="v")
     assert "Cartpole with rsl_rl makes 4,096 frames per second" in home.opening(version).text
     assert home.main(version).markup == ""
+    assert 'title: "How fast does this machine train?"' in home.texts(version)["index"]
+    assert "unfinished" not in home.ending(version).text
+    (tmp_path / PLAN_FILE).write_text(json.dumps({"configurations": {"s/a": 4}}))
+    unfinished = home.ending(read_version(tmp_path, name="v")).text
+    assert "1 of 1 planned configuration is not stored" in unfinished
     assert home.ending(version).text.count("reports/results of labscale") == 1
     assert home.ending(version).text.count("submit -- runs/full") == 1

@@ -1,5 +1,6 @@
 """Lines and messages of strict TOML reading."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,15 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> N
         ["  line 18", "tables.one.colour"],
     ]
     assert "'count'" in problems[3]
+
+
+def test_a_long_array_does_not_keep_its_reader_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "file.toml"
+    path.write_text("values = [\n" + "  [1, 2], # a, b\n" * 4000 + "]\nnames = 1\n")
+    before_s = time.process_time()
+    with pytest.raises(MatrixError, match="line 4003: names"):
+        read_toml(path).validate(Document)
+    assert time.process_time() - before_s < 2
 
 
 @pytest.mark.parametrize(

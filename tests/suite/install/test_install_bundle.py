@@ -171,6 +171,7 @@ PART: dict[str, Any] = {"name": "part-000", "bytes": 1, "sha256": "0" * 64}
         {"parts": [{**PART, "name": "/dev/zero"}]}, {"parts": [{**PART, "name": "../part-000"}]}, {"parts": PART},
         {"distributions": [{"name": "torch\x1b[2J", "version": "1"}]}, {"versions": [{"packages": []}]},
         {"versions": [{"digest": "../site", "packages": ["newton==1.6.0"]}]},
+        *({"versions": [{"digest": "a", "packages": [package]}]} for package in ("newton", "newton==x")),
         {"expected_on_target": [{"name": "torch", "specifier": "newest", "assumed": 1}]},
     ],
 )  # fmt: skip

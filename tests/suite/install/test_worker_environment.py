@@ -180,7 +180,7 @@ def test_assets_of_the_user_are_taken_if_they_are_asked_for_or_offline_ones(
     worker = provide(assets="official")
     assert (worker.asset_root, worker.asset_sha256) == (None, None)  # Isaac Lab's own
     assert locate_worker(setup=Setup(assets="official")) == worker
-    bundled = tmp_path / "bundled"
+    bundled = cache_root() / "bundled"  # where labscale builds its own
     bundled.mkdir()
     monkeypatch.setenv("ISAACSIM_ASSET_ROOT", str(bundled))
     assert provide(assets="official").asset_root == bundled

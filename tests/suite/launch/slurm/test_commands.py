@@ -234,9 +234,17 @@ def test_a_node_is_dead_by_its_state(state: str, is_dead: bool, prints: Prints) 
     assert slurm.dead_nodes(("n1", "n2")) == (("n2",) if is_dead else ())
 
 
-def test_nodes_of_which_slurm_says_nothing_are_not_dead(prints: Prints) -> None:
+def test_what_slurm_does_not_say_of_nodes_decides_nothing(prints: Prints) -> None:
+    """A failed job is judged again by the next command; a lost one is submitted again, on any nodes."""
     prints("scontrol", "slurm_load_node error: Access/permission denied", refuses=True)
-    assert slurm.dead_nodes(("n1", "n2")) == ()
+    on_nodes = replace(RESULT, nodes=("n1", "n2"))
+    with pytest.raises(SchedulerError, match="permission denied"):
+        judged(on_nodes, replace(OVER, state="FAILED", exit_code=1), "7", script_ended=True)
+    assert judged(on_nodes, replace(OVER, state="NODE_FAIL"), "7", script_ended=True)[1] == ()
+    assert judged(on_nodes, None, "7", script_ended=False)[1] == ()
+
+
+def test_a_node_that_slurm_does_not_find_is_not_dead(prints: Prints) -> None:
     prints("scontrol", "Node c1 not found\nNodeName=n2 CPUTot=2 State=DOWN Weight=1", exit_code=1)
     assert slurm.dead_nodes(("c1", "n2")) == ("n2",)
     assert slurm.dead_nodes(()) == ()
