@@ -174,9 +174,7 @@ def test_assets_that_fail_leave_nothing_and_are_built_again_when_their_sources_c
     assert (project / "runs").read_text() == "xx"
 
 
-def test_assets_of_the_user_are_taken_if_they_are_asked_for_or_offline_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_assets_of_the_user_are_taken_if_they_are_asked_for_or_offline_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = provide(assets="official")
     assert (worker.asset_root, worker.asset_sha256) == (None, None)  # Isaac Lab's own
     assert locate_worker(setup=Setup(assets="official")) == worker
