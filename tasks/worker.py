@@ -65,10 +65,12 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         from tasks.checks import validity, workload
         from tasks.film.filming import filmed
         from tasks.rank import settings, simulation, timing
-        from tasks.rank.context import RankContext, Ranks, gpu_of, joined
+        from tasks.rank.context import RankContext, Ranks, backend_of, gpu_of, joined
         from tasks.rank.turns import Turns
 
     ranks = Ranks.from_torchrun()
+    if case.only_learning:
+        os.environ["LOCAL_RANK"] = "0"  # libraries take it for the number of a rank's GPU
     device = torch.device("cuda", gpu_of(case, ranks)) if case.device == "cuda" else torch.device("cpu")
     torch.set_num_threads(threads_of(case))
     trains = "pipeline_torchrl" if case.is_pipeline else f"train_{case.rl_library}" if case.learns else "controls"
@@ -90,7 +92,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
     )
     started_utc = upstream.now_utc()
     log.write("settings", settings=settings.environment())
-    if device.type == "cuda":
+    if backend_of(case) == "nccl":
         os.environ |= machine.nccl_log_variables(run_dir, ranks.rank, os.environ)
     with joined(case, ranks, device, log):
         torch.distributed.all_reduce = timer.all_reduce.wrap(torch.distributed.all_reduce)

@@ -130,6 +130,7 @@ def _results(version: Version) -> Mapping[Key, CaseResult]:
         (result_set.name or "results", own.case.case_id): own
         for result_set in version.sets
         for own in result_set.campaign.results
+        if not own.case.only_learning  # none of its times means anything
     }
 
 

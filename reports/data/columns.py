@@ -79,8 +79,12 @@ def _count(name: str, meaning: str, value: Callable[[Run], int | None], unit: st
 
 
 def _measured(name: str, unit: str, meaning: str, value: Callable[[RunRecord], float | None]) -> Column:
-    """A column of completed runs alone."""
-    return Column(name, float, unit, meaning, lambda run: value(run.record) if run.record.counts else None)
+    """A column of completed runs that had their GPUs for themselves, so that a time or an energy means something."""
+
+    def of_run(run: Run) -> float | None:
+        return value(run.record) if run.record.counts and not run.record.case.only_learning else None
+
+    return Column(name, float, unit, meaning, of_run)
 
 
 def _seen(name: str, unit: str, meaning: str, value: Callable[[TelemetrySummary], float | None]) -> Column:
@@ -113,7 +117,7 @@ def _one_gpu_training(run: Run) -> str | None:
     others_percent = record.telemetry.host_others_percent if record.telemetry else None
     is_idle = others_percent is not None and others_percent <= MOST_OTHERS_PERCENT
     is_as_shipped = case.division == "closed" and not (case.deterministic or case.with_packages)
-    is_alone = case.world_size == case.trainings_per_gpu == 1 and is_idle
+    is_alone = case.num_processes == 1 and is_idle and not case.only_learning
     is_known = record.environment.host_label and record.environment.gpus and record.counts
     if not (is_known and is_as_shipped and is_alone and case.learns and case.device == "cuda"):
         return None
@@ -226,7 +230,7 @@ WORK: Final = (
     _text("scaling", "weak: environments per GPU stay; strong: all of them stay", lambda run: run.record.case.scaling),
     _text("device", "cuda or cpu", lambda run: run.record.case.device),
     _count("nodes", "of one training", lambda run: run.record.case.nnodes),
-    _count("gpus", "of one training; processes on a CPU", lambda run: run.record.case.world_size),
+    _count("gpus", "of one training; processes on a CPU", lambda run: run.record.case.num_gpus),
     _count("environments_per_gpu", "of one process", lambda run: run.record.case.num_envs),
     _count("environments", "of all processes", lambda run: run.record.case.num_envs_global),
     _count("size", "environments that stay while GPUs are added", lambda run: _size(run.record.case)),
@@ -249,6 +253,10 @@ WORK: Final = (
         lambda run: run.record.case.deterministic,
     ),
     _count("trainings_per_gpu", "independent ones at the same time", lambda run: run.record.case.trainings_per_gpu),
+    _flag(
+        "only_learning", "whether all ranks and other runs shared one GPU, so that no time of it means anything",
+        lambda run: run.record.case.only_learning,
+    ),
     _text("kernel_cache", "empty: each run compiles all kernels", lambda run: run.record.case.kernel_cache),
     _text("packages", "versions that differ from the pins", lambda run: " ".join(run.record.case.with_packages)),
     _count("seed", "of the first process", lambda run: run.record.case.seed_of(rank=0, round_index=run.record.round)),
@@ -281,6 +289,7 @@ WHERE: Final = (
     ),
 )  # fmt: skip
 MEASURED: Final = (
+    _count("processes", "of all its trainings", lambda run: run.record.case.num_processes),
     _text("outcome", "how it ended", lambda run: run.record.outcome),
     _text("reason", "why, unless it completed", lambda run: run.record.reason),
     _text("started_utc", "ISO 8601", lambda run: run.record.started_utc),
@@ -314,7 +323,10 @@ MEASURED: Final = (
     _count("core_looks", "how often the core was probed", lambda run: _looks(run)[0]),
     _count("slowed_core_looks", "how often it was slowed", lambda run: _looks(run)[1]),
     _text("result", "hash of the trained parameters and all rewards", lambda run: _result(run.record)),
-    _measured("last_reward", "", "median of the last five iterations", _last_reward),
+    Column(
+        "last_reward", float, "", "median of the last five iterations",
+        lambda run: _last_reward(run.record) if run.record.counts else None,
+    ),
     _measured("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
     _measured("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
     _measured("bytes_per_frame", "B", "of LeRobot's data set", _library_median("lerobot.bytes_per_frame")),

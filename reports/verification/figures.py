@@ -86,7 +86,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
         place.fault("the comparison of its figures with the samples", got, "made", MEND_FIRST)
         return 0
     of_sets = defaultdict[Any, list[Run]](list)  # copies that ran alone go by themselves
-    for run in (run for run in runs if run.is_measured):
+    for run in (run for run in runs if run.is_measured and not run.case["only_learning"]):
         of_sets[run.folder, run.is_copy].append(run)
     every = [row for of_set in of_sets.values() for row in rows_of_set(of_set)]
     own = [row for row in every if not (row["is_repeat"] or row["is_copy"])]

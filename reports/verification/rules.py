@@ -205,7 +205,7 @@ def check_overlaps(place: Place, runs: Sequence[Run]) -> None:
             if is_one_set and run.case_id == other.case_id:
                 got, expected = f"at the same time as {run.name}", "after it: a case runs once at a time"
                 place.at(run.folder).fault(other.name, got, expected)
-            elif not (run.block and other.block):
+            elif not ((run.block and other.block) or (run.case["only_learning"] and other.case["only_learning"])):
                 silent[is_one_set, run.folder if is_one_set else place.path, host or "its host"].append((run, other))
     for (is_one_set, folder, host), pairs in silent.items():
         sets = "" if is_one_set else f" of {len({run.folder for pair in pairs for run in pair})} sets"

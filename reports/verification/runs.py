@@ -58,8 +58,10 @@ class Run:
         # Its neighbours in turns and itself; empty if it ran alone.
         self.block = frozenset([self.case_id, *record["turns"]["beside"]] if record["turns"] else ())
         # A pipeline has one process that simulates while another one learns, on one GPU or on two.
-        self.gpus, self.is_pipeline = case["nnodes"] * case["nproc_per_node"], case["workload"] == "async_pipeline"
-        self.sharing = 2 if self.is_pipeline and self.gpus == 1 else case["trainings_per_gpu"]  # processes on a GPU
+        self.is_pipeline, per_node = case["workload"] == "async_pipeline", case["nproc_per_node"]
+        self.gpus = case["nnodes"] * (1 if case["only_learning"] else per_node)
+        own = per_node if case["only_learning"] else case["trainings_per_gpu"]
+        self.sharing = 2 if self.is_pipeline and self.gpus == 1 else own  # processes on a GPU
         self.processes = self.gpus * self.sharing
         self.frames = case["num_envs_global"] * case["num_steps_per_env"]  # of an iteration
         self.has_frames = case["workload"] != "all_reduce"
@@ -165,6 +167,7 @@ _OF_CASE: Final = {  # column -> field of a case
     **{name: name for name in ("minibatch_size", "optimiser_steps", "trainings_per_gpu", "kernel_cache")},
     "library": "rl_library", "physics": "stack", "nodes": "nnodes", "environments_per_gpu": "num_envs",
     "environments": "num_envs_global", "steps": "num_steps_per_env", "is_deterministic": "deterministic",
+    "only_learning": "only_learning",
 }  # fmt: skip
 _WORK: Final[Mapping[str, Callable[[Run], Any]]] = {
     "gpus": lambda run: run.gpus,

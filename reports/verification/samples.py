@@ -126,7 +126,7 @@ def _check_completed(place: Place, run: Run) -> None:
         for check in (check for check in rank["validity"] if check["verdict"] not in _SOUND):
             got = f"a {check['verdict']} ({check['found']}) in a round called completed"
             own.fault(check["name"], got, "no failure", RUN_AGAIN)
-    learning = 1 if run.is_pipeline else run.gpus
+    learning = 1 if run.is_pipeline else case["nnodes"] * case["nproc_per_node"]
     stated = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * learning, **case}
     place.same("workload", workload, {name: value for name, value in stated.items() if name in workload})
     checks = {check["name"]: check["found"] for check in machine["checks"]}

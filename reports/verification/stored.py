@@ -86,9 +86,10 @@ def _check_name(place: Place, runs: Case) -> None:
         place.fault("the file's name", place.where, f"{folder}/{case_id}.json", "Rename the file.")
     begin = f"{case['series']}/{case['rl_library']}-{case['stack']}{'-cpu' if case['device'] == 'cpu' else ''}"
     begin += f"-n{case['num_envs_global']}-{case['nnodes']}x{case['nproc_per_node']}"
-    is_cold = case_id.removesuffix(COPY).removesuffix(REPEAT).endswith("-cold")
-    if not f"{case_id}-".startswith(f"{begin}-") or is_cold != (case["kernel_cache"] == "empty"):
-        expected = f"{begin}, as its case is{', and -cold' if case['kernel_cache'] == 'empty' else ''}"
+    own_id = case_id.removesuffix(COPY).removesuffix(REPEAT)
+    ends = {"-cold": case["kernel_cache"] == "empty", "-learning": case["only_learning"]}
+    if not f"{case_id}-".startswith(f"{begin}-") or any(own_id.endswith(end) != ends[end] for end in ends):
+        expected = f"{begin}, as its case is{''.join(f', and {end}' for end in ends if ends[end])}"
         place.fault("labscale.configuration.configuration_id", case_id, expected)
     environments = case["num_envs"] * (1 if runs[0].is_pipeline else runs[0].processes)
     place.same("num_envs times ranks", environments, case["num_envs_global"])

@@ -134,7 +134,7 @@ def need_seen(record: RunRecord) -> Need | None:
         return None
     gpus_gb = [gpu.memory_used_gb.max for gpu in telemetry.gpus if gpu.memory_used_gb]
     ranks_gb = [rank.memory_gb.max for rank in telemetry.ranks if rank.memory_gb]
-    ranks = record.case.world_size
-    if len(ranks_gb) < ranks or len(gpus_gb) < (ranks if record.case.device == "cuda" else 0):
+    ranks = record.case.num_processes
+    if len(ranks_gb) < ranks or len(gpus_gb) < (record.case.num_gpus if record.case.device == "cuda" else 0):
         return None
     return Need(gpu_gb=LEARNED * max(gpus_gb) if gpus_gb else None, host_gb=LEARNED * sum(ranks_gb), ranks=ranks)

@@ -93,7 +93,7 @@ def provision(campaign: Campaign) -> Campaign:
             device=campaign.device,
             say=partial(say, campaign.console),
             out=campaign.out,
-            num_gpus=max((case.nproc_per_node for case in here), default=1),
+            num_gpus=max((case.gpus_per_node for case in here), default=1),
             own_workers=tuple(dict.fromkeys(own for case in here if (own := own_worker_of(case)))),
         )
     )

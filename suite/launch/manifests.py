@@ -150,7 +150,7 @@ def _pod_of_node(launch: Launch, options: Options, *, name: str, rounds: int) ->
     prefix = ["sh", "-c", _NODE.strip("\n"), "node", SUITE_PYTHON, launch.run_dir]
     numbers = (case.nnodes, case.nproc_per_node, rounds, f"{case.timeout_s:g}", case.cpu_threads or "")
     command = [*prefix, *map(str, numbers), options.results.host_label or "", *launch.argv]
-    container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
+    container = _container(options, case.gpus_per_node if case.device == "cuda" else 0, command, env)
     container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
     container["volumeMounts"].append(
         {"name": "configuration", "mountPath": CONFIGURATION.rpartition("/")[0], "readOnly": True}

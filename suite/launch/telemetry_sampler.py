@@ -91,7 +91,7 @@ def _end_sampler(sampler: subprocess.Popen[bytes]) -> None:
 def sampler_argv(launch: Launch, *, node: int | None = None) -> tuple[str, ...]:
     """The command of the sampler, for a place where ``suite`` can be imported. ``node``: which one of several."""
     case, run_dir = launch.case, Path(launch.run_dir).absolute()
-    num_gpus = case.nproc_per_node if case.device == "cuda" else 0
+    num_gpus = case.gpus_per_node if case.device == "cuda" else 0
     program = (sys.executable, "-m", "suite.launch.telemetry_sampler")
     which = () if node is None else (f"--node={node}",)
     return (*program, str(run_dir), f"--gpus={num_gpus}", f"--ranks={case.processes_per_node}", *which)

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from suite.matrix.catalog import AgentEntry, Catalog, TaskEntry
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
-from suite.schema.record import COLD_SUFFIX, Assets, Case, Device, MinibatchRule, RlLibrary, Stack, agent_library_of
+from suite.schema.record import (
+    COLD_SUFFIX,
+    LEARNING_SUFFIX,
+    Assets,
+    Case,
+    Device,
+    MinibatchRule,
+    RlLibrary,
+    Stack,
+    agent_library_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +110,8 @@ def _case(
         minibatch_size=series.minibatch_size,
     )
     return Case(
-        case_id=case_id_of(series, library, stack, topology, device),
+        case_id=case_id_of(series, library, stack, topology, device)
+        + (LEARNING_SUFFIX if matrix.only_learning else ""),
         series=series.name,
         scaling=series.scaling,
         task=task.task,
@@ -129,6 +140,7 @@ def _case(
         pin_cpus=series.pin_cpus,
         deterministic=series.deterministic,
         trainings_per_gpu=series.trainings_per_gpu,
+        only_learning=matrix.only_learning,
         kernel_cache=series.kernel_cache,
         with_packages=tuple(sorted(series.with_packages)),
     )

@@ -12,13 +12,13 @@ from suite.matrix.cases import case_id_of, points
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.own_worker import PINS, name_of, pinned_names
 from suite.matrix.tables import Matrix, MatrixTable, Series
-from suite.schema.record import ALONE_SUFFIX, COLD_SUFFIX, WARM_UP_SUFFIX, RlLibrary, agent_library_of
+from suite.schema.record import ALONE_SUFFIX, COLD_SUFFIX, LEARNING_SUFFIX, WARM_UP_SUFFIX, RlLibrary, agent_library_of
 from suite.statistics import twins
 
 MATRICES_PATH = Path(__file__).parents[2] / "tasks" / "matrices"
 OPEN_KEYS: Final = ("variant", "cpu_threads", "pin_cpus", "deterministic", "trainings_per_gpu", "with_packages")
 # Suffixes of case ids that labscale adds itself.
-OWN_SUFFIXES: Final = (twins.SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX, COLD_SUFFIX)
+OWN_SUFFIXES: Final = (twins.SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX, LEARNING_SUFFIX, COLD_SUFFIX)
 
 
 def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
@@ -63,7 +63,7 @@ def _faults(table: MatrixTable, catalog: Catalog) -> list[Fault]:
         for index, series in enumerate(table.series)
         for place, message in (*_catalog_faults(series, catalog), *_series_faults(series))
     ]
-    return alone or [*_rounds_faults(table), *_contradictions(table)]
+    return alone or [*_rounds_faults(table), *_learning_faults(table), *_contradictions(table)]
 
 
 def _catalog_faults(series: Series, catalog: Catalog) -> Iterator[Fault]:
@@ -152,6 +152,16 @@ def _rounds_faults(table: MatrixTable) -> Iterator[Fault]:
         yield ("max_rounds",), f"got {table.max_rounds} {needs}."
     elif table.max_rounds is not None and table.max_rounds < table.rounds:
         yield ("max_rounds",), f"got {table.max_rounds}; should be at least rounds, which is {table.rounds}."
+
+
+def _learning_faults(table: MatrixTable) -> Iterator[Fault]:
+    """Yield what does not go with ``only_learning``, where no time means anything."""
+    if table.only_learning and table.precision is not None:
+        yield ("precision",), "is of times, and with only_learning none means anything; leave it out."
+    for index, series in enumerate(table.series if table.only_learning else ()):
+        for key, plain in (("workload", "train"), ("trainings_per_gpu", 1), ("kernel_cache", "kept")):
+            if (got := getattr(series, key)) != plain:
+                yield ("series", index, key), f"got {got!r}; with only_learning it is {plain!r}."
 
 
 def _contradictions(table: MatrixTable) -> Iterator[Fault]:

@@ -14,7 +14,7 @@ from suite.files.paths import import_path
 from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, LibraryEntry, TaskEntry
 from suite.matrix.own_worker import own_worker_of
-from suite.matrix.resources import Cores, Resources
+from suite.matrix.resources import Cores, Need, Resources, Room
 from suite.schema.record import ROUND_VARIABLE, Case, Launch, PlannedCase, RlLibrary, Stack, Workload
 
 THREAD_VARIABLES: Final = (
@@ -46,11 +46,13 @@ def plan(
     brings_python: bool = False,
     rounds: int,
     catalog: Catalog,
+    room: Room | None = None,
 ) -> list[PlannedCase]:
     """Return for each case, in order, whether it can run here and what it costs.
 
-    ``one_worker`` says why all cases have the same worker; with None, a case may have its own. If the user
-    ``brings_python``, that may have what other pins have. The field ``infeasible`` has every reason why a case cannot
+    ``room`` is that of this machine, None if it is not known or another one measures. ``one_worker`` says why all
+    cases have the same worker; with None, a case may have its own. If the user ``brings_python``, that may have what
+    other pins have. The field ``infeasible`` has every reason why a case cannot
     run. Plans are made on login nodes, so a case that this machine is too small for still has an estimate; one whose
     stack or numbers do not work has none. Raises MatrixError for a task that the catalog does not have.
     """
@@ -63,6 +65,8 @@ def plan(
         if case.trainings_per_gpu > 1 and not takes_turns:
             # Only the keeper of turns starts trainings at the same moment, again and again.
             machine.append("needs turns, in which its trainings run together; this campaign takes none")
+        if case.only_learning:
+            machine += _sharing_reasons(case, Need.planned(case, catalog) or Need.without_gpu(case), room)
         machine += _worker_reasons(case, one_worker, brings_python=brings_python)
         reasons = [*machine, *stack, *workload]
         cost = None if stack or workload else task.cost_of(case)
@@ -71,11 +75,11 @@ def plan(
             wall_s = cost.wall_s(
                 num_envs=case.num_envs,
                 num_steps_per_env=case.num_steps_per_env,
-                # Trainings at the same time are taken to be as slow as one after another.
-                iterations=case.iterations * case.trainings_per_gpu,
+                # Processes that share a GPU are taken to be as slow as one after another.
+                iterations=case.iterations * (1 if case.is_pipeline else case.processes_per_gpu),
                 optimiser_steps=case.optimiser_steps if case.learns else 0,
             )
-        gpus = case.world_size if case.device == "cuda" else 0
+        gpus = case.num_gpus if case.device == "cuda" else 0
         planned.append(
             PlannedCase(
                 case=case,
@@ -107,7 +111,7 @@ def render_launch(
     """Return the command of one round, which starts torchrun; each node runs it (``suite.launch.nodes.node``).
 
     ``asset_root`` is the folder of offline assets, unused for official ones. ``cpus`` is how many cores the node may
-    use. With ``cores``, the round uses only those, and only as many GPUs as it has ranks: the first ones in
+    use. With ``cores``, the round uses only those, and only as many GPUs as it needs: the first ones in
     ``visible_gpus``, the caller's CUDA_VISIBLE_DEVICES. ``python_path`` is the caller's PYTHONPATH, where an air-gapped
     host keeps the worker's packages. ``settings`` are the user's (``suite.schema.rank_protocol``); labscale's own
     win. Raises UsageError for offline assets without a root.
@@ -116,8 +120,8 @@ def render_launch(
     env = dict(settings or {}) | _worker_env(case, cache_dir=kernels, cpus=len(cores) or cpus)
     env |= _asset_env(case, asset_root)
     if cores and case.device == "cuda":
-        names = visible_gpus.split(",") if visible_gpus else map(str, range(case.nproc_per_node))
-        env["CUDA_VISIBLE_DEVICES"] = ",".join(name.strip() for name in [*names][: case.nproc_per_node])
+        names = visible_gpus.split(",") if visible_gpus else map(str, range(case.gpus_per_node))
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(name.strip() for name in [*names][: case.gpus_per_node])
     if case.seed_per_round:
         env[ROUND_VARIABLE] = str(round_index)
     env |= import_path(project_root, python_path)  # the project is not installed in the worker's environment
@@ -156,15 +160,31 @@ def shell_command(launch: Launch) -> str:
 
 def _machine_reasons(case: Case, resources: Resources) -> Iterator[str]:
     gpus, cpus, nnodes = resources.gpus_per_node, resources.cpus_per_node, resources.nnodes
-    ranks = case.world_size if resources.is_one_host else case.nproc_per_node
+    nodes_here = case.nnodes if resources.is_one_host else 1
+    wanted, processes = nodes_here * case.gpus_per_node, nodes_here * case.processes_per_node
     if case.nnodes > nnodes:
         yield f"needs a multi-node launcher and {case.nnodes} nodes, available: {nnodes}"
-    if case.device == "cuda" and ranks > gpus:
+    if case.device == "cuda" and wanted > gpus:
         per_node = " per node" if case.nnodes > 1 and not resources.is_one_host else ""
-        yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
-    if case.device == "cpu" and (processes := ranks * case.processes_per_gpu) > cpus:
+        yield f"needs {counted(wanted, 'GPU')}{per_node}, available: {gpus}"
+    if processes > cpus and (case.device == "cpu" or case.only_learning):
         # Ranks that share a core would measure the scheduler.
         yield f"needs {processes} CPU cores, one per rank, available: {cpus}"
+
+
+def _sharing_reasons(case: Case, need: Need, room: Room | None) -> Iterator[str]:
+    """Yield why the ranks of a case cannot share one GPU, and what it and its host lack for all of them."""
+    if case.rl_library == "skrl_jax" and case.world_size > 1:
+        yield "gives each process a GPU of its own, and here they share one; needs the topology 1x1, or skrl"
+    if room is None or room.after(need) is not None:
+        return
+    gpu = (
+        "" if need.gpu_gb is None or room.gpu_gb is None else f", {need.gpu_gb:.0f} of {room.gpu_gb:.0f} GB of the GPU"
+    )
+    yield (
+        f"its {counted(case.nproc_per_node, 'rank')} share one GPU and need {need.ranks} of {room.ranks} CPU cores,"
+        f" {need.host_gb:.0f} of {room.host_gb:.0f} GB of memory{gpu}"
+    )
 
 
 def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What a machine has, and which rounds fit it together: a block starts together and is measured in turns. Pure."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from suite.matrix.catalog import Catalog
@@ -58,6 +58,13 @@ class Room:
             ranks=machine.num_cpus or 1,
         )
 
+    def after(self, need: "Need") -> "Room | None":
+        """The room that is left after ``need``; None if that does not fit."""
+        gpu_gb = self.gpu_gb if self.gpu_gb is None or need.gpu_gb is None else self.gpu_gb - need.gpu_gb
+        left = Room(gpu_gb=gpu_gb, host_gb=self.host_gb - need.host_gb, ranks=self.ranks - need.ranks)
+        has_room = left.host_gb >= 0 and left.ranks >= 0 and (gpu_gb is None or gpu_gb >= 0)
+        return left if has_room else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
@@ -74,7 +81,12 @@ class Need:
         if case.device == "cuda" and training_gb is None:
             return None
         gpu_gb = None if training_gb is None else training_gb * case.processes_per_gpu
-        return cls(gpu_gb=gpu_gb, host_gb=HOST_GB_OF_RANK * case.num_processes, ranks=case.num_processes)
+        return replace(cls.without_gpu(case), gpu_gb=gpu_gb)
+
+    @classmethod
+    def without_gpu(cls, case: Case) -> "Need":
+        """What it takes of the host."""
+        return cls(gpu_gb=None, host_gb=HOST_GB_OF_RANK * case.num_processes, ranks=case.num_processes)
 
 
 def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], room: Room) -> list[list[Item]]:
@@ -83,21 +95,13 @@ def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], 
     rest: Room | None = None  # of the last block; None: nothing is added to it
     for item in items:
         need = need_of(item)
-        left = None if rest is None or need is None else _left(rest, need)
+        left = None if rest is None or need is None else rest.after(need)
         if left is None:
             cut.append([])
-            left = None if need is None else _left(room, need)
+            left = None if need is None else room.after(need)
         cut[-1].append(item)
         rest = left
     return cut
-
-
-def _left(room: Room, need: Need) -> Room | None:
-    """The room that is left after ``need``; None if that does not fit."""
-    gpu_gb = room.gpu_gb if room.gpu_gb is None or need.gpu_gb is None else room.gpu_gb - need.gpu_gb
-    left = Room(gpu_gb=gpu_gb, host_gb=room.host_gb - need.host_gb, ranks=room.ranks - need.ranks)
-    has_room = left.host_gb >= 0 and left.ranks >= 0 and (gpu_gb is None or gpu_gb >= 0)
-    return left if has_room else None
 
 
 def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
@@ -115,5 +119,5 @@ def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
 def gpu_minutes(block: Sequence[PlannedCase]) -> float | None:
     """GPU-minutes of a block: the GPUs of its largest case for its whole time; None if a cost is unknown."""
     block_s = time_of_block_s(block)
-    gpus = max((item.case.world_size for item in block if item.case.device == "cuda"), default=0)
+    gpus = max((item.case.num_gpus for item in block if item.case.device == "cuda"), default=0)
     return None if block_s is None else gpus * block_s / 60

@@ -123,6 +123,7 @@ class MatrixTable(TomlTable):
     turns_check: bool = False  # run every case alone too, see suite.statistics.twins
     warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.campaign.runs.warm_up
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+    only_learning: bool = False  # ranks and runs share one GPU, see Case.only_learning
     seed_per_round: bool = False  # round k of a case starts k * world size above, see Case.seed_of
     defaults: Defaults = Defaults()
     series: NonEmptyTuple[Series]

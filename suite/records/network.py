@@ -178,7 +178,7 @@ def transport_of(record: RunRecord, files: Sequence[RankFile], logs: Mapping[int
     case = record.case
     if case.world_size == 1:
         return None
-    if not logs:
+    if not logs:  # gloo
         interfaces = sorted({name for file in files if file.network for name in file.network.interfaces})
         if not interfaces:
             return None

@@ -311,7 +311,7 @@ def summarise_nodes(
     zero_s = rank_0.clock.zero_monotonic_s
     window, frames = window_of(record, zero_s)
     is_alone = len(contents) == 1
-    per_node = record.case.nproc_per_node if record.case.device == "cuda" else 0
+    per_node = record.case.gpus_per_node if record.case.device == "cuda" else 0
     placed: dict[int, TelemetryContent] = {}  # on the clock of rank 0's node
     summaries: dict[int, TelemetrySummary] = {}
     notes: list[str] = []
@@ -350,7 +350,7 @@ def _together(
 ) -> dict[str, Any]:
     """Combine the nodes' figures."""
     gpus = tuple(replace(gpu, node=node) for node, summary in summaries.items() for gpu in summary.gpus)
-    is_complete = len(summaries) == record.case.nnodes and len(gpus) == record.case.world_size
+    is_complete = len(summaries) == record.case.nnodes and len(gpus) == record.case.num_gpus
     node_of = {rank.rank: rank.node for rank in record.ranks}
     is_emulated = record.transport is None or record.transport.emulated is not False  # or that is not known
     of_node = [item.name for item in fields(NodeTelemetry) if item.name != "node"]

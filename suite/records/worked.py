@@ -1,7 +1,7 @@
 """Which parts worked in a campaign, for each task and RL library: the result where speeds mean nothing. Pure.
 
-A speed means something only on a GPU. Elsewhere a campaign shows that physics, rendering, the learning step and the
-exchange of gradients work, and nothing more.
+A speed means something only on a GPU that a training does not share. Elsewhere a campaign shows that physics,
+rendering, the learning step and the exchange of gradients work, and nothing more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,8 +41,8 @@ class Worked:
 
 
 def has_speeds(results: Iterable[CaseResult]) -> bool:
-    """Whether any round completed on a GPU."""
-    return any(result.case.device == "cuda" and result.completed for result in results)
+    """Whether any round completed whose speed means something."""
+    return any(result.case.has_speed and result.completed for result in results)
 
 
 def what_worked(results: Sequence[CaseResult]) -> tuple[Worked, ...]:

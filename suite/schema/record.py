@@ -47,6 +47,7 @@ Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "ski
 WARM_UP_SUFFIX: Final = "-warm-up"
 ALONE_SUFFIX: Final = "-alone"  # a copy whose rounds run alone, beside its original in turns
 COLD_SUFFIX: Final = "-cold"  # its rounds begin with an empty kernel cache
+LEARNING_SUFFIX: Final = "-learning"  # only what it learns counts
 
 ROUND_VARIABLE: Final = "LABSCALE_ROUND"  # of a rank's environment; only a case with ``seed_per_round`` needs it
 
@@ -98,7 +99,8 @@ class Case:
     the same time and exchange nothing. A record numbers them as ranks.
     """
 
-    # In its order: <series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>][-cold]
+    # In its order:
+    # <series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>][-cold][-learning]
     case_id: CaseId
     series: Name
     scaling: Scaling
@@ -128,6 +130,8 @@ class Case:
     seed_per_round: bool = False  # each round has seeds of its own, to measure learning; else all rounds have the same
     deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.simulation
     trainings_per_gpu: Size = 1  # at the same time, independent; several only if ``world_size`` is 1
+    # Its ranks share one GPU, and other runs train at the same time: it shows what they learn, and not how fast.
+    only_learning: bool = False
     kernel_cache: KernelCache = "kept"  # empty: to measure cold starts
     with_packages: tuple[str, ...] = ()  # ``name==version``, over the worker's pins, see suite.matrix.own_worker
 
@@ -150,13 +154,29 @@ class Case:
         return self.nnodes * self.nproc_per_node
 
     @property
+    def gpus_per_node(self) -> int:
+        """GPUs that the ranks of a node use, or would use on a CPU."""
+        return 1 if self.only_learning else self.nproc_per_node
+
+    @property
+    def num_gpus(self) -> int:
+        return self.nnodes * self.gpus_per_node
+
+    @property
     def processes_per_node(self) -> int:
-        return self.nproc_per_node * self.processes_per_gpu
+        return self.gpus_per_node * self.processes_per_gpu
 
     @property
     def processes_per_gpu(self) -> int:
-        """Trainings that share a GPU, or the two processes of a pipeline that has one GPU."""
-        return 2 if self.is_pipeline and self.world_size == 1 else self.trainings_per_gpu
+        """Ranks or trainings that share a GPU, or the two processes of a pipeline that has one GPU."""
+        if self.is_pipeline and self.world_size == 1:
+            return 2
+        return self.nproc_per_node if self.only_learning else self.trainings_per_gpu
+
+    @property
+    def has_speed(self) -> bool:
+        """Whether its speed means something: on a CPU none does, and none of a run that shares its GPU with others."""
+        return self.device == "cuda" and not self.only_learning
 
     @property
     def num_simulating(self) -> int:

@@ -107,6 +107,6 @@ def _host(record: RunRecord) -> Host:
 
 def _columns(record: RunRecord) -> list[Sequence[float | None]]:
     """The probes of every rank; [] for CPU cases and rounds that do not count."""
-    if record.case.device == "cpu" or not record.counts:
+    if not (record.case.has_speed and record.counts):
         return []
     return [rank.samples.get("core_probe_time_s", ()) for rank in record.ranks]

@@ -69,7 +69,7 @@ def joined(case: Case, ranks: Ranks, device: torch.device, log: RankLog) -> Iter
         yield
         return
     dist.init_process_group(backend_of(case), timeout=dt.timedelta(seconds=PATIENCE * case.hang_timeout_s))
-    if device.type == "cpu":
+    if backend_of(case) == "gloo":
         log.write("network", interfaces=machine.bound_interfaces(int(os.environ["MASTER_PORT"])))
     _compare_clocks("start", case, ranks, log)
     init, set_device = dist.init_process_group, torch.cuda.set_device

@@ -77,7 +77,7 @@ def _documents(campaign: Campaign, image: Image) -> Iterator[tuple[str, dict[str
     matrix, entry = campaign.options.selection.matrix, MANIFESTS[campaign.options.manifests.render or ""]
     name, out = f"labscale-{matrix}", entry.results(matrix)
     if one_node:
-        num_gpus = max((case.nproc_per_node for case in one_node if case.device == "cuda"), default=0)
+        num_gpus = max((case.gpus_per_node for case in one_node if case.device == "cuda"), default=0)
         arguments = bench_arguments(campaign, image, one_node, out=out)
         yield f"{name}{entry.suffix}", entry.campaign(arguments, campaign.options, name, num_gpus)
     if entry.round_of_nodes is None:

@@ -24,7 +24,7 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
-from suite.matrix.resources import gpu_minutes, time_of_block_s
+from suite.matrix.resources import Room, gpu_minutes, time_of_block_s
 from suite.matrix.selection import on_nodes_of, select, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
@@ -84,6 +84,7 @@ def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[P
         available_stacks=_stacks(campaign),
         rounds=rounds,
         catalog=campaign.catalog,
+        room=Room.of(campaign.machine) if entry_of(options).runs_here else None,
     )
     return tuple(planned)
 
@@ -115,6 +116,11 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     rounds = options.rounds.repeats or matrix.rounds
     precision = options.rounds.target_precision or (None if options.rounds.repeats else matrix.precision)
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS
+    if matrix.only_learning and options.rounds.target_precision:
+        raise UsageError(
+            f"--target-precision is of times, and of {matrix.name} only what is learned counts. Leave it out; --repeats"
+            " adds seeds."
+        )
     if precision is None and (options.rounds.max_rounds or options.rounds.budget_minutes):
         raise UsageError(
             "--max-rounds and --budget-minutes limit the rounds that --target-precision adds, which is not given: "
@@ -218,14 +224,16 @@ def print_plan(
 
 
 def _print_blocks(campaign: Campaign) -> None:
-    """Print which rounds start together, with their memory by the catalog, and what measuring in turns saves."""
+    """Print which rounds start together, with their memory by the catalog, and what that saves."""
     console = campaign.console
     blocks = blocks_of(campaign, [item for item in campaign.planned if not item.infeasible])
     needs = {item.case.case_id: need_of(campaign, item.case, None) for block in blocks for item in block}
     together = [block for block in blocks if len(block) > 1]
     if not together:
         return
-    say(console, f"\nRounds of {counted(len(together), 'block')} start together and are measured in turns:")
+    only_learning = all(item.case.only_learning for block in together for item in block)
+    how = "train at the same time, since only what they learn counts" if only_learning else "are measured in turns"
+    say(console, f"\nRounds of {counted(len(together), 'block')} start together and {how}:")
     for block in together:
         case_ids = [item.case.case_id for item in block]
         block_needs = [need for case_id in case_ids if (need := needs[case_id]) is not None]

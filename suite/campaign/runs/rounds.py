@@ -1,6 +1,7 @@
 """Run rounds, a block at a time: counted rounds, profiled rounds and warm-ups share this loop.
 
-A block of one run is trained alone. The runs of a larger block start together and are measured in turns.
+A block of one run is trained alone. The runs of a larger block start together and are measured in turns;
+those of which only the learning counts train at the same time.
 """
 
 import shutil
@@ -90,10 +91,10 @@ def run_blocks(
 
 
 def _run_block(campaign: Campaign, block: Sequence[Run], lines: Sequence[RunLine]) -> Sequence[RunRecord | None]:
-    """Execute the missing parts of the runs: trainings, upstream's runs, or both. None as ``_train_in_turns`` gives."""
-    has_turns = len(block) > 1 or block[0].case.trainings_per_gpu > 1
+    """Execute the missing parts of the runs: trainings, upstream's runs, or both. None as ``_train_together`` gives."""
+    is_alone = len(block) == block[0].case.trainings_per_gpu == 1
     records: Sequence[RunRecord | None] = (
-        _train_in_turns(campaign, block, lines) if has_turns else [_train(campaign, block[0], lines[0])]
+        [_train(campaign, block[0], lines[0])] if is_alone else _train_together(campaign, block, lines)
     )
     for run, record in zip(block, records, strict=True):
         may_pair = campaign.options.rounds.upstream and not run.uncounted and record is not None
@@ -115,10 +116,11 @@ def _train(campaign: Campaign, run: Run, line: RunLine) -> RunRecord:
     return record
 
 
-def _train_in_turns(campaign: Campaign, runs: Sequence[Run], lines: Sequence[RunLine]) -> list[RunRecord | None]:
+def _train_together(campaign: Campaign, runs: Sequence[Run], lines: Sequence[RunLine]) -> list[RunRecord | None]:
     """Train all runs and return their records, which are also kept; None for one that ran out of memory.
 
-    Alone it may fit: its attempt is set aside. If one run cannot be started or ended, the others are stopped.
+    They take turns, but for those of which only what they learn counts. Alone it may fit: its attempt is set aside. If
+    one run cannot be started or ended, the others are stopped.
     """
     for run in runs:
         _set_up(campaign, run)
@@ -144,12 +146,15 @@ def _train_at(
 ) -> RunRecord | None:
     """Train one run of a block; its record is written in its own last turn."""
     alone = launch_of(campaign, run)
-    launch = replace(alone, env={**alone.env, TURNS_VARIABLE: TURNS_SOCKET})
+    beside = tuple(case_id for case_id in block if case_id != run.case.case_id)
+    turns, launch = None, alone
+    if not run.case.only_learning:
+        launch = replace(alone, env={**alone.env, TURNS_VARIABLE: TURNS_SOCKET})
     control = RunControl(on_progress=line.update, stop=stop, waits=seat.waits)
     try:
         result = campaign.provided.launch(launch, control)
-        beside = tuple(case_id for case_id in block if case_id != run.case.case_id)
-        turns = TurnsTaken(beside=beside, turns=seat.turns, turn_s=TURN_S)
+        if not run.case.only_learning:
+            turns = TurnsTaken(beside=beside, turns=seat.turns, turn_s=TURN_S)
         record = _collected(campaign, run, launch, result, turns)
         if record.outcome == "oom" and beside:
             set_aside(run.run_dir, "crowded")
@@ -180,7 +185,8 @@ def _collected(
     python, *words = launch.argv  # without paths of this machine, because records are published
     argv = (Path(python).name, *(word.replace(launch.run_dir, "RUN_DIR") for word in words))
     record = collect(run.run_dir, run.case, run.round, in_image, machine_with(campaign.machine, worker), argv=argv)
-    if turns is not None and record.telemetry is not None:  # the rounds that wait use memory of the GPUs too
+    has_company = turns is not None or run.case.only_learning  # which uses memory of the GPUs too
+    if has_company and record.telemetry is not None:
         gpus = tuple(replace(gpu, memory_used_gb=None) for gpu in record.telemetry.gpus)
         record = replace(record, telemetry=replace(record.telemetry, gpus=gpus))
     return replace(record, turns=turns, profiled_ranks=run.profiled_ranks)
@@ -198,7 +204,7 @@ def keep(run: Run, record: RunRecord) -> None:
 
 def _speed(record: RunRecord) -> str:
     """The speed of a finished round, for its line; empty if it has no meaningful speed."""
-    if record.outcome != "completed" or record.case.device == "cpu":
+    if record.outcome != "completed" or not record.case.has_speed:
         return ""
     time_s = round_time_s(record)
     frames = f", {record.case.frames_per_iteration / time_s:,.0f} frames/s" if record.case.has_frames else ""

@@ -54,7 +54,7 @@ def render(
     campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
 ) -> Launch:
     """Return the launch of a round of the campaign, whose files go to ``run_dir``."""
-    shares = campaign.cores_of_gpus[: case.nproc_per_node]
+    shares = campaign.cores_of_gpus[: None if case.only_learning else case.gpus_per_node]
     return render_launch(
         case,
         round_index=round_index,

@@ -66,7 +66,7 @@ def can_run(case: Case) -> bool:
     """
     is_upstreams = case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
     is_one = case.nnodes == case.trainings_per_gpu == 1
-    is_changed = case.pin_cpus or case.deterministic or case.kernel_cache == "empty"
+    is_changed = case.pin_cpus or case.deterministic or case.kernel_cache == "empty" or case.only_learning
     return is_upstreams and is_one and not is_changed
 
 

@@ -84,7 +84,7 @@ def _round(messages: _Messages) -> None:
     threading.Thread(target=_set_at_end, args=(sys.stdin, stop, began), daemon=True).start()
     case = launch.case
     with connected(ROOT):
-        gpus = case.nproc_per_node if case.device == "cuda" else 0
+        gpus = case.gpus_per_node if case.device == "cuda" else 0
         reserved = Reservation(case.nnodes, gpus=gpus, cpus=case.processes_per_node, timeout_s=RESERVE_TIMEOUT_S)
         argv = (sys.executable, "-m", "suite.launch.nodes.agent")
         began.set()

@@ -155,7 +155,7 @@ def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[st
         f"job-name={name}",
         f"comment={case.case_id}/r{launch.round}",
         f"nodes={case.nnodes}",
-        *requested(options, num_gpus=case.nproc_per_node if case.device == "cuda" else 0),
+        *requested(options, num_gpus=case.gpus_per_node if case.device == "cuda" else 0),
         f"time={options.time or math.ceil(case.timeout_s / 60) + SLACK_MINUTES}",
         f"output={run_dir}/{LOG}",
         "open-mode=append",
@@ -179,7 +179,7 @@ def _environment(launch: Launch, prefix: str) -> Iterator[str]:
 def _threads(launch: Launch, prefix: str) -> Iterator[str]:
     """Give each rank its share of the cores of the node, which may differ from the machine that renders this."""
     if launch.case.cpu_threads is None:
-        yield f"threads=$((SLURM_CPUS_ON_NODE / {launch.case.nproc_per_node}))"
+        yield f"threads=$((SLURM_CPUS_ON_NODE / {launch.case.processes_per_node}))"
         yield "((threads > 0)) || threads=1"
     else:
         yield f"threads={launch.case.cpu_threads}"

@@ -40,6 +40,13 @@ def compared(tmp_path: Path) -> Compare:
     return run
 
 
+def test_runs_of_which_only_what_they_learn_counts_are_not_compared(compared: Compare) -> None:
+    learning = [make_result(make_case(only_learning=True), *QUIET)]
+    assert [*compared(learning, learning).configurations] == []
+    both = compared([*learning, *results()[1:]], [*learning, *results()[1:]])
+    assert [own.configuration for own in both.configurations] == [results()[1].case.case_id]
+
+
 def words(comparison: Comparison) -> set[str]:
     return {own.word for own in comparison.configurations}
 

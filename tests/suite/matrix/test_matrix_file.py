@@ -257,6 +257,7 @@ def test_values_of_an_override(tmp_path: Path, catalog: Catalog, value: str) -> 
         ("rounds = 2", "rounds = 2\nmax_rounds = 5", "max_rounds"),
         ("rounds = 2", "rounds = 2\nprecision = 0.1\nmax_rounds = 1", "max_rounds"),
         ("seed = 7", "sed = 7", "sed"),
+        ("rounds = 2", "rounds = 2\nonly_learning = true\nprecision = 0.1", "precision"),
         ("num_envs = 4096", "num_envs = 0", "series[0].num_envs"),
         ("num_envs = 4096", "num_envs = 1\nminibatch_size = 1000000001", "series[0].minibatch_size"),
         ("iterations = 5", "iterations = 1", "series[0].iterations"),
@@ -271,6 +272,14 @@ def test_values_of_an_override(tmp_path: Path, catalog: Catalog, value: str) -> 
 def test_what_a_matrix_may_not_say(tmp_path: Path, catalog: Catalog, old: str, new: str, key: str) -> None:
     with pytest.raises(MatrixError, match=rf"\n  line \d+: {re.escape(key)}: "):
         load_matrix(edited(tmp_path, (old, new)), catalog)
+
+
+def test_where_only_what_is_learned_counts_there_is_nothing_but_training(tmp_path: Path, catalog: Catalog) -> None:
+    learning = ("rounds = 2", "rounds = 2\nonly_learning = true")
+    (series,) = load_matrix(edited(tmp_path, learning), catalog).series
+    assert series.workload == "train"
+    with pytest.raises(MatrixError, match=r"series\[0\]\.workload: got 'environment_step'; with only_learning"):
+        load_matrix(edited(tmp_path, learning, more='workload = "environment_step"'), catalog)
 
 
 OPEN = 'division = "open"\nvariant = "x"\n'

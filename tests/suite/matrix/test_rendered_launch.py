@@ -11,7 +11,7 @@ import pytest
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.matrix.plan import render_launch, shell_command
-from suite.matrix.resources import Cores, cores_of_gpus
+from suite.matrix.resources import Cores, Room, cores_of_gpus
 from suite.schema.rank_protocol import round_of
 from suite.schema.record import ROUND_VARIABLE, Case, Launch
 from tests.suite.matrix.test_plan import ANT, planned
@@ -54,6 +54,28 @@ def test_trainings_that_share_a_gpu_are_processes_of_one_launch_on_one_gpu() -> 
     on_cpu = planned(replace(case, device="cpu"), cpus=1).infeasible
     assert on_cpu is not None
     assert "needs 2 CPU cores, one per rank" in on_cpu
+
+
+def test_ranks_of_which_only_what_they_learn_counts_share_one_gpu() -> None:
+    case = replace(ANT, only_learning=True)
+    assert (case.num_gpus, case.processes_per_gpu, case.num_processes, case.has_speed) == (1, 2, 2, False)
+    launch = launch_of(case, cores=(8, 9, 10, 11))
+    assert "--nproc-per-node=2" in launch.argv
+    assert launch.env["CUDA_VISIBLE_DEVICES"] == "0"
+    here, on_two = planned(case, gpus=1), planned(ANT, gpus=2)
+    assert here.infeasible is None
+    assert (here.estimated_wall_s, on_two.estimated_wall_s) != (None, None)
+    assert here.estimated_wall_s > on_two.estimated_wall_s  # type: ignore[operator]
+    for room, lacks in (
+        (Room(gpu_gb=99, host_gb=99, ranks=1), "2 of 1 CPU cores"),
+        (Room(gpu_gb=99, host_gb=9, ranks=2), "13 of 9 GB of memory"),
+        (Room(gpu_gb=2, host_gb=99, ranks=2), "of 2 GB of the GPU"),
+    ):
+        assert lacks in str(planned(case, gpus=1, room=room).infeasible)
+        assert planned(ANT, gpus=2, room=room).infeasible is None
+    assert "needs 2 CPU cores" in str(planned(case, gpus=1, cpus=1).infeasible)  # on another machine too
+    own_gpu = "gives each process a GPU of its own"
+    assert own_gpu in str(planned(replace(case, rl_library="skrl_jax"), gpus=1).infeasible)
 
 
 @pytest.mark.parametrize(

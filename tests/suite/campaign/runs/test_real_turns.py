@@ -1,11 +1,14 @@
 """Real ranks on the CPU: in turns as fast as alone, and trainings that share a device know nothing of each other."""
 
 import itertools
+from datetime import datetime
 from pathlib import Path
 from statistics import geometric_mean
 
 import pytest
 
+from reports.figures.tables import runs_of
+from reports.sets.version import read_version
 from reports.verification.finding import Place
 from reports.verification.stored import read_case
 from suite.__main__ import main
@@ -72,6 +75,32 @@ def test_two_trainings_run_at_the_same_time_and_learn_what_one_learns_alone(work
         (begin, end), (other_begin, other_end) = ((own[start][0], own[stop - 1][1]) for own in spans)
         assert max(begin, other_begin) < min(end, other_end)  # their turns overlap, however late a core is
     assert record.case.frames_per_iteration == 2 * alone.case.frames_per_iteration
+    for path in sorted((out / "cases").rglob("*.json")):
+        place = Place(out).at(path)
+        assert read_case(place)
+        assert place.findings == []
+
+
+@pytest.mark.worker
+@pytest.mark.skipif(NUM_CPUS < 2, reason="two ranks need two cores")
+def test_where_only_what_is_learned_counts_runs_train_at_the_same_time_and_none_has_a_speed(
+    worker: Worker, tmp_path: Path
+) -> None:
+    assert worker.python.exists()
+    matrix, out = tmp_path / "learning.toml", tmp_path / "out"
+    alone, together = cartpole("rsl_rl", num_envs_more=[128]), cartpole("rsl_rl", name="ranks", topologies=["1x2"])
+    matrix.write_text(matrix_of(alone, together, only_learning=True), encoding="utf-8")
+    main(["bench", "--matrix", str(matrix), "--device", "cpu", "--out", str(out), "--no-report"])
+    (larger,), (smaller,), (two,) = (result.completed for result in load_results(out))
+    assert two.case.case_id == "ranks/rsl_rl-kitless-cpu-n128-1x2-learning"
+    assert len({rank.parameters_sha256 for rank in two.ranks}) == 1
+    assert two.transport is not None
+    assert (larger.turns, smaller.turns, two.turns) == (None, None, None)
+    first, second = (datetime.fromisoformat(str(record.started_utc)) for record in (larger, smaller))
+    assert abs((first - second).total_seconds()) < min(float(record.wall_time_s or 0) for record in (larger, smaller))
+    frame = runs_of(read_version(out, name="v")).every
+    assert frame["wall_s"].null_count() == 0
+    assert frame["iteration_s"].null_count() == frame["frames_per_s"].null_count() == 3
     for path in sorted((out / "cases").rglob("*.json")):
         place = Place(out).at(path)
         assert read_case(place)
