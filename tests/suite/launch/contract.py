@@ -96,7 +96,9 @@ class Round:
 
     def write(self, name: str, text: str = "") -> None:
         self.run_dir.mkdir(exist_ok=True)
-        (self.run_dir / name).write_text(text)
+        whole = self.run_dir / f"{name}.whole"  # whoever waits for the file reads it at once
+        whole.write_text(text)
+        whole.rename(self.run_dir / name)
 
     def end_with(self, *codes: int) -> None:
         """Have the first nodes end with these exit codes."""
