@@ -232,7 +232,7 @@ WORK: Final = (
     _text("device", "cuda or cpu", lambda run: run.record.case.device),
     _count("nodes", "of one training", lambda run: run.record.case.nnodes),
     _count(
-        "gpus", "of one training; of only_learning 1 on each node; on a CPU its processes",
+        "gpus", "of one training, 1 on each node if only_learning; processes on a CPU",
         lambda run: run.record.case.num_gpus,
     ),
     _count("environments_per_gpu", "of one process", lambda run: run.record.case.num_envs),
