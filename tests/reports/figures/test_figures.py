@@ -12,7 +12,7 @@ from reports.figures.tables import FILE, computed, content, main, read_figures, 
 from reports.sets.version import read_version
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import committed_version, newest_version
-from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
+from tests.fixtures.results.generated_results import failed_result, make_case, make_result, on_gpus, write_results
 
 
 @pytest.fixture
@@ -43,6 +43,19 @@ def test_a_configuration_has_its_time_its_runs_and_its_share_of_ideal(version: P
 
 def test_no_speed_of_a_cpu_is_compared(version: Path) -> None:
     assert not [row for name, row in rows_of(version).items() if name.startswith("cpus/") and row["over"]]
+
+
+def test_runs_that_shared_their_gpu_have_completed_without_a_time(tmp_path: Path) -> None:
+    cases = [make_case(num_envs_global=size, device="cuda", only_learning=True) for size in (128, 256)]
+    crashed = failed_result(make_case(world_size=2, only_learning=True), outcome="crashed", reason="x")
+    write_results([*(make_result(case, 0.5, 0.6) for case in cases), crashed], tmp_path / "gpu")
+    known = runs_of(read_version(tmp_path, name="v"))
+    assert known.completed["configuration"].to_list() == [cases[0].case_id] * 2 + [cases[1].case_id] * 2
+    assert known.every["iteration_s"].null_count() == known.every["power_w"].null_count() == 5
+    assert known.completed["peak_memory_gb"].to_list() == [2.5] * 4
+    rows = {name: row for name, row in rows_of(tmp_path).items() if name.startswith("gpu/")}
+    assert [rows[f"gpu/{case.case_id}/last_reward"]["runs"] for case in cases] == [2, 2]
+    assert not [name for name, row in rows.items() if row["over"] or row["column"].endswith("_s")]
 
 
 def test_figures_in_git_are_those_of_the_report() -> None:

@@ -13,6 +13,7 @@ from reports.submit.source import Source
 from suite.errors import StoreError
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.committed_results import RESULTS
+from tests.fixtures.results.learning_sets import write_learning_version
 
 
 def source_of(name: str) -> Source:
@@ -30,6 +31,12 @@ def source_of(name: str) -> Source:
 )
 def test_what_others_used_of_the_machine_is_said(name: str, warning: str) -> None:
     assert warning in " ".join(warnings(source_of(name)))
+
+
+def test_runs_that_share_a_machine_on_purpose_are_no_warning(tmp_path: Path) -> None:
+    folder = write_learning_version(tmp_path, ["h200-learning-1"]) / "h200-learning-1"
+    text = " ".join(warnings(Source(folder=folder, identity={}, version=read_version(folder, name=""))))
+    assert "the CPU time" not in text
 
 
 def test_runs_that_failed_and_configurations_that_were_cut_off_are_said() -> None:

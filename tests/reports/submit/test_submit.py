@@ -15,7 +15,7 @@ from reports.submit.placing import put_in_place
 from reports.submit.privacy import published
 from reports.submit.source import read_source
 from reports.verification.first import verify
-from reports.verification.hashes import SIGNATURE
+from reports.verification.hashes import SIGNATURE, case_paths
 from suite.errors import LabscaleError, NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.records.folders import RUN_LOG, intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, machine, put
@@ -120,6 +120,15 @@ def test_the_text_says_hardware_driver_command_commit_and_warnings(campaign: Pat
         "- Cores were shared or slowed: after 68 of 72 marked iterations",
     ):
         assert part in text
+
+
+def test_results_from_before_a_field_was_added_are_fit_to_submit(campaign: Path, into: Path) -> None:
+    for path in case_paths(campaign):
+        damage(path, lambda document: document["labscale"]["configuration"].pop("only_learning"))
+    assert verify(campaign).findings == ()
+    assert main([str(campaign), "--version", "2026.12", "--into", str(into)]) == 0
+    verified = verify(into)
+    assert (verified.findings, verified.rounds, verified.published_cases) == ((), 6, 2)
 
 
 def test_a_new_version_stands_beside_the_one_that_readme_shows(campaign: Path, with_version: Path) -> None:

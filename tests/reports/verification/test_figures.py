@@ -18,6 +18,7 @@ from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, PRINTED_COLU
 from reports.verification.first import verify
 from tests.fixtures.results.damaged_results import RUN, damage, put, sentences, write_all_hashes
 from tests.fixtures.results.forged_version import SHADOW, SMALL, write_version
+from tests.fixtures.results.learning_sets import write_learning_version
 
 TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
 SET, NAME = "h200-x2-per-gpu", "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
@@ -254,6 +255,25 @@ def test_each_value_of_the_file_is_computed_again(version: Path) -> None:
     columns = [column for _ in range(4) for column in [*PRINTED_COLUMNS.values()][:3]]
     assert [sentence.rpartition("/")[2] for sentence in printed] == [f"{column}.value" for column in columns]
     assert (stated := [sentence for sentence in said if "_of_" in sentence]) == sorted(stated)
+
+
+def test_runs_that_shared_their_gpu_have_what_they_learned_and_no_time(tmp_path: Path) -> None:
+    version = write_learning_version(tmp_path / "reports" / "results" / "2026.11")
+    assert sentences(version) == []
+    rows = table(version)
+    of_configurations = [row for row in rows.values() if row["of"].startswith("set=")]
+    assert {row["column"] for row in of_configurations} == {
+        "last_reward", "seed", "peak_memory_gb", "stolen_share", "others_share", "sampler_core_share",
+    }  # fmt: skip
+    assert {row["over"] for row in of_configurations} == {""}
+    configurations = {row["of"] for row in of_configurations}
+    assert {row["of"] for row in of_configurations if row["column"] == "last_reward"} == configurations
+    rows.pop(name := next(name for name in rows if name.endswith("1x2-learning/last_reward")))
+    rows["x"] = {**rows[name.replace("last_reward", "seed")], "id": f"{name}/iteration_s", "column": "iteration_s"}
+    missing, no_time, *more = said_of(version, rows)
+    assert f"the figure {name} is missing" in missing
+    assert "/iteration_s.value is 1.0, expected missing" in no_time
+    assert [sentence.partition(": ")[2][: len(name)] for sentence in more] == [name] * len(more)
 
 
 @pytest.mark.parametrize(
