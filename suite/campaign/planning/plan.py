@@ -28,7 +28,7 @@ from suite.matrix.resources import Room, gpu_minutes, time_of_block_s
 from suite.matrix.selection import on_nodes_of, select, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
-from suite.options.options import Options
+from suite.options.options import Options, refuse_unused
 from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.twins import with_copies, with_twins
@@ -112,15 +112,16 @@ def learn_tasks(campaign: Campaign) -> Campaign:
 
 
 def rule_of(options: Options, matrix: Matrix) -> Rule:
-    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number."""
+    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number.
+
+    Raises:
+        UsageError: options contradict each other, or the matrix has no times for them.
+    """
+    if matrix.only_learning:
+        refuse_unused(options, "only_learning", f"in {matrix.name}")
     rounds = options.rounds.repeats or matrix.rounds
     precision = options.rounds.target_precision or (None if options.rounds.repeats else matrix.precision)
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS
-    if matrix.only_learning and options.rounds.target_precision:
-        raise UsageError(
-            f"--target-precision is of times, and of {matrix.name} only what is learned counts. Leave it out; --repeats"
-            " adds seeds."
-        )
     if precision is None and (options.rounds.max_rounds or options.rounds.budget_minutes):
         raise UsageError(
             "--max-rounds and --budget-minutes limit the rounds that --target-precision adds, which is not given: "

@@ -13,10 +13,11 @@ from suite.campaign import steps
 from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import make_plan, print_plan, rule_of
 from suite.campaign.state import Campaign
-from suite.errors import MatrixError
+from suite.errors import MatrixError, UsageError
 from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
+from suite.options.options import Releases, flag_of
 from suite.schema.record import Device, Environment, PlannedCase
 from suite.statistics.stopping_rule import Rule
 from suite.statistics.twins import is_twin, with_twins
@@ -145,6 +146,20 @@ def test_the_rule_is_what_options_and_matrix_say(matrix: str, options: dict[str,
     planned_rule = rule_of(options_with(matrix=matrix, **options), load_matrix(matrix, CATALOG))
     assert replace(planned_rule, max_rounds=rule.max_rounds) == rule
     assert rule.precision is None or planned_rule.max_rounds == rule.max_rounds
+
+
+OF_TIMES = {"target_precision": 0.1, "max_rounds": 9, "budget_minutes": 9.0, "a_a": True, "upstream": True}
+
+
+def test_what_needs_times_is_refused_where_only_what_is_learned_counts() -> None:
+    matrix = load_matrix("learning-scaling", CATALOG)
+    for options in ({}, {"repeats": 3}, {"a_a": False}, {"turns": False}):
+        assert rule_of(options_with(**options), matrix).precision is None
+    searches = {"capacity": "ant-weak", "bisect": Releases.read("newton")}
+    with pytest.raises(UsageError) as refused:
+        rule_of(options_with(**OF_TIMES, **searches), matrix)
+    for name in (*OF_TIMES, *searches):
+        assert flag_of(name) in str(refused.value)
 
 
 @pytest.mark.parametrize(
