@@ -24,7 +24,7 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
-from suite.matrix.resources import Room, gpu_minutes, time_of_block_s
+from suite.matrix.resources import UNBOUNDED, Room, gpu_minutes, time_of_block_s
 from suite.matrix.selection import on_nodes_of, select, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
@@ -75,6 +75,7 @@ def cases_of(campaign: Campaign, matrix: Matrix) -> list[Case]:
 def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
     """Check for each case whether it can run here, and what it costs."""
     options = campaign.options
+    is_here = entry_of(options).takes_turns and campaign.resources is not UNBOUNDED  # else another machine runs them
     planned = plan(
         cases,
         resources=campaign.resources,
@@ -84,7 +85,7 @@ def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[P
         available_stacks=_stacks(campaign),
         rounds=rounds,
         catalog=campaign.catalog,
-        room=Room.of(campaign.machine) if entry_of(options).runs_here else None,
+        room=Room.of(campaign.machine) if is_here else None,
     )
     return tuple(planned)
 

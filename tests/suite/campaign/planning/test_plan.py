@@ -29,9 +29,10 @@ from tests.fixtures.runs.simulated_host import SimulatedHost
 CATALOG = load_catalog()
 
 
-def planned(num_gpus: int, **options: Any) -> Campaign:
+def planned(num_gpus: int, *, memory_gb: float = 560.0, **options: Any) -> Campaign:
     """The plan of ``bench`` with these options on a machine with so many GPUs."""
-    machine = replace(GPU_HOST, gpus=GPU_HOST.gpus[:num_gpus]) if num_gpus else CPU_HOST
+    gpu_host = replace(GPU_HOST, gpus=GPU_HOST.gpus[:num_gpus], memory_gb=memory_gb)
+    machine = gpu_host if num_gpus else CPU_HOST
 
     def capture(*, host_label: str | None = None, out: Path | None = None) -> Environment:  # noqa: ARG001
         return replace(machine, host_label=host_label)
@@ -146,6 +147,23 @@ def test_the_rule_is_what_options_and_matrix_say(matrix: str, options: dict[str,
     planned_rule = rule_of(options_with(matrix=matrix, **options), load_matrix(matrix, CATALOG))
     assert replace(planned_rule, max_rounds=rule.max_rounds) == rule
     assert rule.precision is None or planned_rule.max_rounds == rule.max_rounds
+
+
+@pytest.mark.parametrize(
+    ("options", "is_known"),
+    [
+        ({}, True),
+        ({"launcher": "container"}, True),
+        ({"launcher": "slurm", "render_only": True}, False),
+        ({"render": "kubernetes"}, False),
+    ],
+)
+def test_ranks_that_share_a_gpu_need_memory_of_the_machine_that_trains_them(
+    options: dict[str, Any], *, is_known: bool
+) -> None:
+    small = planned(1, memory_gb=64.0, matrix="learning-scaling", device="cuda", **options)
+    refused = {item.case.nproc_per_node for item in small.planned if "GB of memory" in str(item.infeasible)}
+    assert refused == ({16} if is_known else set())
 
 
 OF_TIMES = {"target_precision": 0.1, "max_rounds": 9, "budget_minutes": 9.0, "a_a": True, "upstream": True}
