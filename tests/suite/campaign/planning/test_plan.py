@@ -1,6 +1,7 @@
 """What a campaign plans: the default matrix, the stack of its worker, repeats of baselines, and what is said first."""
 
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.console import Console
 from suite.campaign import steps
 from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import make_plan, print_plan, rule_of
+from suite.campaign.schedule import blocks_of
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError, UsageError
 from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
@@ -29,9 +31,9 @@ from tests.fixtures.runs.simulated_host import SimulatedHost
 CATALOG = load_catalog()
 
 
-def planned(num_gpus: int, *, memory_gb: float = 560.0, **options: Any) -> Campaign:
+def planned(num_gpus: int, *, memory_gb: float = 560.0, num_cpus: int = 128, **options: Any) -> Campaign:
     """The plan of ``bench`` with these options on a machine with so many GPUs."""
-    gpu_host = replace(GPU_HOST, gpus=GPU_HOST.gpus[:num_gpus], memory_gb=memory_gb)
+    gpu_host = replace(GPU_HOST, gpus=GPU_HOST.gpus[:num_gpus], memory_gb=memory_gb, num_cpus=num_cpus)
     machine = gpu_host if num_gpus else CPU_HOST
 
     def capture(*, host_label: str | None = None, out: Path | None = None) -> Environment:  # noqa: ARG001
@@ -164,6 +166,14 @@ def test_ranks_that_share_a_gpu_need_memory_of_the_machine_that_trains_them(
     small = planned(1, memory_gb=64.0, matrix="learning-scaling", device="cuda", **options)
     refused = {item.case.nproc_per_node for item in small.planned if "GB of memory" in str(item.infeasible)}
     assert refused == ({16} if is_known else set())
+
+
+def test_sixteen_ranks_learn_on_one_gpu_of_a_machine_of_sixteen_cores() -> None:
+    campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")  # 128 GiB
+    assert {item.infeasible for item in campaign.planned} == {None}
+    ranks = [[item.case.num_processes for item in block] for block in blocks_of(campaign, campaign.planned)]
+    assert ranks == [[1, 2, 4, 8], [16], [1, 2, 4, 8, 1], [2, 4, 8], [16], [1, 2, 4, 8, 1], [1] * 7]
+    assert len(ranks) == math.ceil(sum(map(sum, ranks)) / 16)  # fewer blocks would not hold them
 
 
 OF_TIMES = {"target_precision": 0.1, "max_rounds": 9, "budget_minutes": 9.0, "a_a": True, "upstream": True}
