@@ -103,9 +103,10 @@ def _size(case: Case) -> int:
 
 
 def starts_of(result: CaseResult) -> Mapping[int, Start | None]:
-    """Return whether each completed run of a configuration began cold or warm, by its number."""
-    kinds = classify([start_up(record) for record in result.completed])
-    return {record.round: kind for record, kind in zip(result.completed, kinds, strict=True)}
+    """Return whether each completed run of a configuration began cold or warm, by its number; {} if others ran too."""
+    completed = () if result.case.only_learning else result.completed
+    kinds = classify([start_up(record) for record in completed])
+    return {record.round: kind for record, kind in zip(completed, kinds, strict=True)}
 
 
 def _block(record: RunRecord) -> str | None:

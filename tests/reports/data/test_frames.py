@@ -10,7 +10,7 @@ from reports.figures.tables import runs_of, tables
 from reports.sets.version import read_version
 from suite.statistics.reduce import round_time_s
 from tests.fixtures.results.committed_results import RESULTS, committed_version
-from tests.fixtures.results.generated_results import full_results, write_results
+from tests.fixtures.results.generated_results import full_results, make_case, make_result, write_results
 
 
 def stored_runs() -> pl.DataFrame:
@@ -60,6 +60,15 @@ def test_a_run_that_never_began_has_no_figure(tmp_path: Path) -> None:
         skipped.select("started_utc", "iteration_s", "power_w", "last_reward").null_count().row(0)
         == (len(skipped),) * 4
     )
+
+
+def test_no_start_is_judged_by_a_time_that_means_nothing(tmp_path: Path) -> None:
+    results = [
+        make_result(make_case(variant=name, only_learning=name == "learning"), 0.5, 0.5, 9.0)
+        for name in ("alone", "learning")
+    ]
+    table = runs(read_version(write_results(results, tmp_path), name="v")).sort("variant", "run")
+    assert table["start"].to_list() == ["warm", "warm", "cold", None, None, None]
 
 
 def test_runs_of_different_campaigns_whose_iterations_do_the_same_have_equal_work() -> None:
