@@ -63,6 +63,7 @@ class Run:
         own = per_node if case["only_learning"] else case["trainings_per_gpu"]
         self.sharing = 2 if self.is_pipeline and self.gpus == 1 else own  # processes on a GPU
         self.processes = self.gpus * self.sharing
+        self.seed = case["seed"] + (self.number * self.processes if case["seed_per_run"] else 0)  # of its first process
         self.frames = case["num_envs_global"] * case["num_steps_per_env"]  # of an iteration
         self.has_frames = case["workload"] != "all_reduce"
 
@@ -167,7 +168,6 @@ _OF_CASE: Final = {  # column -> field of a case
     **{name: name for name in ("minibatch_size", "optimiser_steps", "trainings_per_gpu", "kernel_cache")},
     "library": "rl_library", "physics": "stack", "nodes": "nnodes", "environments_per_gpu": "num_envs",
     "environments": "num_envs_global", "steps": "num_steps_per_env", "is_deterministic": "deterministic",
-    "only_learning": "only_learning",
 }  # fmt: skip
 _WORK: Final[Mapping[str, Callable[[Run], Any]]] = {
     "gpus": lambda run: run.gpus,
@@ -224,7 +224,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "block": (run.number, min(run.block)) if run.block else None,
         **{name: case[field] for name, field in _OF_CASE.items()},
         **{name: value(run) for name, value in _WORK.items()},
-        "seed": case["seed"] + (run.number * len(run.ranks) if case["seed_per_run"] else 0),
+        "seed": run.seed,
         "machine": machine["host_label"],
         "gpu_model": machine_gpus[0]["name"] if machine_gpus else None,
         "one_gpu_training": training if is_compared and is_quiet and log_probe else None,

@@ -56,5 +56,5 @@ def test_declarations() -> None:
     assert declarations.TOTALS == figures.TOTALS
     changes = [(change.column, change.entails, change.among) for change in compare.CHANGES]
     assert changes == [(column, entails, among) for column, entails, _, among in figures.CHANGES]
-    assert {column.name for column in columns.WORK} - {"seed"} == {*runs.WORK}
+    assert {column.name for column in columns.WORK} - {"seed", "only_learning"} == {*runs.WORK}
     assert published.PATH == figures.PRINTED
