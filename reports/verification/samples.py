@@ -176,25 +176,20 @@ def _check_times(place: Place, run: Run, columns: Columns) -> None:
 
 
 def _check_turns(place: Place, run: Run, columns: Columns) -> None:
-    """Check that turns are numbered and as long as the keeper gives them: some 2.5 s at the pace of the turn before."""
+    """Check that turns are numbered and not shorter than the keeper gives them; longer ones would overlap others."""
     turns, column = run.record["turns"], columns.get("turn")
     if turns is None or column is None or run.case["only_learning"]:
         place.same("a column of turns", column is not None, turns is not None and not run.case["only_learning"])
         return
     begun = column[FIRST_ITERATIONS:]
-    numbers, firsts, counts = np.unique(begun, return_index=True, return_counts=True)
+    numbers, counts = np.unique(begun, return_counts=True)
     is_early = not np.isnan(column[:FIRST_ITERATIONS]).all()
     if is_early or [*numbers] != [*range(1, turns["turns"] + 1)] or (np.diff(begun) < 0).any():
         expected = f"1 to {turns['turns']}, from iteration {FIRST_ITERATIONS} on"
         place.fault("the numbers of its turns", [*map(float, numbers)], expected)
         return
-    ends_s, left, wanted = columns["start_s"] + columns["iteration_time_s"], len(begun), LEAST_OF_TURN
-    for number, first, count in zip(map(int, numbers), firsts + FIRST_ITERATIONS, map(int, counts), strict=True):
-        most = wanted if left - wanted >= LEAST_OF_TURN else left
-        place.between(f"iterations of turn {number}", count, min(left, LEAST_OF_TURN), most)
-        left -= count
-        pace_s = max(SHORTEST_S, (ends_s[first + count - 1] - columns["start_s"][first]) / count)
-        wanted = max(LEAST_OF_TURN, round(turns["turn_s"] / pace_s))
+    shortest = counts[:-1].min(initial=LEAST_OF_TURN)
+    place.between("iterations of its shortest turn but the last", shortest, LEAST_OF_TURN, math.inf)
 
 
 def _check_rank(place: Place, run: Run, rank: Json) -> None:
@@ -265,7 +260,6 @@ def _check_telemetry(place: Place, run: Run) -> None:
             place.same(f"{name}energy_counter_j", part["energy_counter_j"], energies_j[0], tolerance=AGREEMENT)
     if (wanted := seen["host_cpu_percent"]) is not None:  # of which a hypervisor took some, and others used some
         most, taken = wanted["mean"] * (1 + TOLERANCE), (seen["host_stolen_percent"] or {"mean": 0.0})["mean"]
-        place.between("host_stolen_percent.mean", taken, 0, most)
         if not seen["nodes"]:  # of several it is that of the node with most
             place.between("host_others_percent", seen["host_others_percent"], 0, most - taken)
 
@@ -276,14 +270,11 @@ def _check_number(place: Place, what: str, number: int, expected: float) -> None
 
 
 def _check_readings(place: Place, run: Run, node: Json) -> None:
-    """Check a node's readings: they span the iterations, and those in the window fit the summary of all."""
+    """Check a node's readings: as many as the iterations are long, and those in the window fit the summary of all."""
     seen, columns, start_s = run.telemetry, node["columns"], run.columns[0]["start_s"][0]
     times_s, spans = np.array(columns["time_s"], float), run.window_spans
-    beyond = [int((times_s < start_s).sum()), int((times_s > run.ends_s[-1]).sum())]
-    if max(beyond) > 1 or (np.diff(times_s) <= 0).any():
-        got = f"{beyond[0]} before and {beyond[1]} after its iterations"
-        place.fault("its times", got, "in order, at most one before and one after")
-    _check_number(place, "its number", len(times_s) - sum(beyond), (run.ends_s[-1] - start_s) / READING_S)
+    number = int(((times_s >= start_s) & (times_s <= run.ends_s[-1])).sum())
+    _check_number(place, "its number", number, (run.ends_s[-1] - start_s) / READING_S)
     if wrong := [name for name, column in columns.items() if len(column) != len(times_s)]:
         place.fault(f"columns.{wrong[0]}", f"a list of {len(columns[wrong[0]])}", f"{len(times_s)}, as of time_s")
         return
