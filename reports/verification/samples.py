@@ -49,6 +49,7 @@ READING_TOLERANCE: Final = 0.06  # readings are stored with one digit or more
 MEAN_SPREADS: Final = 2.5  # the mean of stored readings and of all, in spread over root of their number: at most 1.4
 ENERGY_TOLERANCE: Final = 0.001  # the counter at the ends of a window, between its readings: at most 0.0001
 INTEGRAL_TOLERANCE: Final = 0.05  # power once a second and all readings of it: at most 0.031
+_ALWAYS_SET: Final = frozenset({"seed", "num_envs", "device"})
 _SOUND: Final = frozenset({"ok", "warning", "not_needed", "not_checked"})  # verdicts of a check in a completed run
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _ZEROS: Final = re.compile(r"(\.0)+$")  # 1.6 and 1.6.0 are one version
@@ -216,7 +217,7 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
     if case["device"] == "cuda" and case["nnodes"] == 1 and settings.get("gpu_name"):
         wanted["gpu_name"] = settings["gpu_name"] if settings["gpu_name"] in gpus else " or ".join(sorted(gpus))
         wanted["cuda_driver_version"] = machine["cuda_driver_version"]
-    place.same("settings", settings, {name: value for name, value in wanted.items() if name in settings})
+    place.same("settings", settings, {name: own for name, own in wanted.items() if name in {*settings, *_ALWAYS_SET}})
     if "imports_torch" in rank["phases_s"]:  # the rank's clock begins after it
         torch_s, last_s = rank["phases_s"]["imports_torch"], samples["start_s"][-1] + samples["iteration_time_s"][-1]
         until_s = sum(rank["phases_s"].values()) - torch_s
