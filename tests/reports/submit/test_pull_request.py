@@ -13,7 +13,7 @@ from reports.submit.source import Source
 from suite.errors import StoreError
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.committed_results import RESULTS
-from tests.fixtures.results.learning_sets import write_learning_version
+from tests.fixtures.results.learning_results import LEARNING_SET, write_learning
 
 
 def source_of(name: str) -> Source:
@@ -34,7 +34,8 @@ def test_what_others_used_of_the_machine_is_said(name: str, warning: str) -> Non
 
 
 def test_runs_that_share_a_machine_on_purpose_are_no_warning(tmp_path: Path) -> None:
-    folder = write_learning_version(tmp_path, ["h200-learning-1"]) / "h200-learning-1"
+    write_learning(tmp_path)
+    folder = tmp_path / LEARNING_SET
     text = " ".join(warnings(Source(folder=folder, identity={}, version=read_version(folder, name=""))))
     assert "the CPU time" not in text
 

@@ -93,7 +93,8 @@ def test_where_only_what_is_learned_counts_runs_train_at_the_same_time_and_none_
     main(["bench", "--matrix", str(matrix), "--device", "cpu", "--out", str(out), "--no-report"])
     (larger,), (smaller,), (two,) = (result.completed for result in load_results(out))
     assert two.case.case_id == "ranks/rsl_rl-kitless-cpu-n128-1x2-learning"
-    assert len({rank.parameters_sha256 for rank in two.ranks}) == 1
+    assert two.ranks[0].parameters_sha256
+    assert two.ranks[0].parameters_sha256 == two.ranks[1].parameters_sha256
     assert two.transport is not None
     assert (larger.turns, smaller.turns, two.turns) == (None, None, None)
     first, second = (datetime.fromisoformat(str(record.started_utc)) for record in (larger, smaller))
