@@ -83,42 +83,25 @@ def stranger(request: pytest.FixtureRequest, site: Path, browser: Browser) -> It
     tab.close()
 
 
-def test_a_newcomer_with_one_gpu_learns_what_to_do_first(stranger: Stranger) -> None:
-    assert stranger.reads("Start with one GPU and fill it", "times the frames")
-    assert stranger.clicks == 0
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("", ("Start with one GPU and fill it", "times the frames")),  # a newcomer with one GPU
+        ("Ant", ("rl_games, 1,024 per GPU: 4 GPUs keep", "of the ideal speed", "2026")),  # an operator of a cluster
+        ("Hardware", ("At equal core speed", "H200", "H100")),  # a buyer
+        ("Settings and sharing", ("nother RL library makes", "times the frames")),  # an author of a framework
+        ("Method and limits", ("interval", "truth")),  # a sceptic
+    ],
+)
+def test_a_reader_who_follows_links_finds_an_answer(stranger: Stranger, page: str, words: tuple[str, ...]) -> None:
+    if page:
+        stranger.go_to(page)
+    assert stranger.reads(*words)
 
 
-def test_an_operator_of_a_cluster_learns_what_four_gpus_keep(stranger: Stranger) -> None:
-    stranger.go_to("Ant")
-    assert stranger.reads("rl_games, 1,024 per GPU: 4 GPUs keep", "of the ideal speed", "2026")
-
-
-def test_a_buyer_learns_whether_an_h200_trains_faster_than_an_h100(stranger: Stranger) -> None:
-    stranger.go_to("Hardware")
-    assert stranger.reads("At equal core speed", "H200", "H100")
-
-
-def test_an_author_of_a_framework_learns_what_another_library_makes(stranger: Stranger) -> None:
-    stranger.go_to("Settings and sharing")
-    assert stranger.reads("nother RL library makes", "times the frames")
-
-
-def test_whoever_makes_releases_learns_whether_they_are_slower(stranger: Stranger) -> None:
-    stranger.search("release slower")
-    assert stranger.reads("release", "clearly slower", "would have shown")
-
-
-def test_a_sceptic_learns_how_often_an_interval_is_right(stranger: Stranger) -> None:
-    stranger.go_to("Method and limits")
-    assert stranger.reads("interval", "truth")
-
-
-def test_a_contributor_learns_which_commands_add_a_result(stranger: Stranger) -> None:
-    stranger.search("add my result")
-    commands: list[str] = stranger.tab.value("[...document.querySelectorAll('main pre')].map((each) => each.innerText)")
-    assert [text for text in commands if "nox -s submit" in text]
-
-
-def test_whoever_asks_whether_it_is_a_regression_finds_the_releases(stranger: Stranger) -> None:
-    stranger.search("regression")
-    assert stranger.tab.value("location.pathname").endswith("/releases.html")
+@pytest.mark.parametrize(
+    ("words", "page"), [("release slower", "releases"), ("regression", "releases"), ("add my result", "data")]
+)
+def test_a_reader_who_searches_finds_the_page(stranger: Stranger, words: str, page: str) -> None:
+    stranger.search(words)
+    assert stranger.tab.value("location.pathname").endswith(f"/{page}.html")
