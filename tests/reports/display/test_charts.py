@@ -98,20 +98,6 @@ def test_labels_stand_beside_each_other_within_the_plot_in_the_order_of_the_line
     assert placed["last"] + heights["last"] == 240
 
 
-def test_a_forest_has_a_row_for_each_ratio_and_marks_one_in_each() -> None:
-    points = [Point(label=f"row {place}", x=1 + place / 10, interval=(0.9, 1.5)) for place in range(3)]
-    spec = forest(points, TEXTS)
-    rows = values_of(spec, "kind", "label")
-    assert [row["x"] for row in rows] == pytest.approx([1, 1.1, 1.2])
-    assert len({row["place"] for row in rows}) == 3
-    baseline = spec["layer"][0]
-    assert (baseline["mark"]["type"], baseline["encoding"]["x"]["datum"]) == ("tick", 1)
-    assert {(value["low"], value["high"]) for value in values_of(spec, "low")} == {(0.9, 1.5)}
-    names = [value["place"] for value in values_of(spec, "name")]
-    assert all(name < row["place"] for name, row in zip(names, rows, strict=True))
-    assert all(row["place"] < below for row, below in zip(rows, names[1:], strict=False))
-
-
 def test_parts_lie_side_by_side_and_a_bar_is_as_long_as_their_sum() -> None:
     kinds = {"physics": "#0B4F7D", "learning": "#F2A35E"}
     lengths = dict(zip(kinds, (0.2, 0.3), strict=True))
@@ -134,11 +120,3 @@ def test_the_ideal_line_is_two_at_two_gpus_and_a_doubling_is_as_long_on_both_axe
     encodings = [layer["encoding"][channel] for layer in spec["layer"] for channel in ("x", "y")]
     scales = [encoding["scale"] for encoding in encodings if encoding.get("scale")]
     assert {(scale["type"], scale["base"]) for scale in scales} == {("log", 2)}
-
-
-def test_a_speedup_says_its_values_in_words_and_a_share_is_a_percentage() -> None:
-    points = [Point(label="rsl_rl", x=1, y=1), Point(label="rsl_rl", x=2, y=0.9)]
-    assert speedup(points, TEXTS)["description"] == "A title. rsl_rl: 1.00\u00d7 on 1, 0.90\u00d7 on 2."
-    share = speedup(points, TEXTS, is_share=True)
-    assert share["description"] == "A title. rsl_rl: 100% on 1, 90% on 2."
-    assert {value["y"] for value in values_of(share, "baseline")} == {1}

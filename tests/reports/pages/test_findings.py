@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from reports.data.words import configuration_name
-from reports.display.html import together
 from reports.figures.tables import runs_of
-from reports.pages.findings import figures_of, findings, section
+from reports.pages.findings import figures_of, findings
 from reports.sets.version import read_version
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import newest_version
@@ -50,12 +49,6 @@ def test_two_configurations_of_a_campaign_have_two_names_in_words() -> None:
         names = [(row["set"], configuration_name(row)) for row in rows if row["device"] == "cuda"]
         assert len(names) > 90
         assert [name for name, number in Counter(names).items() if number > 1] == []
-
-
-def test_a_figure_of_no_configuration_has_the_words_of_its_id() -> None:
-    version = newest_version()
-    of_series = findings(version)[0][1].model_copy(update={"sets": ("h200-x4",), "figures": "ant-weak/*/core_slope"})
-    assert "ant-weak/rl_games/train" in together(section(version, of_series)).text
 
 
 def test_a_wrong_entry_is_named_with_its_file(tmp_path: Path) -> None:
