@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -64,11 +63,6 @@ def test_what_is_rendered(name: str, render: Callable[[], dict[str, Any]]) -> No
     assert json.dumps(document, indent=1) + "\n" == (GOLDEN / name).read_text(encoding="utf-8")
     if name.endswith(".json"):
         validate(document)
-
-
-def test_the_script_of_a_node_is_one_of_a_shell() -> None:
-    script = command_of(manifests.round_of_nodes(NODES, OPTIONS, 3))[2]
-    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
 
 
 def test_pods_have_what_their_cluster_needs(monkeypatch: pytest.MonkeyPatch) -> None:

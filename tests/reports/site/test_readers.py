@@ -1,4 +1,4 @@
-"""Seven readers, who know links, visible text and the search. Each is answered in at most two clicks."""
+"""Readers, who know links and visible text. Each is answered in at most two clicks."""
 
 import json
 from collections.abc import Iterator
@@ -56,16 +56,6 @@ class Stranger:
         if self.tab.value("document.querySelector('h1').innerText") != page:
             self.click(page)
 
-    def search(self, words: str) -> None:
-        """Write words into the search, and follow the first hit."""
-        self.tab.click("#query")
-        self.tab.write(words)
-        self.tab.wait_for("document.querySelector('#found a')")
-        before = self.tab.value("location.href")
-        self.tab.click("#found a")
-        self.tab.wait_for(f"location.href !== {json.dumps(before)} && document.readyState === 'complete'")
-        self.clicks += 1
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -97,11 +87,3 @@ def test_a_reader_who_follows_links_finds_an_answer(stranger: Stranger, page: st
     if page:
         stranger.go_to(page)
     assert stranger.reads(*words)
-
-
-@pytest.mark.parametrize(
-    ("words", "page"), [("release slower", "releases"), ("regression", "releases"), ("add my result", "data")]
-)
-def test_a_reader_who_searches_finds_the_page(stranger: Stranger, words: str, page: str) -> None:
-    stranger.search(words)
-    assert stranger.tab.value("location.pathname").endswith(f"/{page}.html")
