@@ -35,15 +35,6 @@ def test_the_calculator_has_the_figures_of_each_training() -> None:
     assert [row[4] for row in split["rows"][1:]] == [None, None]
 
 
-def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too() -> None:
-    rows = [line.split("\t") for line in home.table(newest_version()).text.splitlines()[1:]]
-    assert len(rows) == 5
-    fixed = next(row for row in rows if "fixed number" in row[0])
-    assert fixed[2].startswith("0.80 (Cartpole, 4 GPUs) to 2.01 (Shadow Hand with camera, 4 GPUs)")
-    assert rows[-1][3] == "1 seed: too few to say"
-    assert home.main(newest_version()).markup.count('<figure class="vega-figure"') == 1
-
-
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:
     write_results(on_gpus([make_result(make_case("cartpole-strong"), 0.5)]), tmp_path)
     version = read_version(tmp_path, name="v")

@@ -45,62 +45,39 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FULL: Final = ("--matrix", "full")
+SIZES: Final = ("--pod-cpus", "16", "--pod-memory", "64Gi")
+ON_PODS: Final = (
+    "--toleration", "nvidia.com/gpu:NoSchedule", "--toleration", "team=robots", "--toleration", "spot",
+    "--node-selector", "nvidia.com/gpu.product=NVIDIA-H200", "--runtime-class", "nvidia", "--pull-secret", "ngc",
+    "--gpu-resource", "nvidia.com/mig-3g.40gb", *SIZES,
+)  # fmt: skip
+IN_A_POOL: Final = ("--platform", "h200", *SIZES, "--pod-storage", "200Gi")
+
+
+def asked(target: str, *words: str) -> Options:
+    return Options.of(parse(["plan", "--render", target, "--image", IMAGE, *words]))
 
 
 @pytest.mark.parametrize(
     ("name", "render"),
     [
         ("kubernetes_round.json", lambda: manifests.round_of_nodes(NODES, OPTIONS, 3)),
+        ("kubernetes_round_asked.json", lambda: manifests.round_of_nodes(NODES, asked("kubernetes", *ON_PODS), 3)),
         ("kubernetes_campaign.json", lambda: manifests.campaign(FULL, OPTIONS, "labscale-full", 8)),
         (
             "osmo_workflow.yaml",
             lambda: workflow((*FULL, "--out", "{{output}}"), changed(OPTIONS, accept_eula=True), "labscale-full", 8),
         ),
+        ("osmo_workflow_asked.yaml", lambda: workflow(FULL, asked("osmo", *IN_A_POOL), "labscale-full", 8)),
     ],
 )
-def test_what_is_rendered(name: str, render: Callable[[], dict[str, Any]]) -> None:
+def test_what_is_rendered(name: str, render: Callable[[], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    if "asked" in name:
+        monkeypatch.setenv("NCCL_ALGO", "Ring, Tree")
     document = render()
     assert json.dumps(document, indent=1) + "\n" == (GOLDEN / name).read_text(encoding="utf-8")
     if name.endswith(".json"):
         validate(document)
-
-
-def test_pods_have_what_their_cluster_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = [
-        "--toleration", "nvidia.com/gpu:NoSchedule", "--toleration", "team=robots", "--toleration", "spot",
-        "--node-selector", "nvidia.com/gpu.product=NVIDIA-H200", "--runtime-class", "nvidia", "--pull-secret", "ngc",
-        "--gpu-resource", "nvidia.com/mig-3g.40gb", "--pod-cpus", "16", "--pod-memory", "64Gi",
-    ]  # fmt: skip
-    monkeypatch.setenv("NCCL_ALGO", "Ring")
-    asked = Options.of(parse(["plan", "--render", "kubernetes", *words]))
-    campaign = manifests.campaign(FULL, asked, "labscale-full", 2)
-    round_of_nodes = manifests.round_of_nodes(NODES, asked, 3)
-    for document, num_gpus in ((campaign, 2), (round_of_nodes, NODES.case.nproc_per_node)):
-        validate(document)
-        pod = document.get("items", [document])[-1]["spec"]["template"]["spec"]
-        assert pod["tolerations"] == [
-            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
-            {"key": "team", "operator": "Equal", "value": "robots"},
-            {"key": "spot", "operator": "Exists"},
-        ]
-        assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-H200"}
-        assert pod["runtimeClassName"] == "nvidia"
-        assert pod["imagePullSecrets"] == [{"name": "ngc"}]
-        (container,) = pod["containers"]
-        sizes = {"cpu": "16", "memory": "64Gi"}
-        assert container["resources"] == {"limits": {"nvidia.com/mig-3g.40gb": num_gpus, **sizes}, "requests": sizes}
-        assert {"name": "NCCL_ALGO", "value": "Ring"} in container["env"]
-
-
-def test_a_workflow_has_the_platform_and_sizes_of_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["--platform", "h200", "--pod-cpus", "16", "--pod-memory", "64Gi", "--pod-storage", "200Gi"]
-    monkeypatch.setenv("NCCL_ALGO", "Ring, Tree")
-    asked = Options.of(parse(["plan", "--render", "osmo", *words]))
-    document = workflow(FULL, asked, "labscale-full", 8)["workflow"]
-    assert document["resources"]["default"] == {
-        "cpu": 16, "memory": "64Gi", "storage": "200Gi", "gpu": 8, "platform": "h200"
-    }  # fmt: skip
-    assert "NCCL_ALGO=Ring, Tree" in document["tasks"][0]["args"]
 
 
 @pytest.mark.parametrize(
