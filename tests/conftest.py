@@ -21,7 +21,6 @@ pytest_plugins = [
     "tests.fixtures.runs.bench_runs",
     "tests.fixtures.machines.container_engine",
     "tests.fixtures.machines.container_runs",
-    "tests.fixtures.stand_ins.fake_nvml",
     "tests.fixtures.runs.own_task_runs",
     "tests.fixtures.runs.published_site",
     "tests.fixtures.results.rank_events",
