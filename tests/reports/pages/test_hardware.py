@@ -1,4 +1,4 @@
-"""The page Hardware: GPU models by their figures, machines, what ran where against the records, and what cannot run."""
+"""The page Hardware: GPU models by their figures, machines, and what ran where against the records."""
 
 import re
 from dataclasses import replace

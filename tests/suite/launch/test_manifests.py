@@ -27,6 +27,7 @@ from tests.suite.matrix.test_rendered_launch import launch_of
 GOLDEN = Path(__file__).parents[2] / "golden" / "manifests"
 
 IMAGE: Final = "registry.example/kitless:1"
+DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
 OPTIONS: Final = options_with(image=IMAGE, volume_claim="nfs")
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
 SCHEMA: Final = "1.37"
@@ -55,7 +56,7 @@ IN_A_POOL: Final = ("--platform", "h200", *SIZES, "--pod-storage", "200Gi")
 
 
 def asked(target: str, *words: str) -> Options:
-    return Options.of(parse(["plan", "--render", target, "--image", IMAGE, *words]))
+    return Options.of(parse(["plan", "--render", target, "--image", f"registry.example/kitless@{DIGEST}", *words]))
 
 
 @pytest.mark.parametrize(
@@ -91,9 +92,6 @@ def test_what_kubernetes_does_not_take_is_refused(words: str, capsys: pytest.Cap
     assert words.split(maxsplit=1)[0] in capsys.readouterr().err
 
 
-DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
-
-
 @pytest.mark.parametrize(
     ("image", "told"),
     [
@@ -104,16 +102,8 @@ DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
     ],
 )
 def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: str | None) -> None:
-    options = changed(OPTIONS, image=image)
-    campaign = manifests.campaign((), options, "labscale-full", 8)
-    for document in (campaign, manifests.round_of_nodes(NODES, options, 3)):
-        validate(document)
-        (container,) = document.get("items", [document])[-1]["spec"]["template"]["spec"]["containers"]
-        assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
-    arguments = workflow((), options, "labscale-full", 8)["workflow"]["tasks"][0]["args"]
-    assert [word for word in arguments if word.startswith(image_worker.DIGEST)] == (
-        [] if told is None else [f"{image_worker.DIGEST}={told}"]
-    )
+    (container,) = pod_of(manifests.round_of_nodes(NODES, changed(OPTIONS, image=image), 3))["containers"]
+    assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
 
 
 def plan(*arguments: object) -> int:
@@ -124,9 +114,13 @@ def documents_in(folder: Path) -> dict[str, dict[str, Any]]:
     return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.iterdir())}
 
 
+def pod_of(document: dict[str, Any]) -> dict[str, Any]:
+    pod: dict[str, Any] = document.get("items", [document])[-1]["spec"]["template"]["spec"]
+    return pod
+
+
 def command_of(document: dict[str, Any]) -> list[str]:
-    job = document.get("items", [document])[-1]
-    words: list[str] = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    words: list[str] = pod_of(document)["containers"][0]["command"]
     return words
 
 
