@@ -33,9 +33,7 @@ SHARED: Final = {
         "suite/commands/test_store",
     ),
     "hand": ("tasks/test_assets", "tasks/checks/test_physics", "tasks/checks/test_validity"),
-    "published_site": (
-        "reports/site/test_publish", "reports/site/test_published_pages", "reports/site/test_words_of_frames",
-    ),
+    "published_site": ("reports/site/test_publish", "reports/site/test_published_pages"),
     # One after another: side by side, the clocks of these trainings would time each other.
     "own_tasks": (
         "tasks/test_own_task", "tasks/test_worker", "tasks/checks/test_workload", "tasks/libraries/test_skrl_jax",

@@ -246,12 +246,6 @@ def test_a_declared_difference_is_shown(compared: Compare) -> None:
     assert (declared.exit_code, set(first(declared).declared)) == (0, {"driver_version", "kernel"})
 
 
-@pytest.mark.parametrize("name", ["task", "asset_sha256", "*", "workload.decimation", "driver"])
-def test_work_is_no_axis(compared: Compare, name: str) -> None:
-    with pytest.raises(UsageError, match="no axis"):
-        compared(results(), results(), across=[name])
-
-
 def test_every_fact_of_an_environment_is_compared_or_known_not_to_be() -> None:
     not_compared = {"host_label", "memory_gb", "git_commit", "git_dirty", "checks"}
     assert {item.name for item in fields(Environment)} == {*OF_THE_MACHINE, *not_compared, "asset_sha256", "gpus"}
