@@ -48,7 +48,7 @@ LONG: Final = (
     "suite/launch/nodes/test_ssh", "suite/campaign/test_interrupted_campaign", "tasks/rank/test_determinism",
     "tasks/test_assets", "suite/campaign/runs/test_real_turns", "suite/campaign/runs/test_uncounted",
     "tasks/libraries/test_lerobot", "suite/campaign/runs/test_faults", "tasks/libraries/test_controls",
-    "suite/launch/test_rank_variables", "reports/site/test_report", "suite/env_check/graphics/test_devices",
+    "reports/site/test_report", "suite/env_check/graphics/test_devices",
 )  # fmt: skip
 # They train nothing and start no engine, and take 6 to 20 s of a core each: they read all results in git, or run whole
 # commands. `--quick` leaves them out.
