@@ -31,12 +31,13 @@ def test_an_override_changes_it_and_nothing_else_does(run_of_campaign: TrainedRu
     assert [difference.partition(":")[0] for difference in differences] == [
         "agent.algorithm.gamma",
         "env.scene.robot",
+        "env.sim.physics.deterministic",
         "env.sim.physics.solver_cfg.iterations",
         "global_minibatch_size",
     ]
     assert differences[0] == "agent.algorithm.gamma: 0.99 and 0.9"
-    assert differences[2].endswith(": 100 and 50")
-    assert differences[3] == "global_minibatch_size: 384 and 768"
+    assert differences[3].endswith(": 100 and 50")
+    assert differences[4] == "global_minibatch_size: 384 and 768"
     assert list(first) == list(second)
 
 
