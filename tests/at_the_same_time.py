@@ -34,9 +34,7 @@ SHARED: Final = {
     ),
     "hand": ("tasks/test_assets", "tasks/checks/test_physics", "tasks/checks/test_validity"),
     "parts": ("tasks/rank/test_timing", "tasks/libraries/test_lerobot"),
-    "published_site": (
-        "reports/site/test_publish", "reports/site/test_published_pages", "reports/site/test_words_of_frames",
-    ),
+    "published_site": ("reports/site/test_publish", "reports/site/test_published_pages"),
     # One after another: side by side, the clocks of these trainings would time each other.
     "own_tasks": (
         "tasks/test_own_task", "tasks/test_worker", "tasks/checks/test_workload", "tasks/libraries/test_skrl_jax",
@@ -51,7 +49,7 @@ LONG: Final = (
     "suite/launch/nodes/test_ssh", "suite/campaign/test_interrupted_campaign", "tasks/test_assets",
     "suite/campaign/runs/test_real_turns", "suite/campaign/runs/test_uncounted",
     "tasks/libraries/test_lerobot", "suite/campaign/runs/test_faults", "tasks/libraries/test_controls",
-    "suite/launch/test_rank_variables", "reports/site/test_report", "suite/env_check/graphics/test_devices",
+    "reports/site/test_report", "suite/env_check/graphics/test_devices",
 )  # fmt: skip
 # They train nothing and start no engine, and take 6 to 20 s of a core each: they read all results in git, or run whole
 # commands. `--quick` leaves them out.

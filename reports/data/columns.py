@@ -79,17 +79,18 @@ def _count(name: str, meaning: str, value: Callable[[Run], int | None], unit: st
 
 
 def _measured(name: str, unit: str, meaning: str, value: Callable[[RunRecord], float | None]) -> Column:
-    """A column of completed runs that had their GPUs for themselves, so that a time or an energy means something."""
-
-    def of_run(run: Run) -> float | None:
-        return value(run.record) if run.record.counts and not run.record.case.only_learning else None
-
-    return Column(name, float, unit, meaning, of_run)
+    """A column of completed runs."""
+    return Column(name, float, unit, meaning, lambda run: value(run.record) if run.record.counts else None)
 
 
-def _seen(name: str, unit: str, meaning: str, value: Callable[[TelemetrySummary], float | None]) -> Column:
-    """A column of completed runs that the sampler watched."""
-    return _measured(name, unit, meaning, lambda record: value(record.telemetry) if record.telemetry else None)
+def _timed(name: str, unit: str, meaning: str, value: Callable[[RunRecord], float | None]) -> Column:
+    """A time, what follows from one, or what is of the whole GPU; null too for runs that shared their GPU."""
+    return _measured(name, unit, meaning, lambda record: None if record.case.only_learning else value(record))
+
+
+def _seen(value: Callable[[TelemetrySummary], float | None]) -> Callable[[RunRecord], float | None]:
+    """What the sampler saw; null for runs that it did not watch."""
+    return lambda record: value(record.telemetry) if record.telemetry else None
 
 
 def variant_of(case: Case) -> str:
@@ -102,9 +103,10 @@ def _size(case: Case) -> int:
 
 
 def starts_of(result: CaseResult) -> Mapping[int, Start | None]:
-    """Return whether each completed run of a configuration began cold or warm, by its number."""
-    kinds = classify([start_up(record) for record in result.completed])
-    return {record.round: kind for record, kind in zip(result.completed, kinds, strict=True)}
+    """Return whether each completed run of a configuration began cold or warm, by its number; {} if others ran too."""
+    completed = () if result.case.only_learning else result.completed
+    kinds = classify([start_up(record) for record in completed])
+    return {record.round: kind for record, kind in zip(completed, kinds, strict=True)}
 
 
 def _block(record: RunRecord) -> str | None:
@@ -230,7 +232,10 @@ WORK: Final = (
     _text("scaling", "weak: environments per GPU stay; strong: all of them stay", lambda run: run.record.case.scaling),
     _text("device", "cuda or cpu", lambda run: run.record.case.device),
     _count("nodes", "of one training", lambda run: run.record.case.nnodes),
-    _count("gpus", "of one training; processes on a CPU", lambda run: run.record.case.num_gpus),
+    _count(
+        "gpus", "of one training, 1 on each node if only_learning; processes on a CPU",
+        lambda run: run.record.case.num_gpus,
+    ),
     _count("environments_per_gpu", "of one process", lambda run: run.record.case.num_envs),
     _count("environments", "of all processes", lambda run: run.record.case.num_envs_global),
     _count("size", "environments that stay while GPUs are added", lambda run: _size(run.record.case)),
@@ -294,65 +299,62 @@ MEASURED: Final = (
     _text("reason", "why, unless it completed", lambda run: run.record.reason),
     _text("started_utc", "ISO 8601", lambda run: run.record.started_utc),
     Column("wall_s", float, "s", "from start to end", lambda run: run.record.wall_time_s),
-    _measured("own_wall_s", "s", "wall time without the turns of others", own_wall_s),
+    _timed("own_wall_s", "s", "wall time without the turns of others", own_wall_s),
     _text("start", "cold or warm kernels; null: unknown", lambda run: run.start),
-    _measured("start_s", "s", "to the end of the first iteration", lambda record: start_up(record).total_s),
-    _measured("imports_s", "s", "until the modules are read, on the slowest process", _imports_s),
+    _timed("start_s", "s", "to the end of the first iteration", lambda record: start_up(record).total_s),
+    _timed("imports_s", "s", "until the modules are read, on the slowest process", _imports_s),
     _measured("kernels_compiled", "", "in the run", lambda record: start_up(record).kernels_compiled),
-    _measured("iteration_s", "s", "mean time of an iteration, over the last 80 % of them", round_time_s),
-    _measured("iteration_95_s", "s", "the same over the last 95 %", lambda record: _iteration_s(record, 0.95)),
-    _measured("iteration_50_s", "s", "the same over the last 50 %", lambda record: _iteration_s(record, 0.5)),
-    _measured("frames_per_s", "frames/s", "of all processes", lambda record: _frames_per_s(record, "total")),
-    _measured("step_frames_per_s", "frames/s", "of steps alone", lambda record: _frames_per_s(record, "step")),
-    _measured(
+    _timed("iteration_s", "s", "mean time of an iteration, over the last 80 % of them", round_time_s),
+    _timed("iteration_95_s", "s", "the same over the last 95 %", lambda record: _iteration_s(record, 0.95)),
+    _timed("iteration_50_s", "s", "the same over the last 50 %", lambda record: _iteration_s(record, 0.5)),
+    _timed("frames_per_s", "frames/s", "of all processes", lambda record: _frames_per_s(record, "total")),
+    _timed("step_frames_per_s", "frames/s", "of steps alone", lambda record: _frames_per_s(record, "step")),
+    _timed(
         "rollout_frames_per_s", "frames/s", "of rollouts alone",
         lambda record: _frames_per_s(record, "step and inference"),
     ),
-    *(_measured(f"{name}_share", "", f"part of an iteration: {part}", _share(name)) for name, part in PARTS.items()),
+    *(_timed(f"{name}_share", "", f"part of an iteration: {part}", _share(name)) for name, part in PARTS.items()),
     Column(
         "isaaclab_difference", float, "",
         "an iteration of the first process over that of Isaac Lab's own benchmark, which ran next, less 1",
         lambda run: run.pair.difference if run.pair else None,
     ),
-    _measured(
+    _timed(
         "library_difference", "", "the same over what the RL library reported in the same process", _library_difference
     ),
-    _measured("process_skew", "", "slowest process over the median one, less 1", process_skew),
-    _measured("core_probe_us", "µs", "a fixed piece of work on the core of the slowest process", core_probe_us),
-    _measured("mean_probe_us", "µs", "the same, geometric mean of processes and iterations", _mean_probe_us),
+    _timed("process_skew", "", "slowest process over the median one, less 1", process_skew),
+    _timed("core_probe_us", "µs", "a fixed piece of work on the core of the slowest process", core_probe_us),
+    _timed("mean_probe_us", "µs", "the same, geometric mean of processes and iterations", _mean_probe_us),
     _count("core_looks", "how often the core was probed", lambda run: _looks(run)[0]),
     _count("slowed_core_looks", "how often it was slowed", lambda run: _looks(run)[1]),
     _text("result", "hash of the trained parameters and all rewards", lambda run: _result(run.record)),
-    Column(
-        "last_reward", float, "", "median of the last five iterations",
-        lambda run: _last_reward(run.record) if run.record.counts else None,
-    ),
-    _measured("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
-    _measured("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
+    _measured("last_reward", "", "median of the last five iterations", _last_reward),
+    _timed("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
+    _timed("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
     _measured("bytes_per_frame", "B", "of LeRobot's data set", _library_median("lerobot.bytes_per_frame")),
     _measured("peak_memory_gb", "GB", "of torch, on the GPU with most", _peak_memory_gb),
-    _seen(
+    _timed(
         "gpu_memory_gb", "GB", "in use on the GPU with most",
-        lambda seen: _most(of_gpus(seen, "memory_used_gb", "max")),
+        _seen(lambda seen: _most(of_gpus(seen, "memory_used_gb", "max"))),
     ),
-    _seen(
+    _timed(
         "gpu_utilisation_percent", "%", "time in which a kernel ran, mean of GPUs",
-        lambda seen: _mean(of_gpus(seen, "sm_utilisation_percent", "mean")),
+        _seen(lambda seen: _mean(of_gpus(seen, "sm_utilisation_percent", "mean"))),
     ),
-    _seen("power_w", "W", "of all GPUs", lambda seen: seen.power_w.mean if seen.power_w else None),
-    _seen(
+    _timed("power_w", "W", "of all GPUs", _seen(lambda seen: seen.power_w.mean if seen.power_w else None)),
+    _timed(
         "joules_per_million_frames", "J", "of all GPUs",
-        lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None,
+        _seen(lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None),
     ),
-    _seen(
+    _timed(
         "throttled_share", "", "of the time, on the GPU with most",
-        lambda seen: _most(gpu.throttled_share for gpu in seen.gpus),
+        _seen(lambda seen: _most(gpu.throttled_share for gpu in seen.gpus)),
     ),
-    _seen("stolen_share", "", "of CPU time, by a hypervisor", lambda seen: seen.stolen_share),
-    _seen(
+    _measured("stolen_share", "", "of CPU time, by a hypervisor", _seen(lambda seen: seen.stolen_share)),
+    _measured(
         "others_share", "", "of CPU time, by other processes",
-        lambda seen: None if seen.host_others_percent is None else seen.host_others_percent / 100,
+        _seen(lambda seen: None if seen.host_others_percent is None else seen.host_others_percent / 100),
     ),
-    _seen("sampler_core_share", "", "of a core, by the sampler", lambda seen: seen.sampler_cpu_share),
+    _measured("sampler_core_share", "", "of a core, by the sampler", _seen(lambda seen: seen.sampler_cpu_share)),
 )  # fmt: skip
 RUN_COLUMNS: Final[Sequence[Column]] = (*IDENTITY, *WORK, *WHERE, *MEASURED)

@@ -82,7 +82,7 @@ class Runs:
 
     def __init__(self, frame: pl.DataFrame, iterations: pl.DataFrame) -> None:
         self.every, self.iterations = frame, iterations
-        self.completed = frame.filter(pl.col("iteration_s").is_not_null() & ~pl.col("is_alone"))
+        self.completed = frame.filter((pl.col("outcome") == "completed") & ~pl.col("is_alone"))
         self._models: dict[tuple[str, str, bool, frozenset[tuple[str, ...]]], SeriesModel] = {}
 
     @cached_property
@@ -116,13 +116,13 @@ class Runs:
     def pairs(self) -> Iterator[Pair]:
         """Yield every pair of every change, with one configuration as the A of all that differ in this alone.
 
-        On GPUs only: no speed of a CPU means anything.
+        Only of those that have a speed: neither on a CPU, nor on a GPU that is shared.
         """
         for change in CHANGES:
             groups: dict[tuple[object, ...], list[Row]] = {}
             equal = ("set", *(name for name in _WORK if name != change.column and name not in change.entails))
             own = (row for row in self.configurations if not change.among or row[change.column] in change.among)
-            for row in (row for row in own if row["device"] == "cuda"):
+            for row in (row for row in own if row["device"] == "cuda" and not row["only_learning"]):
                 groups.setdefault(tuple(row[name] for name in equal), []).append(row)
             for rows in groups.values():
                 base = next((row for row in rows if change.is_base(row, rows)), None)
@@ -142,7 +142,7 @@ class Runs:
         series = frozenset((row["series"], row["library"], row["workload"]) for row in rows)
         key = set_name, iteration, needs_probe, series
         if key not in self._models:
-            own = self.completed.filter(pl.col("set") == set_name)
+            own = self.completed.filter(pl.col("set") == set_name, pl.col(iteration).is_not_null())
             self._models[key] = SeriesModel(
                 [
                     RunTime(

@@ -189,7 +189,7 @@ def _printed(side: Selection) -> Estimate:
 
 def _slope(declaration: Declaration, runs: Runs) -> Figure:
     """How far the time of an iteration of a series goes with that of the core probe."""
-    rows = _selected(declaration.of, runs)
+    rows = _selected(declaration.of, runs).drop_nulls(declaration.column)
     if rows.is_empty():
         return _figure(declaration, None, 0)
     first = rows.row(0, named=True)

@@ -223,6 +223,13 @@ def _own_variance(fit: _Fit, runs: Rows, pair: tuple[str, str]) -> tuple[float, 
     return _welch([[value for block in own.values() for value in block] for own in (first, second)])
 
 
+def _slope(column: str, of: Rows, over: Rows, every: Rows) -> Computed:
+    """How far the time of an iteration of a series goes with the core probe; None without times."""
+    if None in (row[column] for row in of):
+        return None, None, 0
+    return _series(column, of, over, every, by_probe=True)[0].slope_of_probe(len(of))
+
+
 def _loss_seen(column: str, of: Rows, over: Rows, every: Rows) -> Computed:
     """The least loss of frames that would have made the ratio clear."""
     value, interval, runs = _ratio(column, of, over, every)
@@ -311,7 +318,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "share": _share,
     "published": _published,
     "in_turns": _in_turns,
-    "slope": lambda *selected: _series(*selected, by_probe=True)[0].slope_of_probe(len(selected[1])),
+    "slope": _slope,
     "ratio": _ratio,
     "share_kept": partial(_ratio, per_gpu=True),
     "loss_seen": _loss_seen,

@@ -63,6 +63,7 @@ class Run:
         own = per_node if case["only_learning"] else case["trainings_per_gpu"]
         self.sharing = 2 if self.is_pipeline and self.gpus == 1 else own  # processes on a GPU
         self.processes = self.gpus * self.sharing
+        self.seed = case["seed"] + (self.number * self.processes if case["seed_per_run"] else 0)  # of its first process
         self.frames = case["num_envs_global"] * case["num_steps_per_env"]  # of an iteration
         self.has_frames = case["workload"] != "all_reduce"
 
@@ -182,8 +183,17 @@ WORK: Final = (*_OF_CASE, *_WORK)
 # What a run that is compared with those of other machines has: it was alone, and as shipped.
 _COMPARED: Final = {
     "nnodes": 1, "nproc_per_node": 1, "trainings_per_gpu": 1, "device": "cuda", "workload": "train",
-    "division": "closed", "deterministic": False, "with_packages": [], "kernel_cache": "kept",
+    "division": "closed", "deterministic": False, "with_packages": [], "kernel_cache": "kept", "only_learning": False,
 }  # fmt: skip
+# What runs that shared their GPU do not have: times, what follows from one, and what is of the whole GPU.
+_TIMED: Final = (
+    *("start_s", "iteration_s", "iteration_95_s", "iteration_50_s", "policy_call_s", "written_s"),
+    *("frames_per_s", "step_frames_per_s", "rollout_frames_per_s", "library_difference", "process_skew"),
+    *("core_probe_us", "log_probe", "core_looks", "slowed_core_looks", "throttled_share"),
+    *("gpu_memory_gb", "gpu_utilisation_percent", "power_w", "joules_per_million_frames"),
+    *(f"{part}_share" for part in ("simulate", "render", "environment", "infer", "other")),
+    *(f"{part}_share" for part in ("learn", "all_reduce", "waiting")),
+)
 _OF_LEROBOT: Final = {  # column -> column of samples
     "policy_call_s": "lerobot.latency_median_s", "written_s": "lerobot.written_time_s",
     "bytes_per_frame": "lerobot.bytes_per_frame",
@@ -193,7 +203,8 @@ _OF_LEROBOT: Final = {  # column -> column of samples
 def rows_of_set(runs: Sequence[Run]) -> list[Row]:
     """Return the rows of measured runs of a set, with repeats of baselines."""
     fastest_s, by_case = dict[Any, float](), defaultdict[str, list[Run]](list)
-    hosts = [(run.machine["host_label"], run.machine["cpu_model"], run.case["device"]) for run in runs]
+    cores = [(run.machine["host_label"], run.machine["cpu_model"]) for run in runs]
+    hosts = [(*own, run.case["device"], run.case["only_learning"]) for own, run in zip(cores, runs, strict=True)]
     for run, host in zip(runs, hosts, strict=True):
         by_case[run.case_id].append(run)
         fastest_s[host] = min([fastest_s.get(host, math.inf), *_known(run.samples("core_probe_time_s"))])
@@ -224,7 +235,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "block": (run.number, min(run.block)) if run.block else None,
         **{name: case[field] for name, field in _OF_CASE.items()},
         **{name: value(run) for name, value in _WORK.items()},
-        "seed": case["seed"] + (run.number * len(run.ranks) if case["seed_per_run"] else 0),
+        "seed": run.seed,
         "machine": machine["host_label"],
         "gpu_model": machine_gpus[0]["name"] if machine_gpus else None,
         "one_gpu_training": training if is_compared and is_quiet and log_probe else None,
@@ -258,6 +269,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "stolen_share": stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None,
         "others_share": None if others is None else others / 100,
         "sampler_core_share": seen.get("sampler_cpu_share"),
+        **(dict.fromkeys(_TIMED) if case["only_learning"] else {}),
     }
 
 

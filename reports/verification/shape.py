@@ -27,6 +27,8 @@ SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
     "number": ("a number", {int, float}, -LARGEST),
     "scalar": ("a text, a number, true or false", {str, bool, int, float}, -LARGEST),
 }
+# Fields that schema 6 did not have at first, and what is meant where they are missing.
+LATER: Final[Mapping[str, Any]] = {"only_learning": False}
 OUTCOMES: Final = ("completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid")
 
 
@@ -69,7 +71,7 @@ _TELEMETRY: Final = {
 _RUN: Final = {
     "run": "count", "outcome": OUTCOMES, "reason?": "text", "exit_code?": "number", "machine": "count",
     "started_utc?": "time", "wall_time_s?": "amount", "ranks": [_RANK], "profiled_ranks": ["count"],
-    "turns?": {"beside": ["text"], "turns": "count", "turn_s": "length"}, "telemetry?": _TELEMETRY,
+    "turns?": {"beside": ["text"], "turns": "count"}, "telemetry?": _TELEMETRY,
     "workload?": {"*": "scalar?"},
     "readings": [{"node": "count", "columns": {"time_s": ["number"], "*.slowdowns": ["text?"], "*": ["number?"]}}],
 }  # fmt: skip
@@ -86,7 +88,10 @@ LOG_LINE: Final = _all("text", "before run outcome run_sha256")
 
 
 def parse_json(place: Place, shape: Any, line: bytes | None = None) -> Any:
-    """Return what the file at ``place`` has, or a line of it; None if something is not of its shape, which is noted."""
+    """Return what the file at ``place`` has, or a line of it; None if something is not of its shape, which is noted.
+
+    A field of ``LATER`` that is missing is there then, with what is meant.
+    """
 
     def without_repeats(pairs: list[tuple[str, Any]]) -> Json:
         fields = dict(pairs)
@@ -126,6 +131,7 @@ def _wrong(value: Any, shape: Any, name: str = "") -> Iterator[tuple[str, Any, s
 
 def _wrong_fields(value: Json, shape: Json, begin: str) -> Iterator[tuple[str, Any, str]]:
     rest = {name: item for name, item in value.items() if name not in shape}
+    value |= {name: meant for name, meant in LATER.items() if name in shape and name not in value}
     for key, own in shape.items():
         field = key.removesuffix("?")
         if key[0] == "*":

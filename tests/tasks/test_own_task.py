@@ -37,6 +37,14 @@ def test_a_record_names_the_package_with_version_and_commit(own_tasks: OwnTasks)
         assert record.ranks[0].settings["versions.small-extension"] == "0.1.0"
 
 
+def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_settings(own_tasks: OwnTasks) -> None:
+    """Two of the runs have two ranks."""
+    assert own_tasks.listening == {"127.0.0.1"}
+    for result in own_tasks.results.values():
+        for rank in result.rounds[0].ranks:
+            assert rank.settings["environment.MALLOC_ARENA_MAX"] == "64"
+
+
 def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> None:
     assert own_tasks.said_before.count("cost unknown") == 4
     assert "4 cases can run here: 4 of unknown cost." in own_tasks.said_before
