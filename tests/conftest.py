@@ -12,6 +12,7 @@ from suite.install.worker import Worker, provision_own_worker, provision_worker
 from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment
+from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.runs.real_runs import warm_kernels
 
 pytest_plugins = [
@@ -20,7 +21,6 @@ pytest_plugins = [
     "tests.fixtures.runs.bench_runs",
     "tests.fixtures.machines.container_engine",
     "tests.fixtures.machines.container_runs",
-    "tests.fixtures.stand_ins.fake_nvml",
     "tests.fixtures.runs.own_task_runs",
     "tests.fixtures.runs.published_site",
     "tests.fixtures.results.rank_events",
@@ -33,26 +33,10 @@ pytest_plugins = [
 ]
 
 CaseMaker = Callable[..., Case]
-_CASE = Case(
-    case_id="cartpole-strong/rsl_rl-kitless-cpu-n64-1x2",
-    series="cartpole-strong",
-    scaling="strong",
-    task="Isaac-Cartpole-Direct",
-    rl_library="rsl_rl",
-    stack="kitless",
-    device="cpu",
-    nnodes=1,
-    nproc_per_node=2,
-    num_envs=32,
-    num_envs_global=64,
-    num_steps_per_env=16,
-    iterations=3,
-    minibatch_rule="fixed_updates",
-    minibatch_size=128,
+_CASE = generated_case(
+    world_size=2, num_envs_global=64, iterations=3, minibatch_rule="fixed_updates", minibatch_size=128,
     optimiser_steps=20,
-    seed=42,
-    assets="offline",
-)
+)  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -76,12 +76,16 @@ def parser() -> Parser:
 
 
 def _own(folder: Path) -> tuple[Measured, str]:
-    """Read the results of a campaign, and the GPU model that it ran on.
+    """Read the results of a campaign, and the GPU model that it ran on; say which have no times.
 
-    Raises UsageError for several campaigns, without a run on a GPU, or with several models.
+    Raises UsageError for several campaigns, without a run on a GPU that has times, or with several models.
     """
     version = read_version(folder, name="")
     models, what = measured(version, version.sets, starts=True).models, "have no run on a GPU"
+    results = [result for result_set in version.sets for result in result_set.campaign.results]
+    if untimed := [result.case.case_id for result in results if result.case.only_learning]:
+        print(f"Left out, since their runs shared a GPU and have no times: {', '.join(untimed)}.")
+        what = "have no run with times"
     if len(version.sets) == len(models) == 1:
         return measured(version, version.sets), models[0]
     if models:

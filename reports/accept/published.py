@@ -2,7 +2,8 @@
 
 A machine is a host of one label on one day, in the sets of the same people. Archived sets are left out, since evidence
 of their runs is missing, and so is every run that is not known to have run alone: its machine may have looked slow.
-Series with cold starts are left out too: their few iterations do not say how fast a machine is.
+Series with cold starts are left out too: their few iterations do not say how fast a machine is. Nor do runs that
+shared their GPU, whose times mean nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +26,7 @@ from suite.records.folders import CASES
 KEYS: Final = ("version", "set", "configuration", "run")
 IDENTITY: Final = ("machine", "configuration", "run", "started_utc", "wall_s")  # of a run, in whatever set it is
 _FREE: Final = frozenset({"python"})  # its patch level comes with the operating system
-IS_COMPLETED: Final = pl.col("iteration_s").is_not_null()
+IS_COMPLETED: Final = pl.col("outcome") == "completed"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def measured(version: Version, sets: Iterable[ResultSet], *, starts: bool = Fals
     """Return the runs on GPUs in these sets, those that failed too; with ``starts`` those of series of starts too."""
     names = [result_set.name or "results" for result_set in sets]
     every = runs_of(version).every.filter(pl.col("set").is_in(names), ~pl.col("is_alone"), ~pl.col("is_repeat"))
-    runs = every.filter(pl.col("device") == "cuda", pl.col("outcome") != "skipped")
+    runs = every.filter(pl.col("device") == "cuda", pl.col("outcome") != "skipped", ~pl.col("only_learning"))
     if not starts:
         cold = every.filter(pl.col("kernel_cache") == "empty").select("set", "series").unique()
         runs = runs.join(cold, on=["set", "series"], how="anti", maintain_order="left")

@@ -6,6 +6,8 @@ about. What one side alone states of the machine or its software is named; of th
 
 The ratio is that of ``reports.figures.compare``: frames per second, after over before. Runs alone whose cores were
 probed are compared at equal core speed. How far days and machines lie apart is not in the interval.
+
+Of runs that shared their GPU only the outcomes are compared: no time of them means anything.
 """
 
 import fnmatch
@@ -35,7 +37,9 @@ AXES: Final = (
     "settings.backend", "settings.cuda*", "settings.cudnn*", "settings.torch_allocator*", "interconnect",
 )  # fmt: skip
 
-type Word = Literal["slower", "failed", "incomparable", "within noise", "too few runs", "faster", "unchanged"]
+type Word = Literal[
+    "slower", "failed", "incomparable", "within noise", "too few runs", "not timed", "faster", "unchanged"
+]
 type Key = tuple[str, str]  # campaign, configuration
 type Differences = Mapping[str, tuple[str, str]]  # fact -> before, after; several values are those of different runs
 
@@ -52,7 +56,7 @@ class Compared:
     unstated: Differences  # of the machine and its software, by one side
     runs: tuple[int, int]  # completed
     iteration_s: tuple[float | None, float | None]
-    ratio: Estimate | None  # of frames per second; None where it is refused, and where a side has no run
+    ratio: Estimate | None  # of frames per second; None if it is refused, a side has no run, or no time means anything
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +134,6 @@ def _results(version: Version) -> Mapping[Key, CaseResult]:
         (result_set.name or "results", own.case.case_id): own
         for result_set in version.sets
         for own in result_set.campaign.results
-        if not own.case.only_learning  # none of its times means anything
     }
 
 
@@ -150,7 +153,9 @@ def _marked(version: Version, side: str) -> pl.DataFrame:
 
 def _ratio(model: Runs, campaign: str, of: str, over: str) -> Estimate | None:
     rows = {row["configuration"]: row for row in model.configurations if row["set"] == campaign}
-    return model.ratio(rows[of], rows[over]) if {of, over} <= rows.keys() else None
+    if not {of, over} <= rows.keys() or rows[of]["only_learning"] or rows[over]["only_learning"]:
+        return None
+    return model.ratio(rows[of], rows[over])
 
 
 # --- one configuration ---
@@ -183,7 +188,9 @@ def _compared(
 
 
 def _iteration_s(result: CaseResult) -> float | None:
-    return mean_of([round_time_s(record) for record in result.completed]).value if result.completed else None
+    if not result.completed or result.case.only_learning:
+        return None
+    return mean_of([round_time_s(record) for record in result.completed]).value
 
 
 def _differences(before: CaseResult, after: CaseResult) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -212,8 +219,10 @@ def _judged(before: CaseResult, after: CaseResult, ratio: Estimate | None, thres
     shares, failures = (failed_before / tried_before, failed / tried), ""
     if shares[1] > shares[0]:
         failures = f"; {failed} of {tried} runs failed after, {failed_before} of {tried_before} before"
-    if ratio is None or shares[1] > MOST >= shares[0]:
+    if not after.completed or shares[1] > MOST >= shares[0]:
         return "failed", f"{'most runs fail now' if after.completed else 'no run completes any more'}{failures}"
+    if ratio is None:
+        return "not timed", f"its runs shared a GPU, so no time of them means anything{failures}"
     word, reason = _of_ratio(ratio, threshold)
     return word, reason + failures
 

@@ -103,9 +103,10 @@ def _size(case: Case) -> int:
 
 
 def starts_of(result: CaseResult) -> Mapping[int, Start | None]:
-    """Return whether each completed run of a configuration began cold or warm, by its number."""
-    kinds = classify([start_up(record) for record in result.completed])
-    return {record.round: kind for record, kind in zip(result.completed, kinds, strict=True)}
+    """Return whether each completed run of a configuration began cold or warm, by its number; {} if others ran too."""
+    completed = () if result.case.only_learning else result.completed
+    kinds = classify([start_up(record) for record in completed])
+    return {record.round: kind for record, kind in zip(completed, kinds, strict=True)}
 
 
 def _block(record: RunRecord) -> str | None:
@@ -232,7 +233,7 @@ WORK: Final = (
     _text("device", "cuda or cpu", lambda run: run.record.case.device),
     _count("nodes", "of one training", lambda run: run.record.case.nnodes),
     _count(
-        "gpus", "of one training; of only_learning 1 on each node; on a CPU its processes",
+        "gpus", "of one training, 1 on each node if only_learning; processes on a CPU",
         lambda run: run.record.case.num_gpus,
     ),
     _count("environments_per_gpu", "of one process", lambda run: run.record.case.num_envs),

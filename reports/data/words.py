@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from suite.files.wording import counted, slug
-from suite.schema.record import Case, Stack
+from suite.schema.record import LEARNING_SUFFIX, Case, Stack
 
 TASKS: Final[Mapping[str, str]] = {
     "Isaac-Reorient-Cube-Shadow-Camera-Direct": "Shadow Hand with camera",
@@ -26,7 +26,7 @@ PACKAGES: Final = {"isaaclab": "Isaac Lab", "newton": "Newton", "warp-lang": "Wa
 
 def configuration_name(row: Mapping[str, Any]) -> str:
     """A row of the table of runs in words: ``Ant, rl_games, 1,024 per GPU, 2 x H200``, with what sets it apart."""
-    settings = row["variant"].replace("fixed_updates", "same steps").replace("-", " ")
+    settings = variant_text(row)
     if row["packages"]:
         settings = packages_text(row["packages"]) + (", cold" if row["kernel_cache"] == "empty" else "")
     parts = (
@@ -38,6 +38,12 @@ def configuration_name(row: Mapping[str, Any]) -> str:
         trainings_text(row) if row["trainings_per_gpu"] > 1 else settings,
     )
     return ", ".join(part for part in parts if part)
+
+
+def variant_text(row: Mapping[str, Any]) -> str:
+    """``same steps``: the end of a configuration's id in words; empty if nothing sets it apart."""
+    variant = f"-{row['variant']}".removesuffix(LEARNING_SUFFIX)
+    return variant.replace("fixed_updates", "same steps").replace("-", " ").strip()
 
 
 def task_name(task: str) -> str:
@@ -64,14 +70,15 @@ def size_text(row: Mapping[str, Any]) -> str:
     """``1,024 per GPU``, ``8,192 in total``; of several trainings on a GPU what each has."""
     if row["scaling"] == "strong":
         return f"{row['size']:,} in total"
-    alone = "per GPU" if row["device"] == "cuda" else "per process"
+    alone = "per process" if row["device"] == "cpu" or row["only_learning"] else "per GPU"
     return f"{row['size']:,} {'per training' if row['trainings_per_gpu'] > 1 else alone}"
 
 
 def hardware_text(row: Mapping[str, Any]) -> str:
-    """``2 x H200``, and of several nodes their number."""
+    """``2 x H200``, and of several nodes their number; ``4 ranks on 1 x H200`` if they share it."""
+    shared = f"{counted(row['processes'], 'rank')} on " if row["only_learning"] else ""
     nodes = counted(row["nodes"], "simulated node" if row["is_emulated"] else "node")
-    return f"{row['gpus']} x {gpu_name(row)}" + (f", {nodes}" if row["nodes"] > 1 else "")
+    return f"{shared}{row['gpus']} x {gpu_name(row)}" + (f", {nodes}" if row["nodes"] > 1 else "")
 
 
 def gpu_name(row: Mapping[str, Any]) -> str:

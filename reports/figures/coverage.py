@@ -63,12 +63,12 @@ def stored() -> Mapping[str, Mapping[str, Any]]:
 
 
 def series_of(version: Version) -> list[Series]:
-    """The runs of each series and RL library of each own set, on GPUs and with warm kernels."""
+    """The runs of each series and RL library of each own set whose times mean something, with warm kernels."""
     series: dict[tuple[str, ...], list[RunRecord]] = defaultdict(list)
     for result_set in version.sets:
         for result in result_set.campaign.with_twins if result_set.contributor is None else ():
             case = result.case
-            if (case.device, case.kernel_cache) == ("cuda", "kept"):
+            if case.has_speed and case.kernel_cache == "kept":
                 series[result_set.name, case.series, case.rl_library, case.workload] += result.completed
     return list(series.values())
 

@@ -57,9 +57,8 @@ def tasks(version: Version) -> tuple[str, ...]:
 
 
 def _is_shown(version: Version, row: Row) -> bool:
-    return (
-        any(row["set"] == (result_set.name or "results") for result_set in version.scaling) and row["device"] == "cuda"
-    )
+    is_in_set = any(row["set"] == (result_set.name or "results") for result_set in version.scaling)
+    return is_in_set and row["device"] == "cuda" and not row["only_learning"]
 
 
 def rows_of(version: Version, task: str) -> list[Row]:

@@ -1,11 +1,11 @@
-"""What worked in sets that have no speeds: those of a CPU, and those of GPUs in which no round completed."""
+"""What worked and what was learned in campaigns without speeds: on a CPU, on shared GPUs, or with no completed run."""
 
 import html
 from collections.abc import Sequence
 from typing import Final
 
 from reports.data.samples import present
-from reports.data.words import environments_text, page_of_task, task_name
+from reports.data.words import environments_text, page_of_task, physics_name, size_text, task_name, variant_text
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Texts
 from reports.display.figure import make_figure, source_line
@@ -20,6 +20,7 @@ from reports.display.html import (
     link,
     measured,
     paragraph,
+    runs_in,
     together,
 )
 from reports.figures.compare import Row
@@ -29,7 +30,7 @@ from reports.pages import method
 from reports.pages.rewards import curve
 from reports.sets.manifest import Contributor
 from reports.sets.version import ResultSet, Version
-from suite.files.wording import counted
+from suite.files.wording import counted, slug
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
 
 MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
@@ -56,6 +57,8 @@ def opening(version: Version) -> Html:
     known_s = present(times_s)
     is_known = known_s and len(known_s) == len(times_s)
     lasted = f"One after another they took {_in_words(sum(known_s))}." if is_known else ""
+    if any(result.case.only_learning for result in results):
+        lasted = "Runs shared a GPU, so they show what is learned, and no time of them means anything."
     return paragraph(" ".join(filter(None, [sentences, lasted, unfinished])))
 
 
@@ -70,13 +73,16 @@ def marks(version: Version) -> Html:
 
 
 def learned(version: Version) -> Html:
-    """Rewards, which do not depend on speed, of each task that trained long enough for some."""
-    by_task: dict[str, list[Row]] = {}
+    """Rewards, which do not depend on speed, of each series that trained long enough for some."""
+    series: dict[tuple[str, str, str], list[Row]] = {}
     for row in _rows(version):
         if row["workload"] == "train" and row["iterations"] >= MIN_LEARNED:
-            by_task.setdefault(row["task"], []).append(row)
-    charts = [_learned(version, task, rows) for task, rows in by_task.items()]
-    return together([heading("What was learned", depth=2, anchor="learning"), *charts] if charts else [])
+            series.setdefault((row["set"], row["task"], row["series"]), []).append(row)
+    if not series:
+        return together([])
+    by_size = [sorted(rows, key=lambda row: (row["processes"], row["environments"])) for rows in series.values()]
+    charts = [_chart(version, rows) for rows in by_size]
+    return together([heading("What was learned", depth=2, anchor="learning"), *_table(version, by_size), *charts])
 
 
 def _rows(version: Version) -> list[Row]:
@@ -85,41 +91,78 @@ def _rows(version: Version) -> list[Row]:
     return [row for row in runs_of(version).configurations if row["set"] in sets]
 
 
-def _learned(version: Version, task: str, rows: Sequence[Row]) -> Displayed:
-    """A line for each configuration of the task that reports rewards."""
-    points, cells = [], []
-    for row in rows:
-        size = environments_text(row["environments"])
-        label = f"{row['library']}, {size}, {counted(row['gpus'], 'rank')}"
-        drawn = list(curve(version, row, label))
-        points += drawn
-        if drawn and (reward := figure(version, row, "last_reward")):
-            cells.append([label, measured(reward)])
+def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
+    """Ranks, environments, runs and the reward at the end of each configuration that reports one; [] if none does."""
+    cells = [
+        [
+            _series(rows),
+            ", ".join(filter(None, [row["library"], _setting(row)])),
+            str(row["processes"]),
+            f"{row['environments']:,}",
+            runs_in(reward),
+            measured(reward),
+        ]
+        for rows in series
+        for row in rows
+        if (reward := figure(version, row, "last_reward"))
+    ]
+    headings = ["Series", "Trained by", "Ranks", "Environments", "Runs", "last_reward"]
+    return [html_table(headings, cells, label="Rewards at the end")] if cells else []
+
+
+def _chart(version: Version, rows: Sequence[Row]) -> Displayed:
+    """A line for each configuration of a series that reports rewards."""
+    task = task_name(rows[0]["task"])
+    points = [point for row in rows for point in curve(version, row, _label(row))]
     if not points:
-        return paragraph(
-            f"No run of {task_name(task)} reported a reward: training was too short for an episode to end."
-        )
-    where = [result_set.campaign.where for result_set in version.without_speeds]
+        return paragraph(f"No run of {task} reported a reward: training was too short for an episode to end.")
+    name = rows[0]["set"]
+    where = [own.campaign.where for own in version.without_speeds if (own.name or "results") == name]
     texts = Texts(
-        title=f"What {task_name(task)} learns", source=source_line(version.name, where), x="Million frames", y="Reward"
+        title=f"What is learned: {_series(rows)}",
+        source=source_line(version.name, where),
+        x="Million frames",
+        y="Reward",
     )
-    data = html_table(["Training", "last_reward"], cells, label=f"Rewards of {task_name(task)} at the end")
-    return make_figure(curves(points, texts), figure_id=f"{page_of_task(task_name(task))}-learning", data=data)
+    figure_id = f"{page_of_task(task)}-{slug(name)}-{slug(rows[0]['series'])}-learning"
+    return make_figure(curves(points, texts), figure_id=figure_id, data=together(_table(version, [rows])))
+
+
+def _series(rows: Sequence[Row]) -> str:
+    """``Ant, 1,024 environments per process``; of a series with several sizes its name."""
+    sizes = {size_text(row) for row in rows}
+    size = sizes.pop().replace(" ", " environments ", 1) if len(sizes) == 1 else rows[0]["series"]
+    return f"{task_name(rows[0]['task'])}, {size}"
+
+
+def _label(row: Row) -> str:
+    ranks = counted(row["processes"], "rank")
+    return ", ".join(filter(None, [row["library"], environments_text(row["environments"]), ranks, _setting(row)]))
+
+
+def _setting(row: Row) -> str:
+    """What sets a configuration apart from others of its series, beside its ranks and environments."""
+    physics = "" if row["physics"] == "kitless" else physics_name(row["physics"])
+    return ", ".join(filter(None, [physics, variant_text(row)]))
 
 
 def details(version: Version) -> Html:
     """Speeds, folded away, and what they are worth."""
+    every = _rows(version)
+    if not every:
+        return paragraph("No run completed.")
     rows = [
         [
             row["configuration"],
-            str(row["gpus"]),
-            measured(figure(version, row, "iteration_s")),
+            str(row["processes"]),
+            measured(iteration_s),
             measured(figure(version, row, "frames_per_s")),
         ]
-        for row in _rows(version)
+        for row in every
+        if (iteration_s := figure(version, row, "iteration_s"))
     ]
     if not rows:
-        return paragraph("No run completed.")
+        return paragraph("No speeds: the runs shared a GPU.")
     headings = ["Configuration", "Ranks", "iteration_s", "frames_per_s"]
     table = html_table(headings, rows, label="Meaningless speeds")
     return fold("Frames per second, which are meaningless here", [paragraph(SPEEDS_MEAN_NOTHING), table])

@@ -26,7 +26,7 @@ class Campaign:
 
     @cached_property
     def has_speeds(self) -> bool:
-        """Whether any round completed on a GPU; nothing is said of speed where none did."""
+        """Whether any run completed whose speed means something; nothing is said of speed where none did."""
         return has_speeds(self.results)
 
     @cached_property

@@ -101,7 +101,7 @@ def warnings(source: Source) -> tuple[str, ...]:
 
 
 def _of_cpu(source: Source) -> Iterator[str]:
-    runs = runs_of(source.version).completed.filter(~pl.col("is_repeat"))
+    runs = runs_of(source.version).completed.filter(~pl.col("is_repeat"), ~pl.col("only_learning"))
     most = runs.group_by("configuration").agg(pl.col("others_share", "stolen_share").max())
     yield from _over(most["others_share"], OTHERS_PERCENT / 100, "Other processes used", "the CPU time")
     yield from _over(most["stolen_share"], MATTERS, "A hypervisor gave others", "the CPU time in use here")

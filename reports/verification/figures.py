@@ -86,7 +86,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
         place.fault("the comparison of its figures with the samples", got, "made", MEND_FIRST)
         return 0
     of_sets = defaultdict[Any, list[Run]](list)  # copies that ran alone go by themselves
-    for run in (run for run in runs if run.is_measured):
+    for run in filter(lambda run: run.is_measured, runs):
         of_sets[run.folder, run.is_copy].append(run)
     every = [row for of_set in of_sets.values() for row in rows_of_set(of_set)]
     own = [row for row in every if not (row["is_repeat"] or row["is_copy"])]
@@ -177,8 +177,8 @@ def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
     """Yield a changed column, a configuration, and the base of all that differ in this and what it entails alone."""
     for column, entails, base_value, among in CHANGES:
         equal = sorted({"set", *WORK} - {column, *entails})
-        has_speed = (row for row in configurations if row["device"] == "cuda" and not row["only_learning"])
-        own = [row for row in has_speed if row[column] in (among or {row[column]})]
+        with_speed = (row for row in configurations if row["device"] == "cuda" and not row["only_learning"])
+        own = [row for row in with_speed if row[column] in (among or {row[column]})]
         for rows in _grouped(own, equal).values():
             value = min(row[column] for row in rows) if base_value is min else base_value
             names = [(row[column], f"set={row['set']}&configuration={row['configuration']}") for row in rows]

@@ -105,6 +105,7 @@ def _alike(run: Run) -> Iterator[tuple[tuple[str, ...], Any]]:
     curve = f"{case['series']}/{case['rl_library']}-{case['stack']} on {case['device']}{variant}"
     yield from (((name, " of the case ", base), case[name]) for name in case if name != "configuration_id")
     yield from (((name, " of the curve ", curve), case[name]) for name in _OF_A_CURVE)
+    yield ("only_learning of its runs",), case["only_learning"]
     if work:
         yield ("the number of names in the work of ", base), len(work)
     yield from (((name, " in the work of ", base), work[name]) for name in work)
@@ -159,8 +160,6 @@ def check_copies(place: Place, runs: Sequence[Run]) -> None:
     expected, seen = "its own: no two processes take equal times", dict[Any, str]()
     long = defaultdict[int, list[tuple[Run, str, Columns]]](list)
     for run in runs:
-        if (first := seen.setdefault((run.began_s, run.wall_s), run.name)) != run.name:
-            place.fault(f"the start and the time of {run.name}", f"those of {first}", "its own", RUN_AGAIN)
         for number, columns in enumerate(run.columns if run.is_measured else ()):
             name, times_s = f"{run.name}, rank {number}", columns["iteration_time_s"]
             if len(times_s) >= MIN_SAMPLES and times_s.min() < times_s.max():
@@ -190,6 +189,19 @@ def _residuals(ranks: Sequence[tuple[Run, str, Columns]], part: str) -> Array:
         left = logs - course @ np.linalg.lstsq(course, logs, rcond=None)[0]
         rest.append(left / max(float(np.linalg.norm(left)), 1e-12))
     return np.array(rest)
+
+
+def check_learned(place: Place, runs: Sequence[Run]) -> None:
+    """Check that no two seeds led to the same rewards or parameters."""
+    learned = dict[Any, Run]()
+    for run in (run for run in runs if run.is_measured):
+        rewards = run.columns[0].get("reward_mean", np.zeros(0))
+        curve = rewards.tobytes() if len(np.unique(rewards, equal_nan=True)) > MIN_SAMPLES else None
+        for what, result in (("rewards", curve), ("parameters", run.ranks[0]["parameters_sha256"])):
+            if result and (other := learned.setdefault(result, run)).seed != run.seed:
+                place.fault(
+                    f"the {what} of {run.name}", f"those of {other.name}, of another seed", "its own", RUN_AGAIN
+                )
 
 
 def check_overlaps(place: Place, runs: Sequence[Run]) -> None:

@@ -63,6 +63,7 @@ class Run:
         own = per_node if case["only_learning"] else case["trainings_per_gpu"]
         self.sharing = 2 if self.is_pipeline and self.gpus == 1 else own  # processes on a GPU
         self.processes = self.gpus * self.sharing
+        self.seed = case["seed"] + (self.number * self.processes if case["seed_per_run"] else 0)  # of its first process
         self.frames = case["num_envs_global"] * case["num_steps_per_env"]  # of an iteration
         self.has_frames = case["workload"] != "all_reduce"
 
@@ -234,7 +235,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "block": (run.number, min(run.block)) if run.block else None,
         **{name: case[field] for name, field in _OF_CASE.items()},
         **{name: value(run) for name, value in _WORK.items()},
-        "seed": case["seed"] + (run.number * len(run.ranks) if case["seed_per_run"] else 0),
+        "seed": run.seed,
         "machine": machine["host_label"],
         "gpu_model": machine_gpus[0]["name"] if machine_gpus else None,
         "one_gpu_training": training if is_compared and is_quiet and log_probe else None,

@@ -71,7 +71,7 @@ _TELEMETRY: Final = {
 _RUN: Final = {
     "run": "count", "outcome": OUTCOMES, "reason?": "text", "exit_code?": "number", "machine": "count",
     "started_utc?": "time", "wall_time_s?": "amount", "ranks": [_RANK], "profiled_ranks": ["count"],
-    "turns?": {"beside": ["text"], "turns": "count", "turn_s": "length"}, "telemetry?": _TELEMETRY,
+    "turns?": {"beside": ["text"], "turns": "count"}, "telemetry?": _TELEMETRY,
     "workload?": {"*": "scalar?"},
     "readings": [{"node": "count", "columns": {"time_s": ["number"], "*.slowdowns": ["text?"], "*": ["number?"]}}],
 }  # fmt: skip

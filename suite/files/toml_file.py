@@ -1,8 +1,9 @@
 """Reads TOML files strictly: reports all faults at once, each with its line, the value and what is allowed."""
 
 import difflib
+import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,8 @@ from suite.files.wording import counted
 
 LARGEST_BYTES: Final = 2**20  # labscale's own files have 23 kB at most
 
-ENDS: Final = ("]", '"""', "'''")  # of a statement of several lines
+STRINGS: Final = (r'"{3}(?:\\.|[^\\])*?"{3,5}', r"'{3}.*?'{3,5}", r'"(?:\\.|[^"\\])*"', r"'[^']*'")
+TOKENS: Final = re.compile("|".join([*STRINGS, r"#[^\n]*", r"[][{}\n]"]), re.DOTALL)  # also comments, and what nests
 type Location = tuple[int | str, ...]  # keys and list indices from the root of the document
 type Fault = tuple[Location, str]  # where it is, and what is wrong there
 # Strict pydantic requires a tuple, but TOML gives a list; the elements stay strict.
@@ -104,17 +106,8 @@ def _key_lines(text: str) -> dict[Location, int]:
     lines: dict[Location, int] = {}
     counts: dict[Location, int] = {}  # of the tables so far in each array of tables
     table: Location = ()
-    statement, first = "", 1
-    for number, line in enumerate(text.split("\n"), start=1):
-        first = first if statement else number
-        statement += f"{line}\n"
-        goes_on = line.partition("#")[0].rstrip().endswith(",") or not any(end in line for end in ENDS)
-        if number > first and goes_on:  # parsing all of it after each line would take minutes for a long array
-            continue
-        try:
-            node: Any = tomllib.loads(statement)
-        except tomllib.TOMLDecodeError:  # it goes on
-            continue
+    for line, statement in _statements(text):
+        node: Any = tomllib.loads(statement)
         is_header = statement.lstrip().startswith("[")
         location = () if is_header else table
         while isinstance(node, dict) and node:
@@ -124,10 +117,20 @@ def _key_lines(text: str) -> dict[Location, int]:
                 counts[location] = counts.get(location, 0) + 1
             if is_header and location in counts:
                 location = (*location, counts[location] - 1)
-            lines.setdefault(location, first)
+            lines.setdefault(location, line)
         table = location if is_header else table
-        statement = ""
     return lines
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each statement of a valid document, with its first line. Its last line leaves no bracket or string open."""
+    line, first, start, depth = 1, 1, 0, 0
+    for token in TOKENS.finditer(f"{text}\n"):
+        line += token[0].count("\n")
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if token[0] == "\n" and depth == 0:
+            yield first, text[start : token.end()]
+            first, start = line, token.end()
 
 
 def _fault(model: type[BaseModel], details: ErrorDetails) -> Fault:

@@ -49,11 +49,11 @@ def run_in_parts(
 
 
 def parts_of(launch: Launch, *, gpus: Sequence[str], cpus: Sequence[int]) -> list[Launch]:
-    """What each node starts, on as many GPUs as it has ranks and an equal share of ``cpus``, in their order."""
+    """What each node starts, on GPUs of its own and an equal share of ``cpus``, in their order."""
     case = launch.case
     if case.nnodes == 1:
         return [launch]
-    ranks, cores = case.nproc_per_node, len(cpus) // case.nnodes
+    per_node, cores = case.gpus_per_node, len(cpus) // case.nnodes
     identity, port = uuid.uuid4().hex[:12], free_port()
     parts = []
     for node in range(case.nnodes):
@@ -63,7 +63,7 @@ def parts_of(launch: Launch, *, gpus: Sequence[str], cpus: Sequence[int]) -> lis
             "NCCL_HOSTID": f"labscale-node-{node}",
         }
         if case.device == "cuda":
-            env["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[node * ranks : (node + 1) * ranks])
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[node * per_node : (node + 1) * per_node])
         parts.append(replace(launch, env=env, cpus=tuple(cpus[node * cores : (node + 1) * cores])))
     return parts
 

@@ -156,9 +156,12 @@ def _rounds_faults(table: MatrixTable) -> Iterator[Fault]:
 
 def _learning_faults(table: MatrixTable) -> Iterator[Fault]:
     """Yield what does not go with ``only_learning``, where no time means anything."""
-    if table.only_learning and table.precision is not None:
-        yield ("precision",), "is of times, and with only_learning none means anything; leave it out."
-    for index, series in enumerate(table.series if table.only_learning else ()):
+    if not table.only_learning:
+        return
+    for key in ("precision", "a_a", "turns_check", "warm_up"):
+        if got := getattr(table, key):
+            yield (key,), f"got {got!r}, which is for times, and with only_learning none means anything; leave it out."
+    for index, series in enumerate(table.series):
         for key, plain in (("workload", "train"), ("trainings_per_gpu", 1), ("kernel_cache", "kept")):
             if (got := getattr(series, key)) != plain:
                 yield ("series", index, key), f"got {got!r}; with only_learning it is {plain!r}."

@@ -65,7 +65,7 @@ def plan(
         if case.trainings_per_gpu > 1 and not takes_turns:
             # Only the keeper of turns starts trainings at the same moment, again and again.
             machine.append("needs turns, in which its trainings run together; this campaign takes none")
-        if case.only_learning:
+        if case.only_learning and case.world_size > 1:
             machine += _sharing_reasons(case, Need.planned(case, catalog) or Need.without_gpu(case), room)
         machine += _worker_reasons(case, one_worker, brings_python=brings_python)
         reasons = [*machine, *stack, *workload]
@@ -173,18 +173,14 @@ def _machine_reasons(case: Case, resources: Resources) -> Iterator[str]:
 
 
 def _sharing_reasons(case: Case, need: Need, room: Room | None) -> Iterator[str]:
-    """Yield why the ranks of a case cannot share one GPU, and what it and its host lack for all of them."""
-    if case.rl_library == "skrl_jax" and case.world_size > 1:
+    """Yield why the ranks of a case cannot share one GPU, and which memory is too small for all of them."""
+    ranks = counted(case.num_processes, "rank")
+    if case.rl_library == "skrl_jax" and case.device == "cuda":
         yield "gives each process a GPU of its own, and here they share one; needs the topology 1x1, or skrl"
-    if room is None or room.after(need) is not None:
-        return
-    gpu = (
-        "" if need.gpu_gb is None or room.gpu_gb is None else f", {need.gpu_gb:.0f} of {room.gpu_gb:.0f} GB of the GPU"
-    )
-    yield (
-        f"its {counted(case.nproc_per_node, 'rank')} share one GPU and need {need.ranks} of {room.ranks} CPU cores,"
-        f" {need.host_gb:.0f} of {room.host_gb:.0f} GB of memory{gpu}"
-    )
+    if room is not None and need.host_gb > room.host_gb:
+        yield f"its {ranks} need {need.host_gb:.0f} GB of memory, available: {room.host_gb:.0f}"
+    if room is not None and need.gpu_gb is not None and room.gpu_gb is not None and need.gpu_gb > room.gpu_gb:
+        yield f"its {ranks} need {need.gpu_gb:.0f} GB of the GPU that they share, available: {room.gpu_gb:.0f}"
 
 
 def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 type CommandName = Literal["plan", "bench"]
-type Mode = Literal["--capacity", "--bisect", "--render-only"]
+type Mode = Literal["--capacity", "--bisect", "--render-only", "only_learning"]  # the last is of a matrix
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,20 +64,21 @@ class Rounds:
         "add rounds until half the width of the 95 %% interval of the ratio to the baseline of the series (of a "
         "baseline: of its median) is at most this fraction of it "
         f"(without a value: {TARGET_PRECISION}; default: the matrix's)",
-        type=types.fraction, nargs="?", const=TARGET_PRECISION, metavar="FRACTION", unused=("--capacity",),
+        type=types.fraction, nargs="?", const=TARGET_PRECISION, metavar="FRACTION",
+        unused=("--capacity", "only_learning"),
     )  # fmt: skip
     max_rounds: int | None = option(
         "stop a case after N rounds, even if it misses the target",
-        type=types.rounds, metavar="N", unused=("--capacity",),
+        type=types.rounds, metavar="N", unused=("--capacity", "only_learning"),
     )  # fmt: skip
     budget_minutes: float | None = option(
         "after this wall time, run no more rounds of a case than --repeats or the matrix requires",
-        type=types.above_zero, metavar="MIN", unused=("--capacity",),
+        type=types.above_zero, metavar="MIN", unused=("--capacity", "only_learning"),
     )  # fmt: skip
     a_a: bool | None = option(
         "run the baseline of each series twice, under two names (default: the matrix's)",
         action=argparse.BooleanOptionalAction,
-        unused=SEARCHES,
+        unused=(*SEARCHES, "only_learning"),
     )
     turns: bool = option(
         "measure rounds one after another (default: rounds that fit the machine together start together, and are "
@@ -97,7 +98,7 @@ class Rounds:
     )
     upstream: bool = option(
         "after each round, run Isaac Lab's own benchmark with the same arguments",
-        default=False, action="store_true", only="bench", unused=(*SEARCHES, "--render-only"),
+        default=False, action="store_true", only="bench", unused=(*SEARCHES, "--render-only", "only_learning"),
     )  # fmt: skip
 
 
@@ -161,7 +162,7 @@ class Search:
 
     capacity: str | None = option(
         "in place of a matrix, find the most environments that one rank of this series can run",
-        type=any_text, metavar="SERIES", unused=("--bisect",),
+        type=any_text, metavar="SERIES", unused=("--bisect", "only_learning"),
     )  # fmt: skip
     most_envs: int | None = option(
         "with --capacity: try at most N environments", type=types.positive, metavar="N", unused=("--bisect",)
@@ -170,7 +171,7 @@ class Search:
         "in place of a matrix, find between which two releases of this package one case of it became slower by "
         "a sure amount (default: those on the index with the major version that the worker has); or list them: "
         "NAME==VERSION,VERSION",
-        type=Releases.read, metavar="NAME[==OLDEST..NEWEST]",
+        type=Releases.read, metavar="NAME[==OLDEST..NEWEST]", unused=("only_learning",),
     )  # fmt: skip
 
     @property

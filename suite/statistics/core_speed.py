@@ -37,7 +37,7 @@ class CoreSpeed:
 
 
 def fastest_probes_s(records: Sequence[RunRecord]) -> dict[Host, float]:
-    """The shortest probe of any rank of any GPU case, by host: the key of machines with the same cores."""
+    """The shortest probe of any rank of any case with a speed, by host: the key of machines with the same cores."""
     fastest: dict[Host, float] = {}
     for record in records:
         probes = [probe_s for column in _columns(record) for probe_s in column if probe_s is not None]
@@ -106,7 +106,7 @@ def _host(record: RunRecord) -> Host:
 
 
 def _columns(record: RunRecord) -> list[Sequence[float | None]]:
-    """The probes of every rank; [] for CPU cases and rounds that do not count."""
+    """The probes of every rank; [] for cases without a speed, and rounds that do not count."""
     if not (record.case.has_speed and record.counts):
         return []
     return [rank.samples.get("core_probe_time_s", ()) for rank in record.ranks]

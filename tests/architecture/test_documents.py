@@ -1,4 +1,4 @@
-"""Documents name what is there: paths, every folder, the order of packages, every exit code; pages hold no results."""
+"""Documents name what is there: paths, every folder, the order of packages, every exit code."""
 
 import inspect
 import re
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from reports.display.page import text_paths
 from suite import errors
 from tests.architecture.test_layering import FLOORS, ROOT
 from tests.architecture.test_workflows import FORMS, GITHUB, sessions
@@ -67,34 +66,3 @@ def test_stored_results_name_no_gpu_by_its_own_number() -> None:
     assert files
     named = {str(path): GPU_UUID.findall(path.read_text(encoding="utf-8")) for path in files}
     assert {path: uuids for path, uuids in named.items() if uuids} == {}
-
-
-# ---- pages: every number on them comes from the stored results ----
-
-ALLOWED = ("Jupyter Book 2", "Isaac Lab 3.0", "Stable-Baselines3", "sb3")  # names, which are no results
-
-_NOT_PROSE = re.compile(
-    r"\A---\n.*?\n---\n"  # frontmatter
-    r"|^```.*?^```$"  # code
-    r"|`[^`\n]*`"  # inline code
-    r"|^#+ .*$"  # headings
-    r"|^\([\w-]+\)=$"  # labels
-    r"|\]\([^)\n]*\)",  # targets of links
-    re.DOTALL | re.MULTILINE,
-)
-_SPELLED = r"one|two|three|four|five|six|seven|eight|nine|ten|sixteen|dozens?|hundred|thousand|million"
-_RESULT_IN_WORDS = re.compile(rf"\b(?:{_SPELLED}|half|twice)(?:[ -]\w+)? (?:times|percent|per cent)\b", re.IGNORECASE)
-
-
-def typed_numbers(text: str) -> list[str]:
-    # `.` matches newlines only inside the code and frontmatter alternatives, which are bounded by their fences.
-    prose = _NOT_PROSE.sub(" ", re.sub(r"^(?:#+ |%).*$", "", text, flags=re.MULTILINE))
-    for name in ALLOWED:
-        prose = prose.replace(name, " ")
-    return [*re.findall(r"\d[\d.,]*", prose), *(words.group() for words in _RESULT_IN_WORDS.finditer(prose))]
-
-
-def test_no_number_is_typed_into_a_page() -> None:
-    typed = {page.name: typed_numbers(page.read_text(encoding="utf-8")) for page in text_paths()}
-    assert typed.keys() >= {"home.md", "tasks.md"}
-    assert {page: numbers for page, numbers in typed.items() if numbers} == {}

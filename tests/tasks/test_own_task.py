@@ -17,14 +17,14 @@ from tests.reports.site.test_report import read_pages, text_of
 
 pytestmark = pytest.mark.worker
 
-CAMERA = "camera/rl_games-kitless-cpu-n2-1x1"
-SWING_UP = "swing-up/rsl_rl-kitless-cpu-n64-1x1"
+CAMERA = "camera/rl_games-kitless-cpu-n2-1x1-deterministic"
+SWING_UP = "swing-up/rsl_rl-kitless-cpu-n64-1x1-deterministic"
 
 
 def test_every_round_completes_with_one_rank_and_with_two(own_tasks: OwnTasks) -> None:
     assert own_tasks.exit_code == 0, own_tasks.said
     outcomes = {name: [record.outcome for record in result.rounds] for name, result in own_tasks.results.items()}
-    two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "changed/rsl_rl-kitless-cpu-n128-1x2")
+    two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "swing-up/rsl_rl-kitless-cpu-n128-1x2")
     cases = (CAMERA, SWING_UP, *two_ranks)
     assert outcomes == {name: ["completed"] for name in cases}
 
@@ -35,6 +35,14 @@ def test_a_record_names_the_package_with_version_and_commit(own_tasks: OwnTasks)
         named = (f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})",)
         assert record.environment.worker_packages == named
         assert record.ranks[0].settings["versions.small-extension"] == "0.1.0"
+
+
+def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_settings(own_tasks: OwnTasks) -> None:
+    """Two of the runs have two ranks."""
+    assert own_tasks.listening == {"127.0.0.1"}
+    for result in own_tasks.results.values():
+        for rank in result.rounds[0].ranks:
+            assert rank.settings["environment.MALLOC_ARENA_MAX"] == "64"
 
 
 def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> None:

@@ -24,11 +24,11 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
-from suite.matrix.resources import Room, gpu_minutes, time_of_block_s
+from suite.matrix.resources import UNBOUNDED, Room, gpu_minutes, time_of_block_s
 from suite.matrix.selection import on_nodes_of, select, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
-from suite.options.options import Options
+from suite.options.options import Options, refuse_unused
 from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.twins import with_copies, with_twins
@@ -75,6 +75,7 @@ def cases_of(campaign: Campaign, matrix: Matrix) -> list[Case]:
 def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
     """Check for each case whether it can run here, and what it costs."""
     options = campaign.options
+    is_here = entry_of(options).takes_turns and campaign.resources is not UNBOUNDED  # else another machine runs them
     planned = plan(
         cases,
         resources=campaign.resources,
@@ -84,7 +85,7 @@ def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[P
         available_stacks=_stacks(campaign),
         rounds=rounds,
         catalog=campaign.catalog,
-        room=Room.of(campaign.machine) if entry_of(options).runs_here else None,
+        room=Room.of(campaign.machine) if is_here else None,
     )
     return tuple(planned)
 
@@ -112,15 +113,16 @@ def learn_tasks(campaign: Campaign) -> Campaign:
 
 
 def rule_of(options: Options, matrix: Matrix) -> Rule:
-    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number."""
+    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number.
+
+    Raises:
+        UsageError: options contradict each other, or the matrix has no times for them.
+    """
+    if matrix.only_learning:
+        refuse_unused(options, "only_learning", f"in {matrix.name}")
     rounds = options.rounds.repeats or matrix.rounds
     precision = options.rounds.target_precision or (None if options.rounds.repeats else matrix.precision)
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS
-    if matrix.only_learning and options.rounds.target_precision:
-        raise UsageError(
-            f"--target-precision is of times, and of {matrix.name} only what is learned counts. Leave it out; --repeats"
-            " adds seeds."
-        )
     if precision is None and (options.rounds.max_rounds or options.rounds.budget_minutes):
         raise UsageError(
             "--max-rounds and --budget-minutes limit the rounds that --target-precision adds, which is not given: "

@@ -143,6 +143,7 @@ def measured_costs(out: Path, task: str) -> Iterator[CostEntry]:
             and record.wall_time_s is not None
             and record.case.learns
             and record.case.trainings_per_gpu == 1
+            and not record.case.only_learning
         ]
         for _, path, wall_time_s in sorted(completed)[-1:]:
             yield _cost_in(path, records[path], wall_time_s)

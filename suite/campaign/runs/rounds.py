@@ -56,11 +56,11 @@ def run_uncounted(
     waiting = []
     for run in runs:
         earlier = store.read_record(run.record_path) if run.record_path.exists() else None
-        has_failed = earlier and earlier.outcome != "completed" and earlier.profiled_ranks == run.profiled_ranks
-        if earlier and has_failed and not campaign.options.rounds.retry_failed:
-            yield run, earlier
-            continue
         if earlier:
+            has_failed = earlier.outcome != "completed" and earlier.profiled_ranks == run.profiled_ranks
+            if has_failed and not campaign.options.rounds.retry_failed:
+                yield run, earlier
+                continue
             set_aside(run.run_dir, "earlier")
         waiting.append(run)
     planned, to_come = [*campaign.planned, *campaign.warm_ups], [*(run.case for run in waiting), *followed_by]
@@ -145,17 +145,19 @@ def _train_at(
     seat: Seat, keeper: Keeper, campaign: Campaign, run: Run, line: RunLine, stop: Event, block: Sequence[str]
 ) -> RunRecord | None:
     """Train one run of a block; its record is written in its own last turn."""
-    alone = launch_of(campaign, run)
+    launch = launch_of(campaign, run)
     beside = tuple(case_id for case_id in block if case_id != run.case.case_id)
-    turns, launch = None, alone
     if not run.case.only_learning:
-        launch = replace(alone, env={**alone.env, TURNS_VARIABLE: TURNS_SOCKET})
+        launch = replace(launch, env={**launch.env, TURNS_VARIABLE: TURNS_SOCKET})
     control = RunControl(on_progress=line.update, stop=stop, waits=seat.waits)
     try:
         result = campaign.provided.launch(launch, control)
+        record = _collected(campaign, run, launch, result)
+        if record.telemetry is not None:  # the others use memory of the GPUs too
+            gpus = tuple(replace(gpu, memory_used_gb=None) for gpu in record.telemetry.gpus)
+            record = replace(record, telemetry=replace(record.telemetry, gpus=gpus))
         if not run.case.only_learning:
-            turns = TurnsTaken(beside=beside, turns=seat.turns, turn_s=TURN_S)
-        record = _collected(campaign, run, launch, result, turns)
+            record = replace(record, turns=TurnsTaken(beside=beside, turns=seat.turns, turn_s=TURN_S))
         if record.outcome == "oom" and beside:
             set_aside(run.run_dir, "crowded")
             return None
@@ -175,9 +177,7 @@ def _set_up(campaign: Campaign, run: Run) -> None:
     repair_kernels(campaign, campaign.provided.worker_of(run.case).cache_dir)
 
 
-def _collected(
-    campaign: Campaign, run: Run, launch: Launch, result: LaunchResult, turns: TurnsTaken | None = None
-) -> RunRecord:
+def _collected(campaign: Campaign, run: Run, launch: Launch, result: LaunchResult) -> RunRecord:
     """The record of a run that ended. Raises as ``suite.records.collect.collect`` and ``launch_of`` do."""
     worker = campaign.provided.worker_of(run.case)
     campaign.sources.require_same(worker.python)
@@ -185,11 +185,7 @@ def _collected(
     python, *words = launch.argv  # without paths of this machine, because records are published
     argv = (Path(python).name, *(word.replace(launch.run_dir, "RUN_DIR") for word in words))
     record = collect(run.run_dir, run.case, run.round, in_image, machine_with(campaign.machine, worker), argv=argv)
-    has_company = turns is not None or run.case.only_learning  # which uses memory of the GPUs too
-    if has_company and record.telemetry is not None:
-        gpus = tuple(replace(gpu, memory_used_gb=None) for gpu in record.telemetry.gpus)
-        record = replace(record, telemetry=replace(record.telemetry, gpus=gpus))
-    return replace(record, turns=turns, profiled_ranks=run.profiled_ranks)
+    return replace(record, profiled_ranks=run.profiled_ranks)
 
 
 def keep(run: Run, record: RunRecord) -> None:

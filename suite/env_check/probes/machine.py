@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from suite.env_check.probes.run import Answer, answer_with
 from suite.external.core_probe import core_probe_s
-from suite.external.nvml.gpus import read_state
 
 WARM_S: Final = 0.01  # an idle core needs time to reach its full clock
 PROBES: Final = 5
@@ -103,6 +102,8 @@ def open_nodes(answer: Answer, *paths: str) -> None:
 
 
 def read_nvml(answer: Answer) -> None:
+    from suite.external.nvml.gpus import read_state  # noqa: PLC0415  (NVML's package, which no other question needs)
+
     answer(dataclasses.asdict(read_state()))
 
 

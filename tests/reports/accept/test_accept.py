@@ -33,6 +33,7 @@ COLUMNS: Final = ("iteration_time_s", "environment_step_time_s", "learning_time_
 SLOW: Final = machine("handed", 2.5)
 CARTPOLE: Final = make_case("cartpole-strong", device="cuda")
 CRASHED: Final = failed_result(CARTPOLE, outcome="crashed", reason="RuntimeError: generated")
+SHARED_GPU: Final = make_result(make_case("cartpole-learning", device="cuda", only_learning=True), 9.0, 9.0, 9.0)
 
 type Accept = Callable[..., tuple[int, str]]
 
@@ -149,6 +150,8 @@ def test_a_throttled_gpu_is_named(accept: Accept, tmp_path: Path) -> None:
         ([CRASHED], 2, f"no run completed of {CARTPOLE.case_id}"),
         (starts("handed", 9.0), 2, ""),
         ([make_result(make_case("cartpole-strong"), 1.0)], UsageError.exit_code, "have no run on a GPU"),
+        ([SHARED_GPU], UsageError.exit_code, "have no run with times"),
+        ([*SLOW, SHARED_GPU], 1, f"shared a GPU and have no times: {SHARED_GPU.case.case_id}"),
     ],
 )
 def test_what_decides_beside_the_times(accept: Accept, results: list[CaseResult], code: int, shown: str) -> None:

@@ -49,23 +49,10 @@ def sections(before: Path, after: Path) -> dict[str, str]:
     return {title.replace("<code>", "").replace("</code>", ""): rest for title, _, rest in parts}
 
 
-def test_each_campaign_that_differs_is_compared_with_what_came_before(trees: tuple[Path, Path]) -> None:
-    texts = sections(*trees)
-    assert list(texts) == [
-        "2026.11/gone, removed",
-        "2026.11/rack, changed",
-        "2026.12/desk, added, since 2026.9/desk",
-        "2026.12/new, added",
-    ]
-    assert "2 slower." in texts["2026.11/rack, changed"]
-    assert "1 incomparable, 1 unchanged." in texts["2026.12/desk, added, since 2026.9/desk"]
-    assert "No earlier version" in texts["2026.12/new, added"]
-    assert sections(trees[1], trees[1]) == {}
-
-
 def test_an_older_version_that_is_added_later_is_not_compared_with_newer_ones(trees: tuple[Path, Path]) -> None:
     write_results(results(), trees[1] / "2026.8" / "desk")
     assert "2026.8/desk, added" in sections(*trees)
+    assert sections(trees[1], trees[1]) == {}
 
 
 def test_what_cannot_be_read_says_why(trees: tuple[Path, Path]) -> None:

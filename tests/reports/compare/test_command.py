@@ -9,8 +9,8 @@ import pytest
 from reports.compare.command import main
 from suite.errors import ReportError, StoreError, UsageError
 from tests.fixtures.results.generated_machines import elsewhere, with_settings
-from tests.fixtures.results.generated_results import make_case, make_result, write_results
-from tests.reports.compare.test_comparison import QUIET, measured, results
+from tests.fixtures.results.generated_results import write_results
+from tests.reports.compare.test_comparison import measured, results
 
 
 @pytest.fixture
@@ -116,11 +116,3 @@ def test_a_file_that_cannot_be_written_is_not_slower(
         assert f"{out} cannot be written: {reason}" in capsys.readouterr().err
     assert main([before, before, form, "--out", str(tmp_path / "file")]) == 0
     assert (tmp_path / "file").read_text(encoding="utf-8")
-
-
-def test_one_comparison_as_markdown_keeps_the_exit_code(
-    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    slow = [make_result(make_case(), *(2 * time_s for time_s in QUIET)), results()[1]]
-    assert main([before, str(write_results(slow, tmp_path / "after")), "--markdown"]) == 1
-    assert capsys.readouterr().out.startswith("1 slower, 1 unchanged.\n\n| Configuration | Verdict |")

@@ -11,7 +11,7 @@ from reports.compare.comparison import DEFAULT_THRESHOLD, Compared, Comparison, 
 from reports.data.facts import OF_THE_MACHINE
 from reports.sets.version import Version, read_version
 from suite.errors import UsageError
-from suite.schema.record import CaseResult, Environment, Outcome, RunRecord, Scalar
+from suite.schema.record import Case, CaseResult, Environment, Outcome, RunRecord, Scalar
 from tests.fixtures.results.generated_machines import changed, elsewhere, with_settings
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result, write_results
 
@@ -38,13 +38,6 @@ def compared(tmp_path: Path) -> Compare:
         return compare(*sides, **{"threshold": DEFAULT_THRESHOLD, **options})
 
     return run
-
-
-def test_runs_of_which_only_what_they_learn_counts_are_not_compared(compared: Compare) -> None:
-    learning = [make_result(make_case(only_learning=True), *QUIET)]
-    assert [*compared(learning, learning).configurations] == []
-    both = compared([*learning, *results()[1:]], [*learning, *results()[1:]])
-    assert [own.configuration for own in both.configurations] == [results()[1].case.case_id]
 
 
 def words(comparison: Comparison) -> set[str]:
@@ -87,10 +80,16 @@ def test_the_ratio_is_of_frames_after_over_before(compared: Compare) -> None:
     assert ratio.interval[0] < 0.85
 
 
-def with_crashes(completed: int, crashed: int) -> list[CaseResult]:
-    case = make_case()
+def with_crashes(completed: int, crashed: int, case: Case | None = None, time_s: float = 0.5) -> list[CaseResult]:
+    case = case or make_case()
     rounds = (
-        make_record(case, index=index, outcome="completed" if index < completed else "crashed", reason="x")
+        make_record(
+            case,
+            index=index,
+            iteration_time_s=time_s,
+            outcome="completed" if index < completed else "crashed",
+            reason="x",
+        )
         for index in range(completed + crashed)
     )
     return [CaseResult(case=case, rounds=tuple(rounds))]
@@ -115,6 +114,23 @@ def test_runs_that_fail_now_are_not_passed_over(
     assert (first(comparison).word, comparison.exit_code) == (word, exit_code)
     assert reason in first(comparison).reason
     assert ("failed after" in first(comparison).reason) is bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("after", "word", "exit_code"),
+    [((3, 0), "not timed", 0), ((3, 1), "not timed", 0), ((1, 3), "failed", 1), ((0, 1), "failed", 1)],
+)
+def test_of_runs_that_shared_their_gpu_only_outcomes_are_compared(
+    compared: Compare, after: tuple[int, int], word: str, exit_code: int
+) -> None:
+    sides = [
+        with_crashes(*numbers, case=make_case(device="cuda", only_learning=True), time_s=time_s)
+        for numbers, time_s in (((3, 0), 0.5), (after, 5.0))
+    ]
+    own = first(comparison := compared(*sides))
+    assert (own.word, comparison.exit_code) == (word, exit_code)
+    assert (own.iteration_s, own.ratio, own.runs) == ((None, None), None, (3, after[0]))
+    assert ("failed after" in own.reason) is bool(after[1])
 
 
 @pytest.mark.parametrize("outcome", ["skipped", "lost"])
@@ -228,12 +244,6 @@ def test_a_declared_difference_is_shown(compared: Compare) -> None:
     assert first(compared(before, after, across=["driver_version"])).refused.keys() == {"kernel"}
     declared = compared(before, after, across=["driver_version", "kernel"])
     assert (declared.exit_code, set(first(declared).declared)) == (0, {"driver_version", "kernel"})
-
-
-@pytest.mark.parametrize("name", ["task", "asset_sha256", "*", "workload.decimation", "driver"])
-def test_work_is_no_axis(compared: Compare, name: str) -> None:
-    with pytest.raises(UsageError, match="no axis"):
-        compared(results(), results(), across=[name])
 
 
 def test_every_fact_of_an_environment_is_compared_or_known_not_to_be() -> None:

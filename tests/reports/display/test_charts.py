@@ -12,7 +12,7 @@ import pytest
 
 from reports.display.charts import drawing
 from reports.display.charts.curves import curves
-from reports.display.charts.drawing import DASHES, PALETTE, Axis, Point, Spec, Texts
+from reports.display.charts.drawing import Point, Spec, Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.parts import parts
 from reports.display.charts.speedup import speedup
@@ -87,14 +87,6 @@ def test_an_interval_has_caps_and_a_range_is_a_thin_bar_that_the_chart_names() -
     assert "Whisker" not in texts_of(sweep(points[1:], TEXTS))
 
 
-def test_no_two_lines_look_alike() -> None:
-    spec = sweep(lines_of(30), TEXTS)
-    line = next(layer["encoding"] for layer in spec["layer"] if layer["mark"]["type"] == "line")
-    looks = [line[channel]["scale"]["range"] for channel in ("color", "strokeDash")]
-    assert len({json.dumps(look) for look in zip(*looks, strict=True)}) == 30
-    assert len(PALETTE) * len(DASHES) >= 30
-
-
 def test_labels_stand_beside_each_other_within_the_plot_in_the_order_of_the_lines() -> None:
     wanted = {"a": 100.0, "b": 101.0, "c": 103.0, "far": -10.0, "last": 240.0}
     heights = dict.fromkeys(wanted, 15.0) | {"b": 30.0}
@@ -104,43 +96,6 @@ def test_labels_stand_beside_each_other_within_the_plot_in_the_order_of_the_line
     assert all(placed[later] >= placed[earlier] + heights[earlier] for earlier, later in pairwise(ordered))
     assert placed["far"] == 0
     assert placed["last"] + heights["last"] == 240
-
-
-def test_a_plot_is_high_enough_for_the_labels_of_many_lines() -> None:
-    few, many = speedup(lines_of(2), TEXTS), speedup(lines_of(40), TEXTS)
-    assert many["height"] > few["height"]
-    tops = sorted(value["top"] for value in values_of(many, "top"))
-    assert len(set(tops)) == 40
-
-
-@pytest.mark.parametrize("base", [None, 2, 10])
-def test_an_axis_knows_where_a_value_is_drawn(base: Any) -> None:
-    axis = Axis(title="x", low=1, high=4, base=base)
-    assert [axis.px(value, 200) for value in (4, 1)] == pytest.approx([0, 200])
-    assert axis.px(2, 200) == pytest.approx(200 * 2 / 3 if base is None else 100)
-    assert [axis.at(axis.px(value, 200), 200) for value in (1, 2.5, 5)] == pytest.approx([1, 2.5, 5])
-
-
-def test_a_forest_has_a_row_for_each_ratio_and_marks_one_in_each() -> None:
-    points = [Point(label=f"row {place}", x=1 + place / 10, interval=(0.9, 1.5)) for place in range(3)]
-    spec = forest(points, TEXTS)
-    rows = values_of(spec, "kind", "label")
-    assert [row["x"] for row in rows] == pytest.approx([1, 1.1, 1.2])
-    assert len({row["place"] for row in rows}) == 3
-    baseline = spec["layer"][0]
-    assert (baseline["mark"]["type"], baseline["encoding"]["x"]["datum"]) == ("tick", 1)
-    assert {(value["low"], value["high"]) for value in values_of(spec, "low")} == {(0.9, 1.5)}
-    names = [value["place"] for value in values_of(spec, "name")]
-    assert all(name < row["place"] for name, row in zip(names, rows, strict=True))
-    assert all(row["place"] < below for row, below in zip(rows, names[1:], strict=False))
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [(3, 40, [5, 10, 20]), (0.5, 2, [0.5, 1, 1.5, 2]), (0.97, 1.04, [0.98, 1, 1.02, 1.04])],
-)
-def test_ticks_of_a_log_axis_are_round_and_within_it(low: float, high: float, ticks: Sequence[float]) -> None:
-    assert drawing.log_ticks(low, high) == pytest.approx(ticks)
 
 
 def test_parts_lie_side_by_side_and_a_bar_is_as_long_as_their_sum() -> None:
@@ -165,11 +120,3 @@ def test_the_ideal_line_is_two_at_two_gpus_and_a_doubling_is_as_long_on_both_axe
     encodings = [layer["encoding"][channel] for layer in spec["layer"] for channel in ("x", "y")]
     scales = [encoding["scale"] for encoding in encodings if encoding.get("scale")]
     assert {(scale["type"], scale["base"]) for scale in scales} == {("log", 2)}
-
-
-def test_a_speedup_says_its_values_in_words_and_a_share_is_a_percentage() -> None:
-    points = [Point(label="rsl_rl", x=1, y=1), Point(label="rsl_rl", x=2, y=0.9)]
-    assert speedup(points, TEXTS)["description"] == "A title. rsl_rl: 1.00\u00d7 on 1, 0.90\u00d7 on 2."
-    share = speedup(points, TEXTS, is_share=True)
-    assert share["description"] == "A title. rsl_rl: 100% on 1, 90% on 2."
-    assert {value["y"] for value in values_of(share, "baseline")} == {1}

@@ -27,9 +27,3 @@ def test_on_a_phone_a_bare_number_has_its_heading_before_it(browser: Browser, tm
     desk = Tab.opened(browser, page.as_uri(), width=DESK_PX)
     assert desk.value(BEFORE) == [""] * 6
     desk.close()
-
-
-def test_only_tables_with_bare_numbers_say_their_first_heading_again() -> None:
-    assert "--h1" not in html_table(["Case", "Ranks"], [["ant-weak/1x2", "2"]], label="x").markup
-    assert "--h1" not in html_table(["Link", "Ranks"], [["25 Gb/s TCP", "2"]], label="x").markup
-    assert "--h1:&quot;GPUs&quot;" in html_table(["GPUs", "Ranks"], [["8", "2"]], label="x").markup

@@ -1,11 +1,25 @@
 """Intervals of ratios contain the truth as often as they say, of stored runs and of simulated ones."""
 
+from pathlib import Path
+
 import pytest
 
 from reports.figures import coverage
+from reports.sets.version import read_version
 from tests.fixtures.results.committed_results import committed_version, newest_version
+from tests.fixtures.results.generated_results import make_case, make_result, write_results
 
 LEAST = 0.93  # of intervals at 95 %
+
+
+def test_times_that_mean_nothing_are_left_out(tmp_path: Path) -> None:
+    speeds, learned = (
+        make_result(make_case(device="cuda", variant=name, only_learning=name == "learning"), *[0.5] * 4)
+        for name in ("speed", "learning")
+    )
+    on_cpu = make_result(make_case(), *[0.5] * 4)
+    version = read_version(write_results([speeds, learned, on_cpu], tmp_path), name="v")
+    assert {record.case.case_id for series in coverage.series_of(version) for record in series} == {speeds.case.case_id}
 
 
 def test_intervals_contain_the_truth() -> None:

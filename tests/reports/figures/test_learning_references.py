@@ -33,20 +33,6 @@ def runs() -> list[CaseResult]:
     return [run(seed, reward=reward) for seed, reward in FINAL.items()]
 
 
-def test_each_size_and_count_has_its_own_as_far_below_the_worst_seed_as_that_below_the_best() -> None:
-    """All seeds have a reward of 2 at iteration 5."""
-    case = make_case(iterations=20)
-    assert least_rewards(runs(), [5, 20, 40]) == {Size.of(case, 5): 1.8, Size.of(case, 20): 4.0}
-
-
-def test_another_stack_has_a_reference_of_its_own() -> None:
-    physx = [replace(result, case=replace(result.case, stack="ovphysx")) for result in runs()]
-    references = least_rewards([*runs(), *physx], [20])
-    assert [size.stack for size in references] == ["kitless", "ovphysx"]
-    lines = [line.split(",")[0].strip() for line in catalog_lines(references, source="a test") if "stack" in line]
-    assert lines == ['{ stack = "kitless"', '{ stack = "ovphysx"']
-
-
 @pytest.mark.parametrize(
     ("results", "least"),
     [

@@ -67,12 +67,6 @@ def test_evidence_that_some_runs_have_is_missing_in_the_others() -> None:
     assert f"1 of 2 rounds did not store {work}." in missing([replace(result, rounds=(with_it, without))])
 
 
-def test_what_env_check_said_beside_the_sets_is_offered_and_not_counted_with_samples() -> None:
-    version = committed_version()
-    assert {"env_check/h200-one.json", "env_check/h200-x2.json"} < files(version).keys()
-    assert not any(own.name == "env_check" for own in stored_files(version))
-
-
 def test_bibtex_has_the_month_of_the_last_run() -> None:
     assert citation(committed_version()).text.endswith(
         "@misc{labscale-2026.11,\n  author = {{The labscale authors}},\n"

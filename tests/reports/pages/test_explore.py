@@ -29,17 +29,6 @@ def version_of(results: list[CaseResult], folder: Path) -> Version:
     return read_version(write_results(results, folder), name="v")
 
 
-def test_configurations_of_older_versions_are_there_the_newest_campaign_first() -> None:
-    shown = points(newest_version())
-    assert {point.version.name for point in shown} == {"2026.11", "2026.12"}
-    assert len({(point.version.name, point.key) for point in shown}) == len(shown) > 200
-    ends: dict[tuple[str, str], str] = {}
-    for point in shown:
-        campaign = point.version.name, point.row["set"]
-        ends[campaign] = max(ends.get(campaign, ""), point.row["started_utc"])
-    assert list(ends.values()) == sorted(ends.values(), reverse=True)
-
-
 def test_a_configuration_names_the_evidence_that_it_replaces_in_another_campaign(tmp_path: Path) -> None:
     newest = newest_version()
     before = replaced(newest)[newest, "h200-x4/ant-weak/rl_games-kitless-n4096-1x4"]

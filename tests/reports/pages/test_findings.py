@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from reports.data.words import configuration_name
-from reports.display.html import together
 from reports.figures.tables import runs_of
-from reports.pages.findings import figures_of, findings, listing, section
+from reports.pages.findings import figures_of, findings
 from reports.sets.version import read_version
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import newest_version
@@ -44,33 +43,12 @@ def test_a_finding_is_as_sure_as_its_figures() -> None:
             assert "clear" in words or None in words, finding.id
 
 
-def test_figures_are_of_configurations_in_words() -> None:
-    text = listing(newest_version()).text
-    assert re.findall(r"\S+-n\d+-\dx\d\S*", text) == []
-    for words in (
-        "Shadow Hand with camera, rsl_rl, 512 per GPU, 2 x H100 80GB HBM3;",
-        "Ant, rl_games, 1,024 per training, 1 x H200, 4 trainings with MPS;",
-        "Ant, rsl_rl, PhysX, 1,024 per GPU, 1 x H200;",
-        "Cartpole, rsl_rl, 4,096 per GPU, 1 x H200, Newton 1.6.0, cold;",
-        "Cartpole, rsl_rl, 8,192 in total, 4 x H200, same steps",
-        "Cartpole, TorchRL's pipeline, 4,096 per GPU, 2 x H200",
-        "Ant, rl_games, 1,024 per GPU, 4 x H200, 2 simulated nodes;",
-    ):
-        assert words in text
-
-
 def test_two_configurations_of_a_campaign_have_two_names_in_words() -> None:
     for version in (newest_version(), *newest_version().older):
         rows = runs_of(version).configurations
         names = [(row["set"], configuration_name(row)) for row in rows if row["device"] == "cuda"]
         assert len(names) > 90
         assert [name for name, number in Counter(names).items() if number > 1] == []
-
-
-def test_a_figure_of_no_configuration_has_the_words_of_its_id() -> None:
-    version = newest_version()
-    of_series = findings(version)[0][1].model_copy(update={"sets": ("h200-x4",), "figures": "ant-weak/*/core_slope"})
-    assert "ant-weak/rl_games/train" in together(section(version, of_series)).text
 
 
 def test_a_wrong_entry_is_named_with_its_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The page Hardware: GPU models by their figures, machines, what ran where against the records, and what cannot run."""
+"""The page Hardware: GPU models by their figures, machines, and what ran where against the records."""
 
 import re
 from dataclasses import replace
@@ -6,18 +6,12 @@ from functools import cache
 
 import pytest
 
-from reports.display.page import read_text
 from reports.pages import hardware
 from reports.pages.hardware import NOT_MEASURED, Comparison, comparisons
 from reports.sets.version import read_version
-from suite.env_check.gpu.gpus import judge_rt_cores
 from suite.matrix.catalog import load_catalog
-from suite.matrix.plan import plan
-from suite.matrix.resources import Resources
 from suite.schema.record import RunRecord
-from tests.fixtures.machines.nvidia_gpus import H200, HEALTHY
 from tests.fixtures.results.committed_results import NEWEST, committed_version, newest_version
-from tests.fixtures.results.generated_results import make_case
 
 CATALOG = load_catalog()
 
@@ -89,23 +83,3 @@ def test_a_cell_has_the_tasks_and_the_most_gpus_of_each_model_that_records_have(
 
 
 # --- what cannot run: the page has the words of the commands ---
-
-
-@pytest.mark.parametrize(("name", "capability"), [("A100", "8.0"), ("H100", "9.0"), ("H200", "9.0")])
-def test_env_check_refuses_rtx_on_gpus_without_rt_cores(name: str, capability: str) -> None:
-    gpu = replace(H200, name=f"NVIDIA {name}", compute_capability=capability)
-    fault = judge_rt_cores(replace(HEALTHY, gpus=(gpu,))).fault
-    assert f"env_check says `{fault}`" in read_text("hardware")
-    assert f"`{name}`" in read_text("hardware")
-
-
-def test_plan_refuses_physx_on_a_cpu() -> None:
-    (planned,) = plan(
-        [make_case("ant-weak", stack="ovphysx", device="cpu")],
-        resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
-        available_stacks=("kitless", "ovphysx"),
-        rounds=1,
-        catalog=CATALOG,
-    )
-    (quoted,) = re.findall(r"plan says `(.*)`", read_text("hardware"))
-    assert str(planned.infeasible).startswith(quoted)

@@ -10,7 +10,6 @@ from reports.display.calculator import calculator
 from reports.figures.tables import rows_by_id
 from reports.pages import home
 from reports.sets.version import Version, read_version
-from suite.files.paths import ROOT
 from suite.records.folders import PLAN_FILE
 from tests.fixtures.results.committed_results import newest_version
 from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
@@ -34,23 +33,6 @@ def test_the_calculator_has_the_figures_of_each_training() -> None:
     assert "The reward is 14.3 (1 seed)" in ant["said"]
     split = training_of(newest_version(), "Cartpole", "rl_games, 8,192 in total")
     assert [row[4] for row in split["rows"][1:]] == [None, None]
-
-
-def test_the_calculator_offers_frames_from_one_million_to_one_billion() -> None:
-    script = (ROOT / "book" / "theme" / "assets" / "calculator.js").read_text(encoding="utf-8")
-    amounts = [float(number) for number in re.findall(r"\[(1e\d+|3e\d+), ", script)]
-    markup = calculator(home.lines(newest_version())).markup
-    (most, at) = re.findall(r'type="range" min="0" max="(\d)" step="1" value="(\d)"', markup)[0]
-    assert (amounts[0], amounts[-1], len(amounts), amounts[int(at)]) == (1e6, 1e9, int(most) + 1, 1e8)
-
-
-def test_the_table_has_a_row_for_each_wish_and_the_worst_curve_too() -> None:
-    rows = [line.split("\t") for line in home.table(newest_version()).text.splitlines()[1:]]
-    assert len(rows) == 5
-    fixed = next(row for row in rows if "fixed number" in row[0])
-    assert fixed[2].startswith("0.80 (Cartpole, 4 GPUs) to 2.01 (Shadow Hand with camera, 4 GPUs)")
-    assert rows[-1][3] == "1 seed: too few to say"
-    assert home.main(newest_version()).markup.count('<figure class="vega-figure"') == 1
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:

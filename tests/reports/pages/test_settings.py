@@ -1,10 +1,7 @@
 """Settings and sharing: every ratio of one setting, taken from the table of figures."""
 
-import re
-
-from reports.display.html import together
 from reports.figures.tables import rows_by_id
-from reports.pages.settings import answer, beside, chart, newest, table
+from reports.pages.settings import newest, table
 from tests.fixtures.results.committed_results import newest_version
 
 
@@ -19,17 +16,3 @@ def test_the_table_has_the_newest_clear_ratio_of_each_comparison_as_it_is_stored
         assert row[5] == figure["status"]
     shared = {row[3] for row in rows if row[0] == "Trainings at once"}
     assert shared == {"2 trainings", "4 trainings", "2 trainings with MPS", "4 trainings with MPS"}
-
-
-def test_the_answer_is_of_trainings_alone_and_the_page_is_short() -> None:
-    version = newest_version()
-    assert "299" not in answer(version).text  # a policy that acts, and trains nothing
-    shown = together([answer(version), chart(version), table(version), beside(version)]).markup
-    words = re.sub(r"<(script|svg)\b.*?</\1>|<[^>]+>", " ", shown, flags=re.DOTALL)
-    assert len(words.split()) < 1050  # 150 more say how to read it
-    points = {
-        (ratio.setting.column, ratio.subject)
-        for ratio in newest(version)
-        if ratio.is_training and ratio.estimate.interval
-    }
-    assert chart(version).alt_text.count("; ") == len(points) - 1

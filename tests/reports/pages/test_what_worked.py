@@ -16,6 +16,7 @@ from reports.sets.version import Version, read_version
 from reports.site.contents import page_sources
 from suite.records.folders import PLAN_FILE
 from suite.records.worked import LEGEND
+from suite.schema.record import CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, smoke_results, write_results
 
@@ -65,10 +66,36 @@ def test_a_campaign_that_was_cut_off_says_what_it_lacks(tmp_path: Path) -> None:
 def test_rewards_of_each_task_are_shown_where_training_was_long_enough_for_some(
     version: Version, tmp_path: Path
 ) -> None:
-    assert worked.learned(version).markup.count("<figure") == 3
+    assert worked.learned(version).markup.count("<figure") == 4  # of each series
     assert "rsl_rl, 64 environments, 1 rank: 3.64" in worked.learned(version).text
     short = make_result(make_case(iterations=worked.MIN_LEARNED - 1), 0.5)
     assert worked.learned(read_version(write_results([short], tmp_path / "short"), name="v")).text == ""
+
+
+def test_of_runs_that_shared_a_gpu_it_says_what_they_learned_and_no_time(tmp_path: Path) -> None:
+    cases = [
+        make_case(
+            series, world_size=ranks, num_envs_global=size, scaling="weak", variant="learning", device="cuda",
+            only_learning=True,
+        )
+        for series, ranks, size in (("ant-weak", 4, 4096), ("ant-weak", 1, 1024), ("ant-as-several", 1, 4096))
+    ]  # fmt: skip
+    crashed = failed_result(cases[0], outcome="crashed", reason="generated").rounds
+    results = [make_result(case, 0.5, 0.5) for case in cases]
+    results[0] = replace(results[0], rounds=(*results[0].rounds, replace(crashed[0], round=2)))
+    version = read_version(write_results(results, tmp_path), name="v")
+    rows = [line.split("\t") for line in worked.learned(version).text.splitlines() if "\t" in line]
+    assert [row[1:] for row in rows[1:4]] == [
+        ["rsl_rl", "1", "4,096", "2", "3.57"],
+        ["rsl_rl", "1", "1,024", "2", "3.57"],
+        ["rsl_rl", "4", "4,096", "2", "3.57"],
+    ]
+    assert worked.learned(version).markup.count("<figure") == 2
+    assert "1 of 7 runs did not complete" in worked.opening(version).text
+    assert "One after another" not in worked.opening(version).text
+    assert worked.details(version).text == "No speeds: the runs shared a GPU."
+    nothing = read_version(write_results([CaseResult(case=cases[0], rounds=crashed)], tmp_path / "crashed"), name="v")
+    assert worked.details(nothing).text == "No run completed."
 
 
 def test_gpus_on_which_nothing_completed_are_alike(tmp_path: Path) -> None:

@@ -2,59 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from reports.site import build as report
-from suite.__main__ import main
-from suite.matrix.cases import expand
-from suite.matrix.catalog import load_catalog
-from suite.matrix.file import load_matrix
-from suite.matrix.plan import plan
-from suite.matrix.resources import Resources
-from suite.schema.record import Stack
 from tests.fixtures.results.generated_results import make_case, make_result, write_results
 
 MAX_PAGE_BYTES = 200_000  # of 1024 GPUs 158 kB, 19 kB as servers send it, two thirds of it charts, 2026-11-23
-MATRIX = """
-description = "Generated"
-rounds = 3
-seed = 42
-[[series]]
-name = "ant-weak"
-title = "Generated"
-scaling = "weak"
-task = "Isaac-Ant"
-rl_libraries = ["rl_games", "rsl_rl"]
-num_envs = 2048
-topologies = ["1x1", "1x8", "2x8", "128x8"]
-iterations = 40
-minibatch_rule = "fixed_updates"
-"""
-
-
-@pytest.fixture
-def matrix(tmp_path: Path) -> Path:
-    path = tmp_path / "large.toml"
-    path.write_text(MATRIX, encoding="utf-8")
-    return path
-
-
-def test_1024_gpus_are_planned(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    catalog = load_catalog()
-    cases = expand(load_matrix(matrix, catalog), catalog, device="cuda", assets="offline")
-    plans = plan(
-        cases,
-        resources=Resources(nnodes=128, gpus_per_node=8, cpus_per_node=128),
-        available_stacks=get_args(Stack),
-        rounds=3,
-        catalog=catalog,
-    )
-    assert [item.infeasible for item in plans] == [None] * len(plans)
-    assert max(item.case.world_size for item in plans) == 1024
-    assert main(["plan", "--matrix", str(matrix), "--device", "cuda"]) == 0
-    assert "128x8 ranks" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from reports.sets.campaign import Campaign
-from reports.sets.machines import Place, PlaceOfSet, hardware, machines, places
-from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, full_results, smoke_results
+from reports.sets.machines import Place, PlaceOfSet, machines
+from tests.fixtures.results.generated_results import GPU_HOST, full_results
 
 GPU = GPU_HOST.gpus[0]
 
@@ -38,20 +38,6 @@ def test_a_label_of_somebody_else_and_a_machine_without_gpus_are_other_machines(
     assert theirs.name == f"{ours.name} (2)"
     without, _ = machines([place("a", None, gpus=0), place("a", None)])
     assert without.model is None
-
-
-def test_places_are_the_distinct_environments() -> None:
-    (own,) = places(smoke_results())
-    assert (own.environment, own.num_rounds) == (CPU_HOST, 7)
-    assert own.versions == {"isaaclab": "3.0.0", "torch": "2.11.0"}
-    assert own.first_started_utc == "2026-11-21T10:00:00Z"
-    assert len(places([*smoke_results(), *full_results()])) == 2
-
-
-def test_hardware_in_words() -> None:
-    assert hardware(GPU_HOST) == "8 x Generated Accelerator"
-    assert hardware(CPU_HOST) == "Generated Processor (2 CPUs)"
-    assert hardware(replace(CPU_HOST, cpu_model=None)) == "unknown hardware"
 
 
 def test_a_machine_of_a_set_with_a_title_has_a_plain_name_and_otherwise_its_label() -> None:

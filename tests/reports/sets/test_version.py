@@ -24,10 +24,6 @@ def test_the_manifest_orders_and_names_sets_and_none_is_lost(folder: Path) -> No
     assert [own.name for own in version.scaling] == ["b", "a"]
 
 
-def test_one_campaign_is_a_version_of_one_set(folder: Path) -> None:
-    assert [own.name for own in read_version(folder / "b", name="v").sets] == [""]
-
-
 @pytest.mark.parametrize(
     ("text", "cause"),
     [

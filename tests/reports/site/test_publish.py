@@ -210,6 +210,8 @@ def test_search_finds_pages_by_the_words_that_people_use(published_site: Path, b
         ("5090", "hardware.html#your-gpu-is-missing"),
         ("price", "index.html"),
         ("which GPU", "index.html"),
+        ("regression", "releases.html"),
+        ("add my result", "data.html"),
     ):
         tab.value("document.querySelector('#query').value = ''")
         tab.click("#query")
@@ -220,6 +222,25 @@ def test_search_finds_pages_by_the_words_that_people_use(published_site: Path, b
     tab.write("xylophone")
     tab.wait_for("document.querySelector('#found .none')")
     assert tab.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("width_px", "clicks"),
+    [
+        (1440, {"Explore": ["Explore"], "Cartpole": ["Tasks", "Cartpole"], "Method and limits": ["How we measure"]}),
+        (390, {name: ["All pages", name] for name in ("Explore", "Cartpole", "Method and limits")}),
+    ],
+)
+def test_a_page_is_at_most_two_clicks_away(
+    published_site: Path, browser: Browser, width_px: int, clicks: dict[str, list[str]]
+) -> None:
+    for title, texts in clicks.items():
+        tab = Tab.opened(browser, (published_site / NEWER / "index.html").as_uri(), width=width_px)
+        for text in texts:
+            seen = "[...document.querySelectorAll('a, summary')].filter((item) => item.checkVisibility())"
+            tab.value(f"{seen}.find((item) => item.innerText.trim() === {json.dumps(text)}).click()")
+        tab.wait_for(f"document.querySelector('h1')?.innerText === {json.dumps(title)}")
+        assert tab.complaints == []
 
 
 def test_print_has_the_drawings_and_no_controls(published_site: Path, browser: Browser, tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from reports.sets.version import read_version
-from reports.submit.placing import manifest_entry, name_of, target_of
+from reports.submit.placing import manifest_entry, target_of
 from reports.submit.pull_request import warnings
 from reports.submit.source import Source
 from suite.errors import StoreError
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.committed_results import RESULTS
+from tests.fixtures.results.learning_results import LEARNING_SET, write_learning
 
 
 def source_of(name: str) -> Source:
@@ -32,6 +33,13 @@ def test_what_others_used_of_the_machine_is_said(name: str, warning: str) -> Non
     assert warning in " ".join(warnings(source_of(name)))
 
 
+def test_runs_that_share_a_machine_on_purpose_are_no_warning(tmp_path: Path) -> None:
+    write_learning(tmp_path)
+    folder = tmp_path / LEARNING_SET
+    text = " ".join(warnings(Source(folder=folder, identity={}, version=read_version(folder, name=""))))
+    assert "the CPU time" not in text
+
+
 def test_runs_that_failed_and_configurations_that_were_cut_off_are_said() -> None:
     source = source_of("h100-memory")
     text = " ".join(warnings(source))
@@ -44,13 +52,6 @@ def test_runs_that_failed_and_configurations_that_were_cut_off_are_said() -> Non
     cut = replace(campaign, results=(replace(first, ended_because=f"{CUT_OFF}: 1 of 3 rounds"), *others))
     cut_off = replace(source, version=replace(source.version, sets=(replace(source.result_set, campaign=cut),)))
     assert "1 configuration is cut off: fewer runs are stored than were asked for." in warnings(cut_off)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("h200-x4-full", "h200x4-20261122-"), ("h100-x2-first", "h100-80gb-hbm3x2-20261125-0351")]
-)
-def test_a_name_is_made_of_gpus_and_start(name: str, expected: str) -> None:
-    assert name_of(source_of(name).place).startswith(expected)
 
 
 def test_a_title_that_is_taken_gets_the_time_of_day(tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, PRINTED_COLU
 from reports.verification.first import verify
 from tests.fixtures.results.damaged_results import RUN, damage, put, sentences, write_all_hashes
 from tests.fixtures.results.forged_version import SHADOW, SMALL, write_version
-from tests.fixtures.results.learning_sets import write_learning_version
+from tests.fixtures.results.learning_results import LEARNING_SET, ONE, write_learning
 
 TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
 SET, NAME = "h200-x2-per-gpu", "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
 ROW, NODES = f"{SET}/{NAME}", "h200-x2-nodes/ant-weak/rl_games-kitless-n2048-2x1/over_nodes"
 PRINTED = "isaaclab/cartpole/4/frames_per_s"
+LEARNED, OF_LEARNED = f"{LEARNING_SET}/{ONE}-learning/iteration_s", f"set={LEARNING_SET}&configuration={ONE}-learning"
 OTHER_TASK = "set=h200-x2-nodes&configuration=cartpole-strong/rl_games-kitless-n8192-1x2"
 LEFT_OUT = (
     *(f"{ROW}/{name}" for name in ("frames_per_s", "power_w", "throttled_share", "slowed_core_looks", "over_gpus")),
@@ -172,7 +173,9 @@ def test_what_somebody_printed_is_a_range_and_is_compared_for_each_gpu() -> None
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_version(tmp_path_factory.mktemp("original") / "reports" / "results" / "2026.11")
+    folder = tmp_path_factory.mktemp("original") / "reports" / "results" / "2026.11"
+    write_learning(folder)
+    return write_version(folder)
 
 
 @pytest.fixture
@@ -234,6 +237,10 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
         *((lambda rows, name=name: rows.pop(name), f"the figure {name} is missing") for name in LEFT_OUT),
         (lambda rows: rows.update(x=rows[f"{ROW}/power_w"]), "/power_w is there twice, expected there once"),
         (lambda rows: rows.update(x={**rows[f"{ROW}/power_w"], "id": "total/new"}), "total/new is the power_w of set="),
+        (
+            lambda rows: rows.update(x={**rows[f"{ROW}/iteration_s"], "id": LEARNED, "of": OF_LEARNED, "value": "2.5"}),
+            f"{LEARNED}.value is 2.5, expected missing",
+        ),
         (lambda rows: rows.update(x={**rows[NODES], "id": f"{NODES}_2", "over": OTHER_TASK}), "expected over the base"),
     ],
 )  # fmt: skip
@@ -257,23 +264,15 @@ def test_each_value_of_the_file_is_computed_again(version: Path) -> None:
     assert (stated := [sentence for sentence in said if "_of_" in sentence]) == sorted(stated)
 
 
-def test_runs_that_shared_their_gpu_have_what_they_learned_and_no_time(tmp_path: Path) -> None:
-    version = write_learning_version(tmp_path / "reports" / "results" / "2026.11")
-    assert sentences(version) == []
+def test_runs_that_shared_their_gpu_have_what_they_learned_and_no_time(version: Path) -> None:
     rows = table(version)
-    of_configurations = [row for row in rows.values() if row["of"].startswith("set=")]
-    assert {row["column"] for row in of_configurations} == {
+    learned = {name: row for name, row in rows.items() if name.startswith(LEARNING_SET)}
+    assert {row["column"] for row in learned.values()} == {
         "last_reward", "seed", "peak_memory_gb", "stolen_share", "others_share", "sampler_core_share",
     }  # fmt: skip
-    assert {row["over"] for row in of_configurations} == {""}
-    configurations = {row["of"] for row in of_configurations}
-    assert {row["of"] for row in of_configurations if row["column"] == "last_reward"} == configurations
-    rows.pop(name := next(name for name in rows if name.endswith("1x2-learning/last_reward")))
-    rows["x"] = {**rows[name.replace("last_reward", "seed")], "id": f"{name}/iteration_s", "column": "iteration_s"}
-    missing, no_time, *more = said_of(version, rows)
-    assert f"the figure {name} is missing" in missing
-    assert "/iteration_s.value is 1.0, expected missing" in no_time
-    assert [sentence.partition(": ")[2][: len(name)] for sentence in more] == [name] * len(more)
+    assert {row["over"] for row in learned.values()} == {""}
+    rows.pop(name := f"{LEARNING_SET}/{ONE}-learning/last_reward")
+    assert f"the figure {name} is missing" in said_of(version, rows)[0]
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,17 @@ import pytest
 
 from tests.fixtures.results.damaged_results import COMMITTED, fit_figures, sentences, write_all_hashes
 from tests.fixtures.results.forgeries import FORGERIES, NOWHERE, SETS
+from tests.fixtures.results.learning_results import write_learning
 
 
 @pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A version of three real sets, in a git repository that knows the commits of this one."""
+    """A version of three real sets and of one for learning, in a git repository that knows the commits of this one."""
     root = tmp_path_factory.mktemp("real")
     version = root / "reports" / "results" / "2026.12"
     for name in SETS:
         shutil.copytree(COMMITTED / "2026.12" / name, version / name)
+    write_learning(version)
     (version / "report.toml").write_text("".join(f'[[set]]\nfolder = "{name}"\n' for name in SETS))
     write_all_hashes(version)
     subprocess.run(["git", "init", "--quiet", "--template=", root], check=True)

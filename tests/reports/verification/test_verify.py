@@ -228,6 +228,7 @@ def test_packages_asked_for_are_installed_whatever_zeros_end_the_version(folder:
         (lambda document: document.pop("labscale"), "labscale", "missing"),
         (lambda document: document["labscale"]["runs"][1].pop("reason"), "labscale.runs[1].reason", "missing"),
         (put(f"{RUN}/telemetry", {}), "labscale.runs[0].telemetry.power_w", "missing"),
+        (put("commit_info/id", "0" * 40), "commit_info.id", "0" * 40),
         (put("labscale/runs", []), "labscale.runs", "of the numbers []"),
         (put("labscale/runs/1/run", 0), "labscale.runs", "of the numbers [0, 0, 2]"),
         (put(f"{RUN}/ranks", []), "round 0: its ranks", "[]"),

@@ -3,22 +3,25 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from suite.campaign.folder import Folder
+from suite.campaign.runs import rounds
 from suite.campaign.schedule import LEARNED, blocks_of, need_of, need_seen, takes_turns
 from suite.campaign.state import Campaign
 from suite.matrix.catalog import load_catalog
 from suite.matrix.resources import HOST_GB_OF_RANK, USABLE, Need, Room, blocks, gpu_minutes, time_of_block_s
 from suite.records import store
+from suite.records.collect import collect
 from suite.schema.observations import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary, TurnsTaken
 from suite.schema.record import Case, Environment, Gpu, PlannedCase, RunRecord
 from suite.statistics.twins import with_copies
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import changed
-from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case
+from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case, records, run_all
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
 ROOM = Room(gpu_gb=100.0, host_gb=100.0, ranks=8)
@@ -175,3 +178,19 @@ def test_a_task_that_nobody_measured_runs_alone_once(tmp_path: Path) -> None:
     assert [len(block) for block in sizes(campaign, folder)] == [1, 1, 1]
     store.write_record(replace(observed(5.0), case=new), folder.record_path(new, 0))
     assert [len(block) for block in sizes(campaign, folder)] == [3]
+
+
+def test_a_run_of_learning_says_what_it_takes_if_it_was_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(*args: Any, **named: Any) -> RunRecord:
+        return replace(collect(*args, **named), telemetry=observed(5.0).telemetry)
+
+    monkeypatch.setattr(rounds, "collect", seen)
+    known = replace(CASE, only_learning=True)
+    new = replace(known, case_id="own/task", series="own", task="Isaac-Somebodys-Task")
+    run_all(campaign_of(SimulatedHost(), [known, new], rounds=2, turns=True), tmp_path)
+    has_memory = {
+        (record.case.case_id, record.round): record.telemetry.gpus[0].memory_used_gb is not None
+        for record in records(tmp_path)
+        if record.telemetry is not None
+    }
+    assert has_memory == {(case.case_id, number): number == 0 for case in (known, new) for number in (0, 1)}

@@ -1,4 +1,4 @@
-"""A campaign through the real command line: interrupted, killed, gone on with, and never the worse for it.
+"""A campaign through the real command line: interrupted, killed, gone on with, filmed, and never the worse for it.
 
 Its rounds are not fixed, and are decided as if it had never been interrupted.
 """
@@ -7,14 +7,25 @@ import json
 import shutil
 import signal
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from suite.install.worker import Worker
+from suite.records.folders import intact_videos, poster_path, video_path
 from suite.records.store import read_case, read_record
-from tests.fixtures.runs.bench_runs import CASE, MATRIX, WIDE, Bench, Stage
+from tests.fixtures.runs.bench_runs import CASE, ITERATIONS, MATRIX, STEPS, WIDE, Bench, Stage
+from tests.fixtures.runs.worker_probes import run_in_worker
+from tests.tasks.test_filming import assert_whole
 
 pytestmark = pytest.mark.worker
+
+FRAMES: Final = ITERATIONS * STEPS // 2  # of every second step
+SHOWN: Final = """
+import sys
+from PIL import Image
+print(len(set(Image.open(sys.argv[1]).convert("RGB").getdata())))
+"""
 
 
 def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_running(interrupted_campaign: Stage) -> None:
@@ -46,7 +57,23 @@ def test_the_same_command_goes_on_to_the_end(interrupted_campaign: Stage, finish
     results = [read_case(path) for path in (bench.out / "cases").rglob("*.json")]
     assert sorted(result.case.case_id for result in results) == [CASE, WIDE]
     completed = read_case(bench.case_path(CASE)).completed
-    assert [(record.round, record.ranks[0].num_iterations) for record in completed] == [(0, 10), (1, 10)]
+    ran = [(record.round, record.ranks[0].num_iterations) for record in completed]
+    assert ran == [(0, ITERATIONS), (1, ITERATIONS)]
+
+
+def test_the_case_is_filmed(finished_campaign: Stage, worker: Worker) -> None:
+    out = finished_campaign.bench.out
+    ((case_id, video),) = intact_videos(out).items()
+    assert case_id == CASE
+    assert (video.frames, video.environments) == (FRAMES, 4)
+    assert video.duration_s == pytest.approx(FRAMES / 30)
+    path = video_path(out, case_id)
+    size_px = (video.width_px, video.height_px)
+    assert_whole(path, frames=FRAMES, duration_s=video.duration_s, size_px=size_px)
+    assert 10_000 < path.stat().st_size < 1_500_000
+    assert int(run_in_worker(worker, "-c", SHOWN, str(poster_path(out, case_id)))) > 500  # colours
+    assert "1 video: " in finished_campaign.said
+    assert json.loads((out / "campaign.json").read_text())["max_rounds"] == 2, "the filmed one is none of them"
 
 
 def test_every_record_has_what_env_check_said(finished_campaign: Stage) -> None:
@@ -91,7 +118,7 @@ def test_what_cannot_run_is_a_result_with_its_reason(finished_campaign: Stage) -
 
 def test_once_more_starts_nothing_and_changes_nothing(finished_campaign: Stage) -> None:
     bench = finished_campaign.bench
-    assert bench.run() == 0
+    assert bench.run("--video") == 0
     assert "0 runs to do, 1 finished earlier and kept, 1 case skipped here" in bench.said()
     assert bench.snapshot() == finished_campaign.files
 

@@ -16,14 +16,6 @@ EVERYTHING: Final = Request(
 )
 
 
-def test_arguments() -> None:
-    assert EVERYTHING.arguments() == (
-        "-m", "suite", "env_check", "--json", "--stack", "isaacsim", "--device", "cuda", "--require", "nccl,vulkan",
-        "--worker-python", "/opt/isaac sim/python.sh",
-    )  # fmt: skip
-    assert Request().arguments() == ("-m", "suite", "env_check", "--json", "--stack", "kitless")
-
-
 @pytest.mark.parametrize(
     "request_",
     [Request(), EVERYTHING, Request(worker_packages=("../my extension", "my-robots>=1,<2")), Request(everything=False)],

@@ -1,6 +1,5 @@
 """A worker environment and an asset root on disk, with faults made in them."""
 
-import base64
 import hashlib
 import json
 import shutil
@@ -15,6 +14,7 @@ from suite.env_check import worker
 from suite.env_check.gpu import nccl
 from suite.env_check.worker import WorkerFacts, judge_asset_root, judge_worker_packages, site_folders
 from tests.fixtures.stand_ins.denied_folders import deny
+from tests.fixtures.stand_ins.synthetic_wheels import write_wheel
 
 PINS = """\
 # Made by `nox -s pins`: do not edit.
@@ -28,6 +28,7 @@ torch==2.11.0 \\
     --hash=sha256:dd
 """
 NEEDED = {"isaaclab": "3.0.0", "torch": None}
+CHANGED: Final = 'VERSION = "2.11.1"\n'  # a module of torch, as long as before
 
 
 class Environment:
@@ -52,14 +53,7 @@ class Environment:
 
     def install(self, name: str, version: str) -> None:
         self.uninstall(name)
-        folder = self.packages / f"{name}-{version}.dist-info"
-        folder.mkdir(parents=True)
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        module = folder.parent / name / "__init__.py"
-        module.parent.mkdir(exist_ok=True)
-        module.write_text("x = 1\n")
-        digest = base64.urlsafe_b64encode(hashlib.sha256(module.read_bytes()).digest()).rstrip(b"=").decode()
-        (folder / "RECORD").write_text(f"{name}/__init__.py,sha256={digest},6\n{folder.name}/RECORD,,\n")
+        shutil.unpack_archive(write_wheel(self.folder.parent / "wheels", name, version), self.packages, "zip")
 
     def uninstall(self, name: str) -> None:
         for folder in self.packages.glob(f"{name}-*.dist-info"):
@@ -105,7 +99,12 @@ def file(name: str, text: str | None) -> Change:
         (without("torch"), "packages_missing", "torch is missing", "failure"),
         (version("isaaclab", "2.3.2"), "packages_differ", "isaaclab is 2.3.2, not 3.0.0", "failure"),
         # as long as before
-        (file("torch/__init__.py", "x = 2\n"), "packages_changed", "torch: torch/__init__.py was changed", "warning"),
+        (
+            file("torch/__init__.py", 'VERSION = "2.11.1"\n'),
+            "packages_changed",
+            "torch: torch/__init__.py was changed",
+            "warning",
+        ),
         (file("isaaclab/__init__.py", None), "packages_changed", "isaaclab/__init__.py is missing", "warning"),
         (file("sitecustomize.py", "import os\n"), "packages_changed", "py belongs to no package", "warning"),
         (file("mine.pth", "/elsewhere\n"), "packages_changed", "mine.pth belongs to no package", "warning"),
@@ -123,7 +122,7 @@ def test_a_worker_is_not_as_it_was_installed(
 
 def test_a_file_of_another_worker_is_not_as_installed(environment: Environment, tmp_path: Path) -> None:
     other = Environment(tmp_path / "other")
-    (other.packages / "torch/__init__.py").write_text("x = 3\n")
+    (other.packages / "torch/__init__.py").write_text(CHANGED)
     check = judge_worker_packages(environment.facts(also=[other.python]))
     assert (check.verdict, check.fault) == ("failure", "packages_changed")
 

@@ -13,6 +13,7 @@ from suite import __version__
 from suite.external import machine
 from suite.external.machine import capture, cores_in_order, cpu_model, git_state, num_usable_cpus, usable_memory_gb
 from suite.schema.record import Gpu
+from tests.fixtures.runs.own_task_runs import committed
 
 NUM_AFFINE_CPUS = len(os.sched_getaffinity(0))
 
@@ -105,19 +106,6 @@ def test_cpu_model_of_arm_comes_from_lscpu(tmp_path: Path, monkeypatch: pytest.M
     assert cpu_model(cpuinfo) is None
 
 
-def git(checkout: Path, *argv: str) -> str:
-    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    return subprocess.check_output(["git", "-C", str(checkout), *identity, *argv], text=True).strip()
-
-
-def committed(checkout: Path) -> str:
-    """Commit all that is in the folder; return the commit."""
-    git(checkout, "init", "--quiet")
-    git(checkout, "add", ".")
-    git(checkout, "commit", "--quiet", "--message", "m")
-    return git(checkout, "rev-parse", "HEAD")
-
-
 def test_git_state_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert git_state(tmp_path) == (None, None)
     (tmp_path / "inner").mkdir()
@@ -125,7 +113,7 @@ def test_git_state_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     commit = committed(tmp_path)
     assert git_state(tmp_path) == (commit, False)
     assert git_state(tmp_path / "inner") == (None, None)  # not the checkout itself
-    git(tmp_path, "config", "status.showUntrackedFiles", "no")
+    subprocess.run(["git", "-C", tmp_path, "config", "status.showUntrackedFiles", "no"], check=True)
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own way to test "dubious ownership"
     assert git_state(tmp_path) == (commit, False)
     out = tmp_path / "a [new] folder" / "results"

@@ -38,6 +38,31 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> N
     assert "'count'" in problems[3]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'names = [\n  "a",\n  "b, # c"]',
+        "names = [\n  'a', 'b, # c']",
+        'names = [\n  \'a\\\', "b\\", # c"]',
+        'names = ["""\nb, # c"""]',
+        "names = ['''\nb, # c'''] # ]",
+        'names = ["""\n\\"\\"\\"] [ \\\\""""", "#"]',
+        'names = [ # "[\n  "a", # it\'s ]\n]',
+    ],
+)
+def test_a_text_is_no_comment_and_no_bracket(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "file.toml"
+    path.write_text(f'# "\n{statement}\nleaves = []\ntables."#a[".count = true\ncuont = 1\n')
+    with pytest.raises(MatrixError) as error:
+        read_toml(path).validate(Document)
+    line = 2 + statement.count("\n")
+    assert [problem.split(": ")[:2] for problem in str(error.value).splitlines()[1:]] == [
+        [f"  line {line + 1}", "leaves"],
+        [f"  line {line + 2}", "tables.#a[.count"],
+        [f"  line {line + 3}", "cuont"],
+    ]
+
+
 def test_a_long_array_does_not_keep_its_reader_waiting(tmp_path: Path) -> None:
     path = tmp_path / "file.toml"
     path.write_text("values = [\n" + "  [1, 2], # a, b\n" * 4000 + "]\nnames = 1\n")

@@ -26,22 +26,6 @@ def test_committed_pins_hold_nothing_of_the_machine_they_were_made_on(name: str)
     assert "Made by `nox -s pins`" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "added", "changed"),
-    [
-        ("ovphysx", {"ovphysx", "ovstage"}, {"packaging"}),
-        ("skrl-jax", {"jax", "jax-cuda13-plugin", "flax"}, set()),
-        ("watch", {"viser", "websockets", "msgspec", "zstandard", "imageio"}, {"rich"}),
-        ("torchrl", {"torchrl", "hoptorch", "orjson", "ray", "msgpack"}, {"tensordict"}),
-        ("lerobot", {"lerobot", "datasets", "pyarrow"}, {"fsspec", "numpy", "packaging", "pillow"}),
-    ],
-)
-def test_other_pins_add_to_the_worker_and_change_few(name: str, added: set[str], changed: set[str]) -> None:
-    worker, other = (versions(PROJECT / f"containers/pins/{pin}.txt") for pin in ("worker", name))
-    assert added <= other.keys() - worker.keys()
-    assert {package for package, version in worker.items() if other.get(package) != version} == changed
-
-
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
     for name in pins.OF_SUITE:

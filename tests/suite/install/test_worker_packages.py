@@ -1,6 +1,5 @@
 """Packages added to copies of the worker, and other versions in them, with uv for real and wheels of a few bytes."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from suite.install.worker_packages import (
     unmet,
     versions_folder,
 )
+from tests.fixtures.runs.own_task_runs import committed
 from tests.fixtures.stand_ins.synthetic_wheels import make_environment, pin, use_wheels, write_wheel
 
 
@@ -103,13 +103,6 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def commit(folder: Path) -> str:
-    settings = ("-c", "user.name=A User", "-c", "user.email=user@example.org")
-    for arguments in (["init", "-q"], ["add", "."], [*settings, "commit", "-qm", "mine"], ["rev-parse", "HEAD"]):
-        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 def read_twice(folder: Path) -> tuple[WorkerPackage, WorkerPackage]:
     """Read it before and after a build, with what that leaves there."""
     first = read_package(str(folder))
@@ -128,7 +121,7 @@ def test_a_folder_without_git_is_known_by_its_files(folder: Path) -> None:
 
 
 def test_a_commit_is_named_while_the_folder_is_at_it(folder: Path) -> None:
-    name = commit(folder)
+    name = committed(folder)
     first, again = read_twice(folder)
     assert again == first
     assert first.origin == f"commit {name[:12]}"

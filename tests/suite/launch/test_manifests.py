@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.suite.matrix.test_rendered_launch import launch_of
 GOLDEN = Path(__file__).parents[2] / "golden" / "manifests"
 
 IMAGE: Final = "registry.example/kitless:1"
+DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
 OPTIONS: Final = options_with(image=IMAGE, volume_claim="nfs")
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
 SCHEMA: Final = "1.37"
@@ -46,67 +46,39 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FULL: Final = ("--matrix", "full")
+SIZES: Final = ("--pod-cpus", "16", "--pod-memory", "64Gi")
+ON_PODS: Final = (
+    "--toleration", "nvidia.com/gpu:NoSchedule", "--toleration", "team=robots", "--toleration", "spot",
+    "--node-selector", "nvidia.com/gpu.product=NVIDIA-H200", "--runtime-class", "nvidia", "--pull-secret", "ngc",
+    "--gpu-resource", "nvidia.com/mig-3g.40gb", *SIZES,
+)  # fmt: skip
+IN_A_POOL: Final = ("--platform", "h200", *SIZES, "--pod-storage", "200Gi")
+
+
+def asked(target: str, *words: str) -> Options:
+    return Options.of(parse(["plan", "--render", target, "--image", f"registry.example/kitless@{DIGEST}", *words]))
 
 
 @pytest.mark.parametrize(
     ("name", "render"),
     [
         ("kubernetes_round.json", lambda: manifests.round_of_nodes(NODES, OPTIONS, 3)),
+        ("kubernetes_round_asked.json", lambda: manifests.round_of_nodes(NODES, asked("kubernetes", *ON_PODS), 3)),
         ("kubernetes_campaign.json", lambda: manifests.campaign(FULL, OPTIONS, "labscale-full", 8)),
         (
             "osmo_workflow.yaml",
             lambda: workflow((*FULL, "--out", "{{output}}"), changed(OPTIONS, accept_eula=True), "labscale-full", 8),
         ),
+        ("osmo_workflow_asked.yaml", lambda: workflow(FULL, asked("osmo", *IN_A_POOL), "labscale-full", 8)),
     ],
 )
-def test_what_is_rendered(name: str, render: Callable[[], dict[str, Any]]) -> None:
+def test_what_is_rendered(name: str, render: Callable[[], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    if "asked" in name:
+        monkeypatch.setenv("NCCL_ALGO", "Ring, Tree")
     document = render()
     assert json.dumps(document, indent=1) + "\n" == (GOLDEN / name).read_text(encoding="utf-8")
     if name.endswith(".json"):
         validate(document)
-
-
-def test_the_script_of_a_node_is_one_of_a_shell() -> None:
-    script = command_of(manifests.round_of_nodes(NODES, OPTIONS, 3))[2]
-    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
-
-
-def test_pods_have_what_their_cluster_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = [
-        "--toleration", "nvidia.com/gpu:NoSchedule", "--toleration", "team=robots", "--toleration", "spot",
-        "--node-selector", "nvidia.com/gpu.product=NVIDIA-H200", "--runtime-class", "nvidia", "--pull-secret", "ngc",
-        "--gpu-resource", "nvidia.com/mig-3g.40gb", "--pod-cpus", "16", "--pod-memory", "64Gi",
-    ]  # fmt: skip
-    monkeypatch.setenv("NCCL_ALGO", "Ring")
-    asked = Options.of(parse(["plan", "--render", "kubernetes", *words]))
-    campaign = manifests.campaign(FULL, asked, "labscale-full", 2)
-    round_of_nodes = manifests.round_of_nodes(NODES, asked, 3)
-    for document, num_gpus in ((campaign, 2), (round_of_nodes, NODES.case.nproc_per_node)):
-        validate(document)
-        pod = document.get("items", [document])[-1]["spec"]["template"]["spec"]
-        assert pod["tolerations"] == [
-            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
-            {"key": "team", "operator": "Equal", "value": "robots"},
-            {"key": "spot", "operator": "Exists"},
-        ]
-        assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-H200"}
-        assert pod["runtimeClassName"] == "nvidia"
-        assert pod["imagePullSecrets"] == [{"name": "ngc"}]
-        (container,) = pod["containers"]
-        sizes = {"cpu": "16", "memory": "64Gi"}
-        assert container["resources"] == {"limits": {"nvidia.com/mig-3g.40gb": num_gpus, **sizes}, "requests": sizes}
-        assert {"name": "NCCL_ALGO", "value": "Ring"} in container["env"]
-
-
-def test_a_workflow_has_the_platform_and_sizes_of_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["--platform", "h200", "--pod-cpus", "16", "--pod-memory", "64Gi", "--pod-storage", "200Gi"]
-    monkeypatch.setenv("NCCL_ALGO", "Ring, Tree")
-    asked = Options.of(parse(["plan", "--render", "osmo", *words]))
-    document = workflow(FULL, asked, "labscale-full", 8)["workflow"]
-    assert document["resources"]["default"] == {
-        "cpu": 16, "memory": "64Gi", "storage": "200Gi", "gpu": 8, "platform": "h200"
-    }  # fmt: skip
-    assert "NCCL_ALGO=Ring, Tree" in document["tasks"][0]["args"]
 
 
 @pytest.mark.parametrize(
@@ -120,9 +92,6 @@ def test_what_kubernetes_does_not_take_is_refused(words: str, capsys: pytest.Cap
     assert words.split(maxsplit=1)[0] in capsys.readouterr().err
 
 
-DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
-
-
 @pytest.mark.parametrize(
     ("image", "told"),
     [
@@ -133,16 +102,8 @@ DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
     ],
 )
 def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: str | None) -> None:
-    options = changed(OPTIONS, image=image)
-    campaign = manifests.campaign((), options, "labscale-full", 8)
-    for document in (campaign, manifests.round_of_nodes(NODES, options, 3)):
-        validate(document)
-        (container,) = document.get("items", [document])[-1]["spec"]["template"]["spec"]["containers"]
-        assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
-    arguments = workflow((), options, "labscale-full", 8)["workflow"]["tasks"][0]["args"]
-    assert [word for word in arguments if word.startswith(image_worker.DIGEST)] == (
-        [] if told is None else [f"{image_worker.DIGEST}={told}"]
-    )
+    (container,) = pod_of(manifests.round_of_nodes(NODES, changed(OPTIONS, image=image), 3))["containers"]
+    assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
 
 
 def plan(*arguments: object) -> int:
@@ -153,9 +114,13 @@ def documents_in(folder: Path) -> dict[str, dict[str, Any]]:
     return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.iterdir())}
 
 
+def pod_of(document: dict[str, Any]) -> dict[str, Any]:
+    pod: dict[str, Any] = document.get("items", [document])[-1]["spec"]["template"]["spec"]
+    return pod
+
+
 def command_of(document: dict[str, Any]) -> list[str]:
-    job = document.get("items", [document])[-1]
-    words: list[str] = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    words: list[str] = pod_of(document)["containers"][0]["command"]
     return words
 
 

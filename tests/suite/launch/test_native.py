@@ -264,6 +264,8 @@ def test_each_node_has_its_own_gpus_and_cores(make_launch: MakeLaunch) -> None:
     assert [part.cpus for part in parts] == [(0, 2, 4), (6, 1, 3)]
     assert len({part.env["NCCL_HOSTID"] for part in parts}) == 2  # NCCL takes each for a host
     assert len({part.env["LABSCALE_RENDEZVOUS_PORT"] for part in parts}) == 1
+    learning = parts_of(replace(launch, case=replace(launch.case, only_learning=True)), gpus=("4", "5"), cpus=(0, 1))
+    assert [part.env["CUDA_VISIBLE_DEVICES"] for part in learning] == ["4", "5"]
     on_cpu = parts_of(replace(launch, case=replace(launch.case, device="cpu")), gpus=(), cpus=(0, 1))
     assert ["CUDA_VISIBLE_DEVICES" in part.env for part in on_cpu] == [False, False]
 

@@ -2,12 +2,9 @@
 
 import os
 import signal
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from reports.__main__ import main as reports_main
@@ -20,12 +17,9 @@ from suite.launch import apptainer, containers
 from suite.launch.nodes import node
 from suite.launch.slurm.script import SlurmOptions
 from suite.launch.slurm.script import render as render_script
-from suite.launch.watch import prepare
 from suite.options.command_line import forget_inner_variables
-from suite.records.collect import collect
-from suite.schema.rank_protocol import LaunchResult, of_rank, recorded, travelling
+from suite.schema.rank_protocol import of_rank, recorded, travelling
 from suite.schema.record import Environment, Launch
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of
 from tests.suite.campaign.test_folder import SMOKE, planned
 
 TRAVELS = (
@@ -127,39 +121,3 @@ def test_every_command_forgets_them(monkeypatch: pytest.MonkeyPatch, main: Calla
     monkeypatch.setattr(signal, "signal", lambda *_: None)  # of this process
     assert main() == UsageError.exit_code
     assert "GIT_DIR" not in os.environ
-
-
-@pytest.mark.worker
-def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_settings(
-    worker: Worker, tmp_path: Path, environment: Environment
-) -> None:
-    """Every socket of a real run of two ranks is looked at while they train."""
-    (case,) = cases_of(matrix_of(cartpole("rsl_rl", topologies=["1x2"], iterations=3)), tmp_path)
-    launch = launch_of(worker, case, tmp_path / "r0")
-    prepare(tmp_path / "r0", case)
-    shell = {**os.environ, "ATEN_CPU_CAPABILITY": "default", "PYTHONMALLOC": "debug", **launch.env}
-    started_s = time.monotonic()
-    root = psutil.Popen(launch.argv, env=shell, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    listening: set[str] = set()
-    while root.poll() is None:
-        for process in (root, *root.children(recursive=True)):
-            try:
-                sockets = process.net_connections(kind="tcp")
-            except psutil.Error:
-                continue
-            listening |= {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
-        try:
-            root.wait(0.2)
-        except psutil.TimeoutExpired:
-            continue
-    assert listening == {"127.0.0.1"}
-    ended = LaunchResult(
-        exit_code=root.returncode,
-        ended_by=None,
-        started_utc="2026-11-29T00:00:00+00:00",
-        wall_time_s=time.monotonic() - started_s,
-    )
-    record = collect(tmp_path / "r0", case, 0, ended, environment)
-    assert record.outcome == "completed", record.reason
-    assert [rank.settings.get("environment.ATEN_CPU_CAPABILITY") for rank in record.ranks] == ["default"] * 2
-    assert not [name for rank in record.ranks for name in rank.settings if "PYTHON" in name]

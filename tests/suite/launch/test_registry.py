@@ -2,7 +2,9 @@
 
 import io
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 from rich.console import Console
@@ -11,20 +13,49 @@ from suite.__main__ import main
 from suite.campaign import steps
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
+from suite.env_check.report import Report
 from suite.errors import UsageError
 from suite.install.bundle_contents import VERSIONS_VARIABLE
 from suite.install.worker import Worker
 from suite.install.worker_packages import digest_of
 from suite.launch import registry
-from suite.launch.contract import Asked
+from suite.launch.contract import Asked, LauncherEntry, Runtime
 from suite.launch.images import worker as image_worker
 from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import Resources
+from suite.options.declaration import option
 from suite.records.store import read_case
-from suite.schema.record import Environment
+from suite.schema.record import Environment, Launch
 from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.real_runs import cartpole, matrix_of
-from tests.fixtures.runs.toy_launcher import TOY
+from tests.fixtures.runs.simulated_host import SimulatedHost
+
+# A launcher as somebody would add one, with all that its folder would have. It trains nothing: it greets.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToySettings:
+    greeting: str = option("with --launcher toy: what it says", default="Hello", metavar="TEXT")
+
+
+def _provision(settings: ToySettings, asked: Asked) -> Runtime:
+    def greet(launch: Launch) -> None:
+        asked.say(f"{settings.greeting}, {launch.case.case_id}")
+
+    report = Report(
+        host="toy", stack=asked.stack, device=asked.device, needed=frozenset({"host"}), checks=(), duration_s=0.0
+    )
+    runtime = SimulatedHost(wall_s=0.0, on_start=greet).runtime()
+    worker = replace(runtime.worker, cache_dir=asked.out.parent / "cache", asset_root=Path("assets"))
+    return replace(runtime, worker=worker, check=lambda: report)
+
+
+TOY: Final = LauncherEntry(
+    name="toy",
+    resources=lambda _, machine: Resources(nnodes=2, gpus_per_node=0, cpus_per_node=machine.num_cpus or 1),
+    provision=_provision,
+    settings=ToySettings,
+)
 
 
 @pytest.fixture

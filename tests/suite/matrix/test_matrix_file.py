@@ -280,6 +280,11 @@ def test_where_only_what_is_learned_counts_there_is_nothing_but_training(tmp_pat
     assert series.workload == "train"
     with pytest.raises(MatrixError, match=r"series\[0\]\.workload: got 'environment_step'; with only_learning"):
         load_matrix(edited(tmp_path, learning, more='workload = "environment_step"'), catalog)
+    of_times = {"precision": "0.1", "a_a": "true", "turns_check": "true", "warm_up": "true"}
+    all_of_them = "\n".join([learning[1], *(f"{key} = {value}" for key, value in of_times.items())])
+    with pytest.raises(MatrixError) as refused:
+        load_matrix(edited(tmp_path, (learning[0], all_of_them)), catalog)
+    assert re.findall(r"\n  line \d+: (\w+): ", str(refused.value)) == [*of_times]
 
 
 OPEN = 'division = "open"\nvariant = "x"\n'

@@ -66,16 +66,21 @@ def test_ranks_of_which_only_what_they_learn_counts_share_one_gpu() -> None:
     assert here.infeasible is None
     assert (here.estimated_wall_s, on_two.estimated_wall_s) != (None, None)
     assert here.estimated_wall_s > on_two.estimated_wall_s  # type: ignore[operator]
-    for room, lacks in (
-        (Room(gpu_gb=99, host_gb=99, ranks=1), "2 of 1 CPU cores"),
-        (Room(gpu_gb=99, host_gb=9, ranks=2), "13 of 9 GB of memory"),
-        (Room(gpu_gb=2, host_gb=99, ranks=2), "of 2 GB of the GPU"),
+    for room, reason in (
+        (Room(gpu_gb=99, host_gb=9, ranks=1), "its 2 ranks need 13 GB of memory, available: 9"),
+        (Room(gpu_gb=2, host_gb=99, ranks=2), "its 2 ranks need 9 GB of the GPU that they share, available: 2"),
     ):
-        assert lacks in str(planned(case, gpus=1, room=room).infeasible)
+        assert planned(case, gpus=1, room=room).infeasible == reason
         assert planned(ANT, gpus=2, room=room).infeasible is None
-    assert "needs 2 CPU cores" in str(planned(case, gpus=1, cpus=1).infeasible)  # on another machine too
+        alone = replace(case, nproc_per_node=1, num_envs_global=case.num_envs)
+        assert planned(alone, gpus=1, room=replace(room, host_gb=3)).infeasible is None  # as without only_learning
+    every = str(planned(case, gpus=1, cpus=1, room=Room(gpu_gb=2, host_gb=9, ranks=1)).infeasible).split("; ")
+    assert [reason for reason in every if "core" in reason] == ["needs 2 CPU cores, one per rank, available: 1"]
+    assert len(every) == 3
+    jax = replace(case, rl_library="skrl_jax")
     own_gpu = "gives each process a GPU of its own"
-    assert own_gpu in str(planned(replace(case, rl_library="skrl_jax"), gpus=1).infeasible)
+    assert own_gpu in str(planned(jax, gpus=1).infeasible)
+    assert own_gpu not in str(planned(replace(jax, device="cpu")).infeasible)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ The third, ``all_reduce``, runs on two hosts in ``tests.suite.launch.nodes.test_
 import pytest
 
 from suite.schema.record import OVERFLOW_CHECK, RankRecord
+from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
 from tests.fixtures.runs.real_runs import cartpole
 from tests.fixtures.runs.trained_runs import TrainSeries
 
@@ -31,10 +32,9 @@ def test_stepping_alone_learns_nothing_and_spends_its_time_in_the_environment(tr
 
 def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(train_series: TrainSeries) -> None:
     series = cartpole(
-        "rsl_rl", task="Isaac-Reorient-Cube-Shadow-Camera-Direct", workload="rendering",
-        num_envs=4, num_steps_per_env=6, iterations=4,
-    )  # fmt: skip
-    (rank,) = train_series(series).record.ranks
+        "rsl_rl", task=CAMERA_CARTPOLE, workload="rendering", num_envs=4, num_steps_per_env=6, iterations=4
+    )
+    (rank,) = train_series(series, catalog=catalog_with_camera()).record.ranks
     assert set(rank.samples["control.pictures"]) == {6.0 * 4}
     assert rank.samples["simulate_time_s"] == rank.samples["environment_step_time_s"] == (None,) * 4
     assert 0.5 < share(rank, "render_time_s") <= 1

@@ -1,10 +1,11 @@
-"""What the Shadow Hand does, what its camera sees and what the Ant weighs, in one process.
+"""What the Shadow Hand does, what its camera sees, what the Ant weighs and what it drops, in one process.
 
 ``python -m tests.tasks.probes.hand FRAME.png GOLDEN.png``: save one frame and compare it with another, as it is and
 shifted. Command the four tendons and measure J1 + J2, then judge pictures that are spoilt. Last, read the Ant's total
-mass and joint limits as Isaac Lab simulates it.
+mass and joint limits as Isaac Lab simulates it, and let it walk with buffers of MuJoCo Warp that are too small.
 """
 
+import ctypes
 import gc
 import json
 import math
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from types import SimpleNamespace
 from typing import Any
 
 from tasks.picture import environment
@@ -19,6 +21,8 @@ from tasks.picture import environment
 FRACTIONS = (0.25, 0.35, 0.5, 0.6)  # of the tendon's range, one per environment
 STEPS = 120  # 2 s
 SEED = 42
+SMALL_BUFFERS = tuple(f"env.sim.physics.solver_cfg.{capacity}=1" for capacity in ("njmax", "nconmax"))
+ANT_STEPS = 96  # every Ant falls and touches the ground
 COUNTS_AS_DIFFERENT = 16  # of 255, in any channel
 
 
@@ -27,8 +31,10 @@ def main(frame_path: str, golden_path: str) -> None:
         results = {"channels": save_frame(env, frame_path), **follow(env), "cuda_graph": graph_of(env)}
         results |= {"pictures": judge_faults(env)}
     differences = [difference(frame_path, golden_path, shift) for shift in (0, 3)]
-    with environment("Isaac-Ant", num_envs=1, seed=SEED) as env:
-        print(json.dumps({**results, "differences": differences, "ant": weigh(env)}))
+    with environment("Isaac-Ant", SMALL_BUFFERS, num_envs=4, seed=SEED) as env:
+        results |= {"differences": differences, "ant": weigh(env), "dropped": dropped(env)}
+    ctypes.CDLL(None).fflush(None)  # what MuJoCo Warp prints of full buffers: the answer is the last line
+    print(json.dumps(results))
     gc.freeze()  # as a rank does: the interpreter would spend seconds on what the exit frees anyway
 
 
@@ -102,6 +108,22 @@ def weigh(env: Any) -> dict[str, Any]:
         "mass_kg": float(robot.data.body_mass.torch[0].sum()),
         "joint_limits_deg": {name: limits[i].tolist() for i, name in enumerate(robot.joint_names)},
     }
+
+
+def dropped(env: Any) -> dict[str, Any]:
+    """What the check of MuJoCo Warp's buffers says after some steps of random actions."""
+    import torch
+
+    from tasks.checks import physics
+
+    timer = SimpleNamespace()
+    overflow = physics.watch_overflow(env.sim, timer)
+    assert overflow is not None
+    generator = torch.Generator().manual_seed(SEED)
+    for _ in range(ANT_STEPS):
+        env.step(torch.rand(env.action_space.shape, generator=generator) * 2 - 1)
+        timer.after_iteration()
+    return asdict(overflow.check())
 
 
 # ---- pictures, spoilt where Isaac Lab draws them, so the checks look through the same camera as the task does ----

@@ -6,18 +6,22 @@ control says of frames that come back as they were given and of other ones.
 
 import itertools
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 
-def ranges() -> list[str]:
+def ranges(*, is_profiled: bool) -> list[str]:
     """Return what two iterations push (+) and pop (-)."""
     import torch
 
+    from tasks.rank.profiling import BELOW_NSYS_VARIABLE
     from tasks.rank.rank_log import RankLog
     from tasks.rank.timing import IterationTimer
 
+    if is_profiled:
+        os.environ[BELOW_NSYS_VARIABLE] = "1"
     calls: list[str] = []
     torch.cuda.nvtx.range_push = lambda name: calls.append(f"+{name}")
     torch.cuda.nvtx.range_pop = lambda: calls.append("-")
@@ -91,4 +95,5 @@ def judged_frames() -> list[Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"ranges": ranges(), "sections": sections(), "read_back": judged_frames()}))
+    results = {"sections": sections(), "read_back": judged_frames(), "ranges": ranges(is_profiled=False)}
+    print(json.dumps({**results, "ranges_below_nsys": ranges(is_profiled=True)}))

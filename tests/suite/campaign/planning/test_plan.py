@@ -1,6 +1,7 @@
 """What a campaign plans: the default matrix, the stack of its worker, repeats of baselines, and what is said first."""
 
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,13 @@ from rich.console import Console
 from suite.campaign import steps
 from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import make_plan, print_plan, rule_of
+from suite.campaign.schedule import blocks_of
 from suite.campaign.state import Campaign
-from suite.errors import MatrixError
+from suite.errors import MatrixError, UsageError
 from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
+from suite.options.options import Releases, flag_of
 from suite.schema.record import Device, Environment, PlannedCase
 from suite.statistics.stopping_rule import Rule
 from suite.statistics.twins import is_twin, with_twins
@@ -28,9 +31,10 @@ from tests.fixtures.runs.simulated_host import SimulatedHost
 CATALOG = load_catalog()
 
 
-def planned(num_gpus: int, **options: Any) -> Campaign:
+def planned(num_gpus: int, *, memory_gb: float = 560.0, num_cpus: int = 128, **options: Any) -> Campaign:
     """The plan of ``bench`` with these options on a machine with so many GPUs."""
-    machine = replace(GPU_HOST, gpus=GPU_HOST.gpus[:num_gpus]) if num_gpus else CPU_HOST
+    gpu_host = replace(GPU_HOST, gpus=GPU_HOST.gpus[:num_gpus], memory_gb=memory_gb, num_cpus=num_cpus)
+    machine = gpu_host if num_gpus else CPU_HOST
 
     def capture(*, host_label: str | None = None, out: Path | None = None) -> Environment:  # noqa: ARG001
         return replace(machine, host_label=host_label)
@@ -98,7 +102,7 @@ def test_a_chosen_stack_is_the_only_one(chosen: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"device": "cpu"}, {"launcher": "container"}])  # an image holds one stack
-def test_where_physx_cannot_run_it_is_refused(options: dict[str, str]) -> None:
+def test_where_physx_cannot_run_it_is_refused(options: dict[str, Any]) -> None:
     campaign = planned(0 if "device" in options else 4, matrix="physx", **options)
     assert campaign.stack == "kitless"
     assert "ovphysx" in refused(campaign.planned)
@@ -145,6 +149,45 @@ def test_the_rule_is_what_options_and_matrix_say(matrix: str, options: dict[str,
     planned_rule = rule_of(options_with(matrix=matrix, **options), load_matrix(matrix, CATALOG))
     assert replace(planned_rule, max_rounds=rule.max_rounds) == rule
     assert rule.precision is None or planned_rule.max_rounds == rule.max_rounds
+
+
+@pytest.mark.parametrize(
+    ("options", "is_known"),
+    [
+        ({}, True),
+        ({"launcher": "container"}, True),
+        ({"launcher": "slurm", "render_only": True}, False),
+        ({"render": "kubernetes"}, False),
+    ],
+)
+def test_ranks_that_share_a_gpu_need_memory_of_the_machine_that_trains_them(
+    options: dict[str, Any], *, is_known: bool
+) -> None:
+    small = planned(1, memory_gb=64.0, matrix="learning-scaling", device="cuda", **options)
+    refused = {item.case.nproc_per_node for item in small.planned if "GB of memory" in str(item.infeasible)}
+    assert refused == ({16} if is_known else set())
+
+
+def test_sixteen_ranks_learn_on_one_gpu_of_a_machine_of_sixteen_cores() -> None:
+    campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")  # 128 GiB
+    assert {item.infeasible for item in campaign.planned} == {None}
+    ranks = [[item.case.num_processes for item in block] for block in blocks_of(campaign, campaign.planned)]
+    assert ranks == [[1, 2, 4, 8], [16], [1, 2, 4, 8, 1], [2, 4, 8], [16], [1, 2, 4, 8, 1], [1] * 7]
+    assert len(ranks) == math.ceil(sum(map(sum, ranks)) / 16)  # fewer blocks would not hold them
+
+
+OF_TIMES = {"target_precision": 0.1, "max_rounds": 9, "budget_minutes": 9.0, "a_a": True, "upstream": True}
+
+
+def test_what_needs_times_is_refused_where_only_what_is_learned_counts() -> None:
+    matrix = load_matrix("learning-scaling", CATALOG)
+    for options in ({}, {"repeats": 3}, {"a_a": False}, {"turns": False}):
+        assert rule_of(options_with(**options), matrix).precision is None
+    searches = {"capacity": "ant-weak", "bisect": Releases.read("newton")}
+    with pytest.raises(UsageError) as refused:
+        rule_of(options_with(**OF_TIMES, **searches), matrix)
+    for name in (*OF_TIMES, *searches):
+        assert flag_of(name) in str(refused.value)
 
 
 @pytest.mark.parametrize(

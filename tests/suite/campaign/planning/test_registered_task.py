@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,7 @@ def test_a_cost_is_unknown_until_a_round_has_completed(tmp_path: Path) -> None:
     assert estimates() == [None, None]
     first, second = (item.case for item in planned(tmp_path))
     end_a_round(tmp_path, first, 0, outcome="crashed")
+    end_a_round(tmp_path, replace(first, case_id=f"{first.case_id}-learning", only_learning=True), 0)
     assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
     for index, wall_time_s in ((1, 300.0), (2, 61.5)):  # the first one compiled kernels
         end_a_round(tmp_path, first, index, wall_time_s=wall_time_s)

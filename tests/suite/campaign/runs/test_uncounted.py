@@ -29,8 +29,10 @@ from suite.campaign.runs.uncounted import (
     find_nsys,
     free_port,
     profile_all,
+    tell_unfilmed,
     watch,
 )
+from suite.campaign.steps import judge
 from suite.errors import Interrupted, UsageError
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
@@ -48,7 +50,6 @@ from tests.fixtures.runs.real_runs import MARK, cartpole, marked_processes, matr
 from tests.fixtures.runs.simulated_campaign import NARROW, PAIR, campaign_of, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 from tests.fixtures.runs.worker_probes import probe, run_in_worker
-from tests.tasks.test_filming import assert_whole
 
 FAKE_NSYS = f"""#!{sys.executable}
 import pathlib, subprocess, sys
@@ -121,12 +122,12 @@ def test_other_ranks_are_profiled_anew(tmp_path: Path, fake_nsys: Path) -> None:
 
 
 @pytest.mark.worker
-def test_ranges_name_the_phases_and_nest(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert probe(worker, "parts")["ranges"] == []  # nothing is said unless the rank is profiled
-    monkeypatch.setenv("LABSCALE_BELOW_NSYS", "1")
+def test_ranges_name_the_phases_and_nest(worker: Worker) -> None:
+    made = probe(worker, "parts")
+    assert made["ranges"] == []  # nothing is said unless the rank is profiled
     step = ["+environment_step", "-"]
     parts = ["+collection", *step, *step, "-", "+learning", "+all_reduce", "-", "-"]
-    assert probe(worker, "parts")["ranges"] == ["+iteration 0", *parts, "-", "+iteration 1", *parts, "-"]
+    assert made["ranges_below_nsys"] == ["+iteration 0", *parts, "-", "+iteration 1", *parts, "-"]
 
 
 @pytest.mark.slow
@@ -151,7 +152,6 @@ def test_a_real_round_with_one_rank_below_the_fake(worker: Worker, fake_nsys: Pa
 
 
 ONE, OTHER = NARROW[0], replace(NARROW[1], workload="environment_step")
-SHOWN = "print(len(set(__import__('PIL.Image').Image.open(__import__('sys').argv[1]).convert('RGB').getdata())))"
 
 
 def films(launch: Launch) -> None:
@@ -200,30 +200,15 @@ def test_a_film_that_failed_is_told_and_tried_again_when_that_is_asked_for(tmp_p
     assert filmed(tmp_path, host, retry_failed=True)[:2] == ([ONE.case_id], ())
 
 
-@pytest.mark.worker
-def test_a_real_film_of_cartpole(worker: Worker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    matrix, out = tmp_path / "one.toml", tmp_path / "out"
-    matrix.write_text(matrix_of(cartpole("rsl_rl")), encoding="utf-8")
-    argv = ["bench", "--matrix", str(matrix), "--device", "cpu", "--out", str(out), "--no-report", "--video"]
-    assert main(argv) == 0
-    (result,) = load_results(out)
-    assert [record.round for record in result.rounds] == [0]
-    assert json.loads((out / "campaign.json").read_text())["rounds"] == 1, "the filmed one is none of them"
-    ((case_id, video),) = intact_videos(out).items()
-    assert case_id == result.case.case_id
-    assert (video.frames, video.environments) == (24, 4)
-    assert video.duration_s == pytest.approx(24 / 30)
-    size_px = (video.width_px, video.height_px)
-    path = video_path(out, case_id)
-    assert_whole(path, frames=24, duration_s=video.duration_s, size_px=size_px)
-    assert 10_000 < path.stat().st_size < 1_500_000
-    assert int(run_in_worker(worker, "-c", SHOWN, str(poster_path(out, case_id)))) > 500  # colours
-    assert "1 video: " in capsys.readouterr().out
-    before = (out / "cases" / f"{case_id}.json").read_bytes()
-    (out / VIDEO_LIST).write_text("{", encoding="utf-8")
-    assert main(argv) == 0, "results do not need a video"
-    assert "No video: " in capsys.readouterr().out
-    assert (out / "cases" / f"{case_id}.json").read_bytes() == before
+def test_results_do_not_need_the_list_of_videos(tmp_path: Path) -> None:
+    campaign = campaign_of(SimulatedHost(on_start=films), [ONE], out=tmp_path, video=True)
+    assert film_all(campaign).unfilmed == ()
+    (tmp_path / VIDEO_LIST).write_text("{", encoding="utf-8")
+    campaign = film_all(campaign)
+    (why,) = campaign.unfilmed
+    assert str(tmp_path / VIDEO_LIST) in why
+    assert f"No video: {why}" in printed(tell_unfilmed(campaign))
+    judge(campaign)  # it is no failure
 
 
 PROBE = """

@@ -128,7 +128,6 @@ def test_no_gpus(state: NvmlState, num_pci_gpus: int, verdict: str, fault: str |
     ("on_bus", "nodes", "listed", "changes", "verdict"),
     [
         (1, 1, 0, {}, "failure"),
-        (1, 1, 0, {"container": DOCKER}, "failure"),
         (8, 8, 7, {}, "warning"),
         (8, 7, 7, {}, "warning"),  # a GPU that the driver did not even number
         (8, 1, 1, {"container": DOCKER}, "ok"),  # a container sees the whole bus
@@ -136,7 +135,6 @@ def test_no_gpus(state: NvmlState, num_pci_gpus: int, verdict: str, fault: str |
         (2, 2, 1, {"refusals": {"/dev/nvidia1": "EPERM"}}, "ok"),  # a job's GPU
         (2, 2, 1, {"refusals": {"/dev/nvidia1": "EIO"}}, "warning"),
         (0, 1, 1, {}, "ok"),  # a sandbox that hides the bus
-        (1, 2, 2, {}, "ok"),
     ],
 )
 def test_gpus_on_the_bus_are_compared_with_those_that_nvml_lists(
@@ -158,16 +156,11 @@ def test_gpus_on_the_bus_are_compared_with_those_that_nvml_lists(
 @pytest.mark.parametrize(
     ("name", "capability", "verdict"),
     [
-        ("NVIDIA A100-SXM4-80GB", "8.0", "failure"),
         ("NVIDIA H200", "9.0", "failure"),
-        ("NVIDIA B200", "10.0", "failure"),
         ("NVIDIA GeForce GTX 1650", "7.5", "failure"),
         ("Quadro T2000 with Max-Q Design", "7.5", "failure"),
-        ("Quadro RTX 4000", "7.5", "ok"),
         ("NVIDIA GeForce GTX 1660 Ti", "7.5", "failure"),
         ("Tesla T4", "7.5", "ok"),
-        ("NVIDIA A10", "8.6", "ok"),
-        ("NVIDIA L40S", "8.9", "ok"),
         ("NVIDIA GeForce RTX 5090", "12.0", "ok"),
         ("NVIDIA Thor", "11.0", "not_checked"),
         ("NVIDIA something", None, "not_checked"),

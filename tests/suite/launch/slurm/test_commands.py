@@ -139,17 +139,12 @@ def test_a_node_is_looked_at_once(prints: Prints, environment: Environment, tmp_
     ("text", "option"),
     [
         ("Batch job submission failed: Invalid generic resource (gres) specification", "--gpu-type"),
-        ("Invalid gres specification", "--gres"),
-        ("Gres format wrong", "--gpu-type"),
         ("Batch job submission failed: Requested node configuration is not available", "--gpu-type"),
-        ("Batch job submission failed: Invalid qos specification", "qos=NAME"),
         ("Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", "qos=NAME"),
         ("Invalid account or account/partition combination specified", "--account"),
-        ("invalid partition specified: gpux", "--partition"),
         ("User's group not permitted to use this partition", "--partition"),
         ("Requested time limit is invalid (missing or exceeds some limit)", "--time"),
         ("Node count specification invalid", "--partition"),
-        ("Invalid node name specified", "nodelist"),
         ("Invalid feature specification", "constraint="),
         ("Memory specification can not be satisfied", "mem="),
         ("More processors requested than permitted", "--partition"),
@@ -220,9 +215,7 @@ def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:
         ("IDLE", False),
         ("MIXED+DRAIN", False),
         ("IDLE+POWERING_DOWN", False),  # by power saving, when it has had nothing to do since
-        ("IDLE+CLOUD+POWERED_DOWN", False),
         ("DOWN", True),
-        ("DOWN*+CLOUD", True),
         ("DOWN+POWERED_DOWN", True),
         ("ALLOCATED+NOT_RESPONDING", True),
         ("IDLE*", True),
@@ -297,8 +290,6 @@ def test_a_second_attempt_leaves_dead_nodes_out_where_others_suffice(
     ("text", "why"),
     [
         ("[]", "document: Input should be an object"),
-        ('{"job_id": "7", "att', "document: Invalid JSON"),
-        ("{}", "(job_id|exit_code): Field required"),
         ('{"job_id": 7, "attempt": 1, "exit_code": "x"}', "(job_id|exit_code): Input should be a valid"),
     ],
 )
