@@ -59,7 +59,16 @@ CHANGES: Final = (
         among=("collection", "collection_ray"),
     ),
 )
+# What decides what an iteration learns. Processes that share a GPU learn as they do on GPUs of their own.
+LEARNING: Final = (
+    "task", "library", "physics", "workload", "device", "environments", "environments_per_gpu", "steps",
+    "minibatch_size", "optimiser_steps", "is_tuned", "is_deterministic", "trainings_per_gpu", "packages",
+)  # fmt: skip
 _WORK: Final = tuple(column.name for column in WORK if column.name != "seed")
+
+
+def _processes(row: Row) -> int:
+    return int(row["environments"] // row["environments_per_gpu"])
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,26 @@ class Runs:
         for set_name, configuration, run, rewards in curves.iter_rows():
             times.setdefault((set_name, configuration), {})[run] = rewards
         return times
+
+    @cached_property
+    def _learned(self) -> Mapping[tuple[object, ...], Row]:
+        """Configurations of which only the learning counts, by what decides it: of several the one with most runs."""
+        own = sorted((row for row in self.configurations if row["only_learning"]), key=lambda row: len(self.of(row)))
+        return {tuple(row[name] for name in LEARNING): row for row in own}
+
+    def learned(self, row: Row) -> Row | None:
+        """The configuration of only_learning that learns what this one learns in an iteration; None if none ran."""
+        return self._learned.get(tuple(row[name] for name in LEARNING))
+
+    def learned_on_more(self, row: Row) -> list[Row]:
+        """Configurations of only_learning with more processes than this one has, fewest first; each learns as it does.
+
+        As long as its series is scaled: with as many environments for each process, or with as many in all.
+        """
+        of_processes = {"weak": ("environments",), "strong": ("environments_per_gpu", "optimiser_steps")}
+        alike = [name for name in LEARNING if name not in of_processes[row["scaling"]]]
+        known = (own for own in self._learned.values() if all(own[name] == row[name] for name in alike))
+        return sorted((own for own in known if _processes(own) > _processes(row)), key=_processes)
 
     def of(self, row: Row) -> pl.DataFrame:
         """The completed runs of a configuration, without repeats."""

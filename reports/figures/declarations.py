@@ -1,6 +1,7 @@
 """Which figures a version publishes. A new comparison is a line of ``compare``, a new measure one of ``columns``."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -17,6 +18,8 @@ WINDOWS: Final = ("iteration_s", "iteration_95_s", "iteration_50_s")  # a verdic
 RISES: Final = (0.6, 0.7, 0.8, CONVERGED_SHARE, 0.95, 0.97)  # parts of a reward's rise: one on rewards may depend on it
 SERIES: Final = ("set", "series", "library", "workload")  # what one model is of
 CLOCKS: Final = ("isaaclab_difference", "library_difference")
+SCALED: Final = ("gpus", "environments_per_gpu")  # what makes more frames, and brings a reward sooner or not
+FRAMES: Final = "frames_to_reward"
 SPREAD: Final[Mapping[str, str]] = {"": "median", "_least": "least", "_most": "most"}  # end of an id -> kind
 STARTS: Final = ("warm", "cold")
 TOTALS: Final = ("set", "machine", "gpu_model", "task", "library")
@@ -46,11 +49,8 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
     for pair in pairs:
         yield from _of_pair(pair)
     yield from published.printed_declarations(runs.configurations)
-    bases = {(pair.set_name, pair.over["configuration"]): pair.over for pair in pairs if _is_scaled(pair)}
-    for row in bases.values():
-        of = _selection(row)
-        yield Declaration(id=_id(row, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=of)
-        yield from _to_reward(row, of)
+    for of_base in _scaled(pairs):
+        yield from _of_rewards(of_base, runs)
     yield from _of_machines(runs)
 
 
@@ -117,14 +117,76 @@ def _of_pair(pair: Pair) -> Iterator[Declaration]:
     if name == "is_tuned":
         for share in RISES:
             yield _sooner(pair, share)
-    if _is_scaled(pair):
-        yield _sooner(pair)
-        yield from _to_reward(pair.of, over)
 
 
-def _is_scaled(pair: Pair) -> bool:
-    """Whether more GPUs train as shipped, so that the time to a reward says what they bring."""
-    return pair.change.column == "gpus" and not pair.of["is_tuned"] and pair.of["workload"] == "train"
+def _scaled(pairs: Sequence[Pair]) -> Collection[Sequence[Pair]]:
+    """The pairs of each base that train as shipped, on more GPUs or with more environments."""
+    scaled: dict[tuple[str, str], list[Pair]] = {}
+    for pair in pairs:
+        if pair.change.column in SCALED and not pair.of["is_tuned"] and pair.of["workload"] == "train":
+            scaled.setdefault((pair.set_name, pair.over["configuration"]), []).append(pair)
+    return scaled.values()
+
+
+def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
+    """Yield what more GPUs or environments than those of a base need to a reward: frames, and by their speed the time.
+
+    Runs of only_learning with the same work say how many frames, where there are some; else, for GPUs, their own runs.
+    """
+    over, on_gpus = pairs[0].over, [pair for pair in pairs if pair.change.column == "gpus"]
+    base = runs.learned(over)
+    learned = [(pair, row) for pair in pairs if base and (row := runs.learned(pair.of))]
+    target = _selection(base if base and learned else over)
+    if learned or on_gpus:
+        yield Declaration(id=_id(over, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=target)
+    if base and learned:
+        yield from _learned(over, base, target)
+        for pair, row in learned:
+            yield from _learned(pair.of, row, target)
+            yield _product(pair.of, "sooner", {_id(over, FRAMES): 1, _id(pair.of, FRAMES): -1, pair.id: 1})
+        yield from _predicted(on_gpus, runs, target)
+    elif on_gpus:
+        yield from _to_reward(over, target)
+        for pair in on_gpus:
+            yield _sooner(pair)
+            yield from _to_reward(pair.of, target)
+
+
+def _learned(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
+    """Yield what a configuration needs to a reward, by the runs that say what it learns."""
+    yield from _frames(of, learned, target)
+    yield _product(of, "time_to_reward_s", {_id(of, FRAMES): 1, _id(of, "frames_per_s"): -1}, unit="s")
+
+
+def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
+    own = _selection(learned)
+    for name, kind, unit in ((FRAMES, "to_reward", "frames"), ("reached", "reached", "")):
+        yield Declaration(id=_id(of, name), kind=kind, column="frames_per_iteration", of=own, over=target, unit=unit)
+
+
+def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator[Declaration]:
+    """Yield how much sooner the reward would come on more GPUs than ran, if a doubling brought what the last did."""
+    by_gpus = {pair.of["gpus"]: pair for pair in pairs}
+    most = max(by_gpus, default=0)
+    half = by_gpus.get(most // 2)
+    if not most or pairs[0].over["gpus"] != 1 or (half is None and most // 2 != 1):
+        return
+    over, last = pairs[0].over, by_gpus[most]
+    for row in runs.learned_on_more(last.of):
+        of = {**row, "set": last.set_name}
+        doublings = round(math.log2(row["environments"] / row["environments_per_gpu"] / most))
+        faster = {last.id: doublings + 1} | ({half.id: -doublings} if half else {})
+        slower = {name: -power for name, power in faster.items()}
+        time = {_id(of, FRAMES): 1, _id(over, "frames_per_s"): -1, **slower}
+        yield from _frames(of, row, target)
+        yield _product(of, "sooner_predicted", {_id(over, FRAMES): 1, _id(of, FRAMES): -1, **faster})
+        yield _product(of, "time_to_reward_predicted_s", time, unit="s")
+
+
+def _product(of: Row, name: str, factors: Mapping[str, int], unit: str = "") -> Declaration:
+    """A product of figures, each to its power."""
+    powers = {figure: str(power) for figure, power in factors.items()}
+    return Declaration(id=_id(of, name), kind="product", column="", of=powers, unit=unit)
 
 
 def _sooner(pair: Pair, share: float = CONVERGED_SHARE) -> Declaration:
@@ -138,7 +200,7 @@ def _to_reward(row: Row, over: Selection) -> Iterator[Declaration]:
     """Yield what a configuration needs to the reward to reach of ``over``."""
     of = _selection(row)
     for name, column, unit in (
-        ("time_to_reward_s", "iteration_s", "s"), ("frames_to_reward", "frames_per_iteration", "frames")
+        ("time_to_reward_s", "iteration_s", "s"), (FRAMES, "frames_per_iteration", "frames")
     ):  # fmt: skip
         yield Declaration(id=_id(row, name), kind="to_reward", column=column, of=of, over=over, unit=unit)
 

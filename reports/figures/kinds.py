@@ -1,12 +1,13 @@
 """The formulas of figures: a closed list. Pure.
 
 A figure is a kind, a column, and a selection of runs; those of two configurations have a second selection, which they
-are divided by. ``verify`` has the same list with code of its own, so a new kind is written twice.
+are divided by. A product has other figures in place of runs. ``verify`` has the same list with code of its own, so a
+new kind is written twice.
 """
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -47,9 +48,37 @@ class Figure:
     status: Status | None = None  # of a ratio
 
 
-def evaluated(declaration: Declaration, runs: Runs) -> Figure:
-    """Return the figure. Raises KeyError for an unknown kind or column."""
-    return KINDS[declaration.kind](declaration, runs)
+def evaluated(declarations: Iterable[Declaration], runs: Runs) -> Iterator[Figure]:
+    """Yield the figures; a product comes after its factors. Raises KeyError for an unknown kind, column or factor."""
+    figures: dict[str, Figure] = {}
+    for own in declarations:
+        figure = _product(own, figures) if own.kind == "product" else KINDS[own.kind](own, runs)
+        figures[own.id] = figure
+        yield figure
+
+
+def _product(declaration: Declaration, figures: Mapping[str, Figure]) -> Figure:
+    """The product of figures, each to the power that ``of`` has for its id; with an interval if all of them have one.
+
+    The figures are taken as independent. Their distances to the ends of their intervals, as logarithms, are added as
+    squares (MOVER: Zou and Donner, 2008, https://doi.org/10.1002/sim.3095).
+    """
+    factors = [(figures[name], float(power)) for name, power in declaration.of.items()]
+    number = sum(factor.runs for factor, _ in factors)
+    logs = [power * math.log(factor.value) for factor, power in factors if factor.value is not None]
+    if len(logs) < len(factors):
+        return _figure(declaration, None, number)
+    ends = [
+        sorted((power * math.log(factor.low), power * math.log(factor.high)))
+        for factor, power in factors
+        if factor.low is not None and factor.high is not None
+    ]
+    interval = None
+    if len(ends) == len(factors):
+        below, above = (math.hypot(*(own[end] - log for own, log in zip(ends, logs, strict=True))) for end in (0, 1))
+        interval = math.exp(sum(logs) - below), math.exp(sum(logs) + above)
+    value = Estimate(value=math.exp(sum(logs)), interval=interval)
+    return _figure(declaration, value, number, None if declaration.unit else _status(value))
 
 
 def _selected(selection: Selection, runs: Runs) -> pl.DataFrame:
@@ -123,6 +152,14 @@ def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
     mean = mean_of(known)
     has_seeds = _selected(declaration.of, runs)["seed"].n_unique() > 1
     return _figure(declaration, mean if has_seeds else Estimate(value=mean.value, interval=None), len(known))
+
+
+def _reached(declaration: Declaration, runs: Runs) -> Figure:
+    """How many runs of ``of`` get to the reward to reach of ``over``."""
+    of, over, _ = _both(declaration, runs)
+    needed = list(_needed(of, over, declaration.column, runs).values())
+    number = sum(amount is not None for amount in needed)
+    return _figure(declaration, Estimate(value=float(number), interval=None), len(needed))
 
 
 def _sooner(declaration: Declaration, runs: Runs) -> Figure:
@@ -264,6 +301,7 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "share_kept": _share_kept,
     "reward_to_reach": _reward_to_reach,
     "to_reward": _to_reward,
+    "reached": _reached,
     "sooner": _sooner,
     "slope": _slope,
     "in_turns": _in_turns,

@@ -28,7 +28,7 @@ COLUMNS: Final[Mapping[str, type[pl.DataType]]] = {
     "id": pl.String,
     "kind": pl.String,  # a formula of ``reports.figures.kinds``
     "column": pl.String,  # of the table of runs
-    "of": pl.String,  # which runs: column=value, joined by &
+    "of": pl.String,  # which runs: column=value, joined by &; of a product figure=power
     "over": pl.String,  # which runs it is divided by
     "unit": pl.String,
     "value": pl.Float64,
@@ -51,8 +51,7 @@ def tables(version: Version) -> Mapping[str, pl.DataFrame]:
 def computed(version: Version) -> pl.DataFrame:
     """Return a row for each figure that has a value, in the order of their ids."""
     known = runs_of(version)
-    every = (evaluated(declaration, known) for declaration in declarations(known))
-    rows = [_row(figure) for figure in every if figure.value is not None]
+    rows = [_row(figure) for figure in evaluated(declarations(known), known) if figure.value is not None]
     return pl.DataFrame(rows, COLUMNS, orient="row").sort("id")
 
 
