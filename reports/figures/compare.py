@@ -67,7 +67,8 @@ LEARNING: Final = (
 _WORK: Final = tuple(column.name for column in WORK if column.name != "seed")
 
 
-def _processes(row: Row) -> int:
+def processes_of(row: Row) -> int:
+    """The processes of one training."""
     return int(row["environments"] // row["environments_per_gpu"])
 
 
@@ -101,46 +102,42 @@ class Runs:
         return list(own.unique(["set", "configuration"], keep="first", maintain_order=True).iter_rows(named=True))
 
     @cached_property
-    def _rewards(self) -> Mapping[tuple[str, str], Mapping[int, Sequence[float | None]]]:
-        """Mean reward of all processes in each iteration, by set and configuration, then by run."""
+    def _rewards(self) -> Mapping[tuple[str, str, int], Sequence[float | None]]:
+        """Mean reward of all processes in each iteration, by set, configuration and run."""
         keys = ("set", "configuration", "run")
         own = self.iterations.filter(~pl.col("is_repeat") & ~pl.col("is_alone"))
         means = own.group_by(*keys, "iteration").agg(pl.col("reward_mean").mean())
         curves = means.sort("iteration").group_by(keys, maintain_order=True).agg(pl.col("reward_mean"))
-        times: dict[tuple[str, str], dict[int, Sequence[float | None]]] = {}
-        for set_name, configuration, run, rewards in curves.iter_rows():
-            times.setdefault((set_name, configuration), {})[run] = rewards
-        return times
+        return {(set_name, configuration, run): rewards for set_name, configuration, run, rewards in curves.iter_rows()}
 
     @cached_property
     def _learned(self) -> Mapping[tuple[object, ...], Row]:
-        """Configurations of which only the learning counts, by what decides it: of several the one with most runs."""
-        own = sorted((row for row in self.configurations if row["only_learning"]), key=lambda row: len(self.of(row)))
+        """Configurations of which only the learning counts, by what decides it: of several the one that ran longest."""
+        own = sorted(
+            (row for row in self.configurations if row["only_learning"]), key=lambda row: int(row["iterations"])
+        )
         return {tuple(row[name] for name in LEARNING): row for row in own}
 
     def learned(self, row: Row) -> Row | None:
-        """The configuration of only_learning that learns what this one learns in an iteration; None if none ran."""
+        """A configuration of only_learning that learns in an iteration what this one learns; None if none ran."""
         return self._learned.get(tuple(row[name] for name in LEARNING))
 
     def learned_on_more(self, row: Row) -> list[Row]:
-        """Configurations of only_learning with more processes than this one has, fewest first; each learns as it does.
-
-        As long as its series is scaled: with as many environments for each process, or with as many in all.
-        """
+        """Configurations of only_learning of more processes, which learn what this one would on as many GPUs."""
         of_processes = {"weak": ("environments",), "strong": ("environments_per_gpu", "optimiser_steps")}
         alike = [name for name in LEARNING if name not in of_processes[row["scaling"]]]
         known = (own for own in self._learned.values() if all(own[name] == row[name] for name in alike))
-        return sorted((own for own in known if _processes(own) > _processes(row)), key=_processes)
+        return sorted((own for own in known if processes_of(own) > processes_of(row)), key=processes_of)
 
     def of(self, row: Row) -> pl.DataFrame:
         """The completed runs of a configuration, without repeats."""
         is_own = pl.col("set") == row["set"], pl.col("configuration") == row["configuration"]
         return self.completed.filter(~pl.col("is_repeat"), *is_own)
 
-    def rewards(self, row: Row) -> Mapping[int, Sequence[float | None]]:
-        """The reward in each iteration of the completed runs of a configuration, by number of the run."""
-        every = self._rewards.get((row["set"], row["configuration"]), {})
-        return {run: every[run] for run in self.of(row)["run"] if run in every}
+    def rewards(self, rows: pl.DataFrame) -> Mapping[tuple[str, int], Sequence[float | None]]:
+        """The reward in each iteration of runs of one configuration, by set and number of the run."""
+        keys = rows.select("set", "configuration", "run").iter_rows()
+        return {(key[0], key[2]): self._rewards[key] for key in keys if key in self._rewards}
 
     def pairs(self) -> Iterator[Pair]:
         """Yield every pair of every change, with one configuration as the A of all that differ in this alone.

@@ -1,7 +1,7 @@
 """Which figures a version publishes. A new comparison is a line of ``compare``, a new measure one of ``columns``."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -49,8 +49,8 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
     for pair in pairs:
         yield from _of_pair(pair)
     yield from published.printed_declarations(runs.configurations)
-    for of_base in _scaled(pairs):
-        yield from _of_rewards(of_base, runs)
+    for scaled in _scaled(pairs):
+        yield from _of_rewards(scaled, runs)
     yield from _of_machines(runs)
 
 
@@ -119,13 +119,15 @@ def _of_pair(pair: Pair) -> Iterator[Declaration]:
             yield _sooner(pair, share)
 
 
-def _scaled(pairs: Sequence[Pair]) -> Collection[Sequence[Pair]]:
-    """The pairs of each base that train as shipped, on more GPUs or with more environments."""
+def _scaled(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """The pairs of each base that train as shipped, on more GPUs or with more environments, but for other bases."""
     scaled: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         if pair.change.column in SCALED and not pair.of["is_tuned"] and pair.of["workload"] == "train":
             scaled.setdefault((pair.set_name, pair.over["configuration"]), []).append(pair)
-    return scaled.values()
+    return [
+        [pair for pair in own if (pair.set_name, pair.of["configuration"]) not in scaled] for own in scaled.values()
+    ]
 
 
 def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
@@ -133,10 +135,12 @@ def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
 
     Runs of only_learning with the same work say how many frames, where there are some; else, for GPUs, their own runs.
     """
+    if not pairs:
+        return
     over, on_gpus = pairs[0].over, [pair for pair in pairs if pair.change.column == "gpus"]
     base = runs.learned(over)
     learned = [(pair, row) for pair in pairs if base and (row := runs.learned(pair.of))]
-    target = _selection(base if base and learned else over)
+    target = _of_learning(base) if base and learned else _selection(over)
     if learned or on_gpus:
         yield Declaration(id=_id(over, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=target)
     if base and learned:
@@ -159,7 +163,7 @@ def _learned(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
 
 
 def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
-    own = _selection(learned)
+    own = _of_learning(learned)
     for name, kind, unit in ((FRAMES, "to_reward", "frames"), ("reached", "reached", "")):
         yield Declaration(id=_id(of, name), kind=kind, column="frames_per_iteration", of=own, over=target, unit=unit)
 
@@ -203,6 +207,11 @@ def _to_reward(row: Row, over: Selection) -> Iterator[Declaration]:
         ("time_to_reward_s", "iteration_s", "s"), (FRAMES, "frames_per_iteration", "frames")
     ):  # fmt: skip
         yield Declaration(id=_id(row, name), kind="to_reward", column=column, of=of, over=over, unit=unit)
+
+
+def _of_learning(row: Row) -> Selection:
+    """The runs of all sets: their times mean nothing, so machines may differ, and their seeds do."""
+    return {"configuration": row["configuration"], "iterations": str(row["iterations"])}
 
 
 def _selection(row: Row) -> Selection:

@@ -135,7 +135,7 @@ def _share_kept(declaration: Declaration, runs: Runs) -> Figure:
 def _reward_to_reach(declaration: Declaration, runs: Runs) -> Figure:
     """The reward after 90 % of the rise that every run has; the column is that of rewards."""
     rows = _selected(declaration.of, runs)
-    target = None if rows.is_empty() else converged_reward(list(runs.rewards(rows.row(0, named=True)).values()))
+    target = converged_reward(list(runs.rewards(rows).values()))
     return _figure(declaration, None if target is None else Estimate(value=target, interval=None), len(rows))
 
 
@@ -144,8 +144,7 @@ def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
 
     None unless every run of ``of`` gets there. Runs of one seed have no interval: it would say nothing of another.
     """
-    of, over, _ = _both(declaration, runs)
-    needed = list(_needed(of, over, declaration.column, runs).values())
+    needed = list(_needed(declaration, declaration.of, declaration.column, runs).values())
     known = [amount for amount in needed if amount is not None]
     if not known or len(known) < len(needed):
         return _figure(declaration, None, len(needed))
@@ -155,9 +154,8 @@ def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
 
 
 def _reached(declaration: Declaration, runs: Runs) -> Figure:
-    """How many runs of ``of`` get to the reward to reach of ``over``."""
-    of, over, _ = _both(declaration, runs)
-    needed = list(_needed(of, over, declaration.column, runs).values())
+    """How many runs of ``of`` get to the reward to reach of ``over``; the column is any that they have."""
+    needed = list(_needed(declaration, declaration.of, declaration.column, runs).values())
     number = sum(amount is not None for amount in needed)
     return _figure(declaration, Estimate(value=float(number), interval=None), len(needed))
 
@@ -167,10 +165,11 @@ def _sooner(declaration: Declaration, runs: Runs) -> Figure:
 
     None too for one seed: it would say nothing of another. The column is that of rewards, and a part of their rise.
     """
-    of, over, number = _both(declaration, runs)
+    selections = declaration.of, declaration.over or {}
     share = float(declaration.column.partition("/")[2] or CONVERGED_SHARE)
-    of_s, over_s = (_needed(row, over, "iteration_s", runs, share) for row in (of, over))
-    seeds = min(_selected(selection or {}, runs)["seed"].n_unique() for selection in (declaration.of, declaration.over))
+    of_s, over_s = (_needed(declaration, selection, "iteration_s", runs, share) for selection in selections)
+    seeds = min(_selected(selection, runs)["seed"].n_unique() for selection in selections)
+    number = len(of_s) + len(over_s)
     if seeds == 1 or None in (*of_s.values(), *over_s.values()):
         return _figure(declaration, None, number)
     ratios = [base_s / time_s for run, time_s in of_s.items() if time_s and (base_s := over_s.get(run))]
@@ -178,13 +177,18 @@ def _sooner(declaration: Declaration, runs: Runs) -> Figure:
     return _figure(declaration, sooner, number, _status(sooner) if sooner else None)
 
 
-def _needed(of: Row, over: Row, column: str, runs: Runs, share: float = CONVERGED_SHARE) -> Mapping[int, float | None]:
-    """Iterations of each run of ``of`` to the reward that ``over`` sets, times its value in the column."""
-    target, curves = converged_reward(list(runs.rewards(over).values()), share), runs.rewards(of)
-    own = _selected({name: of[name] for name in ("set", "configuration")}, runs)
-    values = dict(zip(own["run"], own[column], strict=True))
-    iterations = {run: None if target is None else iterations_to_reward(curve, target) for run, curve in curves.items()}
-    return {run: None if number is None else float(number * values[run]) for run, number in iterations.items()}
+def _needed(
+    declaration: Declaration, selection: Selection, column: str, runs: Runs, share: float = CONVERGED_SHARE
+) -> Mapping[tuple[str, int], float | None]:
+    """Iterations of each selected run to the reward that ``over`` sets, times its value in the column."""
+    own, over = (_selected(part or {}, runs) for part in (selection, declaration.over))
+    target = converged_reward(list(runs.rewards(over).values()), share)
+    values = {(set_name, run): value for set_name, run, value in own.select("set", "run", column).iter_rows()}
+    needed: dict[tuple[str, int], float | None] = {}
+    for run, curve in runs.rewards(own).items():
+        number = None if target is None else iterations_to_reward(curve, target)
+        needed[run] = None if number is None else float(number * values[run])
+    return needed
 
 
 def _status(ratio: Estimate, against: float = 1.0) -> Status:

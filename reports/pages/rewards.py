@@ -21,7 +21,8 @@ REWARD: Final = (
 
 def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
     """Yield the median reward of the runs of a configuration over million frames, as far as a phone shows it."""
-    every = list(zip(*runs_of(version).rewards(row).values(), strict=False))
+    runs = runs_of(version)
+    every = list(zip(*runs.rewards(runs.of(row)).values(), strict=False))
     stride = stride_of(len(every))
     for iteration, rewards in enumerate(every, start=1):
         known = [reward for reward in rewards if reward is not None]

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from reports.verification.finding import Place, counted
 from reports.verification.hashes import read_bytes
-from reports.verification.kinds import OF_TWO, SERIES, figure
+from reports.verification.kinds import OF_TWO, SERIES, figure, product
 from reports.verification.runs import WORK, Row, Run, rows_of_set
 
 FILE: Final = "figures.csv"
@@ -43,7 +43,15 @@ _UNITS: Final = {  # end of a measure's column -> unit, the first that fits; oth
     "frames_per_s": "frames/s", "_us": "µs", "_s": "s", "_gb": "GB", "_w": "W", "_percent": "%",
     "joules_per_million_frames": "J", "bytes_per_frame": "B", "frames_per_iteration": "frames",
 }  # fmt: skip
-_OF_A_COLUMN: Final = ("mean", "average", "median", "least", "most", "to_reward")  # kinds with the unit of their column
+_OF_A_COLUMN: Final = (
+    "mean",
+    "average",
+    "median",
+    "least",
+    "most",
+    "to_reward",
+    "product",
+)  # with the unit of their column
 TOTALS: Final = ("set", "machine", "gpu_model", "task", "library")
 _SIZES: Final = ("environments", "frames_per_iteration", "minibatch_size", "optimiser_steps")
 _SETTINGS: Final = (*_SIZES, "environments_per_gpu", "size", "variant", "is_tuned")
@@ -70,6 +78,11 @@ OF_A_PAIR: Final = {  # changed column -> what else is published of a pair
         ("start_loss_seen", "loss_seen", "start_s"),
     ],
 }  # fmt: skip
+LEARNING: Final = (  # equal for what learns the same in an iteration, on a GPU of each process or on one
+    "task", "library", "physics", "workload", "device", "environments", "environments_per_gpu", "steps",
+    "minibatch_size", "optimiser_steps", "is_tuned", "is_deterministic", "trainings_per_gpu", "packages",
+)  # fmt: skip
+OF_PROCESSES: Final = {"weak": {"environments"}, "strong": {"environments_per_gpu", "optimiser_steps"}}  # which differ
 MEND_FIRST: Final = "Mend these records first, as the findings of each case file say; then verify again."
 _WRITE_AGAIN: Final = "Write the file again with `python -m reports.figures.tables VERSION`."
 
@@ -99,17 +112,23 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
     printed = {of for kind, _, of, _ in declared.values() if kind == "published"}
     for name in (name for name in stored if name not in declared):
         declared[name] = _stated(place, stored[name], pairs, printed)
-    for name, (kind, column, of, over) in declared.items():
-        of_set = by_set.get(of.partition("&")[0], every)
+    known: dict[str, Mapping[str, float | str | None]] = {}
+    for name, (kind, column, of, over) in sorted(declared.items(), key=lambda item: item[1][0] == "product"):
+        of_set, is_product = by_set.get(of.partition("&")[0], every), kind == "product"
         try:
-            computed = figure(kind, column, select(of), select(over) if over else (), of_set)
+            computed = known[name] = (
+                product(of, known, has_unit=name.endswith("_s"))
+                if is_product
+                else figure(kind, column, select(of), select(over) if over else (), of_set)
+            )
         except (ArithmeticError, LookupError, TypeError, ValueError):
             got = f"a {kind} of {column}, of {of!r} over {over!r}"
             place.fault(f"the figure {name}", got, "what can be computed", _WRITE_AGAIN)
             continue
         if name not in stored and computed["value"] is not None:
             place.fault(f"the figure {name}", "missing", f"there, {computed['value']}", _WRITE_AGAIN)
-        units = (unit for end, unit in _UNITS.items() if kind in _OF_A_COLUMN and column.endswith(end))
+        measured = name if is_product else column
+        units = (unit for end, unit in _UNITS.items() if kind in _OF_A_COLUMN and measured.endswith(end))
         fields = {"kind": kind, "column": column, "of": of, "over": over, "unit": next(units, ""), **computed}
         for field, value in fields.items() if name in stored else ():
             if not _is_equal(text := stored[name][field], value):
@@ -166,7 +185,9 @@ def _declared(runs: Sequence[Row]) -> Iterator[tuple[str, Declaration]]:
             yield f"{name}/{column.partition('/')[0]}", (kind, column, of, "")
         for start in ("warm", "cold"):
             yield f"{name}/{start}_start_s", ("median", "start_s", f"{of}&start={start}", "")
-    for change, of, over in _pairs([rows[0] for rows in configurations.values()]):
+    pairs = list(_pairs([rows[0] for rows in configurations.values()]))
+    yield from _to_rewards({of: rows[0] for of, rows in configurations.items()}, pairs)
+    for change, of, over in pairs:
         for end, kind, column in ((f"over_{change}", "ratio", "iteration_s"), *OF_A_PAIR.get(change, ())):
             yield f"{names[of]}/{end}", (kind, column, of, over)
         for side in (of, over) if change == "is_deterministic" else ():
@@ -184,6 +205,84 @@ def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
             names = [(row[column], f"set={row['set']}&configuration={row['configuration']}") for row in rows]
             bases = [name for own_value, name in names if own_value == value]
             yield from ((column, name, bases[0]) for own_value, name in names if bases and own_value != value)
+
+
+def _to_rewards(
+    configurations: Mapping[str, Row], pairs: Sequence[tuple[str, str, str]]
+) -> Iterator[tuple[str, Declaration]]:
+    """Yield what those that train as shipped need to a reward, where others say what an iteration learns.
+
+    The base of more GPUs or environments sets the reward. Figures of its set are products with the ratio to it; on
+    more GPUs than ran each doubling brings what the last one did.
+    """
+    learned = {
+        tuple(row[name] for name in LEARNING): row
+        for row in sorted(configurations.values(), key=lambda row: int(row["iterations"]))
+        if row["only_learning"]
+    }
+    of_bases = defaultdict[str, list[tuple[str, str]]](list)
+    for change, of, over in pairs:
+        row = configurations[of]
+        if change in {"gpus", "environments_per_gpu"} and not row["is_tuned"] and row["workload"] == "train":
+            of_bases[over].append((change, of))
+    for over, others in of_bases.items():
+        base = configurations[over]
+        base_learned = learned.get(tuple(base[name] for name in LEARNING))
+        known = {
+            of: (change, own)
+            for change, of in others
+            if of not in of_bases and (own := learned.get(tuple(configurations[of][name] for name in LEARNING)))
+        }
+        if base_learned is None or not known:
+            continue
+        target, base_name = _learning(base_learned), f"{base['set']}/{base['configuration']}"
+        yield f"{base_name}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", target, "")
+        yield from _learned(base_name, base_learned, target)
+        for of, (change, own) in known.items():
+            name = f"{base['set']}/{configurations[of]['configuration']}"
+            yield from _learned(name, own, target)
+            factors = f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1&{name}/over_{change}=1"
+            yield f"{name}/sooner", ("product", "", factors, "")
+        rows = (configurations[of] for change, of in others if change == "gpus" and of not in of_bases)
+        on_gpus = {row["gpus"]: row for row in rows}
+        yield from _predicted(base, on_gpus, learned.values(), target)
+
+
+def _learning(row: Row) -> str:
+    return f"configuration={row['configuration']}&iterations={row['iterations']}"
+
+
+def _learned(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration]]:
+    yield from _frames(name, own, target)
+    yield f"{name}/time_to_reward_s", ("product", "", f"{name}/frames_to_reward=1&{name}/frames_per_s=-1", "")
+
+
+def _frames(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration]]:
+    for end, kind in (("frames_to_reward", "to_reward"), ("reached", "reached")):
+        yield f"{name}/{end}", (kind, "frames_per_iteration", _learning(own), target)
+
+
+def _predicted(
+    base: Row, on_gpus: Mapping[int, Row], learned: Collection[Row], target: str
+) -> Iterator[tuple[str, Declaration]]:
+    """Yield the same for more GPUs than ran, where the last doubling of them is known."""
+    most = max(on_gpus, default=1)
+    if base["gpus"] != 1 or most == 1 or most // 2 not in {1, *on_gpus}:
+        return
+    ratios = {gpus: f"{base['set']}/{row['configuration']}/over_gpus" for gpus, row in on_gpus.items()}
+    base_name, alike = f"{base['set']}/{base['configuration']}", {*LEARNING} - OF_PROCESSES[base["scaling"]]
+    for own in sorted(learned, key=lambda row: int(row["environments"] // row["environments_per_gpu"])):
+        doublings = round(math.log2(own["environments"] / own["environments_per_gpu"] / most))
+        if doublings <= 0 or any(own[name] != on_gpus[most][name] for name in alike):
+            continue
+        name, powers = f"{base['set']}/{own['configuration']}", {most: doublings + 1, most // 2: -doublings}
+        yield from _frames(name, own, target)
+        for end, first, sign in (
+            ("sooner_predicted", f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1", 1),
+            ("time_to_reward_predicted_s", f"{name}/frames_to_reward=1&{base_name}/frames_per_s=-1", -1),
+        ):
+            factors = "".join(f"&{ratios[gpus]}={sign * power}" for gpus, power in powers.items() if gpus in ratios)
+            yield f"{name}/{end}", ("product", "", first + factors, "")
 
 
 def _printed() -> Iterator[tuple[str, Declaration]]:

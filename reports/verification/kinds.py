@@ -40,14 +40,38 @@ def figure(kind: str, column: str, of: Rows, over: Rows, every: Rows) -> Mapping
     names, bases = ({row.get("configuration") for row in rows} for rows in (of, over))
     if kind in OF_TWO and not (len(names) == len(bases) == 1 and names != bases):
         raise ValueError("it does not compare two configurations")
-    value, interval, runs = KINDS[kind](column, of, over, every)
+    return _stored(KINDS[kind](column, of, over, every), AGAINST.get(kind))
+
+
+def _stored(computed: Computed, against: float | None) -> Mapping[str, float | str | None]:
+    """Return the value with the names of its columns, and on which side of ``against`` it lies."""
+    value, interval, runs = computed
     low, high = interval or (None, None)
     status = None
-    if kind in AGAINST and value is not None:
+    if against is not None and value is not None:
         status = "clear" if interval else "too few runs"
-        if interval and interval[0] < AGAINST[kind] <= interval[1]:
+        if interval and interval[0] < against <= interval[1]:
             status = "within noise"
     return {"value": value, "low": low, "high": high, "runs": runs, "status": status}
+
+
+def product(text: str, figures: Mapping[str, Mapping[str, Any]], *, has_unit: bool) -> Mapping[str, float | str | None]:
+    """Multiply figures to their powers; the squares of the distances to the ends of their intervals add, as logarithms.
+
+    Raises LookupError for a figure that there is not.
+    """
+    factors = [(figures[name], float(power)) for name, power in (part.rsplit("=", 1) for part in text.split("&"))]
+    runs, values = sum(own["runs"] for own, _ in factors), [own["value"] for own, _ in factors]
+    if None in values:
+        return _stored((None, None, runs), None)
+    log, squares = 0.0, np.zeros(2)
+    for own, power in factors:
+        log += power * math.log(own["value"])
+        ends = (own["low"], own["high"]) if power > 0 else (own["high"], own["low"])
+        squares += [math.nan if end is None else (power * math.log(end / own["value"])) ** 2 for end in ends]
+    below, above = map(float, np.sqrt(squares))
+    interval = None if math.isnan(below) else (math.exp(log - below), math.exp(log + above))
+    return _stored((math.exp(log), interval, runs), None if has_unit else 1.0)
 
 
 # --- of the values of runs ---
@@ -276,6 +300,12 @@ def _to_reward(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     return value, None if _is_one_seed(of) else interval, len(of)
 
 
+def _reached(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
+    """How many runs of ``of`` get to the reward that ``over`` sets."""
+    amounts = _needed(of, over, column, "reward_mean", RISE).values()
+    return float(sum(amount < math.inf for amount in amounts)), None, len(of)
+
+
 def _sooner(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """How much sooner ``of`` has the reward that ``over`` sets, after a part of its rise; mean over seeds."""
     rewards, share = column.partition("/")[::2]
@@ -299,12 +329,12 @@ def _target(rows: Rows, column: str, share: float) -> float | None:
     return float(start + share * (most - start)) if most > start else None
 
 
-def _needed(of: Rows, over: Rows, amount: str, column: str, share: float) -> Mapping[int, float]:
+def _needed(of: Rows, over: Rows, amount: str, column: str, share: float) -> Mapping[Any, float]:
     """Iterations of each run to the reward that ``over`` sets, times what one has; infinite if it never gets there."""
     target, needed = _target(over, column, share), {}
     for row in of:
         reached: Any = () if target is None else np.flatnonzero(smoothed(row[column]) >= target)
-        needed[row["run"]] = (reached[0] + SMOOTHING) * row[amount] if len(reached) else math.inf
+        needed[row["set"], row["run"]] = (reached[0] + SMOOTHING) * row[amount] if len(reached) else math.inf
     return needed
 
 
@@ -326,5 +356,6 @@ KINDS: Final[Mapping[str, Kind]] = {
     "machines_ratio": _machines_ratio,
     "reward_to_reach": lambda column, of, *_: (_target(of, column, RISE), None, len(of)),
     "to_reward": _to_reward,
+    "reached": _reached,
     "sooner": _sooner,
 }
