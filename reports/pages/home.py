@@ -30,11 +30,10 @@ from reports.figures.compare import Pair
 from reports.figures.lines import Line, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
 from reports.pages import method, one_gpu, releases
-from reports.pages.rewards import fewest_seeds, seeds, times
+from reports.pages.rewards import seeds, times
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.speed import side_of
 
 PUBLISHED: Final = (
@@ -141,7 +140,7 @@ def table(version: Version) -> Html:
         ["Several experiments", beside, *_of_ratios(shared, f"{FRAMES} in total")],
         ["One training, environments on each GPU", _how_many(own), *_of_lines(own, "share_kept", "of ideal")],
         ["One training, a fixed number", _how_many(split), *_of_lines(split, "over_gpus", FRAMES)],
-        ["A reward sooner", "measure it: frames are no rewards", *_rewards(version)],
+        ["A reward sooner", *_rewards(version)],
     ]
     known = [row for row in rows if len(row) == len(HEADINGS)]
     has_more = len(known) > 1  # a single row is the answer of the page
@@ -184,8 +183,18 @@ def _rewards(version: Version) -> list[str]:
     if not known:
         return []
     task, line = max(known, key=lambda item: item[1].rows[-1]["gpus"])
-    few = ": too few to say" if fewest_seeds(line)["value"] < MIN_ROUNDS_FOR_INTERVAL else ""
-    return [f"{times(line)} ({task}, {line.base['library']})", f"{seeds(line)}{few}"]
+    return [_for_a_reward(line), f"{times(line)} ({task}, {line.base['library']})", seeds(line)]
+
+
+def _for_a_reward(line: Line) -> str:
+    """What to do, by how many times as soon a reward comes on more GPUs, where that has an interval."""
+    all_sooner = [own for row in line.rows if (own := line.figure(row, "sooner")) and own["low"] is not None]
+    if not all_sooner:
+        return "measure it: frames are no rewards"
+    if any(own["low"] > 1 for own in all_sooner):
+        return "use several GPUs"
+    is_later = all(own["high"] < 1 for own in all_sooner)
+    return f"use one GPU: more bring it {'later' if is_later else 'no sooner, as far as is known'}"
 
 
 def _all_more(ratios: Sequence[Ratio]) -> bool:

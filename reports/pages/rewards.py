@@ -1,21 +1,27 @@
 """What trainings learn: rewards over frames, and the time to a reward in words. Pure."""
 
 import statistics
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from reports.display.charts.curves import stride_of
 from reports.display.charts.drawing import Point
-from reports.display.html import measured
-from reports.figures.compare import Row
-from reports.figures.lines import Figure, Line
+from reports.display.charts.speedup import PREDICTED
+from reports.display.html import measured, runs_in
+from reports.figures.compare import Row, processes_of
+from reports.figures.lines import Figure, Line, estimate
 from reports.figures.tables import runs_of
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 REWARD: Final = (
     "The reward is the one after 90 % of the rise that every run on the fewest GPUs has. Times are of"
     " iterations, without start-up. Runs of one seed say nothing of another."
+)
+LEARNED: Final = (
+    "How many frames it takes is measured with as many processes on one GPU, which learn the same; the time is these"
+    " frames over the frames per second of the GPUs."
 )
 
 
@@ -30,6 +36,12 @@ def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
             yield Point(label=label, x=iteration * row["frames_per_iteration"] / 1e6, y=statistics.median(known))
 
 
+def point(label: str, x: int, own: Mapping[str, Any], kind: str = "") -> Point:
+    """A figure in a chart, hollow without an interval."""
+    interval = estimate(own).interval
+    return Point(label=label, x=x, y=own["value"], interval=interval, is_sure=interval is not None, kind=kind)
+
+
 def time_to_reward(line: Line) -> str:
     """Say when a line's runs have the reward on each number of GPUs; empty where that is not known of two."""
     reward = line.figure(line.base, "reward_mean_to_reach")
@@ -38,15 +50,26 @@ def time_to_reward(line: Line) -> str:
     return f"{line.label}: a reward of {measured(reward)} after {times(line)} ({seeds(line)})."
 
 
-def fewest_seeds(line: Line) -> Figure:
-    """How many seeds the runs had on the number of GPUs that had fewest."""
-    every = (own for row in line.rows if (own := line.figure(row, "seed")))
-    return min(every, key=lambda own: float(own["value"]))
-
-
 def seeds(line: Line) -> str:
-    """``1 seed``."""
-    return measured(fewest_seeds(line), lambda number: counted(int(number), "seed"))
+    """``1 seed: too few to say``: of the number of GPUs that has fewest, by what says how it learns."""
+    if learned := [own for row in line.rows if (own := line.figure(row, "reached"))]:
+        fewest = min(learned, key=lambda own: int(own["runs"]))
+        number, text = fewest["runs"], runs_in(fewest, "seed")
+    else:
+        every = (own for row in line.rows if (own := line.figure(row, "seed")))
+        fewest = min(every, key=lambda own: float(own["value"]))
+        number, text = fewest["value"], measured(fewest, lambda value: counted(int(value), "seed"))
+    return f"{text}: too few to say" if number < MIN_ROUNDS_FOR_INTERVAL else text
+
+
+def sooner(line: Line) -> list[tuple[int, Figure, str]]:
+    """How many times as soon the reward comes, by number of GPUs, and whether it is predicted: more than ran."""
+    known = [(row["gpus"], line.figure(row, "sooner"), "") for row in line.rows]
+    of_more = runs_of(line.version).learned_on_more(line.rows[-1])
+    for row in of_more:
+        predicted = line.figure({**row, "set": line.base["set"]}, "sooner_predicted")
+        known.append((processes_of(row), predicted, PREDICTED))
+    return [(gpus, own, kind) for gpus, own, kind in known if own]
 
 
 def times(line: Line) -> str:

@@ -5,6 +5,7 @@ import html
 import json
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,8 +32,8 @@ from reports.display.html import (
 from reports.display.page import read_text
 from reports.figures.compare import Row
 from reports.figures.lines import Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
-from reports.figures.tables import rows_by_id
-from reports.pages.rewards import REWARD, curve, time_to_reward
+from reports.figures.tables import rows_by_id, runs_of
+from reports.pages.rewards import LEARNED, REWARD, curve, point, sooner, time_to_reward
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted
@@ -166,7 +167,7 @@ def charts(version: Version, task: str) -> Html:
         ("How it scales", "scaling", _shares(version, task, scaling)),
         ("What fills a GPU", "environments", _sizes(version, task, sizes)),
         ("Where the time goes", "parts", _parts(version, task, lines)),
-        ("How it learns", "learning", _learning(version, task, lines)),
+        ("How it learns", "learning", _learning(version, task, lines, scaling)),
     )
     return together(
         part for title, anchor, shown in answers if shown for part in (heading(title, depth=2, anchor=anchor), *shown)
@@ -187,7 +188,7 @@ def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displaye
         return []
     known = [(line, row, kept) for line in lines for row in line.rows if (kept := line.figure(row, "share_kept"))]
     points = [Point(label=line.label, x=line.base["gpus"], y=1.0) for line in lines]
-    points += [_point(line.label, row["gpus"], kept) for line, row, kept in known]
+    points += [point(line.label, row["gpus"], kept) for line, row, kept in known]
     texts = _texts(version, lines, f"Share of the ideal speed that {task} keeps", "GPUs", "Share of ideal")
     chart = speedup(
         sorted(points, key=_of_line(lines)), texts, baselines={line.base["gpus"] for line in lines}, is_share=True
@@ -211,7 +212,7 @@ def _sizes(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed
     if not lines:
         return []
     known = [(line, row, fps) for line in lines for row in line.rows if (fps := line.figure(row, "frames_per_s"))]
-    points = [_point(line.label, row["environments_per_gpu"], fps) for line, row, fps in known]
+    points = [point(line.label, row["environments_per_gpu"], fps) for line, row, fps in known]
     texts = _texts(version, lines, f"Frames of {task} over environments on a GPU", "Environments", "Frames/s")
     data = html_table(
         ["Training", "Environments", "frames_per_s"],
@@ -219,11 +220,6 @@ def _sizes(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed
         label="Frames per second over environments",
     )
     return [_drawn(task, "environments", sweep(points, texts), data)]
-
-
-def _point(label: str, x: int, own: Mapping[str, Any]) -> Point:
-    interval = estimate(own).interval
-    return Point(label=label, x=x, y=own["value"], interval=interval, is_sure=interval is not None)
 
 
 def _ends(lines: Sequence[Line]) -> Iterator[tuple[str, Line, Row]]:
@@ -263,24 +259,43 @@ def _cores(version: Version, task: str) -> Iterator[str]:
             yield f"{name}: {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 
-def _learning(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+def _learning(version: Version, task: str, lines: Sequence[Line], scaling: Sequence[Line]) -> list[Displayed]:
     """Rewards over frames, the median of the runs, and the time to the reward of each number of GPUs."""
     points, cells = [], []
-    for label, line, row in _ends(lines):
+    for label, line, measured_row in _ends(lines):
+        row = runs_of(line.version).learned(measured_row) or measured_row
         drawn = list(curve(line.version, row, label))
         points += drawn
         if drawn and (reward := line.figure(row, "last_reward")):
             cells.append([label, f"{drawn[-1].x:,.0f}", measured(reward)])
-    rewards = [(line, own["value"]) for line in lines if (own := line.figure(line.base, "reward_mean_to_reach"))]
+    rewards = [(line, own["value"]) for line in scaling if (own := line.figure(line.base, "reward_mean_to_reach"))]
     best = max((reward for _, reward in rewards), default=0.0)
     # A training that ended below half of the best reward had not learned the task: its time says nothing.
     times = [time for line, reward in rewards if reward >= best - abs(best) / 2 and (time := time_to_reward(line))]
-    after = [bullets(times), paragraph(REWARD)] if times else []
+    after = [*_sooner(version, task, scaling), bullets(times), paragraph(REWARD)] if times else []
     if not points:
         return []
     texts = _texts(version, lines, f"What {task} learns", "Million frames", "Reward")
     data = html_table(["Training", "Million frames", "last_reward"], cells, label="Rewards at the end")
     return [_drawn(task, "learning", curves(points, texts), data), *after]
+
+
+def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+    """How many times as soon the reward comes on more GPUs, where it is known what as many processes learn."""
+    known = [(line, own) for line in lines for own in sooner(line)]
+    if not known:
+        return []
+    drawn = list({line.label: line for line, _ in known}.values())
+    points = [Point(label=line.label, x=line.base["gpus"], y=1.0) for line in drawn]
+    points += [point(line.label, gpus, own, kind=kind) for line, (gpus, own, kind) in known]
+    texts = replace(
+        _texts(version, drawn, f"How many times as soon {task} has a reward", "GPUs", "Times as soon"),
+        note="Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval.",
+    )
+    cells = [[line.label, str(gpus), measured(own), kind or own["status"]] for line, (gpus, own, kind) in known]
+    data = html_table(["Training", "GPUs", "sooner", "How sure"], cells, label="How many times as soon a reward comes")
+    chart = speedup(sorted(points, key=_of_line(drawn)), texts, baselines={line.base["gpus"] for line in drawn})
+    return [_drawn(task, "sooner", chart, data), paragraph(LEARNED)]
 
 
 # --- videos --------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from reports.display.charts.drawing import (
     Point,
     Spec,
     Texts,
+    colours,
     dots,
     end_labels,
     ends_of,
@@ -29,6 +30,7 @@ from reports.display.figure import RULE
 
 HEIGHT_PX: Final = 240
 ROOM: Final = 1.1  # beyond the least and the most of an axis
+PREDICTED: Final = "predicted"  # kind of a point that was not measured
 
 
 def speedup(
@@ -61,7 +63,8 @@ def speedup(
     return layered(
         [
             *_ideal(ideal, across, up),
-            lines(points, across, up),
+            lines([point for point in points if point.kind != PREDICTED], across, up),
+            *_predicted(points, across, up),
             *line_whiskers(points, across),
             *end_labels(points, labels, y, height),
             *dots(points, across, up, tips),
@@ -72,6 +75,18 @@ def speedup(
         room_px=room_of(labels),
         description=description,
     )
+
+
+def _predicted(points: Sequence[Point], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """A dashed line from the last measured point of each label through those that are predicted."""
+    last = {point.label: point for point in points if point.kind != PREDICTED}
+    begun = {point.label for point in points if point.kind == PREDICTED}
+    drawn = [
+        point for point in points if point.label in begun and (point.kind == PREDICTED or point is last[point.label])
+    ]
+    values = inline({"label": point.label, "x": point.x, "y": point.y} for point in drawn)
+    line = alt.Chart(values).mark_line(strokeWidth=2, strokeDash=[3, 4])
+    return [line.encode(x=x, y=y, color=colours(points), detail="label:N")] if drawn else []
 
 
 def _axis(points: Sequence[Point], texts: Texts, ideal: Sequence[float], *, is_share: bool) -> Axis:
