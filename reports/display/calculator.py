@@ -54,8 +54,7 @@ def _training(task: str, line: Line) -> Mapping[str, Any]:
 
 
 def _reward(line: Line) -> str:
-    reward, seeds = line.figure(line.base, "reward_mean_to_reach"), line.figure(line.base, "seed")
-    if reward is None or seeds is None:
+    reward = line.figure(line.base, "reward_mean_to_reach")
+    if reward is None or line.seeds is None:
         return ""
-    seeds_in_words = counted(int(seeds["value"]), "seed")
-    return f"The reward is {reward['value']:.3g} ({seeds_in_words}); n/a: a run ended before it had it."
+    return f"The reward is {reward['value']:.3g} ({counted(line.seeds, 'seed')}); n/a: a run ended before it had it."

@@ -35,6 +35,13 @@ class Line:
     def base(self) -> Row:
         return self.rows[0]
 
+    @property
+    def seeds(self) -> int | None:
+        """Of how many seeds the number of GPUs is that has fewest, by runs that say how it learns; None if none do."""
+        learned = [int(own["runs"]) for row in self.rows if (own := self.figure(row, "reached"))]
+        own_runs = [int(own["value"]) for row in self.rows if (own := self.figure(row, "seed"))]
+        return min(learned or own_runs, default=None)
+
     def figure(self, row: Row, name: str) -> Figure | None:
         """A figure of one of its configurations; None if it has none."""
         return figure(self.version, row, name)

@@ -51,15 +51,15 @@ def time_to_reward(line: Line) -> str:
 
 
 def seeds(line: Line) -> str:
-    """``1 seed: too few to say``: of the number of GPUs that has fewest, by what says how it learns."""
-    if learned := [own for row in line.rows if (own := line.figure(row, "reached"))]:
-        fewest = min(learned, key=lambda own: int(own["runs"]))
-        number, text = fewest["runs"], runs_in(fewest, "seed")
-    else:
-        every = (own for row in line.rows if (own := line.figure(row, "seed")))
-        fewest = min(every, key=lambda own: float(own["value"]))
-        number, text = fewest["value"], measured(fewest, lambda value: counted(int(value), "seed"))
-    return f"{text}: too few to say" if number < MIN_ROUNDS_FOR_INTERVAL else text
+    """``1 seed: too few to say``: of the number of GPUs that has fewest."""
+    learned = [own for row in line.rows if (own := line.figure(row, "reached"))]
+    own_runs = [own for row in line.rows if (own := line.figure(row, "seed"))]
+    text = (
+        runs_in(min(learned, key=lambda own: int(own["runs"])), "seed")
+        if learned
+        else measured(min(own_runs, key=lambda own: int(own["value"])), lambda value: counted(int(value), "seed"))
+    )
+    return text if (line.seeds or 0) >= MIN_ROUNDS_FOR_INTERVAL else f"{text}: too few to say"
 
 
 def sooner(line: Line) -> list[tuple[int, Figure, str]]:

@@ -33,6 +33,19 @@ def test_figures_in_git_are_those_of_the_report() -> None:
         assert content(computed(version), "csv") == (version.folder / FILE).read_bytes()
 
 
+def test_more_gpus_than_ran_bring_a_reward_as_if_the_last_doubling_went_on() -> None:
+    rows, line = read_figures(newest_version().folder), "h200-x4/ant-weak/rl_games-kitless-n"
+
+    def value(name: str) -> float:
+        return float(rows[line + name]["value"])
+
+    fewer_frames = value("1024-1x1/frames_to_reward") / value("16384-1x16-learning/frames_to_reward")
+    faster = value("4096-1x4/over_gpus") * (value("4096-1x4/over_gpus") / value("2048-1x2/over_gpus")) ** 2
+    assert value("16384-1x16-learning/sooner_predicted") == pytest.approx(fewer_frames * faster)
+    time_s = value("16384-1x16-learning/frames_to_reward") / (value("1024-1x1/frames_per_s") * faster)
+    assert value("16384-1x16-learning/time_to_reward_predicted_s") == pytest.approx(time_s)
+
+
 def test_the_command_writes_them(tmp_path: Path) -> None:
     write_results([make_result(make_case(), 0.5, 1.0, 2.0)], tmp_path / "one")
     assert main([str(tmp_path)]) == 0
@@ -43,7 +56,7 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
 def test_kinds_without_a_run_say_nothing() -> None:
     committed, nobody = runs_of(committed_version()), {"set": "none"}
     for kind in ("mean", "average", "median", "least", "most", "count", "slope"):
-        figure = evaluated(Declaration(id="x", kind=kind, column="iteration_s", of=nobody), committed)
+        (figure,) = evaluated([Declaration(id="x", kind=kind, column="iteration_s", of=nobody)], committed)
         assert (figure.value, figure.runs) == (None, 0)
 
 

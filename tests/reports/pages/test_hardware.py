@@ -78,7 +78,7 @@ def test_a_cell_has_the_tasks_and_the_most_gpus_of_each_model_that_records_have(
             own = [record for record in own if (names[record.case.stack], record.case.device) == column]
             assert (cell == NOT_MEASURED) == (not own)
             for number, model in re.findall(r"(\d) x (\w+)", cell):
-                sizes = [record.case.world_size for record in own if model in record.environment.gpus[0].name]
+                sizes = [record.case.num_gpus for record in own if model in record.environment.gpus[0].name]
                 assert max(sizes) == int(number)
 
 

@@ -1,5 +1,6 @@
 """Method and limits: what a version lacks, of whose runs each number is, and what failed with its message."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def line(of: Version, words: str) -> str:
 def test_runs_that_were_asked_for_dropped_contacts_are_named_with_their_size() -> None:
     assert "was not asked:" in line(committed_version(), "dropped contacts")
     asked = line(newest_version(), "dropped contacts")
-    assert "It did not in Ant with 1,024, 8,192, 65,536 environments;" in asked
+    assert re.search("It did not in Ant with 1,024, [0-9, ]*65,536 environments;", asked)
 
 
 @pytest.mark.parametrize(("verdict", "answer"), [("ok", "It did not in"), ("failure", "It did in")])

@@ -24,6 +24,7 @@ TIMES_S = {"a": [1.0, 1.1, 1.3, 1.2], "b": [0.5, 0.6, 0.6, 0.7]}
 SET, NAME = "h200-x2-per-gpu", "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
 ROW, NODES = f"{SET}/{NAME}", "h200-x2-nodes/ant-weak/rl_games-kitless-n2048-2x1/over_nodes"
 PRINTED = "isaaclab/cartpole/4/frames_per_s"
+LEARNS = "h200-x2-shadow/shadow-horizontal/rsl_rl-kitless-n1024-1x2"
 LEARNED, OF_LEARNED = f"{LEARNING_SET}/{ONE}-learning/iteration_s", f"set={LEARNING_SET}&configuration={ONE}-learning"
 OTHER_TASK = "set=h200-x2-nodes&configuration=cartpole-strong/rl_games-kitless-n8192-1x2"
 LEFT_OUT = (
@@ -155,6 +156,34 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     runs[-1]["reward_mean"] = np.ones(100)
     assert computed("sooner", "reward_mean/0.9", runs, over="a") == [None, None, None, 8, None]
     assert computed("to_reward", "iteration_s", runs, over="a") == [None, None, None, 4, None]
+    assert computed("reached", "iteration_s", runs, over="a") == [3.0, None, None, 4, None]
+    two_sets = [*runs[:7], {**runs[4], "set": "t"}]  # whose runs have equal numbers
+    assert computed("reached", "iteration_s", two_sets, over="a") == [4.0, None, None, 4, None]
+
+
+def test_a_product_has_an_interval_by_the_squares_of_distances_to_the_ends() -> None:
+    known: dict[str, dict[str, Any]] = {
+        "a/x": {"value": 2.0, "low": 1.0, "high": 4.0, "runs": 3},
+        "b/y": {"value": 3.0, "low": 3.0 / math.e, "high": 3.0 * math.e**2, "runs": 4},
+        "alone": {"value": 5.0, "low": None, "high": None, "runs": 1},
+        "none": {"value": None, "low": None, "high": None, "runs": 2},
+    }
+    half = math.log(2)
+    below, above = math.hypot(half, 2 * 2), math.hypot(half, 2 * 1)  # a power of -2 exchanges its ends
+    expected = [2 / 9, 2 / 9 * math.exp(-below), 2 / 9 * math.exp(above), 7]
+    assert [*kinds.product("a/x=1&b/y=-2", known, has_unit=True).values()] == [*map(pytest.approx, expected), None]
+    assert kinds.product("a/x=1&b/y=-2", known, has_unit=False)["status"] == "within noise"
+    assert kinds.product("a/x=3&b/y=3", known, has_unit=False)["status"] == "clear"
+    assert [*kinds.product("a/x=1&alone=1", known, has_unit=False).values()] == [
+        pytest.approx(10),
+        None,
+        None,
+        4,
+        "too few runs",
+    ]
+    assert [*kinds.product("a/x=1&none=1", known, has_unit=False).values()] == [None, None, None, 5, None]
+    with pytest.raises(KeyError, match="unknown"):
+        kinds.product("a/x=1&unknown=1", known, has_unit=True)
 
 
 def test_what_somebody_printed_is_a_range_and_is_compared_for_each_gpu() -> None:
@@ -242,6 +271,9 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
             f"{LEARNED}.value is 2.5, expected missing",
         ),
         (lambda rows: rows.update(x={**rows[NODES], "id": f"{NODES}_2", "over": OTHER_TASK}), "expected over the base"),
+        (of_another(f"{LEARNS}/sooner", "of", "over_gpus=1", "over_gpus=2"), f"{LEARNS}/sooner.of is "),
+        (of_another(f"{LEARNS}/frames_to_reward", "over", "n512-1x1", "n1024-1x2"), "frames_to_reward.over is "),
+        (lambda rows: rows.pop(f"{LEARNS}/reached"), f"the figure {LEARNS}/reached is missing"),
     ],
 )  # fmt: skip
 def test_a_forgery_of_the_file_is_named(version: Path, change: Change, words: str) -> None:

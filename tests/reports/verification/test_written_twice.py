@@ -57,4 +57,5 @@ def test_declarations() -> None:
     changes = [(change.column, change.entails, change.among) for change in compare.CHANGES]
     assert changes == [(column, entails, among) for column, entails, _, among in figures.CHANGES]
     assert {column.name for column in columns.WORK} - {"seed"} == {*runs.WORK}
+    assert compare.LEARNING == figures.LEARNING
     assert published.PATH == figures.PRINTED
