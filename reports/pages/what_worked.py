@@ -43,8 +43,8 @@ from suite.records.worked import (
 
 MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
 REWARD: Final = (
-    "The reward at the end is the median over the runs; of each it is the median of the last five iterations. A curve is"
-    " the median over the runs in each iteration, so the number beside it is that of the last iteration alone."
+    "The reward at the end is the median over the runs; of each it is the median of the last five iterations. A curve"
+    " is the median over the runs in each iteration, so the number beside it is that of the last iteration alone."
 )
 
 
