@@ -33,11 +33,12 @@ SHARED: Final = {
         "suite/commands/test_store",
     ),
     "hand": ("tasks/test_assets", "tasks/checks/test_physics", "tasks/checks/test_validity"),
+    "parts": ("tasks/rank/test_timing", "tasks/libraries/test_lerobot"),
     "published_site": ("reports/site/test_publish", "reports/site/test_published_pages"),
     # One after another: side by side, the clocks of these trainings would time each other.
     "own_tasks": (
         "tasks/test_own_task", "tasks/test_worker", "tasks/checks/test_workload", "tasks/libraries/test_skrl_jax",
-        "tasks/test_cold_start",
+        "tasks/test_cold_start", "tasks/rank/test_determinism",
     ),
 }  # fmt: skip
 # The longest first, by what they took on two idle cores: no process shall be left with one of these when the others
@@ -45,8 +46,8 @@ SHARED: Final = {
 LONG: Final = (
     "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_launch_slurm",
     "reports/site/test_publish", "suite/launch/nodes/test_ray", "tasks/libraries/test_torchrl",
-    "suite/launch/nodes/test_ssh", "suite/campaign/test_interrupted_campaign", "tasks/rank/test_determinism",
-    "tasks/test_assets", "suite/campaign/runs/test_real_turns", "suite/campaign/runs/test_uncounted",
+    "suite/launch/nodes/test_ssh", "suite/campaign/test_interrupted_campaign", "tasks/test_assets",
+    "suite/campaign/runs/test_real_turns", "suite/campaign/runs/test_uncounted",
     "tasks/libraries/test_lerobot", "suite/campaign/runs/test_faults", "tasks/libraries/test_controls",
     "reports/site/test_report", "suite/env_check/graphics/test_devices",
 )  # fmt: skip

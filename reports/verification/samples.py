@@ -34,6 +34,7 @@ HELD_BACK: Final = frozenset(
 # How far apart true values may be; "at most" is of all runs until 2026-12.
 SLACK: Final = 0.01  # timers of a GPU and of its host, as a share, and in seconds
 SLACK_S: Final = 0.002  # also what another training takes between two lines of code, where trainings share a GPU
+CROWD: Final = 20  # trainings that may come between where a block trains at the same time: its times mean nothing
 BETWEEN: Final = 0.1  # the share of a run's time between its iterations, for book-keeping: at most 0.086
 BETWEEN_S: Final = 0.03  # or this time an iteration, of a tiny task on slow cores
 LIBRARY_SLACK: Final = 0.05  # a library's sections begin and end at other lines than ours: at most 0.034
@@ -145,7 +146,8 @@ def _check_completed(place: Place, run: Run) -> None:
 def _check_times(place: Place, run: Run, columns: Columns) -> None:
     """Check that iterations follow each other, parts against wholes, marks, and the library's clock."""
     starts_s, times_s = columns["start_s"], columns["iteration_time_s"]
-    most_s = np.diff(starts_s) + SLACK_S + SLACK * times_s[:-1]
+    crowded_s = SLACK_S * (CROWD if run.case["only_learning"] else 1)
+    most_s = np.diff(starts_s) + crowded_s + SLACK * times_s[:-1]
     place.between("iteration_time_s, until the next began,", times_s[:-1], 0, most_s)
     number, pieces = len(times_s) - 1, [(max(1, first), last) for first, last in run.pieces if last > 0]
     run_s = sum(starts_s[last] + times_s[last] - starts_s[first] for first, last in pieces)
@@ -156,8 +158,8 @@ def _check_times(place: Place, run: Run, columns: Columns) -> None:
         parts = [columns[name] for name in names if name in columns]
         if whole in columns and parts:
             is_all = whole == "iteration_time_s" and len(parts) == len(names)
-            least_s = columns[whole] * (1 - SLACK) - SLACK_S if is_all else 0.0
-            most_s = columns[whole] * (1 + SLACK) + SLACK_S
+            least_s = columns[whole] * (1 - SLACK) - crowded_s if is_all else 0.0
+            most_s = columns[whole] * (1 + SLACK) + crowded_s
             place.between(" and ".join(names), np.nansum(parts, axis=0), least_s, most_s)
     marks = (np.arange(len(times_s)) % MARKED_EVERY == FIRST_MARKED).astype(float)
     if "marked" in columns:  # runs of the first days have no such column: all were marked
@@ -172,7 +174,7 @@ def _check_times(place: Place, run: Run, columns: Columns) -> None:
         if ours in columns:
             theirs_s = run.frames // run.case["trainings_per_gpu"] / column if clock == "total_fps" else column.copy()
             theirs_s[[first for first, _ in run.pieces[1:]]] = math.nan
-            slack_s = LIBRARY_SLACK * columns[ours] + SLACK_S * run.case["trainings_per_gpu"]
+            slack_s = LIBRARY_SLACK * columns[ours] + crowded_s * run.case["trainings_per_gpu"]
             place.between(f"{ours} by {name}", theirs_s, columns[ours] - slack_s, columns[ours] + slack_s)
 
 

@@ -17,14 +17,14 @@ from tests.reports.site.test_report import read_pages, text_of
 
 pytestmark = pytest.mark.worker
 
-CAMERA = "camera/rl_games-kitless-cpu-n2-1x1"
-SWING_UP = "swing-up/rsl_rl-kitless-cpu-n64-1x1"
+CAMERA = "camera/rl_games-kitless-cpu-n2-1x1-deterministic"
+SWING_UP = "swing-up/rsl_rl-kitless-cpu-n64-1x1-deterministic"
 
 
 def test_every_round_completes_with_one_rank_and_with_two(own_tasks: OwnTasks) -> None:
     assert own_tasks.exit_code == 0, own_tasks.said
     outcomes = {name: [record.outcome for record in result.rounds] for name, result in own_tasks.results.items()}
-    two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "changed/rsl_rl-kitless-cpu-n128-1x2")
+    two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "swing-up/rsl_rl-kitless-cpu-n128-1x2")
     cases = (CAMERA, SWING_UP, *two_ranks)
     assert outcomes == {name: ["completed"] for name in cases}
 

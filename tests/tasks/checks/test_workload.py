@@ -23,7 +23,9 @@ def first(run_of_campaign: TrainedRun) -> Fingerprint:
     return workload
 
 
-def test_an_override_changes_it_and_nothing_else_does(run_of_campaign: TrainedRun, first: Fingerprint) -> None:
+def test_overrides_and_determinism_change_it_and_nothing_else_does(
+    run_of_campaign: TrainedRun, first: Fingerprint
+) -> None:
     """Another process and folder change nothing. A second rank doubles the minibatch of all."""
     second = run_of_campaign("rsl_rl-1x2").record.workload
     assert second is not None
@@ -31,12 +33,14 @@ def test_an_override_changes_it_and_nothing_else_does(run_of_campaign: TrainedRu
     assert [difference.partition(":")[0] for difference in differences] == [
         "agent.algorithm.gamma",
         "env.scene.robot",
+        "env.sim.physics.deterministic",
+        "env.sim.physics.solver_cfg.disable_sensors",  # by Isaac Lab, for a deterministic run
         "env.sim.physics.solver_cfg.iterations",
         "global_minibatch_size",
     ]
     assert differences[0] == "agent.algorithm.gamma: 0.99 and 0.9"
-    assert differences[2].endswith(": 100 and 50")
-    assert differences[3] == "global_minibatch_size: 384 and 768"
+    assert differences[4].endswith(": 100 and 50")
+    assert differences[5] == "global_minibatch_size: 384 and 768"
     assert list(first) == list(second)
 
 

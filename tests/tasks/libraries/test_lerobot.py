@@ -2,14 +2,13 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from suite.install.worker import Worker
 from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
 from tests.fixtures.runs.real_runs import cartpole
 from tests.fixtures.runs.trained_runs import Trained, TrainSeries
-from tests.fixtures.runs.worker_probes import probe
 
 pytestmark = pytest.mark.worker
 
@@ -56,8 +55,8 @@ def test_what_is_recorded_comes_back_and_nothing_of_it_is_left(train_series: Tra
         assert (size or 0) > 100
 
 
-def test_frames_that_come_back_changed_are_a_fault(worker: Worker) -> None:
-    assert probe(worker, "parts")["read_back"] == [
+def test_frames_that_come_back_changed_are_a_fault(parts: dict[str, Any]) -> None:
+    assert parts["read_back"] == [
         ["ok", "frames 0 are equal", None],
         ["failure", "differing: observation.images.camera of frame 1", "data_set_differs"],
     ]

@@ -1,5 +1,6 @@
 """TorchRL's collector alone and its pipeline. Its training: ``tests.tasks.test_worker``."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -61,6 +62,7 @@ def test_ray_listens_on_this_machine_alone_and_ends_with_a_killed_rank(
 ) -> None:
     (case,) = cases_of(matrix_of(cartpole("torchrl", workload="collection_ray", iterations=100_000)), tmp_path)
     launch = launch_of(worker_of(case), case, tmp_path / "r0")
+    argv = ["tests.tasks.probes.asking_ray_rank" if part == "tasks.worker" else part for part in launch.argv]
     ears: set[str] = set()
 
     def look_and_kill(iterations: int) -> None:
@@ -71,7 +73,7 @@ def test_ray_listens_on_this_machine_alone_and_ends_with_a_killed_rank(
                 ears.update(socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN)
             rank.kill()
 
-    record = train(launch, environment, on_progress=look_and_kill)
+    record = train(replace(launch, argv=tuple(argv)), environment, on_progress=look_and_kill)
     assert record.outcome == "crashed"
     assert ears <= {"127.0.0.1", "::ffff:127.0.0.1"}
     assert ears

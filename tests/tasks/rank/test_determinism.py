@@ -5,8 +5,7 @@ On the CPU runs of one seed are equal as shipped too: ``tests/suite/campaign/run
 
 import pytest
 
-from tests.fixtures.runs.real_runs import cartpole
-from tests.fixtures.runs.trained_runs import TrainSeries
+from tests.fixtures.runs.trained_runs import DETERMINISTIC, SERIES, TrainedRun
 
 IN_USE = {
     "deterministic_algorithms": True,
@@ -19,11 +18,15 @@ SET_BACK = {"cudnn_deterministic": False, "cudnn_benchmark": True}  # by skrl's 
 
 
 @pytest.mark.worker
-@pytest.mark.parametrize("library", ["rl_games", "rsl_rl", "skrl"])
-def test_what_is_asked_for_is_still_set_after_training(library: str, train_series: TrainSeries) -> None:
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_what_is_asked_for_is_still_set_after_training(
+    name: str, run_of_campaign: TrainedRun, trained_run: TrainedRun
+) -> None:
     """Seeding an environment sets cuDNN back."""
-    record = train_series(cartpole(library, minibatch_size=1024), deterministic=True).record
-    (rank,) = record.ranks
-    assert {name: rank.settings[name] for name in IN_USE} == IN_USE | (SET_BACK if library == "skrl" else {})
+    record = (run_of_campaign if name in SERIES else trained_run)(name).record
+    for rank in record.ranks:
+        assert {setting: rank.settings[setting] for setting in IN_USE} == IN_USE | (
+            SET_BACK if name == "skrl-1x2" else {}
+        )
     assert record.workload is not None
     assert record.workload["env.sim.physics.deterministic"] is True

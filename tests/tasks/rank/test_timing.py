@@ -1,15 +1,14 @@
 """Sections count what they should, by a clock whose every mark is one second after the last."""
 
-import pytest
+from typing import Any
 
-from suite.install.worker import Worker
-from tests.fixtures.runs.worker_probes import probe
+import pytest
 
 
 @pytest.mark.worker
-def test_sections_count_each_call_once(worker: Worker) -> None:
+def test_sections_count_each_call_once(parts: dict[str, Any]) -> None:
     """Each result is the time [s] and the number of calls."""
-    assert probe(worker, "parts")["sections"] == {
+    assert parts["sections"] == {
         "never_called": [None, 0],  # not measured is not 0
         "returned": 7,
         "one_call": [1.0, 1],

@@ -99,6 +99,26 @@ def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(block: Block) -
     assert list(block.root.glob(f"raw/{crowded}/r0.crowded-1/rank-0.jsonl"))
 
 
+def test_where_only_what_is_learned_counts_runs_go_on_at_the_same_time(
+    environment: Environment, tmp_path: Path
+) -> None:
+    host = TurningHost()
+    learning = [replace(case, only_learning=True, iterations=10 * ITERATIONS) for case in (CASES[0], CASES[2])]
+    run_all(turning_campaign(host, environment, cases=learning), tmp_path)
+    assert [(record.outcome, record.turns) for record in records(tmp_path)] == [("completed", None)] * 2
+    assert not [record for record in records(tmp_path) if "turn" in record.ranks[0].samples]
+    spans = [span_of(rank_path(tmp_path / "raw" / name / "r0", 0)) for name in (A, C)]
+    assert max(begin_s for begin_s, _ in spans) < min(end_s for _, end_s in spans)
+
+
+def span_of(path: Path) -> tuple[float, float]:
+    """Begin of a rank's first iteration and of its last, on the clock that all processes share."""
+    file = read_rank_file(0, path)
+    assert file.clock is not None
+    starts_s = [iteration.samples["start_s"] or 0.0 for iteration in file.iterations]
+    return file.clock.zero_monotonic_s + starts_s[0], file.clock.zero_monotonic_s + starts_s[-1]
+
+
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environment, tmp_path: Path) -> None:
     short = replace(CASES[0], iterations=FIRST_ITERATIONS + MIN_ITERATIONS)
