@@ -49,7 +49,7 @@ class Rest:
         for block in blocks:
             if (block_s := time_of_block_s(block)) is not None:
                 self._estimates |= {item.case.case_id: block_s / len(block) for item in block}
-        self._compiled: set[tuple[str, str]] = set()
+        self._compiled: set[tuple[str, str]] = set()  # stacks and tasks of blocks that have ended
         self._firsts: list[_Took] = []  # blocks with the first run of a task
         self._later: list[_Took] = []
 
@@ -148,13 +148,13 @@ class Reporter:
             log=None if self._console.is_terminal else self._console,
         )
 
-    def ended(self, ended: Sequence[tuple[RunRecord, str]]) -> None:
+    def ended(self, runs: Sequence[tuple[RunRecord, str]]) -> None:
         """Print the lines that stay after the runs of a block, each with its figures."""
-        took = [(record.case, record.wall_time_s) for record, _ in ended if record.wall_time_s is not None]
+        took = [(record.case, record.wall_time_s) for record, _ in runs if record.wall_time_s is not None]
         if took:
             own_s = (wall_s if self._took_s is None else self._took_s for _, wall_s in took)
             self._rest.add([case for case, _ in took], sum(own_s))
-        for record, figures in ended:
+        for record, figures in runs:
             self._print(record, figures)
 
     def _print(self, record: RunRecord, figures: str) -> None:
