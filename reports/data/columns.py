@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.data.facts import iteration_of
-from reports.data.rewards import mean_rewards, smoothed
 from reports.data.samples import (
     PARTS,
     Kind,
@@ -26,6 +25,7 @@ from reports.data.samples import (
     throughput,
 )
 from suite.campaign.runs.upstream import Pair, medians_of_rank_0
+from suite.records.rewards import last_reward
 from suite.schema.observations import TelemetrySummary
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.core_speed import Host, core_speed
@@ -168,11 +168,6 @@ def _mean_probe_us(record: RunRecord) -> float | None:
 def _looks(run: Run) -> tuple[int | None, int | None]:
     speed = core_speed([run.record], run.fastest_probe_s) if run.record.counts else None
     return (speed.looks, speed.slowed) if speed else (None, None)
-
-
-def _last_reward(record: RunRecord) -> float | None:
-    curve = smoothed(mean_rewards(record))
-    return curve[-1] if curve else None
 
 
 def _result(record: RunRecord) -> str | None:
@@ -328,7 +323,7 @@ MEASURED: Final = (
     _count("core_looks", "how often the core was probed", lambda run: _looks(run)[0]),
     _count("slowed_core_looks", "how often it was slowed", lambda run: _looks(run)[1]),
     _text("result", "hash of the trained parameters and all rewards", lambda run: _result(run.record)),
-    _measured("last_reward", "", "median of the last five iterations", _last_reward),
+    _measured("last_reward", "", "median of the last five iterations", last_reward),
     _timed("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
     _timed("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
     _measured("bytes_per_frame", "B", "of LeRobot's data set", _library_median("lerobot.bytes_per_frame")),

@@ -12,12 +12,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from reports.data.rewards import mean_rewards
 from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.matrix.catalog import load_catalog
 from suite.options.command_line import Parser, exit_code_of, results_path
 from suite.records.checks import REFERENCE_ASSETS, only_learned_less, reward_at
+from suite.records.rewards import mean_rewards
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
 

@@ -142,10 +142,15 @@ def unfinished(version: Version) -> str:
     if not version.is_campaign:
         return ""
     (result_set,) = version.sets
+    planned = sum(result_set.plan["configurations"].values()) if result_set.plan else 0
+    ended = sum(len(result.rounds) for result in result_set.every)
     parts = [result_set.how_many_are_not_stored] if result_set.not_stored else []
     cut_off = [result for result in result_set.every if is_cut_off(result.ended_because)]
     if cut_off:
-        parts.append(f"{counted(len(cut_off), 'configuration')} ended before the last run")
+        lack = "lacks" if len(cut_off) == 1 else "lack"
+        parts.append(f"{counted(len(cut_off), 'configuration')} {lack} runs")
+    if parts and ended < planned:  # a rule of precision may have added more than were planned
+        parts.insert(0, f"{ended} of {planned} planned runs ended")
     next_step = "The same nox -s bench goes on where it stopped, if the machine has what is needed."
     return f"The campaign is unfinished: {joined(parts)}. {next_step}" if parts else ""
 
