@@ -1,7 +1,5 @@
 """Results in the formats that other tools read.
 
-``python -m reports.export.command RESULTS --format FORMAT [--out FILE]``
-
 parquet  a folder with the tables of runs, iterations, checks and figures; ``reports.data.columns`` has their columns
 csv      the same tables as CSV
 github   github-action-benchmark, `customBiggerIsBetter`: frames per second of every configuration
@@ -10,7 +8,6 @@ reframe  a ReFrame test that runs the same configurations on another system and 
 """
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +23,7 @@ from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import ResultSet, Version, read_version
 from suite.errors import ReportError, UsageError
 from suite.files.wording import counted
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
+from suite.options.command_line import Parser, any_path, any_text, results_path
 
 
 @dataclass(frozen=True)
@@ -150,11 +147,7 @@ def write_tables(version: Version, suffix: str, folder: Path) -> None:
         (folder / f"{name}.{suffix}").write_bytes(content(table, suffix))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="nox -s export --", description="Write results in a format that other tools read.")
     parser.add_argument(
         "results", type=results_path, metavar="RESULTS", help="a campaign's folder, a set, or a version"
@@ -193,7 +186,3 @@ def _run(arguments: Sequence[str] | None) -> int:
         with told_when_unwritable(options.out):
             options.out.write_text(text, encoding="utf-8")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,5 @@
-"""Build the report of one campaign: stored results in, a folder of HTML out.
+"""Build the report of one campaign: stored results in, a folder of HTML out."""
 
-``python -m reports.site.build RESULTS_DIR [--out DIR] [--version V]``
-"""
-
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +8,7 @@ from reports.sets.version import read_version
 from reports.site.book import build_site
 from reports.site.replacing import check_replaceable
 from suite import __version__
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
+from suite.options.command_line import Parser, any_path, any_text, results_path
 
 
 def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
@@ -27,11 +23,7 @@ def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
     return build_site(read, out_dir)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="nox -s report --", description="Build the report of stored results.")
     parser.add_argument(
         "results_dir",
@@ -52,7 +44,3 @@ def _run(arguments: Sequence[str] | None) -> int:
     out_dir = (options.out or options.results_dir / "report").resolve()  # a link stays, and what it names is written
     print(build(options.results_dir, out_dir, version=options.version))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

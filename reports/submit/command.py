@@ -9,7 +9,6 @@ import fcntl
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,17 +23,13 @@ from reports.verification.command import verify_folder
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
+from suite.options.command_line import Parser, any_path, any_text, results_path
 
 TEXT_FILE: Final = "pull-request.md"  # in the campaign's folder, which git ignores
 INTO: Final = ROOT / "reports" / "results"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def main(arguments: Sequence[str]) -> int:
     options = parser().read(arguments)
     if options.link and not options.contributed_by:
         raise UsageError(f"--link {options.link}: only with --contributed-by, the name of who measured. Add it.")
@@ -167,7 +162,3 @@ def _link(given: str) -> str:
     if not given.startswith("https://") or any_text(given).split() != [given]:
         raise argparse.ArgumentTypeError(f"got {given!r}, allowed is an address that begins with https://")
     return given
-
-
-if __name__ == "__main__":
-    sys.exit(main())

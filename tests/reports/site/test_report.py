@@ -10,6 +10,7 @@ from pathlib import Path
 import altair as alt
 import pytest
 
+from reports.__main__ import main as session
 from reports.sets import version as result_sets
 from reports.site import book, replacing
 from reports.site import build as report
@@ -169,7 +170,7 @@ def test_a_link_to_a_folder_is_followed(monkeypatch: pytest.MonkeyPatch, results
     built: list[Path] = []
     monkeypatch.setattr(report, "build_site", lambda _, out_dir: built.append(out_dir))
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    assert report.main([str(results_dir), "--out", str(tmp_path / "link")]) == 0
+    assert session("report", [str(results_dir), "--out", str(tmp_path / "link")]) == 0
     assert built == [tmp_path / "target"]
 
 
@@ -184,7 +185,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_built(
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setattr(book, "run_cells", lambda *_: pytest.fail("pages were built"))
     out = tmp_path / place
-    assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
+    assert session("report", [str(results_dir), "--out", str(out)]) == ReportError.exit_code
     assert str(tmp_path / "file") in capsys.readouterr().err
 
 
