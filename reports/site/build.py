@@ -5,7 +5,7 @@ from pathlib import Path
 
 from reports.sets.file_errors import told_when_unreadable
 from reports.sets.version import read_version
-from reports.site.book import build_site
+from reports.site.book import build_sites
 from reports.site.replacing import check_replaceable
 from suite import __version__
 from suite.options.command_line import Parser, any_path, any_text, results_path
@@ -20,7 +20,8 @@ def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
     check_replaceable(out_dir)
     with told_when_unreadable(results_dir):
         read = read_version(results_dir, name=version)
-    return build_site(read, out_dir)
+    build_sites({out_dir: read})
+    return out_dir / "index.html"
 
 
 def main(arguments: Sequence[str]) -> int:
