@@ -58,7 +58,7 @@ def version(tmp_path: Path) -> Path:
     """A version of one set whose plan is missing, which is listed."""
     shutil.copytree(OPEN, tmp_path / "2026.11" / "theirs")
     (tmp_path / "2026.11" / "report.toml").write_text('[[set]]\nfolder = "theirs"\ncontributed_by = "Lab"\n')
-    (tmp_path / "2026.11" / "weaknesses.toml").write_text(weakness("plan.json", "missing in 1 of 1 sets"))
+    (tmp_path / "2026.11" / "weaknesses.toml").write_text(weakness("plan.json", "missing in 1 set"))
     write_hashes(tmp_path / "2026.11")
     return tmp_path / "2026.11"
 
@@ -99,10 +99,10 @@ def test_only_a_weakness_in_the_very_words_is_known(version: Path, capsys: pytes
     assert session("verify", [str(version)]) == 0
     assert "1 known weakness, listed with why each stands in weaknesses.toml." in capsys.readouterr().out
     listed = (version / "weaknesses.toml").read_text()
-    (version / "weaknesses.toml").write_text(listed.replace("1 of 1", "2 of 2"))
+    (version / "weaknesses.toml").write_text(listed.replace("1 set", "2 sets"))
     write_hashes(version)
     said = [(finding.where, finding.got) for finding in findings(version)]
-    assert said == [(".", "missing in 1 of 1 sets"), ("weaknesses.toml", "not found any more")]
+    assert said == [(".", "missing in 1 set"), ("weaknesses.toml", "not found any more")]
     (version / "weaknesses.toml").write_text(listed * 2)
     write_hashes(version)
     assert [finding.got for finding in findings(version)] == ["listed 2 times"]
