@@ -30,10 +30,7 @@ from suite.records.folders import RUN_LOG
 def answer(version: Version) -> Html:
     """Say how many files of sets there are, and how large they are."""
     stored = stored_files(version)
-    files, size_mb = (
-        sum(len(published_files.files) for published_files in stored),
-        sum(published_files.size_bytes for published_files in stored) / 1e6,
-    )
+    files, size_mb = sum(len(own.files) for own in stored), sum(own.size_bytes for own in stored) / 1e6
     return answer_of_page(
         f"{counted(files, 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
         " One command computes their figures again, and three add the results of your machine."
@@ -91,14 +88,15 @@ def columns() -> Html:
 
 def less_evidence(version: Version) -> Html:
     """List the sets that lack evidence; nothing without one."""
-    if not version.archived:
+    archived = [own for own in version.sets if own.role == "archive"]
+    if not archived:
         return together(())
     text = (
         "These campaigns ran before labscale stored all that it stores today. Their times can be computed again from"
         " their samples. Evidence of the work behind the times is missing, so no speed-up rests on them; the known"
         " weaknesses on the page Method and limits say what is missing."
     )
-    sets = (f"{own.title}: {own.campaign.where}." for own in version.archived)
+    sets = (f"{own.title}: {own.campaign.where}." for own in archived)
     return together(
         [heading("Sets with less evidence", depth=2, anchor="less-evidence"), paragraph(text), bullets(sets)]
     )
