@@ -151,8 +151,12 @@ def _order(ratio: Ratio) -> tuple[bool, str]:
 
 def table(version: Version) -> Html:
     """Show the newest ratio of each comparison."""
-    label = "Ratios of configurations that differ in one setting"
-    return html_table(HEADINGS, map(_row, newest(version)), label=label)
+    rows = []
+    for ratio in newest(version):
+        setting, ends = ratio.setting, (ratio.setting.value(row) for row in (ratio.pair.over, ratio.pair.of))
+        shown = measured(ratio.figure), ratio.figure["status"], _in_short(ratio.place)
+        rows.append([setting.title, ratio.subject, *ends, *shown])
+    return html_table(HEADINGS, rows, label="Ratios of configurations that differ in one setting")
 
 
 def chart(version: Version) -> Figure:
@@ -254,12 +258,6 @@ def _starts(rows: Sequence[Row], figures: Figures) -> str:
         f"A process on one GPU trains after {warm}, and after {cold} if it has to compile kernels"
         f" ({counted(len(known), 'configuration')})."
     )
-
-
-def _row(ratio: Ratio) -> list[str]:
-    pair, setting = ratio.pair, ratio.setting
-    ends = setting.value(pair.over), setting.value(pair.of)
-    return [setting.title, ratio.subject, *ends, measured(ratio.figure), ratio.figure["status"], _in_short(ratio.place)]
 
 
 def _in_short(place: Place) -> str:
