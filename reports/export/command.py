@@ -10,7 +10,6 @@ reframe  a ReFrame test that runs the same configurations on another system and 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from reports.export.reframe_test import render
@@ -140,13 +139,6 @@ FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
 TABLES: Final = ("csv", "parquet")
 
 
-def write_tables(version: Version, suffix: str, folder: Path) -> None:
-    """Write every table into the folder, which is made. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in tables(version).items():
-        (folder / f"{name}.{suffix}").write_bytes(content(table, suffix))
-
-
 def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="nox -s export --", description="Write results in a format that other tools read.")
     parser.add_argument(
@@ -176,7 +168,9 @@ def main(arguments: Sequence[str]) -> int:
         version = read_version(options.results, name="")
     if options.format in TABLES:
         with told_when_unwritable(options.out):
-            write_tables(version, options.format, options.out)
+            options.out.mkdir(parents=True, exist_ok=True)
+            for name, table in tables(version).items():
+                (options.out / f"{name}.{options.format}").write_bytes(content(table, options.format))
         return 0
     is_reframe = options.format == "reframe"
     text = reframe(version, options.matrix or MATRIX) if is_reframe else FORMATS[options.format](version)

@@ -62,16 +62,13 @@ def build_sites(versions: Mapping[Path, Version], *, siblings: Sequence[Sibling]
         _require_folder_for(out_dir)
     with tempfile.TemporaryDirectory(prefix="labscale-report-") as name, ThreadPoolExecutor(1) as executor:
         script, builds = executor.submit(vega_bundle), []  # it takes seconds, in which the pages are computed
-        largest_first = sorted(versions.items(), key=lambda item: _size(item[1]), reverse=True)  # it takes longest
+        sizes = {path: sum(len(own.campaign.results) for own in version.sets) for path, version in versions.items()}
+        largest_first = sorted(versions.items(), key=lambda item: sizes[item[0]], reverse=True)  # it takes longest
         for number, (out_dir, version) in enumerate(largest_first):
             folder = Path(name) / str(number)
             folder.mkdir()
             builds.append(_build(version, out_dir, folder, siblings, script.result))
         run_together(builds)
-
-
-def _size(version: Version) -> int:
-    return sum(len(result_set.campaign.results) for result_set in version.sets)
 
 
 async def _build(

@@ -57,7 +57,9 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     hashes = {name: _sha256_of(_files(results_dir / name)) for name in names} | {"": _sha256_of(_common())}
     inputs = _joined(hashes.values())
     with told_when_unwritable(out_dir):
-        if _is_whole(out_dir, names) and _stamp(out_dir / SITE_STAMP) == inputs:
+        folders = {path.name for path in _reports_in(out_dir)}
+        is_whole = folders == {*names, LATEST} and all((out_dir / name / STAMP).is_file() for name in folders)
+        if is_whole and _stamp(out_dir / SITE_STAMP) == inputs:
             return ()  # the files alone tell: to read the results would take several times as long
     versions = read_versions(results_dir)
     siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
@@ -121,12 +123,6 @@ def version_names(results_dir: Path) -> list[str]:
             " report.toml there."
         )
     return sorted(names, key=version_order, reverse=True)
-
-
-def _is_whole(site: Path, names: Sequence[str]) -> bool:
-    """Whether a site has a finished copy of each version, and of no other."""
-    folders = {path.name for path in _reports_in(site)}
-    return folders == {*names, LATEST} and all((site / name / STAMP).is_file() for name in folders)
 
 
 def _stamp(path: Path) -> str | None:
