@@ -8,13 +8,12 @@ import contextlib
 import fcntl
 import os
 import shlex
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from reports.sets.file_errors import told_when_unreadable
+from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.submit import pull_request
 from reports.submit.placing import NAME, THIS_MONTH, VERSION, Target, built, put_in_place, target_of
 from reports.submit.privacy import Published, published, refuse_private
@@ -53,7 +52,8 @@ def _submit(options: argparse.Namespace) -> int:
         public = published(source.files)
         refuse_private(source.folder, public.content)
     text = pull_request.text(source, target, warnings)
-    with _told_when_unwritable(target.version), built(source.folder, public.content, target) as version:
+    told = told_when_unwritable(target.version, StoreError, "and run the same command again: nothing was submitted")
+    with told, built(source.folder, public.content, target) as version:
         _require_verified(version)
         _publish(source, target, version, text)
     _show(source, target, text, public)
@@ -92,18 +92,6 @@ def _publish(source: Source, target: Target, version: Path, text: str) -> None:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _told_when_unwritable(folder: Path) -> Iterator[None]:
-    """Raise StoreError in place of an OSError."""
-    try:
-        yield
-    except (OSError, shutil.Error) as error:
-        raise StoreError(
-            f"{error.filename or folder} cannot be written: {error.strerror or error}. Check space and permissions, and"
-            " run the same command again: nothing was submitted."
-        ) from error
 
 
 def _show(source: Source, target: Target, text: str, public: Published) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from reports.sets.file_errors import told_when_unreadable
+from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.verification import first
 from reports.verification.finding import counted
 from reports.verification.first import WEAKNESSES, Verified
@@ -85,10 +85,5 @@ def _write_hashes(folder: Path) -> None:
     for own in (*sets, *sorted(versions)):
         if (own / SIGNATURE).is_file():
             print(f"{own / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
-        try:
+        with told_when_unwritable(own / SUMS, StoreError, "or write the hashes into a copy of the folder"):
             print(write_hashes(own))
-        except OSError as error:
-            raise StoreError(
-                f"{error.filename or own / SUMS} cannot be written: {error.strerror}. Check space and permissions, or"
-                " write the hashes into a copy of the folder."
-            ) from error
