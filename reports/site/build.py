@@ -8,10 +8,10 @@ from reports.sets.version import read_version
 from reports.site.book import build_sites
 from reports.site.replacing import check_replaceable
 from suite import __version__
-from suite.options.command_line import Parser, any_path, any_text, results_path
+from suite.options.command_line import Parser, any_path, results_path
 
 
-def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
+def build(results_dir: Path, out_dir: Path) -> Path:
     """Write the report of ``results_dir`` to ``out_dir``, replacing an earlier report there; return its index.html.
 
     Raises ReportError when there are no results, a folder cannot be read, a page fails or ``out_dir`` holds something
@@ -19,7 +19,7 @@ def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
     """
     check_replaceable(out_dir)
     with told_when_unreadable(results_dir):
-        read = read_version(results_dir, name=version)
+        read = read_version(results_dir, name=__version__)
     build_sites({out_dir: read})
     return out_dir / "index.html"
 
@@ -38,10 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         metavar="DIR",
         help="folder to write, new or an earlier report (default: RESULTS_DIR/report)",
     )
-    parser.add_argument(
-        "--version", type=any_text, default=__version__, metavar="V", help="shown in the header (default: %(default)s)"
-    )
     options = parser.read(arguments)
     out_dir = (options.out or options.results_dir / "report").resolve()  # a link stays, and what it names is written
-    print(build(options.results_dir, out_dir, version=options.version))
+    print(build(options.results_dir, out_dir))
     return 0

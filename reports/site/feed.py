@@ -36,7 +36,7 @@ def feed(versions: Sequence[Version], site: Path) -> str:
     A version's time is the start of its last run. A version in which nothing ran has no time, so it is left out. A feed
     without an entry has no time either.
     """
-    timed = {}
+    timed: dict[str, str] = {}
     for version in versions:
         starts = [run.started_utc for own in version.sets for run in own.campaign.completed if run.started_utc]
         timed |= {version.name: max(starts)} if starts else {}
