@@ -25,7 +25,7 @@ from reports.display.html import (
     runs_in,
 )
 from reports.figures.compare import Row
-from reports.figures.lines import Line, estimate, over_gpus
+from reports.figures.lines import Line, estimate, figure, over_gpus
 from reports.figures.published import Source, Table, read_published
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import Version
@@ -244,9 +244,8 @@ def clocks(version: Version) -> Html:
 
 
 def _clock_row(version: Version, row: Row) -> list[str]:
-    figures, start = rows_by_id(version), f"{row['set']}/{row['configuration']}"
-    own = [figures.get(f"{start}/isaaclab_difference{end}") for end in ("", "_least", "_most")]
+    own = [figure(version, row, f"isaaclab_difference{end}") for end in ("", "_least", "_most")]
     if own[0] is None:
         return []
-    to_library = measured(figures.get(f"{start}/library_difference"))
+    to_library = measured(figure(version, row, "library_difference"))
     return [configuration_name(row), row["set"], runs_in(own[0]), *map(measured, own), to_library]
