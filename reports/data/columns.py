@@ -14,7 +14,6 @@ from typing import Final
 from reports.data.facts import iteration_of
 from reports.data.samples import (
     PARTS,
-    Kind,
     core_probe_us,
     of_gpus,
     own_wall_s,
@@ -29,7 +28,7 @@ from suite.records.rewards import last_reward
 from suite.schema.observations import TelemetrySummary
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.core_speed import Host, core_speed
-from suite.statistics.reduce import round_time_s, window
+from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s, window
 from suite.statistics.series_model import run_time
 from suite.statistics.start_up import Start, classify, start_up
 from suite.statistics.twins import SUFFIX, is_twin
@@ -152,8 +151,8 @@ def _iteration_s(record: RunRecord, share: float) -> float:
     return round_time_s(record, window(record, share))
 
 
-def _frames_per_s(record: RunRecord, kind: Kind) -> float | None:
-    return throughput(record, kind) if record.case.has_frames else None
+def _frames_per_s(record: RunRecord) -> float | None:
+    return record.case.frames_per_iteration / round_time_s(record) if record.case.has_frames else None
 
 
 def _share(part: str) -> Callable[[RunRecord], float | None]:
@@ -302,11 +301,14 @@ MEASURED: Final = (
     _timed("iteration_s", "s", "mean time of an iteration, over the last 80 % of them", round_time_s),
     _timed("iteration_95_s", "s", "the same over the last 95 %", lambda record: _iteration_s(record, 0.95)),
     _timed("iteration_50_s", "s", "the same over the last 50 %", lambda record: _iteration_s(record, 0.5)),
-    _timed("frames_per_s", "frames/s", "of all processes", lambda record: _frames_per_s(record, "total")),
-    _timed("step_frames_per_s", "frames/s", "of steps alone", lambda record: _frames_per_s(record, "step")),
+    _timed("frames_per_s", "frames/s", "of all processes", _frames_per_s),
+    _timed(
+        "step_frames_per_s", "frames/s", "of steps alone",
+        lambda record: throughput(record, "environment_step_time_s", marked_iterations(record)),
+    ),
     _timed(
         "rollout_frames_per_s", "frames/s", "of rollouts alone",
-        lambda record: _frames_per_s(record, "step and inference"),
+        lambda record: throughput(record, "collection_time_s", counted_iterations(record)),
     ),
     *(_timed(f"{name}_share", "", f"part of an iteration: {part}", _share(name)) for name, part in PARTS.items()),
     Column(

@@ -2,9 +2,10 @@
 
 import html
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from reports.data.frames import KEYS
 from reports.data.words import task_name
 from reports.display.html import (
     Cell,
@@ -39,7 +40,6 @@ CHECKS: Final[Mapping[str, str]] = {
     "simulated_noisy": "The same, one configuration much noisier",
 }
 COVERAGE: Final = ("ratios", "contain", "half_width", "unpaired_contain", "unpaired_half_width")  # columns of figures
-KEYS: Final = ("set", "configuration", "is_repeat", "is_alone", "run")  # of a run, in every table
 
 
 def answer() -> Html:
@@ -123,7 +123,7 @@ def _sizes(task: str, environments: Collection[int]) -> str:
 
 def _not_measured(version: Version) -> str:
     """Name the series of the largest matrix with the configurations that no run completed of."""
-    runs = _completed(version)
+    runs = list(runs_of(version).completed.iter_rows(named=True))
     done = {row["configuration"] for row in runs}
     alone = done - {row["configuration"] for row in runs if not row["is_emulated"]}
     planned = planned_cases()
@@ -159,10 +159,10 @@ def failures(version: Version) -> Html:
     """Show the runs that failed, those with one message together; and say why others were skipped."""
     titles, skipped = dict(_titles(version)), []
     alike: dict[tuple[str, str], list[Row]] = {}
-    for row in _not_completed(version):
+    for row in (row for row in runs_of(version).every.iter_rows(named=True) if not row["is_alone"]):
         if row["outcome"] == SKIPPED:
             skipped.append(row["reason"])
-        else:
+        elif row["outcome"] != "completed":
             message = (row["reason"] or "no message").partition(" (")[0]
             alike.setdefault((row["outcome"], message), []).append(row)
     rows: list[list[Cell]] = [
@@ -198,18 +198,6 @@ def weaknesses(version: Version) -> Html:
 def _where(weakness: Weakness) -> str:
     where = "the version" if weakness.where == "." else weakness.where
     return f"{where}: {weakness.got.partition(', as ')[0]}"
-
-
-# --- rows of the table of runs ---
-
-
-def _completed(version: Version) -> Sequence[Row]:
-    return list(runs_of(version).completed.iter_rows(named=True))
-
-
-def _not_completed(version: Version) -> Sequence[Row]:
-    every = runs_of(version).every.iter_rows(named=True)
-    return [row for row in every if row["outcome"] != "completed" and not row["is_alone"]]
 
 
 def _titles(version: Version) -> Iterator[tuple[str, str]]:
