@@ -1,6 +1,5 @@
 """`nox -s accept -- RESULTS`: whether a machine is as fast as published ones of its kind, and which part is slow."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,7 @@ from reports.sets.version import read_version
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path, say, tables_console
+from suite.options.command_line import Parser, any_path, any_text, results_path, say, tables_console
 
 PUBLISHED: Final = ROOT / "reports" / "results"
 MISSING: Final = "n/a"
@@ -27,12 +26,8 @@ _STYLES: Final = {"slow": "red", "fast": "green", "open": "magenta"}
 _WORDS_OF_SIGNS: Final = {"slow": "higher", "fast": "lower"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """0: accepted; 1: slow; 2: nothing can be compared; others as in ``suite.errors``."""
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
     options = parser().read(arguments)
     if options.results is None:  # the session measures them next, so its other options are checked first
         _chosen(options.baseline, _published(options.published).models)
@@ -184,7 +179,3 @@ def _drivers(judgement: Judgement) -> str:
         f"{driver} on {counted(number, 'machine')}" for driver, number in judgement.published_drivers.items()
     )
     return f"Driver: {', '.join(judgement.drivers) or 'unknown'} here; published: {published or 'unknown'}."
-
-
-if __name__ == "__main__":
-    sys.exit(main())

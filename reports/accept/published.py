@@ -6,7 +6,7 @@ Series with cold starts are left out too: their few iterations do not say how fa
 shared their GPU, whose times mean nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -18,10 +18,9 @@ import polars as pl
 from reports.data.columns import RUN_COLUMNS
 from reports.data.frames import DTYPES
 from reports.figures.tables import runs_of
-from reports.sets.version import ResultSet, Version, read_version, version_order
+from reports.sets.version import ResultSet, Version, versions_below
 from suite.errors import UsageError
 from suite.files.wording import day_in_words
-from suite.records.folders import CASES
 
 KEYS: Final = ("version", "set", "configuration", "run")
 IDENTITY: Final = ("machine", "configuration", "run", "started_utc", "wall_s")  # of a run, in whatever set it is
@@ -124,14 +123,6 @@ def read_published(folder: Path) -> Measured:
             " reports/results."
         )
     return machines
-
-
-def versions_below(folder: Path) -> Iterator[Version]:
-    """Read each version below a folder, the oldest first."""
-    names = (path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
-    has_sets = (path for path in names if any((below / CASES).is_dir() for below in path.iterdir()))
-    for path in sorted(has_sets, key=lambda path: version_order(path.name)):
-        yield read_version(path, name=path.name)
 
 
 def _host(row: Mapping[str, Any]) -> str:

@@ -13,16 +13,12 @@ from reports.compare.text import markdown, show
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.version import Version, read_version
 from suite.errors import UsageError
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, missing_results, tables_console
+from suite.options.command_line import Parser, any_path, any_text, missing_results, tables_console
 from suite.options.types import percent
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """0: nothing is slower; 1: something is, or fails now; 2: incomparable; others as in ``suite.errors``."""
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
     options = parser().read(arguments)
     if options.changed:
         return _write_changes(options)
@@ -127,7 +123,3 @@ def parser() -> Parser:
         " it replaces, or with that of its name in the newest earlier version; always ends with 0",
     )
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

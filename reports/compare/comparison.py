@@ -12,19 +12,18 @@ Of runs that shared their GPU only the outcomes are compared: no time of them me
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import polars as pl
 
 from reports.data.facts import NOT_STATED, OF_THE_MACHINE, facts_of, work_of
 from reports.data.frames import runs
-from reports.data.words import task_name
 from reports.figures.compare import Runs
 from reports.figures.tables import runs_of
 from reports.sets.version import Version
 from suite.errors import UsageError
-from suite.schema.record import Case, CaseResult
+from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate, mean_of
 from suite.statistics.reduce import round_time_s
 
@@ -64,7 +63,6 @@ class Comparison:
     configurations: Sequence[Compared]
     only_before: Sequence[str] = ()
     only_after: Sequence[str] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)  # of those that one side has alone: task and library
     threshold: float
 
     @property
@@ -89,7 +87,6 @@ def compare(before: Version, after: Version, *, threshold: float, across: Sequen
         configurations=configurations,
         only_before=[_name(key) for key in sorted(old.keys() - new.keys())],
         only_after=[_name(key) for key in sorted(new.keys() - old.keys())],
-        kinds={_name(key): _kind({**old, **new}[key].case) for key in sorted(old.keys() ^ new.keys())},
         threshold=threshold,
     )
 
@@ -139,10 +136,6 @@ def _results(version: Version) -> Mapping[Key, CaseResult]:
 
 def _name(key: Key) -> str:
     return key[1] if key[0] == "results" else "/".join(key)
-
-
-def _kind(case: Case) -> str:
-    return f"{task_name(case.task)}, {case.rl_library}"
 
 
 def _marked(version: Version, side: str) -> pl.DataFrame:

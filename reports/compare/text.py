@@ -94,19 +94,18 @@ def _reasons(compared: Compared, shown: Callable[[str], str]) -> Iterator[str]:
     for subject, differences in (("work", compared.refused), ("machine and software", compared.unstated)):
         for place, side in enumerate(("before", "after")):
             if names := [shown(name) for name, values in differences.items() if values[place] == NOT_STATED]:
-                more = f" and {len(names) - MAX_NAMED} more; JSON has all" if len(names) > MAX_NAMED else ""
-                number = counted(len(names), "fact")
-                yield f"  - {number} of the {subject} not stated {side}: {', '.join(names[:MAX_NAMED])}{more}"
+                yield f"  - {counted(len(names), 'fact')} of the {subject} not stated {side}: {_first(names)}"
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED} more; JSON has all" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def _notes(comparison: Comparison, shown: Callable[[str], str]) -> Iterator[str]:
     for title, names in (("Only before", comparison.only_before), ("Only after", comparison.only_after)):
-        if len(names) > MAX_NAMED:
-            kinds = Counter(comparison.kinds[name] for name in names)
-            numbers = "; ".join(f"{shown(kind)}: {number}" for kind, number in sorted(kinds.items()))
-            yield f"{title}, {len(names)} configurations: {numbers}. JSON has their names."
-        elif names:
-            yield f"{title}: {', '.join(map(shown, names))}."
+        if names:
+            yield f"{title}: {_first([*map(shown, names)])}."
     yield (
         "Times the frames/s: after over before, below 1 is slower. Seconds are of an iteration. Changes below"
         f" {comparison.threshold:.1%} do not count. How far machines and days lie apart is not in an interval."

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.data.facts import iteration_of
-from reports.data.rewards import mean_rewards, smoothed
 from reports.data.samples import (
     PARTS,
-    Kind,
     core_probe_us,
     of_gpus,
     own_wall_s,
@@ -26,10 +24,11 @@ from reports.data.samples import (
     throughput,
 )
 from suite.campaign.runs.upstream import Pair, medians_of_rank_0
+from suite.records.rewards import last_reward
 from suite.schema.observations import TelemetrySummary
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.core_speed import Host, core_speed
-from suite.statistics.reduce import round_time_s, window
+from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s, window
 from suite.statistics.series_model import run_time
 from suite.statistics.start_up import Start, classify, start_up
 from suite.statistics.twins import SUFFIX, is_twin
@@ -152,8 +151,8 @@ def _iteration_s(record: RunRecord, share: float) -> float:
     return round_time_s(record, window(record, share))
 
 
-def _frames_per_s(record: RunRecord, kind: Kind) -> float | None:
-    return throughput(record, kind) if record.case.has_frames else None
+def _frames_per_s(record: RunRecord) -> float | None:
+    return record.case.frames_per_iteration / round_time_s(record) if record.case.has_frames else None
 
 
 def _share(part: str) -> Callable[[RunRecord], float | None]:
@@ -168,11 +167,6 @@ def _mean_probe_us(record: RunRecord) -> float | None:
 def _looks(run: Run) -> tuple[int | None, int | None]:
     speed = core_speed([run.record], run.fastest_probe_s) if run.record.counts else None
     return (speed.looks, speed.slowed) if speed else (None, None)
-
-
-def _last_reward(record: RunRecord) -> float | None:
-    curve = smoothed(mean_rewards(record))
-    return curve[-1] if curve else None
 
 
 def _result(record: RunRecord) -> str | None:
@@ -307,11 +301,14 @@ MEASURED: Final = (
     _timed("iteration_s", "s", "mean time of an iteration, over the last 80 % of them", round_time_s),
     _timed("iteration_95_s", "s", "the same over the last 95 %", lambda record: _iteration_s(record, 0.95)),
     _timed("iteration_50_s", "s", "the same over the last 50 %", lambda record: _iteration_s(record, 0.5)),
-    _timed("frames_per_s", "frames/s", "of all processes", lambda record: _frames_per_s(record, "total")),
-    _timed("step_frames_per_s", "frames/s", "of steps alone", lambda record: _frames_per_s(record, "step")),
+    _timed("frames_per_s", "frames/s", "of all processes", _frames_per_s),
+    _timed(
+        "step_frames_per_s", "frames/s", "of steps alone",
+        lambda record: throughput(record, "environment_step_time_s", marked_iterations(record)),
+    ),
     _timed(
         "rollout_frames_per_s", "frames/s", "of rollouts alone",
-        lambda record: _frames_per_s(record, "step and inference"),
+        lambda record: throughput(record, "collection_time_s", counted_iterations(record)),
     ),
     *(_timed(f"{name}_share", "", f"part of an iteration: {part}", _share(name)) for name, part in PARTS.items()),
     Column(
@@ -328,7 +325,7 @@ MEASURED: Final = (
     _count("core_looks", "how often the core was probed", lambda run: _looks(run)[0]),
     _count("slowed_core_looks", "how often it was slowed", lambda run: _looks(run)[1]),
     _text("result", "hash of the trained parameters and all rewards", lambda run: _result(run.record)),
-    _measured("last_reward", "", "median of the last five iterations", _last_reward),
+    _measured("last_reward", "", "median of the last five iterations", last_reward),
     _timed("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
     _timed("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
     _measured("bytes_per_frame", "B", "of LeRobot's data set", _library_median("lerobot.bytes_per_frame")),

@@ -6,22 +6,14 @@ What was not measured is None; nothing is 0 for want of a measurement.
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Final, Literal
+from typing import Final
 
 from suite.schema.observations import Spread, TelemetrySummary
 from suite.schema.record import RankRecord, RunRecord
 from suite.statistics.attribution import Attribution, attribution
-from suite.statistics.reduce import counted_iterations, iteration_times_s, marked_iterations, round_time_s, window
+from suite.statistics.reduce import iteration_times_s, marked_iterations, window
 from suite.statistics.start_up import start_up
 
-type Kind = Literal["step", "step and inference", "total"]
-
-# What is divided by: the rollout's environment steps, the whole rollout with the policy in it, the iteration.
-KIND_COLUMNS: Final[Mapping[Kind, str]] = {
-    "step": "environment_step_time_s",
-    "step and inference": "collection_time_s",
-    "total": "iteration_time_s",
-}
 PARTS: Final[Mapping[str, str]] = {  # part of an iteration -> what pages call it
     "simulate": "physics",
     "render": "rendering",
@@ -34,17 +26,12 @@ PARTS: Final[Mapping[str, str]] = {  # part of an iteration -> what pages call i
 }
 
 
-def throughput(record: RunRecord, kind: Kind) -> float | None:
-    """Frames of all processes over the mean time of the slowest one, in the iterations that have it.
-
-    ``total`` is the headline of the run, also of several trainings on one GPU.
-    """
-    if kind == "total":
-        return record.case.frames_per_iteration / round_time_s(record)
-    counted = marked_iterations(record) if kind == "step" else counted_iterations(record)
-    columns = [samples_at(rank, KIND_COLUMNS[kind], counted) for rank in record.ranks]
+def throughput(record: RunRecord, column: str, iterations: Sequence[int]) -> float | None:
+    """Frames of all processes over the mean time of the slowest one, in those of the iterations that have it."""
+    columns = [samples_at(rank, column, iterations) for rank in record.ranks]
     slowest = [max(times) for values in zip(*columns, strict=False) if len(times := present(values)) == len(columns)]
-    return record.case.frames_per_iteration / statistics.fmean(slowest) if slowest and min(slowest) > 0 else None
+    is_known = record.case.has_frames and slowest and min(slowest) > 0
+    return record.case.frames_per_iteration / statistics.fmean(slowest) if is_known else None
 
 
 def samples_at(rank: RankRecord, column: str, iterations: Sequence[int]) -> list[float | None]:

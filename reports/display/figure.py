@@ -61,12 +61,6 @@ _UNSEEN: Final = tuple(
     )
 )
 _NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
-_LEAF: Final = r"<(?:circle|line|path|text|rect)\b[^>]*(?:/>|>[^<]*</text>)"
-_LEAVES: Final = re.compile(rf"<g>((?:{_LEAF}){{2,}})</g>")
-# What SVG hands down from a group to what it holds.
-_INHERITED: Final = re.compile(
-    r' (?:fill|fill-opacity|font-size|font-weight|font-style|stroke|stroke-width|stroke-dasharray|text-anchor)="[^"]*"'
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +111,7 @@ def vega_lite_version(schema: str) -> str:
 
 
 def _static_svg(spec: Mapping[str, Any], *, alt_text: str) -> str:
-    drawn = json.dumps({**_still(spec), "width": STATIC_WIDTH_PX}, separators=(",", ":"))
+    drawn = json.dumps({**spec, "width": STATIC_WIDTH_PX}, separators=(",", ":"))
     label = f'<svg role="img" aria-label="{html.escape(alt_text)}" font-family="{FONT}" '
     return _drawn(drawn, vega_lite_version(spec["$schema"])).replace("<svg ", label, 1)
 
@@ -129,22 +123,6 @@ def _drawn(spec: str, version: str) -> str:
     return _lean(svg)
 
 
-def _still(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The spec of the same picture without what only a live chart does, which takes an eighth of the drawing."""
-    layers = [{name: part for name, part in layer.items() if name != "params"} for layer in spec["layer"]]
-    for layer in layers:
-        layer["encoding"] = {
-            channel: _unpicked(encoding) for channel, encoding in layer["encoding"].items() if channel != "tooltip"
-        }
-    return {**spec, "layer": layers}
-
-
-def _unpicked(encoding: Any) -> Any:
-    """A channel as it is while nothing is picked: then every point counts as picked."""
-    condition = encoding.get("condition") if isinstance(encoding, dict) else None
-    return {"value": condition["value"]} if condition and "param" in condition else encoding
-
-
 def _lean(svg: str) -> str:
     """The drawing without what nobody sees, which is half of its bytes.
 
@@ -152,14 +130,4 @@ def _lean(svg: str) -> str:
     """
     for pattern, replacement in _UNSEEN:
         svg = pattern.sub(replacement, svg)
-    svg = _LEAVES.sub(lambda match: _said_once(match[1]), svg)
     return _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), svg)
-
-
-def _said_once(leaves: str) -> str:
-    """A group's elements, with what all of them say of themselves said by the group: hundreds of ticks and dots do."""
-    tags = [match[0] for match in re.finditer(r"<(?:circle|line|path|text|rect)\b[^>]*>", leaves)]
-    shared = [attribute for attribute in _INHERITED.findall(tags[0]) if all(attribute in tag for tag in tags)]
-    for attribute in shared:
-        leaves = leaves.replace(attribute, "")
-    return f"<g{''.join(shared)}>{leaves}</g>"

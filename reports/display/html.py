@@ -210,12 +210,11 @@ def heading(title: str | Html, *, depth: int = 3, anchor: str | None = None) -> 
     return Html(markup=f'<h{depth} id="{anchor}">{markup}{to_here}</h{depth}>', text=text)
 
 
-def fold(summary: str, parts: Iterable[Displayed], *, anchor: str | None = None) -> Html:
-    """Closed until a reader opens it, or follows its address, one within it, or of the heading above; open in print."""
+def fold(summary: str, parts: Iterable[Displayed]) -> Html:
+    """Closed until a reader opens it, or follows an address within it or of the heading above; open in print."""
     inside = together(parts)
-    place = "" if anchor is None else f' id="{anchor}"'
     return Html(
-        markup=f'<details class="fold"{place}><summary>{html.escape(summary)}</summary>\n{inside.markup}\n</details>',
+        markup=f'<details class="fold"><summary>{html.escape(summary)}</summary>\n{inside.markup}\n</details>',
         text=f"{summary}\n{inside.text}",
     )
 

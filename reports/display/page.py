@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from reports.sets.version import Version
@@ -31,11 +30,6 @@ class Page:
         if not self.is_shown(version):
             return {}
         return self.made(version) if self.made else {self.name or self.text: read_text(self.text)}
-
-
-def text_paths() -> list[Path]:
-    """Return the texts of all pages."""
-    return sorted(PAGES_FOLDER.glob("*.md"))
 
 
 def read_text(name: str) -> str:

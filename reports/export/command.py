@@ -1,7 +1,5 @@
 """Results in the formats that other tools read.
 
-``python -m reports.export.command RESULTS --format FORMAT [--out FILE]``
-
 parquet  a folder with the tables of runs, iterations, checks and figures; ``reports.data.columns`` has their columns
 csv      the same tables as CSV
 github   github-action-benchmark, `customBiggerIsBetter`: frames per second of every configuration
@@ -10,10 +8,8 @@ reframe  a ReFrame test that runs the same configurations on another system and 
 """
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from reports.export.reframe_test import render
@@ -26,7 +22,7 @@ from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import ResultSet, Version, read_version
 from suite.errors import ReportError, UsageError
 from suite.files.wording import counted
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
+from suite.options.command_line import Parser, any_path, any_text, results_path
 
 
 @dataclass(frozen=True)
@@ -143,18 +139,7 @@ FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
 TABLES: Final = ("csv", "parquet")
 
 
-def write_tables(version: Version, suffix: str, folder: Path) -> None:
-    """Write every table into the folder, which is made. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in tables(version).items():
-        (folder / f"{name}.{suffix}").write_bytes(content(table, suffix))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="nox -s export --", description="Write results in a format that other tools read.")
     parser.add_argument(
         "results", type=results_path, metavar="RESULTS", help="a campaign's folder, a set, or a version"
@@ -183,7 +168,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         version = read_version(options.results, name="")
     if options.format in TABLES:
         with told_when_unwritable(options.out):
-            write_tables(version, options.format, options.out)
+            options.out.mkdir(parents=True, exist_ok=True)
+            for name, table in tables(version).items():
+                (options.out / f"{name}.{options.format}").write_bytes(content(table, options.format))
         return 0
     is_reframe = options.format == "reframe"
     text = reframe(version, options.matrix or MATRIX) if is_reframe else FORMATS[options.format](version)
@@ -193,7 +180,3 @@ def _run(arguments: Sequence[str] | None) -> int:
         with told_when_unwritable(options.out):
             options.out.write_text(text, encoding="utf-8")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

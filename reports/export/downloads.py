@@ -33,11 +33,9 @@ class StoredFiles:
 
 def stored_files(version: Version) -> Sequence[StoredFiles]:
     """Return those of every set, in the order of the version."""
+    # Not the raw files of a campaign's folder, which hold paths of the machine.
     return [
-        _stored(
-            result_set.name or "results", result_set.title or "Results", result_set.folder, _members(result_set.folder)
-        )
-        for result_set in version.sets
+        _stored(own.name or "results", own.title or "Results", own.folder, members(own.folder)) for own in version.sets
     ]
 
 
@@ -52,11 +50,6 @@ def _stored(name: str, title: str, folder: Path, paths: Sequence[Path]) -> Store
     sums = folder / SUMS
     files = {path.relative_to(folder).as_posix(): path for path in paths}
     return StoredFiles(name, title, files, sums if files and sums.is_file() else None)
-
-
-def _members(folder: Path) -> list[Path]:
-    """What a campaign's folder has to publish: not its raw files, which hold paths of the machine."""
-    return members(folder) or sorted(folder.glob("*.json"))
 
 
 def files(version: Version) -> dict[str, bytes]:

@@ -19,8 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
-from reports.sets.manifest import MANIFEST
-from reports.sets.version import Version, read_version, version_order
+from reports.sets.version import Version, versions_below
 from suite.options.command_line import Parser, exit_code_of, results_path
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import Estimate, ratio_of
@@ -29,7 +28,6 @@ from suite.statistics.series_model import RunTime, SeriesModel, run_time
 from suite.statistics.twins import SUFFIX, is_twin
 
 FILE: Final = Path(__file__).with_name("coverage.csv")
-COLUMNS: Final = ("id", "value")
 DIGITS: Final = 6  # that are stored
 ENOUGH: Final = 6  # runs or blocks, so that a half of them has an interval
 LEAST_TURNS: Final = 4
@@ -232,12 +230,6 @@ def _name(is_second: bool) -> str:
     return "two" if is_second else "one"
 
 
-def read_versions(results: Path) -> list[Version]:
-    """Read the versions below a folder, newest first. Raises ReportError, StoreError."""
-    folders = [path.parent for path in results.glob(f"*/{MANIFEST}")]
-    return [read_version(own, name=own.name) for own in sorted(folders, key=lambda own: version_order(own.name))[::-1]]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     return exit_code_of(lambda: _run(arguments))
 
@@ -248,8 +240,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     results = parser.read(arguments).results
     with told_when_unreadable(results), told_when_unwritable(FILE), FILE.open("w", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(COLUMNS)
-        rows.writerows((name, f"{value:.{DIGITS}g}") for name, value in coverage_values(read_versions(results)).items())
+        rows.writerow(("id", "value"))
+        values = coverage_values([*versions_below(results)][::-1])  # the newest first
+        rows.writerows((name, f"{value:.{DIGITS}g}") for name, value in values.items())
     print(FILE)
     return 0
 

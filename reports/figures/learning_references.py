@@ -4,7 +4,6 @@
 whose cases ran for as many iterations as any of ``--at``.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
@@ -12,12 +11,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from reports.data.rewards import mean_rewards
 from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.matrix.catalog import load_catalog
-from suite.options.command_line import Parser, exit_code_of, results_path
+from suite.options.command_line import Parser, results_path
 from suite.records.checks import REFERENCE_ASSETS, only_learned_less, reward_at
+from suite.records.rewards import mean_rewards
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
 
@@ -110,11 +109,7 @@ def catalog_lines(rewards: Mapping[Size, float], *, source: str) -> Iterator[str
         yield "]"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = Parser(
         prog="nox -s learning_references --",
         description="Print what runs with several seeds say every sound run learns, as entries of tasks/catalog.toml.",
@@ -135,7 +130,3 @@ def _run(arguments: Sequence[str] | None) -> int:
     for line in catalog_lines(rewards, source=options.source or " ".join(map(str, folders))):
         print(line)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from reports.data.words import gpu_name, physics_name, size_text, task_name
 from reports.figures.compare import Row
+from reports.figures.published import PLAIN
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
 from reports.sets.version import Version
@@ -14,11 +15,6 @@ from suite.statistics.intervals import Estimate
 
 type Figure = Mapping[str, Any]  # a row of the table of figures
 type Label = Callable[[Row, Mapping[tuple[object, ...], Sequence[Row]]], str]
-
-PLAIN: Final[Mapping[str, object]] = {  # what a configuration as shipped has, which is trained alone on GPUs
-    "device": "cuda", "is_tuned": False, "is_deterministic": False, "trainings_per_gpu": 1, "packages": "",
-    "kernel_cache": "kept", "workload": "train",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)

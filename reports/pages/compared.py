@@ -25,7 +25,7 @@ from reports.display.html import (
     runs_in,
 )
 from reports.figures.compare import Row
-from reports.figures.lines import Line, estimate, over_gpus
+from reports.figures.lines import Line, estimate, figure, over_gpus
 from reports.figures.published import Source, Table, read_published
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import Version
@@ -59,7 +59,7 @@ def _kept(version: Version, work: Table) -> str:
     if line is None or own is None:
         return ""
     theirs = [
-        f"{_share(figure)} by {_author(table.source)}"
+        f"{_share(figure)} by {_author(table)}"
         for table in read_published().table
         for name in ("frames_per_s", HOURS)
         if table.name == work.name and (figure := figures.get(f"{_id(table, gpus, name)}_kept"))
@@ -133,7 +133,7 @@ def _curves(version: Version) -> list[Curve]:
     for table in (table for table in read_published().table if table.ours and table.ours["scaling"] == "weak"):
         ids = ((row.gpus, f"{_id(table, row.gpus, 'frames_per_s')}_kept") for row in table.rows)
         kept = [(gpus, figures[name]) for gpus, name in ids if name in figures]
-        curves.append(Curve(f"{_author(table.source)}, {table.name.capitalize()}", kept, None))
+        curves.append(Curve(f"{_author(table)}, {table.name.capitalize()}", kept, None))
     for work in _works():
         line = _line(version, work)
         if line and line.base["scaling"] == "weak":
@@ -157,7 +157,8 @@ def table(version: Version) -> Html:
 
 
 def _their_row(version: Version, table: Table, line: Line | None, numbers: Sequence[int]) -> list[str]:
-    figures, source = rows_by_id(version), _source(table)
+    figures = rows_by_id(version)
+    gpu = next(source.gpu for source in read_published().source if source.name == table.source)
     hours, fps = (figures.get(_id(table, 1, name)) for name in (HOURS, "frames_per_s"))
     first = (
         f"{measured(hours, lambda rate: f'{1 / rate:.1f}', has_interval=False)} hours"
@@ -169,7 +170,7 @@ def _their_row(version: Version, table: Table, line: Line | None, numbers: Seque
     ratios = [(row["gpus"], line.figure(row, f"frames_per_s_of_{table.source}")) for row in line.rows] if line else []
     over = [f"{measured(own)} on {counted(gpus, 'GPU')}" for gpus, own in ratios if own]
     cells = [_share(own) if own else MISSING for own in kept]
-    return [table.title, f"{_author(source.name)}, {source.gpu}", first, *cells, "; ".join(over) or MISSING]
+    return [table.title, f"{_author(table)}, {gpu}", first, *cells, "; ".join(over) or MISSING]
 
 
 def _our_row(table: Table, line: Line, numbers: Sequence[int]) -> list[str]:
@@ -188,12 +189,8 @@ def _id(table: Table, gpus: int, column: str) -> str:
     return f"{table.source}/{table.name}/{gpus}/{column}"
 
 
-def _source(table: Table) -> Source:
-    return next(source for source in read_published().source if source.name == table.source)
-
-
-def _author(name: str) -> str:
-    return next(source.author.partition(",")[0] for source in read_published().source if source.name == name)
+def _author(table: Table) -> str:
+    return next(source.author.partition(",")[0] for source in read_published().source if source.name == table.source)
 
 
 def _line(version: Version, table: Table) -> Line | None:
@@ -247,15 +244,8 @@ def clocks(version: Version) -> Html:
 
 
 def _clock_row(version: Version, row: Row) -> list[str]:
-    figures, start = rows_by_id(version), f"{row['set']}/{row['configuration']}"
-    own = [figures.get(f"{start}/isaaclab_difference{end}") for end in ("", "_least", "_most")]
+    own = [figure(version, row, f"isaaclab_difference{end}") for end in ("", "_least", "_most")]
     if own[0] is None:
         return []
-    to_library = measured(figures.get(f"{start}/library_difference"))
-    return [
-        configuration_name(row),
-        row["set"],
-        runs_in(own[0]),
-        *map(measured, own),
-        to_library,
-    ]
+    to_library = measured(figure(version, row, "library_difference"))
+    return [configuration_name(row), row["set"], runs_in(own[0]), *map(measured, own), to_library]

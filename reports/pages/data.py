@@ -20,8 +20,6 @@ from reports.display.html import (
     together,
 )
 from reports.export.downloads import DATA_FOLDER, TABLES, StoredFiles, env_check_files, stored_files
-from reports.sets.evidence import missing
-from reports.sets.manifest import Contributor
 from reports.sets.version import ResultSet, Version
 from reports.verification.hashes import SUMS
 from suite.files.input_file import read_input
@@ -32,10 +30,7 @@ from suite.records.folders import RUN_LOG
 def answer(version: Version) -> Html:
     """Say how many files of sets there are, and how large they are."""
     stored = stored_files(version)
-    files, size_mb = (
-        sum(len(published_files.files) for published_files in stored),
-        sum(published_files.size_bytes for published_files in stored) / 1e6,
-    )
+    files, size_mb = sum(len(own.files) for own in stored), sum(own.size_bytes for own in stored) / 1e6
     return answer_of_page(
         f"{counted(files, 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
         " One command computes their figures again, and three add the results of your machine."
@@ -92,24 +87,19 @@ def columns() -> Html:
 
 
 def less_evidence(version: Version) -> Html:
-    """List the sets that lack evidence, with what each lacks; nothing without one."""
-    if not version.archived:
+    """List the sets that lack evidence; nothing without one."""
+    archived = [own for own in version.sets if own.role == "archive"]
+    if not archived:
         return together(())
     text = (
         "These campaigns ran before labscale stored all that it stores today. Their times can be computed again from"
-        " their samples. Evidence of the work behind the times is missing, so no speed-up rests on them."
+        " their samples. Evidence of the work behind the times is missing, so no speed-up rests on them; the known"
+        " weaknesses on the page Method and limits say what is missing."
     )
-    sets = (
-        f"{own.title}{_by(own.contributor)}: {own.campaign.where}. {missing(own.campaign.results)}"
-        for own in version.archived
-    )
+    sets = (f"{own.title}: {own.campaign.where}." for own in archived)
     return together(
         [heading("Sets with less evidence", depth=2, anchor="less-evidence"), paragraph(text), bullets(sets)]
     )
-
-
-def _by(contributor: Contributor | None) -> str:
-    return f", contributed by {contributor.name}" if contributor else ""
 
 
 def run_logs(version: Version) -> Html:
@@ -121,7 +111,9 @@ def run_logs(version: Version) -> Html:
         if lines:
             witness = link(result_set.witness, result_set.witness) if result_set.witness else "not witnessed"
             late = sum(b'"late": true' in line for line in lines)
-            rows.append([result_set.title or "Results", witness, _sha256(lines[-1]), f"{len(lines)}", f"{late}"])
+            digest = hashlib.sha256(lines[-1]).hexdigest()
+            shown = Html(markup=f"<code>{digest}</code>", text=digest)
+            rows.append([result_set.title or "Results", witness, shown, f"{len(lines)}", f"{late}"])
     parts: list[Displayed] = []
     if rows:
         headings = ["Set", "Witness", "Hash of the last line", "Runs", "Late"]
@@ -129,11 +121,6 @@ def run_logs(version: Version) -> Html:
     if without := len(version.sets) - len(rows):
         parts.append(paragraph(f"No run log, so not witnessed: {counted(without, 'set')}."))
     return together(parts)
-
-
-def _sha256(content: bytes) -> Html:
-    digest = hashlib.sha256(content).hexdigest()
-    return Html(markup=f"<code>{digest}</code>", text=digest)
 
 
 def citation(version: Version) -> Html:

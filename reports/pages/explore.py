@@ -116,10 +116,14 @@ class Point:
     @property
     def machine(self) -> str:
         """The name of its machine, with who measured if not the project itself."""
-        wanted = self.row["machine"], self.row["gpu_model"]
-        names = self.version.machine_names_of(self.result_set)
-        alike = [where for where in names if where.gpus and (where.host_label, where.gpus[0].name) == wanted]
-        return names[alike[0]]
+        wanted = self.result_set.name, self.row["machine"], self.row["gpu_model"]
+        places = ((machine, own) for machine in self.version.machines for own in machine.of_sets)
+        alike = (
+            machine.name + (f", by {own.whose}" if own.whose else "")
+            for machine, own in places
+            if (own.set_name, own.place.environment.host_label, machine.model) == wanted
+        )
+        return next(alike)
 
     @property
     def file(self) -> str:
@@ -152,10 +156,7 @@ def points(version: Version) -> tuple[Point, ...]:
 
 def _points(version: Version) -> list[Point]:
     """Those of one version; without series of cold starts, whose runs are short."""
-    sets, every = (
-        {result_set.name or "results": result_set for result_set in version.scaling},
-        runs_of(version).configurations,
-    )
+    sets, every = {own.name or "results": own for own in version.scaling}, runs_of(version).configurations
     starts = {(row["set"], row["series"]) for row in every if row["kernel_cache"] == "empty"}
     rows = (row for row in every if row["set"] in sets and (row["set"], row["series"]) not in starts)
     own = [Point(version, sets[row["set"]], row) for row in rows if row["device"] == "cuda"]
@@ -199,7 +200,10 @@ def main(version: Version) -> Html:
         (_cells(version, point) for point in shown),
         label="Every configuration",
     )
-    fields = "".join(_field(*item) for item in {**FILTERS, "metric": "Metric", "x": "Across", "sort": "Order"}.items())
+    fields = "".join(
+        f'<div><label for="explore-{name}">{title}</label><select id="explore-{name}" name="{name}"></select></div>'
+        for name, title in {**FILTERS, "metric": "Metric", "x": "Across", "sort": "Order"}.items()
+    )
     script = json.dumps(data(shown), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     markup = (
         f'<div class="explore"><form hidden aria-label="What to show">{fields}</form><figure hidden>'
@@ -208,10 +212,6 @@ def main(version: Version) -> Html:
         f'<script type="application/json">{script}</script></div>'
     )
     return Html(markup=markup, text=table.text)
-
-
-def _field(name: str, title: str) -> str:
-    return f'<div><label for="explore-{name}">{title}</label><select id="explore-{name}" name="{name}"></select></div>'
 
 
 def _cells(version: Version, point: Point) -> list[Cell]:

@@ -58,20 +58,12 @@ def _measured(version: Version, finding: Finding) -> list[str]:
     names = {f"{row['set']}/{row['configuration']}": configuration_name(row) for row in runs_of(version).configurations}
     for heading_of, own in groupby(rows[:MAX_FIGURES], key=lambda row: column_of(row["id"]).heading):
         lines.append(f"{heading_of}:")
-        lines += [f"{measured(row)}: {_subject(row['id'], names)}" for row in own]
+        for row in own:
+            subject = row["id"].rpartition("/")[0]  # a series, for one, is of no configuration
+            lines.append(f"{measured(row)}: {names.get(subject, subject.partition('/')[2])}")
     return [*lines, "more in figures.csv"] if len(rows) > MAX_FIGURES else lines
 
 
-def _subject(figure_id: str, names: Mapping[str, str]) -> str:
-    """The configuration of a figure in words; what its id says if it is of no configuration, such as of a series."""
-    start = figure_id.rpartition("/")[0]
-    return names.get(start, start.partition("/")[2])
-
-
 def _where(version: Version, finding: Finding) -> str:
-    sets = {result_set.name: result_set for result_set in version.sets}
-    known = [sets[name].campaign.places for name in finding.sets if name in sets]
-    machines = dict.fromkeys(
-        plain_name(max(places, key=lambda place: len(place.environment.gpus))) for places in known if places
-    )
-    return "; ".join(machines)
+    campaigns = [result_set.campaign for name in finding.sets for result_set in version.sets if result_set.name == name]
+    return "; ".join(dict.fromkeys(plain_name(campaign.largest_place) for campaign in campaigns if campaign.places))

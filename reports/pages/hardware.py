@@ -140,7 +140,8 @@ def _compared(version: Version, of: str, over: str) -> list[str]:
     elif noise:
         sentences.append(f"At equal core speed no training is clearly faster or slower on one {of} than on one {over}.")
     if noise:
-        surest, tasks = min(noise, key=_width), joined(sorted({own.name.partition(",")[0] for own in noise}))
+        surest = min(noise, key=lambda own: float(own.figure["high"] / own.figure["low"]))
+        tasks = joined(sorted({own.name.partition(",")[0] for own in noise}))
         sentences.append(
             f"Within noise, trainings of {tasks} make {span([own.figure for own in noise])} times the frames/s; the"
             f" surest is {surest.name}: {measured(surest.figure)}."
@@ -150,10 +151,6 @@ def _compared(version: Version, of: str, over: str) -> list[str]:
     if slopes := [own.slope for own in every if own.slope]:
         sentences.append(f"Speed goes with one CPU core: the slope is {span(slopes)}, and 1 is in proportion.")
     return sentences
-
-
-def _width(comparison: Comparison) -> float:
-    return float(comparison.figure["high"] / comparison.figure["low"])
 
 
 def chart(version: Version) -> Html | Figure:

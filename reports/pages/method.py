@@ -2,9 +2,10 @@
 
 import html
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from reports.data.frames import KEYS
 from reports.data.words import task_name
 from reports.display.html import (
     Cell,
@@ -39,7 +40,6 @@ CHECKS: Final[Mapping[str, str]] = {
     "simulated_noisy": "The same, one configuration much noisier",
 }
 COVERAGE: Final = ("ratios", "contain", "half_width", "unpaired_contain", "unpaired_half_width")  # columns of figures
-KEYS: Final = ("set", "configuration", "is_repeat", "is_alone", "run")  # of a run, in every table
 
 
 def answer() -> Html:
@@ -123,7 +123,7 @@ def _sizes(task: str, environments: Collection[int]) -> str:
 
 def _not_measured(version: Version) -> str:
     """Name the series of the largest matrix with the configurations that no run completed of."""
-    runs = _completed(version)
+    runs = list(runs_of(version).completed.iter_rows(named=True))
     done = {row["configuration"] for row in runs}
     alone = done - {row["configuration"] for row in runs if not row["is_emulated"]}
     planned = planned_cases()
@@ -142,10 +142,15 @@ def unfinished(version: Version) -> str:
     if not version.is_campaign:
         return ""
     (result_set,) = version.sets
+    planned = sum(result_set.plan["configurations"].values()) if result_set.plan else 0
+    ended = sum(len(result.rounds) for result in result_set.every)
     parts = [result_set.how_many_are_not_stored] if result_set.not_stored else []
     cut_off = [result for result in result_set.every if is_cut_off(result.ended_because)]
     if cut_off:
-        parts.append(f"{counted(len(cut_off), 'configuration')} ended before the last run")
+        lack = "lacks" if len(cut_off) == 1 else "lack"
+        parts.append(f"{counted(len(cut_off), 'configuration')} {lack} runs")
+    if parts and ended < planned:  # a rule of precision may have added more than were planned
+        parts.insert(0, f"{ended} of {planned} planned runs ended")
     next_step = "The same nox -s bench goes on where it stopped, if the machine has what is needed."
     return f"The campaign is unfinished: {joined(parts)}. {next_step}" if parts else ""
 
@@ -154,10 +159,10 @@ def failures(version: Version) -> Html:
     """Show the runs that failed, those with one message together; and say why others were skipped."""
     titles, skipped = dict(_titles(version)), []
     alike: dict[tuple[str, str], list[Row]] = {}
-    for row in _not_completed(version):
+    for row in (row for row in runs_of(version).every.iter_rows(named=True) if not row["is_alone"]):
         if row["outcome"] == SKIPPED:
             skipped.append(row["reason"])
-        else:
+        elif row["outcome"] != "completed":
             message = (row["reason"] or "no message").partition(" (")[0]
             alike.setdefault((row["outcome"], message), []).append(row)
     rows: list[list[Cell]] = [
@@ -193,18 +198,6 @@ def weaknesses(version: Version) -> Html:
 def _where(weakness: Weakness) -> str:
     where = "the version" if weakness.where == "." else weakness.where
     return f"{where}: {weakness.got.partition(', as ')[0]}"
-
-
-# --- rows of the table of runs ---
-
-
-def _completed(version: Version) -> Sequence[Row]:
-    return list(runs_of(version).completed.iter_rows(named=True))
-
-
-def _not_completed(version: Version) -> Sequence[Row]:
-    every = runs_of(version).every.iter_rows(named=True)
-    return [row for row in every if row["outcome"] != "completed" and not row["is_alone"]]
 
 
 def _titles(version: Version) -> Iterator[tuple[str, str]]:

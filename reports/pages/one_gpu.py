@@ -7,14 +7,14 @@ from reports.accept.judgement import judge
 from reports.accept.parts import Word
 from reports.accept.published import measured as measured_runs
 from reports.accept.published import published as published_runs
-from reports.accept.published import versions_below
 from reports.data.samples import PARTS
 from reports.data.words import STACK_NAMES, environments_text, gpu_name, task_name
 from reports.display.html import measured, runs_in
 from reports.figures.compare import Row
-from reports.figures.lines import PLAIN, Figure, figure, rows_of, tasks
+from reports.figures.lines import Figure, figure, rows_of, tasks
+from reports.figures.published import PLAIN
 from reports.figures.tables import rows_by_id, runs_of
-from reports.sets.version import Version
+from reports.sets.version import Version, versions_below
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
@@ -40,21 +40,17 @@ def sentences(version: Version, published: Sequence[Version] | None = None) -> l
 
     ``published``: the versions to place it in; None reads those of labscale, if they have the GPU model.
     """
-    best = [_best(known) for task in tasks(version) if (known := _known(version, task))][:MAX_TASKS]
+    best = []
+    for task in tasks(version):
+        known = [(row, fps) for row in rows_of(version, task) if (fps := figure(version, row, "frames_per_s"))]
+        best += [max(known, key=lambda item: float(item[1]["value"]))] if known else []
+    best = best[:MAX_TASKS]
     if not best:
         return [NOTHING]
     row, _ = best[0]
     texts = [_made(own, fps) for own, fps in best]
     about = [_more_environments(version), _waits(version, row), _placed(version, row["gpu_model"], published)]
     return [*texts, *filter(None, about)]
-
-
-def _known(version: Version, task: str) -> list[tuple[Row, Figure]]:
-    return [(row, fps) for row in rows_of(version, task) if (fps := figure(version, row, "frames_per_s"))]
-
-
-def _best(known: Sequence[tuple[Row, Figure]]) -> tuple[Row, Figure]:
-    return max(known, key=lambda item: float(item[1]["value"]))
 
 
 def _made(row: Row, fps: Figure) -> str:

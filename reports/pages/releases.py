@@ -3,11 +3,11 @@
 The page computes nothing: ratios are rows of the table of figures, and what differs comes from their pairs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 from reports.data.words import PACKAGES, configuration_name, packages_text, task_name, versions_of
 from reports.display.charts.drawing import Texts
@@ -28,13 +28,11 @@ from reports.display.html import (
     together,
 )
 from reports.figures.compare import Pair, Row
-from reports.figures.lines import estimate, figure, rows_of, tasks
+from reports.figures.lines import Figure, estimate, figure, rows_of, tasks
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, joined
-
-type Figure = Mapping[str, Any]  # a row of the table of figures
 
 HEADINGS: Final = (
     "Release", "Task and library", "What", "Times as fast", "loss_seen", "How sure", "Runs", "Where",
@@ -53,9 +51,18 @@ class Release:
     what: str
     ratio: Figure
     loss_seen: Figure | None  # None: too few runs
-    release: str
-    instead: str
     where: str
+
+    @property
+    def release(self) -> str:
+        return packages_text(self.pair.of["packages"])
+
+    @property
+    def instead(self) -> str:
+        """What the pinned configuration ran with of the packages that this one asked for."""
+        known = versions_of(self.pair.over)
+        names = (package.partition("==")[0] for package in self.pair.of["packages"].split())
+        return packages_text(" ".join(f"{name}=={known.get(name, MISSING)}" for name in names))
 
     @property
     def task(self) -> str:
@@ -86,23 +93,12 @@ def _of_version(version: Version) -> Iterator[Release]:
             names[""] = TRAINING
         for start, what in names.items():
             name = f"{pair.set_name}/{pair.of['configuration']}/{start}"
-            instead = _versions(pair)
-            seen = figures.get(f"{name}loss_seen")
-            ratio = figures[f"{name}over_packages"]
-            yield Release(
-                pair, what, ratio, seen, packages_text(pair.of["packages"]), instead, _where(sets[pair.set_name])
-            )
+            ratio, seen = figures[f"{name}over_packages"], figures.get(f"{name}loss_seen")
+            yield Release(pair, what, ratio, seen, _where(sets[pair.set_name]))
 
 
 def _where(result_set: ResultSet) -> str:
     return plain_name(result_set.campaign.largest_place)
-
-
-def _versions(pair: Pair) -> str:
-    """What the pinned configuration ran with of the packages that the other one asked for."""
-    known = versions_of(pair.over)
-    names = (package.partition("==")[0] for package in pair.of["packages"].split())
-    return packages_text(" ".join(f"{name}=={known.get(name, MISSING)}" for name in names))
 
 
 def is_shown(version: Version) -> bool:
@@ -239,8 +235,7 @@ def history(version: Version) -> Html:
         for own in group
     ]
     headings = ["Configuration", "Version", "share_kept", "Runs", "Where"]
-    label = "Shares of the ideal speed by version"
-    table = html_table(headings, rows, label=label)
+    table = html_table(headings, rows, label="Shares of the ideal speed by version")
     return together([paragraph(f"{sentence} {_packages(groups)}"), table])
 
 

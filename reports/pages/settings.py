@@ -15,14 +15,12 @@ from reports.display.charts.forest import row as row_of
 from reports.display.figure import Figure, make_figure, source_line
 from reports.display.html import Html, answer_of_page, bullets, html_table, measured, runs_in, span
 from reports.figures.compare import Pair, Row
-from reports.figures.lines import estimate
+from reports.figures.lines import estimate, figure
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import Place, plain_name
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, joined
 from suite.statistics.intervals import Estimate
-
-type Figures = Mapping[str, Mapping[str, Any]]  # rows by id
 
 HEADINGS: Final = ("What changes", "Task and library", "From", "To", "Times the speed", "How sure", "Where")
 
@@ -151,8 +149,12 @@ def _order(ratio: Ratio) -> tuple[bool, str]:
 
 def table(version: Version) -> Html:
     """Show the newest ratio of each comparison."""
-    label = "Ratios of configurations that differ in one setting"
-    return html_table(HEADINGS, map(_row, newest(version)), label=label)
+    rows = []
+    for ratio in newest(version):
+        setting, ends = ratio.setting, (ratio.setting.value(row) for row in (ratio.pair.over, ratio.pair.of))
+        shown = measured(ratio.figure), ratio.figure["status"], _in_short(ratio.place)
+        rows.append([setting.title, ratio.subject, *ends, *shown])
+    return html_table(HEADINGS, rows, label="Ratios of configurations that differ in one setting")
 
 
 def chart(version: Version) -> Figure:
@@ -193,56 +195,50 @@ def _step(ratio: Ratio) -> tuple[int, int]:
 
 def beside(version: Version) -> Html:
     """Say what ratios of frames do not: rewards, equal results, LeRobot's calls, and starts."""
-    figures, sets = rows_by_id(version), {result_set.name or "results" for result_set in version.scaling}
+    sets = {result_set.name or "results" for result_set in version.scaling}
     rows = [row for row in runs_of(version).configurations if row["set"] in sets]
-    sentences = [text(ratio, figures) for text in (_sooner, _results) for ratio in newest(version)]
-    return bullets(text for text in [*sentences, _lerobot(rows, figures), _starts(rows, figures)] if text)
+    sentences = [text(version, ratio) for text in (_sooner, _results) for ratio in newest(version)]
+    return bullets(text for text in [*sentences, _lerobot(version, rows), _starts(version, rows)] if text)
 
 
-def _sooner(ratio: Ratio, figures: Figures) -> str:
-    figure = figures.get(f"{ratio.pair.set_name}/{ratio.pair.of['configuration']}/sooner")
-    if ratio.setting.column != "is_tuned" or figure is None:
+def _sooner(version: Version, ratio: Ratio) -> str:
+    sooner = figure(version, ratio.pair.of, "sooner")
+    if ratio.setting.column != "is_tuned" or sooner is None:
         return ""
     return (
-        f"Tuned settings, {ratio.subject}: the reward as shipped comes {measured(figure)} times as soon"
-        f" ({figure['status']}, at 90 % of its rise)."
+        f"Tuned settings, {ratio.subject}: the reward as shipped comes {measured(sooner)} times as soon"
+        f" ({sooner['status']}, at 90 % of its rise)."
     )
 
 
-def _results(ratio: Ratio, figures: Figures) -> str:
+def _results(version: Version, ratio: Ratio) -> str:
     if ratio.setting.column != "is_deterministic":
         return ""
     shown = []
     for row, word in ((ratio.pair.of, "with deterministic settings"), (ratio.pair.over, "as shipped")):
-        figure = figures.get(f"{row['set']}/{row['configuration']}/results")
-        if figure is not None:
-            results = "equal bit for bit" if figure["value"] == 1 else f"of {measured(figure)} different results"
-            shown.append(f"{runs_in(figure, 'run')} of one seed {word} are {results}")
+        if different := figure(version, row, "results"):
+            results = "equal bit for bit" if different["value"] == 1 else f"of {measured(different)} different results"
+            shown.append(f"{runs_in(different, 'run')} of one seed {word} are {results}")
     return f"{ratio.subject}: {'; '.join(shown)}." if shown else ""
 
 
-def _lerobot(rows: Sequence[Row], figures: Figures) -> str:
+def _lerobot(version: Version, rows: Sequence[Row]) -> str:
     known = [
         (row, call, frames)
         for row in sorted(rows, key=lambda row: row["environments"])
-        if (call := figures.get(f"{row['set']}/{row['configuration']}/policy_call_s"))
-        and (frames := figures.get(f"{row['set']}/{row['configuration']}/frames_per_s"))
+        if (call := figure(version, row, "policy_call_s")) and (frames := figure(version, row, "frames_per_s"))
     ]
     if not known:
         return ""
-    made = joined(
-        [
-            f"{measured(frames, has_interval=False)} in {environments_text(row['environments'])}"
-            for row, _, frames in known
-        ]
-    )
-    return f"A policy of LeRobot (ACT) makes {made} frames/s; a call takes {span([call for _, call, _ in known])} s."
+    made = [f"{measured(fps, has_interval=False)} in {environments_text(row['environments'])}" for row, _, fps in known]
+    calls = span([call for _, call, _ in known])
+    return f"A policy of LeRobot (ACT) makes {joined(made)} frames/s; a call takes {calls} s."
 
 
-def _starts(rows: Sequence[Row], figures: Figures) -> str:
+def _starts(version: Version, rows: Sequence[Row]) -> str:
     """How long processes take until they train on one GPU as shipped, where both kinds of starts are known."""
     both = [
-        [figures.get(f"{row['set']}/{row['configuration']}/{kind}_start_s") for kind in ("warm", "cold")]
+        [figure(version, row, f"{kind}_start_s") for kind in ("warm", "cold")]
         for row in rows
         if row["gpus"] == 1 and not row["is_tuned"]
     ]
@@ -254,12 +250,6 @@ def _starts(rows: Sequence[Row], figures: Figures) -> str:
         f"A process on one GPU trains after {warm}, and after {cold} if it has to compile kernels"
         f" ({counted(len(known), 'configuration')})."
     )
-
-
-def _row(ratio: Ratio) -> list[str]:
-    pair, setting = ratio.pair, ratio.setting
-    ends = setting.value(pair.over), setting.value(pair.of)
-    return [setting.title, ratio.subject, *ends, measured(ratio.figure), ratio.figure["status"], _in_short(ratio.place)]
 
 
 def _in_short(place: Place) -> str:

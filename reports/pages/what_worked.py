@@ -31,9 +31,21 @@ from reports.pages.rewards import curve
 from reports.sets.manifest import Contributor
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, slug
-from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
+from suite.records.worked import (
+    LEGEND,
+    SPEEDS_MEAN_NOTHING,
+    SYMBOLS,
+    TIMES_MEAN_NOTHING,
+    Worked,
+    only_learning,
+    what_worked,
+)
 
 MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
+REWARD: Final = (
+    "The reward at the end is the median over the runs; of each it is the median of the last five iterations. A curve"
+    " is the median over the runs in each iteration, so the number beside it is that of the last iteration alone."
+)
 
 
 def opening(version: Version) -> Html:
@@ -57,8 +69,8 @@ def opening(version: Version) -> Html:
     known_s = present(times_s)
     is_known = known_s and len(known_s) == len(times_s)
     lasted = f"One after another they took {_in_words(sum(known_s))}." if is_known else ""
-    if any(result.case.only_learning for result in results):
-        lasted = "Runs shared a GPU, so they show what is learned, and no time of them means anything."
+    if only_learning(results):
+        lasted = TIMES_MEAN_NOTHING
     return paragraph(" ".join(filter(None, [sentences, lasted, unfinished])))
 
 
@@ -82,7 +94,9 @@ def learned(version: Version) -> Html:
         return together([])
     by_size = [sorted(rows, key=lambda row: (row["processes"], row["environments"])) for rows in series.values()]
     charts = [_chart(version, rows) for rows in by_size]
-    return together([heading("What was learned", depth=2, anchor="learning"), *_table(version, by_size), *charts])
+    table = _table(version, by_size)
+    meaning = [paragraph(REWARD)] if table else []
+    return together([heading("What was learned", depth=2, anchor="learning"), *table, *meaning, *charts])
 
 
 def _rows(version: Version) -> list[Row]:
@@ -113,7 +127,7 @@ def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
 def _chart(version: Version, rows: Sequence[Row]) -> Displayed:
     """A line for each configuration of a series that reports rewards."""
     task = task_name(rows[0]["task"])
-    points = [point for row in rows for point in curve(version, row, _label(row))]
+    points = [point for row, label in zip(rows, _labels(rows), strict=True) for point in curve(version, row, label)]
     if not points:
         return paragraph(f"No run of {task} reported a reward: training was too short for an episode to end.")
     name = rows[0]["set"]
@@ -129,15 +143,29 @@ def _chart(version: Version, rows: Sequence[Row]) -> Displayed:
 
 
 def _series(rows: Sequence[Row]) -> str:
-    """``Ant, 1,024 environments per process``; of a series with several sizes its name."""
-    sizes = {size_text(row) for row in rows}
-    size = sizes.pop().replace(" ", " environments ", 1) if len(sizes) == 1 else rows[0]["series"]
-    return f"{task_name(rows[0]['task'])}, {size}"
+    """``Ant, 1,024 environments per process``; of several sizes ``Ant, 2,048 to 16,384 environments per process``."""
+    least, largest = min(row["size"] for row in rows), max(rows, key=lambda row: row["size"])
+    size = size_text(largest).replace(" ", " environments ", 1)
+    return f"{task_name(rows[0]['task'])}, " + (f"{least:,} to {size}" if least < largest["size"] else size)
 
 
-def _label(row: Row) -> str:
-    ranks = counted(row["processes"], "rank")
-    return ", ".join(filter(None, [row["library"], environments_text(row["environments"]), ranks, _setting(row)]))
+def _labels(rows: Sequence[Row]) -> list[str]:
+    """What sets each configuration of a chart apart from the others, else its ranks; the title has the size.
+
+    A label follows a reward, so none begins with a number.
+    """
+    ranks = [counted(row["processes"], "rank") for row in rows]
+    sizes = {row["size"] for row in rows}
+    columns = [
+        [environments_text(row["environments"]) if len(sizes) > 1 else "" for row in rows],
+        ranks,
+        [_setting(row) for row in rows],
+    ]
+    telling = [column for column in columns if len(set(column)) > 1] or [ranks]
+    labels = [" and ".join(filter(None, parts)) for parts in zip(*telling, strict=True)]
+    if len({row["library"] for row in rows}) > 1:
+        return [f"{row['library']}, {label}" for row, label in zip(rows, labels, strict=True)]
+    return [f"with {label}" for label in labels]
 
 
 def _setting(row: Row) -> str:
@@ -147,10 +175,8 @@ def _setting(row: Row) -> str:
 
 
 def details(version: Version) -> Html:
-    """Speeds, folded away, and what they are worth."""
+    """Speeds, folded away, and what they are worth; nothing where no time means anything."""
     every = _rows(version)
-    if not every:
-        return paragraph("No run completed.")
     rows = [
         [
             row["configuration"],
@@ -161,11 +187,15 @@ def details(version: Version) -> Html:
         for row in every
         if (iteration_s := figure(version, row, "iteration_s"))
     ]
+    if not rows and every:
+        return together([])
+    title = heading("Details", depth=2, anchor="details")
     if not rows:
-        return paragraph("No speeds: the runs shared a GPU.")
+        return together([title, paragraph("No run completed.")])
     headings = ["Configuration", "Ranks", "iteration_s", "frames_per_s"]
     table = html_table(headings, rows, label="Meaningless speeds")
-    return fold("Frames per second, which are meaningless here", [paragraph(SPEEDS_MEAN_NOTHING), table])
+    worth = paragraph(SPEEDS_MEAN_NOTHING)
+    return together([title, fold("Frames per second, which are meaningless here", [worth, table])])
 
 
 def _marks_of(result_set: ResultSet) -> Html:

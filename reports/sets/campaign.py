@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from reports.sets.machines import Place, hardware, places, where_it_ran, with_label_and_day
+from reports.sets.machines import Place, hardware, places, plain_name
 from suite.records.worked import has_speeds
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.core_speed import Host, fastest_probes_s
@@ -13,7 +13,6 @@ from suite.statistics.core_speed import Host, fastest_probes_s
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
     results: tuple[CaseResult, ...]
-    title: str = ""
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
 
     @property
@@ -43,14 +42,10 @@ class Campaign:
 
     @property
     def where(self) -> str:
-        """Every machine for captions: of a set with a title by its plain name, else with its label.
-
-        Where one label names several environments, the largest stands for them.
-        """
+        """Every machine for captions. Where one label names several environments, the largest stands for them."""
         by_label: dict[str, Place] = {}
         for place in self.places:
             label = place.environment.host_label or hardware(place.environment)
             if label not in by_label or len(place.environment.gpus) > len(by_label[label].environment.gpus):
                 by_label[label] = place
-        name_of = where_it_ran if self.title else with_label_and_day
-        return "; ".join(dict.fromkeys(map(name_of, by_label.values()))) or "nothing yet"
+        return "; ".join(dict.fromkeys(map(plain_name, by_label.values()))) or "nothing yet"

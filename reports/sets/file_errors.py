@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from suite.errors import ReportError
+from suite.errors import LabscaleError, ReportError
 
 
 @contextmanager
-def told_when_unwritable(path: Path) -> Iterator[None]:
-    """Raises ReportError in place of an OSError: ``path``, or what lies below it, cannot be written."""
+def told_when_unwritable(
+    path: Path, kind: type[LabscaleError] = ReportError, next_step: str = "or choose another with --out"
+) -> Iterator[None]:
+    """Raises an error of this kind in place of an OSError: ``path``, or what lies below it, cannot be written."""
     try:
         yield
     except OSError as error:
-        raise ReportError(
-            f"{error.filename or path} cannot be written: {_reason(error)}."
-            " Check the path, space and permissions, or choose another with --out."
-        ) from error
+        what = f"{error.filename or path} cannot be written: {_reason(error)}"
+        raise kind(f"{what}. Check the path, space and permissions, {next_step}.") from error
 
 
 @contextmanager

@@ -58,33 +58,13 @@ def hardware(environment: Environment) -> str:
     return environment.cpu_model + cores
 
 
-def with_label_and_day(place: Place) -> str:
-    """The hardware, the label that whoever measured gave to the machine, and the day."""
-    label = "" if place.environment.host_label is None else f" [{place.environment.host_label}]"
-    return ", ".join([hardware(place.environment) + label, *_day(place)])
-
-
-def where_it_ran(place: Place) -> str:
-    """A machine with GPUs by its plain name; one without them by its processor and the day."""
-    if place.environment.gpus:
-        return plain_name(place)
-    return ", ".join([hardware(place.environment), *_day(place)])
-
-
 def plain_name(place: Place) -> str:
-    """What a person would call a machine on a day: ``4 x H200, 64 vCPU, 22 Nov 2026``."""
-    environment = place.environment
-    counts = Counter(gpu.name.removeprefix("NVIDIA ") for gpu in environment.gpus)
-    parts = [f"{number} x {name}" for name, number in counts.items()]
-    if environment.num_cpus:
+    """What a person would call a machine on a day: ``4 x H200, 64 vCPU, 22 Nov 2026``; without GPUs its processor."""
+    environment, first = place.environment, place.first_started_utc
+    parts = [hardware(environment).replace("NVIDIA ", "")]
+    if environment.gpus and environment.num_cpus:
         parts.append(f"{environment.num_cpus} vCPU")
-    return ", ".join([*parts, *_day(place)]) or "an unknown machine"
-
-
-def _day(place: Place) -> list[str]:
-    """The day of the first start of a round; nothing where none started."""
-    first = place.first_started_utc
-    return [day_in_words(datetime.fromisoformat(first))] if first else []
+    return ", ".join([*parts, *([day_in_words(datetime.fromisoformat(first))] if first else [])])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,14 +120,14 @@ def machines(of_sets: Iterable[PlaceOfSet]) -> tuple[Machine, ...]:
 def _key(own: PlaceOfSet) -> tuple[object, ...]:
     environment = own.place.environment
     model = environment.gpus[0].name if environment.gpus else None
-    return own.whose, environment.host_label or where_it_ran(own.place), model
+    return own.whose, environment.host_label or plain_name(own.place), model
 
 
 def _unnamed(of_sets: Sequence[PlaceOfSet]) -> Machine:
     """The machine with the name that others may have too."""
     machine = Machine(name="", of_sets=tuple(of_sets))
     place = max(machine.places, key=lambda place: len(place.environment.gpus))
-    return replace(machine, name=where_it_ran(replace(place, first_started_utc=machine.first_started_utc)))
+    return replace(machine, name=plain_name(replace(place, first_started_utc=machine.first_started_utc)))
 
 
 def machines_in_short(listed: Collection[Machine]) -> str:

@@ -9,21 +9,21 @@ import gc
 import os
 import pickle
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
 from reports.sets.campaign import Campaign
-from reports.sets.machines import Machine, Place, PlaceOfSet, machines
+from reports.sets.machines import Machine, PlaceOfSet, machines
 from reports.sets.manifest import Contributor, Entry, Role, SharedMachine, read_manifest
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
 from suite.files.wording import are, counted
 from suite.records.folders import ALONE, StoredPlan, Video, intact_videos, read_plan
 from suite.records.store import load_results
-from suite.schema.record import CaseResult, Environment
+from suite.schema.record import CaseResult
 
 VERSION_VARIABLE: Final = "LABSCALE_REPORT_VERSION"  # of a file that only a build of pages writes
 
@@ -88,11 +88,6 @@ class Version:
         kept = tuple(result_set for result_set in self.sets if result_set.role != "archive")
         return tuple(result_set for result_set in kept if result_set.role == "scaling") or kept
 
-    @property
-    def archived(self) -> tuple[ResultSet, ...]:
-        """The sets whose figures stand on the page of the data alone, because evidence is missing."""
-        return tuple(result_set for result_set in self.sets if result_set.role == "archive")
-
     @cached_property
     def scaling(self) -> tuple[ResultSet, ...]:
         """Sets whose series are shown on the pages of tasks."""
@@ -106,23 +101,11 @@ class Version:
     @cached_property
     def machines(self) -> tuple[Machine, ...]:
         """Every machine that a run was on, the one that ran first first."""
-        return machines(_of_set(result_set, place) for result_set in self.sets for place in result_set.campaign.places)
-
-    def machine_names_of(self, result_set: ResultSet) -> Mapping[Environment, str]:
-        """The name of the machine of each environment of a set, with who measured if not the project itself."""
-        by = f", by {result_set.contributor.name}" if result_set.contributor else ""
-        return {
-            place.environment: machine.name + by
-            for place in result_set.campaign.places
-            for machine in self.machines
-            if _of_set(result_set, place) in machine.of_sets
-        }
-
-
-def _of_set(result_set: ResultSet, place: Place) -> PlaceOfSet:
-    return PlaceOfSet(
-        set_name=result_set.name, whose=result_set.contributor.name if result_set.contributor else None, place=place
-    )
+        return machines(
+            PlaceOfSet(set_name=own.name, whose=own.contributor.name if own.contributor else None, place=place)
+            for own in self.sets
+            for place in own.campaign.places
+        )
 
 
 def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> Version:
@@ -145,6 +128,14 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
     )
 
 
+def versions_below(folder: Path) -> Iterator[Version]:
+    """Read each version below a folder such as ``reports/results``, the oldest first."""
+    names = (path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
+    has_sets = (path for path in names if any((below / "cases").is_dir() for below in path.iterdir()))
+    for path in sorted(has_sets, key=lambda path: version_order(path.name)):
+        yield read_version(path, name=path.name)
+
+
 def version_order(name: str) -> list[tuple[int, int | str]]:
     """Numbers in a version's name count as numbers, so 2026.9 is before 2026.11."""
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"\d+|\D+", name)]
@@ -159,10 +150,8 @@ def version_of_page() -> Version:
             f"The page does not know its results: the variable {VERSION_VARIABLE} is not set."
             " Build the page with `nox -s report -- RESULTS_DIR`."
         )
-    version = pickle.loads(Path(path).read_bytes())  # noqa: S301  written by the process that started this one
+    version: Version = pickle.loads(Path(path).read_bytes())  # noqa: S301  of the process that started this one
     gc.freeze()  # all of it is kept to the end, and each collection would look through its millions of parts
-    if not isinstance(version, Version):
-        raise ReportError(f"{path} holds no version of results. Build the page with `nox -s report -- RESULTS_DIR`.")
     return version
 
 
@@ -181,7 +170,7 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         title=title,
         role=entry.role,
         folder=folder,
-        campaign=Campaign(results=tuple(load_results(folder)), title=title, twins=tuple(twins)),
+        campaign=Campaign(results=tuple(load_results(folder)), twins=tuple(twins)),
         pairs=read_pairs(folder / "upstream.json"),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         contributor=entry.contributor,

@@ -51,33 +51,24 @@ def vega_bundle() -> str:
     return f"(() => {{{bundle}\n}})();\n"
 
 
-def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] = ()) -> Path:
-    """Write the site of ``version`` to ``out_dir``, replacing an earlier one there; return its index.html.
-
-    ``siblings``: all versions of the site, newest first, this one included. Raises ReportError when a page fails or
-    ``out_dir`` holds something else.
-    """
-    build_sites({out_dir: version}, siblings=siblings)
-    return out_dir / "index.html"
-
-
 def build_sites(versions: Mapping[Path, Version], *, siblings: Sequence[Sibling] = ()) -> None:
-    """Write the site of each version to its folder, several at the same time, as ``build_site`` does."""
+    """Write the site of each version to its folder, replacing an earlier one there; several at the same time.
+
+    ``siblings``: all versions of the site, newest first, these included. Raises ReportError when a page fails or a
+    folder holds something else.
+    """
     for out_dir in versions:
         check_replaceable(out_dir)
         _require_folder_for(out_dir)
     with tempfile.TemporaryDirectory(prefix="labscale-report-") as name, ThreadPoolExecutor(1) as executor:
         script, builds = executor.submit(vega_bundle), []  # it takes seconds, in which the pages are computed
-        largest_first = sorted(versions.items(), key=lambda item: _size(item[1]), reverse=True)  # it takes longest
+        sizes = {path: sum(len(own.campaign.results) for own in version.sets) for path, version in versions.items()}
+        largest_first = sorted(versions.items(), key=lambda item: sizes[item[0]], reverse=True)  # it takes longest
         for number, (out_dir, version) in enumerate(largest_first):
             folder = Path(name) / str(number)
             folder.mkdir()
             builds.append(_build(version, out_dir, folder, siblings, script.result))
         run_together(builds)
-
-
-def _size(version: Version) -> int:
-    return sum(len(result_set.campaign.results) for result_set in version.sets)
 
 
 async def _build(
@@ -98,9 +89,9 @@ def _writing(folder: Path) -> Any:
     """A cell that writes the files beside the pages: the pages' cells have computed what is in them."""
     code = f"""
 from pathlib import Path
+from reports.export import downloads
 from reports.sets.version import version_of_page
-from reports.site.contents import write_beside
-write_beside(version_of_page(), Path({str(folder)!r}))
+downloads.write(version_of_page(), Path({str(folder)!r}))
 """
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
 

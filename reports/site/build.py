@@ -1,21 +1,17 @@
-"""Build the report of one campaign: stored results in, a folder of HTML out.
+"""Build the report of one campaign: stored results in, a folder of HTML out."""
 
-``python -m reports.site.build RESULTS_DIR [--out DIR] [--version V]``
-"""
-
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from reports.sets.file_errors import told_when_unreadable
 from reports.sets.version import read_version
-from reports.site.book import build_site
+from reports.site.book import build_sites
 from reports.site.replacing import check_replaceable
 from suite import __version__
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
+from suite.options.command_line import Parser, any_path, results_path
 
 
-def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
+def build(results_dir: Path, out_dir: Path) -> Path:
     """Write the report of ``results_dir`` to ``out_dir``, replacing an earlier report there; return its index.html.
 
     Raises ReportError when there are no results, a folder cannot be read, a page fails or ``out_dir`` holds something
@@ -23,15 +19,12 @@ def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
     """
     check_replaceable(out_dir)
     with told_when_unreadable(results_dir):
-        read = read_version(results_dir, name=version)
-    return build_site(read, out_dir)
+        read = read_version(results_dir, name=__version__)
+    build_sites({out_dir: read})
+    return out_dir / "index.html"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="nox -s report --", description="Build the report of stored results.")
     parser.add_argument(
         "results_dir",
@@ -45,14 +38,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         metavar="DIR",
         help="folder to write, new or an earlier report (default: RESULTS_DIR/report)",
     )
-    parser.add_argument(
-        "--version", type=any_text, default=__version__, metavar="V", help="shown in the header (default: %(default)s)"
-    )
     options = parser.read(arguments)
     out_dir = (options.out or options.results_dir / "report").resolve()  # a link stays, and what it names is written
-    print(build(options.results_dir, out_dir, version=options.version))
+    print(build(options.results_dir, out_dir))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,12 +1,10 @@
-"""The list of pages, in the order of the contents, and the files that a site has beside them."""
+"""The list of pages, in the order of the contents."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from reports.display.page import COMPARED, MEASURING, TASKS, Page, has_speeds, speeds_and
-from reports.export import downloads
 from reports.pages import findings, home, releases, settings, tasks
 from reports.sets.version import Version
 from reports.site import guide
@@ -25,7 +23,6 @@ PAGES: Final = (
     Page(text="data", part=MEASURING, is_shown=lambda _: True),
 )
 PUBLISHED: Final = {"compared", "method"}  # what others measured, and the method: the report of a campaign has neither
-BESIDE: Final[tuple[Callable[[Version, Path], None], ...]] = (downloads.write,)  # into the folder of the site
 
 MARKDOWN: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[\w-]+)\.ipynb(?:#[^)]*)?\)")
 HTML: Final = re.compile(r'<a href="(?P<page>[\w-]+)\.html(?:#[^"]*)?"[^>]*>(?P<text>.*?)</a>', re.DOTALL)
@@ -63,11 +60,6 @@ def contents(version: Version) -> list[dict[str, Any]]:
     parts["Run it"] = [] if version.is_campaign else list(guide.PAGES)
     first = parts.pop(None)
     return [*_files(first), *({"title": part, "children": _files(names)} for part, names in parts.items() if names)]
-
-
-def write_beside(version: Version, folder: Path) -> None:
-    for write in BESIDE:
-        write(version, folder)
 
 
 def _files(names: Sequence[str]) -> list[dict[str, str]]:

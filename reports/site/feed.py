@@ -36,18 +36,16 @@ def feed(versions: Sequence[Version], site: Path) -> str:
     A version's time is the start of its last run. A version in which nothing ran has no time, so it is left out. A feed
     without an entry has no time either.
     """
-    timed = {version.name: updated for version in versions if (updated := _updated(version)) is not None}
+    timed: dict[str, str] = {}
+    for version in versions:
+        starts = [run.started_utc for own in version.sets for run in own.campaign.completed if run.started_utc]
+        timed |= {version.name: max(starts)} if starts else {}
     entries = "".join(
         _ENTRY.format(name=html.escape(name), updated=updated, summary=_answer(site / name / "index.html"))
         for name, updated in timed.items()
     )
     updated = f"<updated>{max(timed.values())}</updated>\n" if timed else ""
     return _FEED.format(file=FEED_FILE, updated=updated, entries=entries)
-
-
-def _updated(version: Version) -> str | None:
-    starts = [record.started_utc for result_set in version.sets for record in result_set.campaign.completed]
-    return max((start for start in starts if start is not None), default=None)
 
 
 def _answer(page: Path) -> str:

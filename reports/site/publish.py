@@ -1,7 +1,5 @@
 """Assemble the public site: every version of the results in git, rebuilt, and one switcher over all of them.
 
-``python -m reports.site.publish [--results DIR] [--out DIR]``
-
 ``OUT/<version>/`` is a version's stable address, ``OUT/latest/`` a copy of the newest, ``OUT/index.html`` leads there.
 A version is not built again when nothing that it is made of has changed. All links are relative, so the site works
 under any address and from a disk.
@@ -10,7 +8,6 @@ under any address and from a disk.
 import hashlib
 import json
 import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -25,7 +22,7 @@ from reports.site.feed import FEED_FILE, feed
 from reports.site.replacing import LIST, STAMP, check_replaceable, replace_folder
 from suite.errors import ReportError
 from suite.files.paths import ROOT
-from suite.options.command_line import Parser, any_path, exit_code_of, results_path
+from suite.options.command_line import Parser, any_path, results_path
 
 RESULTS: Final = ROOT / "reports" / "results"
 LATEST: Final = "latest"
@@ -60,7 +57,9 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     hashes = {name: _sha256_of(_files(results_dir / name)) for name in names} | {"": _sha256_of(_common())}
     inputs = _joined(hashes.values())
     with told_when_unwritable(out_dir):
-        if _is_whole(out_dir, names) and _stamp(out_dir / SITE_STAMP) == inputs:
+        folders = {path.name for path in _reports_in(out_dir)}
+        is_whole = folders == {*names, LATEST} and all((out_dir / name / STAMP).is_file() for name in folders)
+        if is_whole and _stamp(out_dir / SITE_STAMP) == inputs:
             return ()  # the files alone tell: to read the results would take several times as long
     versions = read_versions(results_dir)
     siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
@@ -126,12 +125,6 @@ def version_names(results_dir: Path) -> list[str]:
     return sorted(names, key=version_order, reverse=True)
 
 
-def _is_whole(site: Path, names: Sequence[str]) -> bool:
-    """Whether a site has a finished copy of each version, and of no other."""
-    folders = {path.name for path in _reports_in(site)}
-    return folders == {*names, LATEST} and all((site / name / STAMP).is_file() for name in folders)
-
-
 def _stamp(path: Path) -> str | None:
     """What a site was made of; None where there is none."""
     return path.read_text(encoding="utf-8") if path.is_file() else None
@@ -190,11 +183,7 @@ def _reports_in(site: Path) -> list[Path]:
     return [path.parent.parent for path in site.glob(f"*/{LIST}")]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="nox -s publish --", description="Build the site of all versions.")
     parser.add_argument(
         "--results",
@@ -211,7 +200,3 @@ def _run(arguments: Sequence[str] | None) -> int:
     print(f"built {', '.join(built) or 'nothing: no version has changed'}")
     print(options.out / "index.html")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,12 +4,12 @@ A finding whose entry in ``findings.toml`` has ``readme`` is shown with these fi
 """
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from reports.data.words import task_name, versions_of
 from reports.figures.compare import Row
-from reports.figures.lines import estimate
+from reports.figures.lines import Figure, estimate
 from reports.figures.tables import rows_by_id, runs_of
 from reports.pages import hardware
 from reports.sets.findings import Finding, read_findings
@@ -30,8 +30,6 @@ PACKAGES: Final = {
     "NCCL": "nccl",
 }  # fmt: skip
 
-type Figure = Mapping[str, Any]
-
 
 def findings(versions: Sequence[Version]) -> str:
     """Show the findings that README.md has, newest version first, and the versions of packages that all share.
@@ -46,11 +44,6 @@ def findings(versions: Sequence[Version]) -> str:
             lines.append("\n".join([f"- **{finding.claim}**", *(f"  - {_measured(version, row)}" for row in shown)]))
             rows += [_configuration(version, row["of"]) for row in shown]
     return "\n".join([*lines, "", f"Each figure compares means over runs in fresh processes. {_versions(rows)}."])
-
-
-def what_ran_where(versions: Sequence[Version]) -> str:
-    """Return what ran where, from every version."""
-    return hardware.readme(versions[0])
 
 
 def _figure(version: Version, finding: Finding, name: str) -> Figure:
@@ -109,7 +102,7 @@ def _same(values: Collection[str]) -> str:
 
 def _run() -> int:
     versions = read_versions(ROOT / FOLDER)
-    print(BEGIN, findings(versions), END, "", BEGIN_WHERE, what_ran_where(versions), END, sep="\n")
+    print(BEGIN, findings(versions), END, "", BEGIN_WHERE, hardware.readme(versions[0]), END, sep="\n")
     return 0
 
 

@@ -8,14 +8,12 @@ import contextlib
 import fcntl
 import os
 import shlex
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from reports.sets.file_errors import told_when_unreadable
+from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.submit import pull_request
 from reports.submit.placing import NAME, THIS_MONTH, VERSION, Target, built, put_in_place, target_of
 from reports.submit.privacy import Published, published, refuse_private
@@ -24,17 +22,13 @@ from reports.verification.command import verify_folder
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
+from suite.options.command_line import Parser, any_path, any_text, results_path
 
 TEXT_FILE: Final = "pull-request.md"  # in the campaign's folder, which git ignores
 INTO: Final = ROOT / "reports" / "results"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def main(arguments: Sequence[str]) -> int:
     options = parser().read(arguments)
     if options.link and not options.contributed_by:
         raise UsageError(f"--link {options.link}: only with --contributed-by, the name of who measured. Add it.")
@@ -58,7 +52,8 @@ def _submit(options: argparse.Namespace) -> int:
         public = published(source.files)
         refuse_private(source.folder, public.content)
     text = pull_request.text(source, target, warnings)
-    with _told_when_unwritable(target.version), built(source.folder, public.content, target) as version:
+    told = told_when_unwritable(target.version, StoreError, "and run the same command again: nothing was submitted")
+    with told, built(source.folder, public.content, target) as version:
         _require_verified(version)
         _publish(source, target, version, text)
     _show(source, target, text, public)
@@ -97,18 +92,6 @@ def _publish(source: Source, target: Target, version: Path, text: str) -> None:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _told_when_unwritable(folder: Path) -> Iterator[None]:
-    """Raise StoreError in place of an OSError."""
-    try:
-        yield
-    except (OSError, shutil.Error) as error:
-        raise StoreError(
-            f"{error.filename or folder} cannot be written: {error.strerror or error}. Check space and permissions, and"
-            " run the same command again: nothing was submitted."
-        ) from error
 
 
 def _show(source: Source, target: Target, text: str, public: Published) -> None:
@@ -167,7 +150,3 @@ def _link(given: str) -> str:
     if not given.startswith("https://") or any_text(given).split() != [given]:
         raise argparse.ArgumentTypeError(f"got {given!r}, allowed is an address that begins with https://")
     return given
-
-
-if __name__ == "__main__":
-    sys.exit(main())

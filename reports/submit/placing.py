@@ -16,16 +16,12 @@ from reports.figures import tables
 from reports.sets.machines import Place, plain_name
 from reports.sets.manifest import MANIFEST, Entry, read_manifest
 from reports.sets.version import version_order
-from reports.verification.first import WEAKNESSES
 from reports.verification.hashes import SIGNATURE, write_hashes
 from suite.errors import StoreError
-from suite.records.folders import CASES
 
 THIS_MONTH: Final = "new"
 VERSION: Final = re.compile(r"\d{4}\.\d{2}")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-# The only finding that counts the sets of a version; the submitted one has its plan.
-_WITHOUT_PLAN: Final = re.compile(r'^(got = "missing in \d+ of )(\d+)( sets")$', re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +109,6 @@ def built(source: Path, content: Mapping[Path, bytes], target: Target) -> Iterat
         if target.version.is_dir():
             shutil.copytree(target.version, version, symlinks=True)
         _write(source, content, version / target.entry.folder)
-        _count_in_weaknesses(version, target.entry)
         with (version / MANIFEST).open("a", encoding="utf-8") as manifest:
             manifest.write(manifest_entry(target.entry, is_first=not manifest.tell()))
         tables.write(version)
@@ -149,16 +144,3 @@ def _write(source: Path, content: Mapping[Path, bytes], folder: Path) -> None:
         copy = folder / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(text)
-
-
-def _count_in_weaknesses(version: Path, entry: Entry) -> None:
-    """Count the new set in the known weakness that says how many sets of the version have no plan."""
-    path = version / WEAKNESSES
-    if not path.is_file():
-        return
-    before = sum((folder / CASES).is_dir() for folder in version.iterdir() if folder.name != entry.folder)
-
-    def counted_anew(match: re.Match[str]) -> str:
-        return f"{match[1]}{before + 1}{match[3]}" if int(match[2]) == before else match[0]
-
-    path.write_text(_WITHOUT_PLAN.sub(counted_anew, path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -180,26 +180,18 @@ def refuse_private(folder: Path, content: Mapping[Path, bytes]) -> None:
 
 def private_texts(content: Mapping[Path, bytes]) -> Iterator[Private]:
     """Yield each text of JSON files and the run log that names somebody or some machine."""
-    users = _user_names()
+    users, texts = _user_names(), (path for path in content if path.suffix in {".json", ".log"})  # others are pictures
+    known: dict[str, str | None] = {}  # most texts are there many times
     with default_settings() as scanner:
         scanner.disable_plugins(*_GUESSES)
-        yield from _private_texts(content, users)
-
-
-def _private_texts(content: Mapping[Path, bytes], users: Sequence[str]) -> Iterator[Private]:
-    known: dict[str, str | None] = {}  # most texts are there many times
-    for path, text in content.items():
-        if path.suffix not in {".json", ".log"}:
-            continue  # a picture
-        for number, line in enumerate(text.decode().splitlines(), start=1):
-            if _VERSION.fullmatch(line):
-                continue
-            for quoted, colon in _QUOTED.findall(line):
-                if quoted not in known:
-                    known[quoted] = _fault(json.loads(quoted, strict=False), users)
-                if (why := known[quoted]) and not (colon and _FIELD.fullmatch(quoted[1:-1])):
-                    shown = quoted if len(quoted) <= _SHOWN else f"{quoted[:_SHOWN]}…"
-                    yield Private(path=path, line=number, why=why, text=shown)
+        for path in texts:
+            for number, line in enumerate(content[path].decode().splitlines(), start=1):
+                for quoted, colon in _QUOTED.findall(line) if not _VERSION.fullmatch(line) else ():
+                    if quoted not in known:
+                        known[quoted] = _fault(json.loads(quoted, strict=False), users)
+                    if (why := known[quoted]) and not (colon and _FIELD.fullmatch(quoted[1:-1])):
+                        shown = quoted if len(quoted) <= _SHOWN else f"{quoted[:_SHOWN]}…"
+                        yield Private(path=path, line=number, why=why, text=shown)
 
 
 def _fault(text: str, users: Sequence[str]) -> str | None:

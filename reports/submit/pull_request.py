@@ -39,7 +39,8 @@ def text(source: Source, target: Target, warnings: Sequence[str]) -> str:
         "results": runs(source),
         "measured by": target.entry.contributed_by,
     }
-    table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items() if value)
+    cells = {name: value.replace("|", r"\|") for name, value in rows.items() if value}
+    table = "\n".join(f"| {name} | {value} |" for name, value in cells.items())
     listed = "\n".join(f"- {warning}" for warning in warnings) or "None."
     return (
         f"Results: {target.entry.full_title}\n\n"
@@ -89,10 +90,6 @@ def _hardware(environment: Environment) -> str:
     parts.append(f"{environment.num_cpus} CPUs" if environment.num_cpus else None)
     parts.append(f"{environment.memory_gb:g} GB of memory" if environment.memory_gb else None)
     return ", ".join(filter(None, parts))
-
-
-def _cell(value: str) -> str:
-    return value.replace("|", r"\|")
 
 
 def warnings(source: Source) -> tuple[str, ...]:

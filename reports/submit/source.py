@@ -98,18 +98,14 @@ def read_source(folder: Path) -> Source:
             f"{folder} has no {PLAN_FILE}, so nobody can tell whether a configuration was left out. Run the same"
             " `nox -s bench` again: it writes the file, and runs only what is missing."
         )
-    _refuse_unfinished(source)
+    if missing := source.result_set.not_stored:
+        raise NotFitToSubmit(
+            f"{folder} is unfinished: {source.result_set.how_many_are_not_stored}: {first_names(missing)}. Run the same"
+            " `nox -s bench` again: it goes on where it stopped."
+        )
     _refuse_cpu(source)
     _refuse_commits(source.begun, folder)
     return source
-
-
-def _refuse_unfinished(source: Source) -> None:
-    if missing := source.result_set.not_stored:
-        raise NotFitToSubmit(
-            f"{source.folder} is unfinished: {source.result_set.how_many_are_not_stored}: {first_names(missing)}."
-            " Run the same `nox -s bench` again: it goes on where it stopped."
-        )
 
 
 def _refuse_cpu(source: Source) -> None:

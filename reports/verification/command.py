@@ -1,7 +1,6 @@
 """Compute the figures of every case again from the raw samples of the ranks, and say what differs.
 
-``python -m reports.verification.command [DIR] [--write-hashes] [--json]``: DIR is a set of results, a version, or a
-folder of either. The work is done by ``reports.verification``, which shares no code with what made the figures.
+The work is done by ``reports.verification``, which shares no code with what made the figures.
 """
 
 import json
@@ -10,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from reports.sets.file_errors import told_when_unreadable
+from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.verification import first
 from reports.verification.finding import counted
 from reports.verification.first import WEAKNESSES, Verified
 from reports.verification.hashes import CASES, SIGNATURE, SUMS, is_of_hashes, is_version, set_folders, write_hashes
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
-from suite.options.command_line import Parser, exit_code_of, results_path
+from suite.options.command_line import Parser, results_path
 
 RESULTS = ROOT / "reports" / "results"
 
@@ -33,12 +32,8 @@ def verify_folder(folder: Path) -> Verified:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Return 0 if every finding is a known weakness; else the code of ResultsDiffer, or of what kept it from that."""
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(
         prog="nox -s verify --",
         description="Compute the figures of every case again from the raw samples of every rank, and check schema,"
@@ -90,14 +85,5 @@ def _write_hashes(folder: Path) -> None:
     for own in (*sets, *sorted(versions)):
         if (own / SIGNATURE).is_file():
             print(f"{own / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
-        try:
+        with told_when_unwritable(own / SUMS, StoreError, "or write the hashes into a copy of the folder"):
             print(write_hashes(own))
-        except OSError as error:
-            raise StoreError(
-                f"{error.filename or own / SUMS} cannot be written: {error.strerror}. Check space and permissions, or"
-                " write the hashes into a copy of the folder."
-            ) from error
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -25,7 +25,7 @@ import numpy as np
 
 from reports.verification import rules
 from reports.verification.figures import FILE, check_figures
-from reports.verification.finding import OR_LIST, Finding, Place
+from reports.verification.finding import OR_LIST, Finding, Place, counted
 from reports.verification.hashes import PLAN, check_hashes, is_version, read_bytes, read_hashes, set_folders
 from reports.verification.runs import Run
 from reports.verification.stored import read_set
@@ -81,7 +81,7 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
     if not is_one:
         if without := [folder for folder in folders if is_published and not (folder / PLAN).is_file()]:
             expected = "in each: without it nobody can tell whether a case was left out"
-            whole.fault(PLAN, f"missing in {len(without)} of {len(folders)} sets", expected, OR_LIST)
+            whole.fault(PLAN, f"missing in {counted(len(without), 'set')}", expected, OR_LIST)
         with place.at(parent / FILE).as_far_as_possible() as own:
             counts["published_cases"] = check_figures(own, runs, rejected)
         if is_version(parent):

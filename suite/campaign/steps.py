@@ -192,7 +192,7 @@ def _built_page(campaign: Campaign) -> tuple[Path | None, str | None]:
             f"  {again}",
         )
         return None, None
-    command = [sys.executable, "-m", "reports.site.build", str(campaign.out / "cases"), "--out", str(folder)]
+    command = [sys.executable, "-m", "reports", "report", str(campaign.out / "cases"), "--out", str(folder)]
     done = parent_death.run(command, cwd=ROOT)
     if done.returncode == 0:
         return folder / "index.html", None

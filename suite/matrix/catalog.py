@@ -105,7 +105,7 @@ class CostEntry(TomlTable):
             raise ValueError("should have optimiser steps that take less than iteration_s together")
         return self
 
-    def wall_s(self, *, num_envs: int, num_steps_per_env: int, iterations: int, optimiser_steps: int) -> float:
+    def wall_s(self, *, num_envs: int, num_steps_per_env: int, iterations: float, optimiser_steps: int) -> float:
         """Estimate the duration of one process [s].
 
         The rollout is proportional to steps and environments, but with fewer environments never faster than measured.

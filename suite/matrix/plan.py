@@ -14,7 +14,7 @@ from suite.files.paths import import_path
 from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, LibraryEntry, TaskEntry
 from suite.matrix.own_worker import own_worker_of
-from suite.matrix.resources import Cores, Need, Resources, Room
+from suite.matrix.resources import Cores, Need, Resources, Room, slowdown
 from suite.schema.record import ROUND_VARIABLE, Case, Launch, PlannedCase, RlLibrary, Stack, Workload
 
 THREAD_VARIABLES: Final = (
@@ -75,8 +75,7 @@ def plan(
             wall_s = cost.wall_s(
                 num_envs=case.num_envs,
                 num_steps_per_env=case.num_steps_per_env,
-                # Processes that share a GPU are taken to be as slow as one after another.
-                iterations=case.iterations * (1 if case.is_pipeline else case.processes_per_gpu),
+                iterations=case.iterations * slowdown(case),
                 optimiser_steps=case.optimiser_steps if case.learns else 0,
             )
         gpus = case.num_gpus if case.device == "cuda" else 0

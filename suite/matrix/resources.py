@@ -1,4 +1,4 @@
-"""What a machine has, and which rounds fit it together: a block starts together and is measured in turns. Pure."""
+"""What a machine has, which rounds fit it together as a block, and how long a block takes. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +10,9 @@ from suite.schema.record import Case, Environment, PlannedCase
 type Cores = tuple[int, ...]
 
 USABLE: Final = 0.85  # of the memory: estimates err, and the driver and the system have their part
+# Part of its time alone in which a process of a training needs the GPU: so long took 24 runs of 1 to 16 ranks, up to 16
+# processes at a time, on an H200 with MPS. Without MPS it is more.
+GPU_SHARE: Final = 0.15
 HOST_GB_OF_RANK: Final = 6.5  # resident; the most that any stored rank of up to 131,072 environments took is 6.1
 
 
@@ -104,8 +107,23 @@ def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], 
     return cut
 
 
+def slowdown(case: Case) -> float:
+    """How many times as long as with a GPU for each its processes take, by estimate."""
+    if _shares_gpu(case):
+        return max(1.0, GPU_SHARE * case.num_processes)
+    # Without it processes that share a GPU, or the cores of a CPU, are taken to be as slow as one after another.
+    return 1.0 if case.is_pipeline else case.processes_per_gpu
+
+
+def _shares_gpu(case: Case) -> bool:
+    return case.only_learning and case.device == "cuda"
+
+
 def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
-    """Estimate the time of a block [s]: the longest start, then all iterations; None if a case's cost is unknown."""
+    """Estimate the time of a block [s]: the longest start, then all iterations; None if a case's cost is unknown.
+
+    Runs of which only the learning counts train at the same time: as long as the longest, or as the GPU needs for all.
+    """
     times_s = [
         (item.estimated_start_s, item.estimated_wall_s - item.estimated_start_s)
         for item in block
@@ -113,7 +131,14 @@ def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
     ]
     if len(times_s) < len(block):
         return None
-    return max(start_s for start_s, _ in times_s) + sum(rest_s for _, rest_s in times_s)
+    rests_s = [rest_s for _, rest_s in times_s]
+    together_s = sum(rests_s)
+    if all(_shares_gpu(item.case) for item in block):
+        works_s = (
+            rest_s * item.case.num_processes / slowdown(item.case) for item, rest_s in zip(block, rests_s, strict=True)
+        )
+        together_s = max(*rests_s, GPU_SHARE * sum(works_s))
+    return max(start_s for start_s, _ in times_s) + together_s
 
 
 def gpu_minutes(block: Sequence[PlannedCase]) -> float | None:

@@ -21,6 +21,7 @@ LEGEND: Final[Mapping[State, str]] = {
     "none": "the task has no camera, or nothing ran with several ranks",
     "unknown": "a round ended before it got there",
 }
+TIMES_MEAN_NOTHING: Final = "Runs trained at the same time: they show what is learned, and their times mean nothing."
 SPEEDS_MEAN_NOTHING: Final = "These speeds are meaningless: a speed counts on a GPU alone."
 
 
@@ -43,6 +44,11 @@ class Worked:
 def has_speeds(results: Iterable[CaseResult]) -> bool:
     """Whether any round completed whose speed means something."""
     return any(result.case.has_speed and result.completed for result in results)
+
+
+def only_learning(results: Iterable[CaseResult]) -> bool:
+    """Whether a campaign was to show only what is learned; of its cases all were, or none."""
+    return any(result.case.only_learning for result in results)
 
 
 def what_worked(results: Sequence[CaseResult]) -> tuple[Worked, ...]:

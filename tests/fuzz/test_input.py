@@ -184,7 +184,7 @@ def test_command_line(arguments: list[str]) -> None:
         taken_or_refused() as folder, contextlib.chdir(folder), mock.patch("suite.campaign.state.ROOT", folder),
         mock.patch("suite.campaign.state.code_of", return_value={}),
         mock.patch.object(steps, "capture", return_value=GPU_HOST), mock.patch.object(publish, "build_sites"),
-        mock.patch("suite.launch.registry.resources", return_value=UNBOUNDED), mock.patch.object(build, "build_site"),
+        mock.patch("suite.launch.registry.resources", return_value=UNBOUNDED), mock.patch.object(build, "build_sites"),
     ):  # fmt: skip
         if arguments[0] in REPORTS:
             raise SystemExit(REPORTS[arguments[0]](arguments[1:]))

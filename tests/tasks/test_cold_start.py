@@ -1,5 +1,8 @@
 """Real starts of Cartpole on the CPU: one without compiled kernels, and one with those of earlier runs."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from suite.launch.watch import prepare
@@ -12,7 +15,9 @@ from tests.fixtures.runs.trained_runs import TrainedRun
 pytestmark = pytest.mark.worker
 
 
-def test_a_cold_start_compiles_everything_in_a_cache_of_its_own_and_a_warm_one_nothing(trained_run: TrainedRun) -> None:
+def test_a_cold_start_compiles_everything_in_a_cache_of_its_own_and_a_warm_one_nothing(
+    trained_run: TrainedRun, tmp_path: Path
+) -> None:
     """Both are runs that others look at too."""
     cold_run, warm_run = trained_run("sb3-1x1"), trained_run("torchrl-1x1")
     cold, warm = (run.record.ranks[0] for run in (cold_run, warm_run))
@@ -29,10 +34,9 @@ def test_a_cold_start_compiles_everything_in_a_cache_of_its_own_and_a_warm_one_n
     # Kernels are counted in the cache, where another test may have put some meanwhile; modules are the process's own.
     assert (warm.warp_modules_compiled, warm.warp_compile_time_s) == (0, 0.0)
 
-    cold_s, warm_s = (start_up(run.record).total_s for run in (cold_run, warm_run))
     assert cold.warp_compile_time_s is not None
-    assert 1.0 < cold.warp_compile_time_s < cold_s
-    assert cold_s - warm_s > cold.warp_compile_time_s / 2
+    assert 1.0 < cold.warp_compile_time_s < start_up(cold_run.record).total_s
 
-    prepare(cold_run.run_dir, cold_run.case)  # as for another attempt, which must start as cold
-    assert not (cold_run.run_dir / EMPTY_CACHE).exists()
+    again = shutil.copytree(cold_run.run_dir, tmp_path / "again")  # others look at the run
+    prepare(again, cold_run.case)  # as for another attempt, which must start as cold
+    assert not (again / EMPTY_CACHE).exists()

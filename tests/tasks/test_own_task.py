@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from reports.__main__ import main as session
 from reports.site import guide
-from reports.verification.command import main as verify
 from suite.install.worker import Worker
 from suite.launch.watch import prepare
 from suite.matrix.catalog import load_catalog
@@ -71,7 +71,7 @@ def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
 
 
 def test_its_figures_can_be_verified(own_tasks: OwnTasks) -> None:
-    assert verify([str(own_tasks.out)]) == 0
+    assert session("verify", [str(own_tasks.out)]) == 0
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task
 from rich.text import Text
 
+from suite.matrix.resources import time_of_block_s
 from suite.options.command_line import say
 from suite.schema.record import Case, PlannedCase, RunRecord
 
@@ -27,47 +28,62 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-class Rest:
-    """Estimates the time left: the plan's estimates, scaled by how long finished runs took against theirs.
+@dataclass(frozen=True)
+class _Took:
+    """A block that has ended: its estimated and its true duration."""
 
-    The first run of a task may compile kernels for all that follow, so it does not enter that scale. The time that it
+    runs: int
+    planned_s: float | None
+    wall_s: float
+
+
+class Rest:
+    """Estimates the time left: the plan's estimates of blocks, scaled by how long finished ones took against theirs.
+
+    The first block of a task may compile kernels for all that follow, so it does not enter that scale. The time that it
     took beyond its estimate is expected again for the first run of each further task.
     """
 
-    def __init__(self, planned: Sequence[PlannedCase]) -> None:
-        self._estimates = {item.case.case_id: item.estimated_wall_s for item in planned}
-        # Estimated and true duration of runs that have ended [s].
-        self._firsts: dict[tuple[str, str], tuple[float | None, float]] = {}
-        self._later: list[tuple[float | None, float]] = []
+    def __init__(self, blocks: Sequence[Sequence[PlannedCase]]) -> None:
+        self._estimates: dict[str, float] = {}  # a run's share of its block [s]
+        for block in blocks:
+            if (block_s := time_of_block_s(block)) is not None:
+                self._estimates |= {item.case.case_id: block_s / len(block) for item in block}
+        self._compiled: set[tuple[str, str]] = set()  # stacks and tasks of blocks that have ended
+        self._firsts: list[_Took] = []  # blocks with the first run of a task
+        self._later: list[_Took] = []
 
-    def add(self, case: Case, wall_time_s: float) -> None:
-        took = (self._estimates.get(case.case_id), wall_time_s)
-        if self._firsts.setdefault(_kernels(case), took) is not took:
-            self._later.append(took)
+    def add(self, cases: Sequence[Case], wall_s: float) -> None:
+        """Note how long the runs of a block took together."""
+        planned_s = [self._estimates[case.case_id] for case in cases if case.case_id in self._estimates]
+        took = _Took(len(cases), sum(planned_s) if len(planned_s) == len(cases) else None, wall_s)
+        new = {_kernels(case) for case in cases} - self._compiled
+        self._compiled |= new
+        (self._firsts if new else self._later).append(took)
 
     def of(self, waiting: Sequence[Case]) -> float | None:
-        """Seconds that the runs in ``waiting`` will take one after another; None while nothing is known."""
+        """Seconds that the runs in ``waiting`` will take in their blocks; None while nothing is known."""
         expected_s = [self._expected_s(self._estimates.get(case.case_id)) for case in waiting]
         known_s = [value for value in expected_s if value is not None]
         if len(known_s) < len(waiting):
             return None
-        return sum(known_s) + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
+        return sum(known_s) + len({_kernels(case) for case in waiting} - self._compiled) * self._compiling_s()
 
-    def _expected_s(self, estimate_s: float | None) -> float | None:
-        """Expected duration of a run that compiles nothing [s]; None while nothing is known."""
-        ended = self._later or list(self._firsts.values())
-        if estimate_s is None:
-            return sum(wall_s for _, wall_s in ended) / len(ended) if ended else None
-        compared = [(planned_s, wall_s) for planned_s, wall_s in self._later if planned_s is not None]
-        if len(compared) < len(self._later) or not compared:
-            return estimate_s
-        return estimate_s * sum(wall_s for _, wall_s in compared) / sum(planned_s for planned_s, _ in compared)
+    def _expected_s(self, planned_s: float | None, runs: int = 1) -> float | None:
+        """Expected duration of runs that compile nothing [s]; None while nothing is known."""
+        ended = self._later or self._firsts
+        if planned_s is None:
+            return runs * sum(took.wall_s for took in ended) / sum(took.runs for took in ended) if ended else None
+        compared_s = [took.planned_s for took in self._later if took.planned_s is not None]
+        if len(compared_s) < len(self._later) or not compared_s:
+            return planned_s
+        return planned_s * sum(took.wall_s for took in self._later) / sum(compared_s)
 
     def _compiling_s(self) -> float:
         """Extra time of a task's first run [s]: the mean of those that have ended; 0 before one has."""
-        first_s = [(self._expected_s(planned_s), wall_s) for planned_s, wall_s in self._firsts.values()]
+        first_s = [(self._expected_s(took.planned_s, took.runs), took.wall_s) for took in self._firsts]
         longer_s = [max(0.0, wall_s - expected_s) for expected_s, wall_s in first_s if expected_s is not None]
-        return sum(longer_s) / len(longer_s) if longer_s else 0.0
+        return sum(longer_s) / len(self._compiled) if self._compiled else 0.0
 
 
 def _kernels(case: Case) -> tuple[str, str]:
@@ -79,11 +95,16 @@ class Reporter:
     """Prints the progress of a campaign to ``console``."""
 
     def __init__(
-        self, console: Console, planned: Sequence[PlannedCase], waiting: list[Case], *, total: int | None = None
+        self,
+        console: Console,
+        blocks: Sequence[Sequence[PlannedCase]],
+        waiting: list[Case],
+        *,
+        total: int | None = None,
     ) -> None:
-        """``total`` is how many of ``waiting`` this reporter shows; None for all of them."""
+        """``blocks`` say which cases start together; ``total`` how many of ``waiting`` are shown, None for all."""
         self._console = console
-        self._rest = Rest(planned)
+        self._rest = Rest(blocks)
         self._waiting = waiting
         self._total = len(waiting) if total is None else total
         self._begun = self._ended = 0  # runs
@@ -100,7 +121,9 @@ class Reporter:
         extra = cases[len(self._waiting) :]
         self._waiting += extra
         self._total += len(extra)
-        lines = [self._line(case, round_index, cases, note) for case, round_index in starts]
+        lines: list[RunLine] = []
+        for case, round_index in starts:
+            lines.append(self._line(case, round_index, cases, note, lines))
         with Progress(
             _StateColumn(), console=self._console, transient=True, disable=not self._console.is_terminal
         ) as live:
@@ -111,22 +134,31 @@ class Reporter:
             self._waiting.remove(case if case in self._waiting else self._waiting[0])
         self._took_s = (time.monotonic() - begun_s) / len(cases) if len(cases) > 1 else None
 
-    def _line(self, case: Case, round_index: int, cases: list[Case], note: str | None) -> "RunLine":
+    def _line(
+        self, case: Case, round_index: int, cases: list[Case], note: str | None, block: list["RunLine"]
+    ) -> "RunLine":
         self._begun += 1
         return RunLine(
             title=f"[{self._begun}/{self._total}] {case.case_id} round {round_index}" + (f", {note}" if note else ""),
             iterations=case.iterations,
             campaign_started_s=self._started_s,
             rest_s=self._rest.of(self._waiting),
-            own_s=self._rest.of(cases),
+            block_s=self._rest.of(cases),
+            block=block,
             log=None if self._console.is_terminal else self._console,
         )
 
-    def ended(self, record: RunRecord, figures: str) -> None:
-        """Print the line that stays after a run."""
+    def ended(self, runs: Sequence[tuple[RunRecord, str]]) -> None:
+        """Print the lines that stay after the runs of a block, each with its figures."""
+        took = [(record.case, record.wall_time_s) for record, _ in runs if record.wall_time_s is not None]
+        if took:
+            own_s = (wall_s if self._took_s is None else self._took_s for _, wall_s in took)
+            self._rest.add([case for case, _ in took], sum(own_s))
+        for record, figures in runs:
+            self._print(record, figures)
+
+    def _print(self, record: RunRecord, figures: str) -> None:
         self._ended += 1
-        if record.wall_time_s is not None:
-            self._rest.add(record.case, record.wall_time_s if self._took_s is None else self._took_s)
         rest_s = self._rest.of(self._waiting)
         mark = {"completed": "[green]completed[/]", "skipped": "[yellow]skipped[/]"}.get(
             record.outcome, f"[red]{record.outcome}[/]"
@@ -151,7 +183,8 @@ class RunLine:
     iterations: int
     campaign_started_s: float
     rest_s: float | None  # the campaign's time left when this run starts
-    own_s: float | None  # this run's part of it
+    block_s: float | None  # the part of it that this run's block takes
+    block: Sequence["RunLine"]  # all lines of the block
     log: Console | None  # an output that is no terminal: the line is printed there now and with later updates
 
     def __post_init__(self) -> None:
@@ -173,16 +206,21 @@ class RunLine:
         return f"{state}, {own} (elapsed {clock(now_s - self.campaign_started_s)}{left})"
 
     def _left_s(self, now_s: float) -> float | None:
-        """Time left of the campaign [s]: from the plan; for this run from its own pace once that is known."""
+        """Time left of the campaign [s]: from the plan; for this block from its slowest run that has a pace."""
         if self.rest_s is None:
             return None
-        elapsed_s = now_s - self._started_s
-        if self.own_s is None or self._first is None or self._heard_s - self._first[1] < PACE_S:
-            return max(0.0, self.rest_s - elapsed_s)
+        runs_s = [left_s for line in self.block if (left_s := line.own_left_s(now_s)) is not None]
+        if self.block_s is None or not runs_s:
+            return max(0.0, self.rest_s - (now_s - self._started_s))
+        return max(0.0, self.rest_s - self.block_s) + max(runs_s)
+
+    def own_left_s(self, now_s: float) -> float | None:
+        """Time left of this run [s], by its own pace; None before it has one."""
+        if self._first is None or self._heard_s - self._first[1] < PACE_S:
+            return None
         done, first_s = self._first
         pace_s = (self._heard_s - first_s) / (self._done - done)
-        own_left_s = max(0.0, pace_s * (self.iterations - self._done) - (now_s - self._heard_s))
-        return max(0.0, self.rest_s - self.own_s) + own_left_s
+        return max(0.0, pace_s * (self.iterations - self._done) - (now_s - self._heard_s))
 
     def update(self, done: int) -> None:
         """Note ``done`` finished iterations."""

@@ -18,7 +18,17 @@ from suite.campaign.state import Campaign
 from suite.files.wording import counted
 from suite.options.command_line import say
 from suite.options.options import as_typed
-from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, has_speeds, what_worked
+from suite.records.rewards import last_reward
+from suite.records.worked import (
+    LEGEND,
+    SPEEDS_MEAN_NOTHING,
+    SYMBOLS,
+    TIMES_MEAN_NOTHING,
+    State,
+    has_speeds,
+    only_learning,
+    what_worked,
+)
 from suite.schema.observations import TelemetrySummary
 from suite.schema.record import Case, CaseResult
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
@@ -37,11 +47,12 @@ PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "
 MORE_ROUNDS: Final = 8
 WITNESS: Final = "commit or post this hash with a date before you submit: it proves that no run was removed later"
 MOST_WORKS: Final = 4  # more are better read on the page
+THREE_DIGITS: Final = 100  # a reward from here on needs no point
 OWN_TASK: Final = ("measure your own task", "OWN_TASK.md says how")
 
 
 def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: Callable[[Case, int], Path]) -> None:
-    """Print a mark for each part by task and library, each failed round with its logs, and speeds as details.
+    """Print a mark for each part by task and library, each failed round with its logs, and speeds or what was learned.
 
     ``logs`` returns where the logs of a round are.
     """
@@ -63,10 +74,37 @@ def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: 
             f"  logs: {logs(record.case, record.round)}",
             style="red",
         )
-    if any(result.completed for result in results):
+    if not any(result.completed for result in results):
+        return
+    if only_learning(results):
+        say(console, f"\n{TIMES_MEAN_NOTHING}", style="dim")
+        print_learned(console, results)
+    else:
         say(console, f"\nDetails. {SPEEDS_MEAN_NOTHING}", style="dim")
         print_summary(console, results)
         print_timing_cost(console, results)
+
+
+def print_learned(console: Console, results: Sequence[CaseResult]) -> None:
+    """Print a row for each case: the median over its completed runs of the reward at the end."""
+    table = _table("case", columns=("ranks", "envs", "runs", "reward at the end"))
+    table.add_column("outcome", overflow="fold")
+    for result in results:
+        rewards = [reward for record in result.completed if (reward := last_reward(record)) is not None]
+        reward = statistics.median(rewards) if rewards else None
+        table.add_row(
+            result.case.case_id,
+            str(result.case.world_size),
+            f"{result.case.num_envs_global:,}",
+            f"{len(result.completed)}/{len(result.rounds)}",
+            "-" if reward is None else f"{reward:.0f}" if abs(reward) >= THREE_DIGITS else f"{reward:#.3g}",
+            _outcomes(result),
+        )
+    console.print(table)
+
+
+def _outcomes(result: CaseResult) -> str:
+    return ", ".join(sorted({record.outcome for record in result.rounds}))
 
 
 def _table(first: str, *, columns: Iterable[str], justify: JustifyMethod = "right", title: str | None = None) -> Table:
@@ -95,7 +133,7 @@ def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
             "-" if time_s is None else f"{time_s:.3g}",
             "-" if time_s is None or not case.has_frames else f"{case.frames_per_iteration / time_s:,.0f}",
             *(_power_columns(result) if has_power else ()),
-            ", ".join(sorted({record.outcome for record in result.rounds})),
+            _outcomes(result),
         )
     console.print(table)
 
@@ -300,13 +338,20 @@ def print_where_and_next(campaign: Campaign, page: Path | None) -> None:
     if head := run_log.head(campaign.out):
         say(console, f"  run log:  {head[:12]} ({WITNESS})")
     say(console, "What next")
-    for what, how in _next_on_gpus() if has_speeds(campaign.results) else _next_elsewhere(campaign):
+    for what, how in _next_steps(campaign):
         say(console, f"  {what + ':':<46} {how}")
 
 
-def _next_elsewhere(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    if any(record.outcome != "completed" for result in campaign.results for record in result.begun):
+def _next_steps(campaign: Campaign) -> Iterator[tuple[str, str]]:
+    has_speed = has_speeds(campaign.results)
+    failed = any(record.outcome != "completed" for result in campaign.results for record in result.begun)
+    if failed and not has_speed:
         yield "run what failed again", f"{_command(campaign)} --retry-failed"
+    has_gpus = has_speed or (campaign.device == "cuda" and only_learning(campaign.results))
+    yield from _next_on_gpus() if has_gpus else _next_elsewhere()
+
+
+def _next_elsewhere() -> Iterator[tuple[str, str]]:
     yield "check a GPU machine and what to repair", f"{_program('env_check')}, on that machine"
     yield "take a first measurement", f"{_program('bench')}, on that machine"
     yield "measure everything", f"{_program('bench', '--matrix', 'full')}, on that machine"

@@ -24,7 +24,7 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
-from suite.matrix.resources import UNBOUNDED, Room, gpu_minutes, time_of_block_s
+from suite.matrix.resources import GPU_SHARE, UNBOUNDED, Room, gpu_minutes, time_of_block_s
 from suite.matrix.selection import on_nodes_of, select, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
@@ -246,6 +246,19 @@ def _print_blocks(campaign: Campaign) -> None:
         say(console, f"    at most {memory}{_saved(block)}", style="dim")
     if unknown := [case_id for case_id, need in needs.items() if need is None]:
         say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
+    if only_learning and campaign.device == "cuda":
+        say(console, f"  {_of_all(blocks)}")
+
+
+def _of_all(blocks: Sequence[Sequence[PlannedCase]]) -> str:
+    """What all rounds cost in blocks, and what that takes for granted."""
+    costs = [
+        (block[0].rounds * block_s, block[0].rounds * minutes)
+        for block in blocks
+        if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
+    ]
+    total = _in_words(costs, f"in {counted(len(blocks), 'block')} a round", unknown=len(blocks) - len(costs))
+    return f"All: {total}. A process is taken to need the GPU for {GPU_SHARE:.0%} of its time, as on an H200 with MPS."
 
 
 def _saved(block: Sequence[PlannedCase]) -> str:
@@ -276,14 +289,20 @@ def _cost_in_words(item: PlannedCase) -> str:
 
 def _total(items: Sequence[PlannedCase]) -> str:
     """The cost of all rounds; the least that it can be if that of a case is unknown."""
+    if not items:
+        return "nothing to do"
     costs = _known_costs(items)
+    return _in_words(costs, "one after another", unknown=len(items) - len(costs))
+
+
+def _in_words(costs: Sequence[tuple[float, float]], how: str, *, unknown: int) -> str:
+    """The sum of wall times [s] and GPU-minutes."""
     if not costs:
-        return f"{len(items)} of unknown cost" if items else "nothing to do"
+        return f"{unknown} of unknown cost"
     wall_s, minutes = (sum(column) for column in zip(*costs, strict=True))
     gpu = f", {minutes:.0f} GPU-minutes" if minutes else ""
-    unknown = len(items) - len(costs)
     about, rest = ("at least", f", and {unknown} of unknown cost") if unknown else ("about", "")
-    return f"{about} {clock(wall_s)} one after another{gpu}{rest}"
+    return f"{about} {clock(wall_s)} {how}{gpu}{rest}"
 
 
 def print_rule(console: Console, rule: Rule) -> None:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import pytest
 
-from reports.accept.command import main
+from reports.__main__ import main as session
 from reports.accept.judgement import JudgedPart
 from reports.accept.parts import PARTS, placed
 from suite.errors import StoreError, UsageError
@@ -50,7 +50,7 @@ def accept(tmp_path: Path, published: Path, capsys: pytest.CaptureFixture[str]) 
     def run(results: Sequence[CaseResult], *options: str, published: Path = published) -> tuple[int, str]:
         shutil.rmtree(tmp_path / "results", ignore_errors=True)
         folder = write_results(results, tmp_path / "results")
-        code = main([str(folder), "--published", str(published), *options])
+        code = session("accept", [str(folder), "--published", str(published), *options])
         output = capsys.readouterr()
         assert "Traceback" not in output.err
         return code, output.out + output.err
@@ -210,8 +210,8 @@ def test_a_model_is_chosen_by_a_part_of_its_name(accept: Accept, options: list[s
 
 def test_folders_without_results_are_refused(accept: Accept, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert main([str(tmp_path / "nothing")]) == UsageError.exit_code
-    assert main([str(tmp_path / "empty")]) == StoreError.exit_code
+    assert session("accept", [str(tmp_path / "nothing")]) == UsageError.exit_code
+    assert session("accept", [str(tmp_path / "empty")]) == StoreError.exit_code
     for folder in (tmp_path / "absent", tmp_path / "empty"):
         code, output = accept(machine("handed"), published=folder)
         assert code == UsageError.exit_code

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from reports.accept.command import main, parser
+from reports.__main__ import main as session
+from reports.accept.command import parser
 from suite.__main__ import main as command_line
 from suite.commands import campaigns
 from suite.errors import UsageError
@@ -75,9 +76,9 @@ def test_a_model_that_nobody_published_is_refused_before_anything_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published = ["--published", str(write_published(tmp_path))]
-    assert main([*published, "--baseline", "accelerator"]) == 0
+    assert session("accept", [*published, "--baseline", "accelerator"]) == 0
     assert capsys.readouterr() == ("", "")
-    assert main([*published, "--baseline", "h2000"]) == UsageError.exit_code
+    assert session("accept", [*published, "--baseline", "h2000"]) == UsageError.exit_code
     assert f"Allowed are {MODEL}" in capsys.readouterr().err
 
 

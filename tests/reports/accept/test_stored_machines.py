@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from reports.accept.command import main
+from reports.__main__ import main as session
 from reports.accept.judgement import Judgement, judge
 from reports.accept.published import IS_COMPLETED, Measured, measured
 from reports.accept.published import published as published_runs
@@ -53,7 +53,7 @@ def test_two_h100s_are_compared_with_h200s_only_if_asked(tmp_path: Path, capsys:
         (["--baseline", "h200"], 0, "none of 2 comparable cases is slower"),
         (["--baseline", "nvidia"], UsageError.exit_code, f"Allowed are {H100}, {H200}, or"),
     ):
-        assert main([str(own), "--published", str(tmp_path), *options]) == code
+        assert session("accept", [str(own), "--published", str(tmp_path), *options]) == code
         output = capsys.readouterr()
         assert words in output.out + output.err
-    assert main([str(RESULTS / "cpu-upstream"), "--published", str(tmp_path)]) == UsageError.exit_code
+    assert session("accept", [str(RESULTS / "cpu-upstream"), "--published", str(tmp_path)]) == UsageError.exit_code

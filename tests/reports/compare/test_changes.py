@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from reports.__main__ import main as session
 from reports.compare import changes as comparison_changes
 from reports.compare.changes import changes
-from reports.compare.command import main
 from reports.compare.text import code
 from suite.errors import UsageError
 from suite.files.paths import ROOT
@@ -69,7 +69,7 @@ def test_the_markdown_is_as_it_was_looked_at(trees: tuple[Path, Path], tmp_path:
     failed = failed_result(make_case(), outcome="oom", reason="out of memory")
     write_results([failed, make_result(make_case(world_size=4), *QUIET)], after / "2026.11" / "rack")
     out = tmp_path / "comparison.md"
-    assert main([str(before), str(after), "--changed", "--markdown", "--out", str(out)]) == 0
+    assert session("compare", [str(before), str(after), "--changed", "--markdown", "--out", str(out)]) == 0
     assert out.read_text(encoding="utf-8") == GOLDEN.read_text(encoding="utf-8")
 
 
@@ -79,9 +79,9 @@ def test_a_folder_that_is_not_there_has_not_lost_its_campaigns(
     """A misspelt AFTER once reported every campaign as removed, or no change, with exit code 0."""
     before, nowhere = str(trees[0]), str(tmp_path / "nowhere")
     for folder in (before, nowhere):
-        assert main([folder, nowhere, "--changed", "--markdown"]) == UsageError.exit_code
+        assert session("compare", [folder, nowhere, "--changed", "--markdown"]) == UsageError.exit_code
     capsys.readouterr()
-    assert main([nowhere, before, "--changed", "--markdown"]) == 0
+    assert session("compare", [nowhere, before, "--changed", "--markdown"]) == 0
     assert "added" in capsys.readouterr().out
 
 

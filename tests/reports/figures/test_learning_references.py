@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reports.figures.learning_references import Size, catalog_lines, least_rewards, main
+from reports.__main__ import main as session
+from reports.figures.learning_references import Size, catalog_lines, least_rewards
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.matrix.catalog import AgentEntry, load_catalog
@@ -82,12 +83,12 @@ def test_too_little_is_refused(results: list[CaseResult], why: str) -> None:
 
 def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = [str(write_results([result], tmp_path / str(result.case.seed))) for result in runs()]
-    assert main([*folders, "--at", "20", "--source", "seeds of a test"]) == 0
+    assert session("learning_references", [*folders, "--at", "20", "--source", "seeds of a test"]) == 0
     output = capsys.readouterr().out
     assert "iterations = 20, reward_at_least = 4.0000" in output
     assert 'source = "seeds of a test"' in output
-    assert main([*folders, "--at", "20", "--case", "ant-open/*"]) == UsageError.exit_code
-    assert main([folders[0], "--at", "20"]) == UsageError.exit_code
+    assert session("learning_references", [*folders, "--at", "20", "--case", "ant-open/*"]) == UsageError.exit_code
+    assert session("learning_references", [folders[0], "--at", "20"]) == UsageError.exit_code
 
 
 def test_the_catalog_says_what_its_sources_do() -> None:

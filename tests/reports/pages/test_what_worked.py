@@ -60,14 +60,17 @@ def test_a_campaign_that_was_cut_off_says_what_it_lacks(tmp_path: Path) -> None:
     assert version.sets[0].not_stored == ["s/b", "s/c"]
     opening = worked.opening(version).text
     assert opening.startswith("All that ran works on")
-    assert "2 of 3 planned configurations are not stored and 1 configuration ended before the last run" in opening
+    assert "1 of 6 planned runs ended" in opening
+    assert "2 of 3 planned configurations are not stored and 1 configuration lacks runs" in opening
 
 
 def test_rewards_of_each_task_are_shown_where_training_was_long_enough_for_some(
     version: Version, tmp_path: Path
 ) -> None:
     assert worked.learned(version).markup.count("<figure") == 4  # of each series
-    assert "rsl_rl, 64 environments, 1 rank: 3.64" in worked.learned(version).text
+    assert (
+        "4 environments per process. At the end: with 1 rank: 3.64; with 2 ranks: 3.64." in worked.learned(version).text
+    )
     short = make_result(make_case(iterations=worked.MIN_LEARNED - 1), 0.5)
     assert worked.learned(read_version(write_results([short], tmp_path / "short"), name="v")).text == ""
 
@@ -93,9 +96,22 @@ def test_of_runs_that_shared_a_gpu_it_says_what_they_learned_and_no_time(tmp_pat
     assert worked.learned(version).markup.count("<figure") == 2
     assert "1 of 7 runs did not complete" in worked.opening(version).text
     assert "One after another" not in worked.opening(version).text
-    assert worked.details(version).text == "No speeds: the runs shared a GPU."
+    assert "Ant, 1,024 environments per process. At the end: with 1 rank: " in worked.learned(version).text
+    assert worked.details(version).text == ""
     nothing = read_version(write_results([CaseResult(case=cases[0], rounds=crashed)], tmp_path / "crashed"), name="v")
-    assert worked.details(nothing).text == "No run completed."
+    assert "No run completed." in worked.details(nothing).text
+
+
+def test_a_series_of_several_sizes_is_named_by_them_and_each_curve_by_its_own(tmp_path: Path) -> None:
+    results = [
+        make_result(
+            make_case("ant-as-several", num_envs_global=size, scaling="weak", device="cuda", only_learning=True), 0.5
+        )
+        for size in (2048, 16384)
+    ]
+    learned = worked.learned(read_version(write_results(results, tmp_path), name="v")).text
+    assert "Ant, 2,048 to 16,384 environments per process. At the end: with 2,048 environments: " in learned
+    assert "ant-as-several" not in learned
 
 
 def test_gpus_on_which_nothing_completed_are_alike(tmp_path: Path) -> None:

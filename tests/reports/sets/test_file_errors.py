@@ -2,14 +2,12 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from reports.compare import command as compare_command
-from reports.export import command as export
-from reports.site import build, publish
-from reports.verification import command as verify
+from reports.__main__ import main as session
 from reports.verification.hashes import write_hashes
 from suite import __main__ as suite_command
 from suite.errors import CampaignError, LabscaleError, ReportError, StoreError, UsageError, WorkerEnvironmentError
@@ -27,12 +25,12 @@ def results(tmp_path: Path) -> Path:
 def readers(results: Path, sound: Path, out: str) -> list[Command]:
     """Every command that reads results, with those of ``results`` and, beside them, ``sound`` ones."""
     return [
-        (export.main, [str(results), "--format", "bencher"]),
-        (export.main, [str(results), "--format", "bencher", "--out", out]),
-        (verify.main, [str(results)]),
-        (compare_command.main, [str(sound), str(results)]),
-        (compare_command.main, [str(results), str(sound)]),
-        (build.main, [str(results), "--out", out]),
+        (partial(session, "export"), [str(results), "--format", "bencher"]),
+        (partial(session, "export"), [str(results), "--format", "bencher", "--out", out]),
+        (partial(session, "verify"), [str(results)]),
+        (partial(session, "compare"), [str(sound), str(results)]),
+        (partial(session, "compare"), [str(results), str(sound)]),
+        (partial(session, "report"), [str(results), "--out", out]),
     ]
 
 
@@ -49,14 +47,15 @@ def test_a_folder_that_cannot_be_read_is_named(
     versions, out = results.parent.parent, str(tmp_path / "out")
     before = shutil.copytree(versions, tmp_path / "before")
     deny(monkeypatch, results / name)
-    for command in (
+    commands: list[Command] = [
         *readers(results, before / "1" / "desk", out),
-        (verify.main, [str(results.parent), "--write-hashes"]),
-        (publish.main, ["--results", str(versions), "--out", out]),
-    ):
+        (partial(session, "verify"), [str(results.parent), "--write-hashes"]),
+        (partial(session, "publish"), ["--results", str(versions), "--out", out]),
+    ]
+    for command in commands:
         check_named(results / name, command, capsys)
     if name == ".":  # changes are looked for among whole sets
-        command = compare_command.main, [str(before), str(versions), "--changed", "--markdown"]
+        command = partial(session, "compare"), [str(before), str(versions), "--changed", "--markdown"]
         check_named(results, command, capsys)
     assert not Path(out).exists()
 
@@ -67,7 +66,7 @@ def test_what_env_check_said_is_not_left_out_where_it_cannot_be_read(
     of_version, out = results.parent / "env_check", tmp_path / "out"
     of_version.mkdir()
     deny(monkeypatch, of_version)
-    command = publish.main, ["--results", str(results.parent.parent), "--out", str(out)]
+    command = partial(session, "publish"), ["--results", str(results.parent.parent), "--out", str(out)]
     check_named(of_version, command, capsys)
     assert not out.exists()
 
@@ -76,15 +75,16 @@ def test_results_that_are_not_there_end_every_command_alike(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nowhere, out = tmp_path / "nowhere", str(tmp_path / "out")
-    for program, arguments in (
+    commands: list[Command] = [
         *readers(nowhere, results, out),
-        (publish.main, ["--results", str(nowhere), "--out", out]),
+        (partial(session, "publish"), ["--results", str(nowhere), "--out", out]),
         (suite_command.main, ["store", str(nowhere)]),
-    ):
+    ]
+    for program, arguments in commands:
         assert program(arguments) == UsageError.exit_code
         assert f"got '{nowhere}'" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
-    assert build.main([str(tmp_path / "empty"), "--out", out]) == StoreError.exit_code
+    assert session("report", [str(tmp_path / "empty"), "--out", out]) == StoreError.exit_code
     assert not Path(out).exists()
 
 
@@ -119,5 +119,5 @@ def test_a_file_that_cannot_be_hashed_is_named(results: Path, capsys: pytest.Cap
     write_hashes(results)
     case.unlink()
     case.symlink_to(case)  # nobody can open it
-    assert verify.main([str(results)]) == ReportError.exit_code
+    assert partial(session, "verify")([str(results)]) == ReportError.exit_code
     assert f"{case} cannot be read: Too many levels of symbolic links" in capsys.readouterr().err

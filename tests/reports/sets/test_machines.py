@@ -40,11 +40,7 @@ def test_a_label_of_somebody_else_and_a_machine_without_gpus_are_other_machines(
     assert without.model is None
 
 
-def test_a_machine_of_a_set_with_a_title_has_a_plain_name_and_otherwise_its_label() -> None:
-    named = Campaign(results=tuple(full_results()), title="1 x H200: Ant")
-    label = GPU_HOST.host_label
-    assert label is not None
-    assert named.where == f"8 x Generated Accelerator, {GPU_HOST.num_cpus} vCPU, 21 Nov 2026"
-    assert replace(named, title="").where == f"8 x Generated Accelerator [{label}], 21 Nov 2026"
-    skipped = tuple(replace(result, rounds=()) for result in full_results())
-    assert Campaign(results=skipped, title="1 x H200: Ant").where == "nothing yet"
+def test_machines_of_a_campaign_have_plain_names() -> None:
+    results = tuple(full_results())
+    assert Campaign(results=results).where == f"8 x Generated Accelerator, {GPU_HOST.num_cpus} vCPU, 21 Nov 2026"
+    assert Campaign(results=tuple(replace(result, rounds=()) for result in results)).where == "nothing yet"

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from reports.__main__ import MODULES, main
-from reports.display.page import PAGES_FOLDER, text_paths
+from reports.display.page import PAGES_FOLDER
 from reports.site import guide
 from reports.site.contents import PAGES, keep_links_to
 from suite.errors import UsageError
@@ -48,7 +48,7 @@ def test_a_link_to_a_page_that_is_not_there_becomes_its_text(names: list[str], m
 def test_every_page_that_a_text_or_a_module_names_is_in_the_list_of_pages() -> None:
     """Otherwise a wrong name would become text, and nobody would see that a link is gone."""
     listed = {page.name or page.text for page in PAGES} | set(guide.PAGES)
-    texts = [*(path.read_text() for path in text_paths()), *guide.sources().values()]
+    texts = [*(path.read_text() for path in sorted(PAGES_FOLDER.glob("*.md"))), *guide.sources().values()]
     in_texts = {name for text in texts for name in re.findall(r"\]\(([\w-]+)\.ipynb", text)}
     modules = [path for folder in ("display", "pages") for path in (ROOT / "reports" / folder).rglob("*.py")]
     in_code = {name for path in modules for name in NAMED_IN_CODE.findall(path.read_text())}

@@ -40,7 +40,7 @@ NO_MEASUREMENT: Final[Mapping[str, str]] = {
     "dates": rf"(?:\d+ to )?\d+ {_MONTH}(?: 20\d\d)?(?:, \d\d:\d\d)?|20\d\d-\d\d-\d\d",
     "GPUs": rf"{_COUNTS} (?:H[12]00 (?:80GB HBM3 )?)?GPUs?\b",
     "nodes and processes": rf"{_COUNTS} (?:(?:simulated )?nodes?|process(?:es)?|ranks|cores)\b",
-    "GPUs of a list": r"\bon \d{1,2}(?![\d.])|\b\d{1,2} x |\b\d+ vCPU\b",
+    "GPUs of a list": r"\bon \d{1,2}(?![\d.])|\b\d{1,2} x |\b\d+ vCPU\b|\(\d+ CPUs\)",
     "work of a run": rf"{_COUNTS} (?:environments?|iterations|steps|trainings?|per GPU|in total|on each|in place of)\b",
     "environments of each": rf"{_COUNT} per (?:training|process)\b",
     "work in a cell": rf"{_COUNTS}(?:, as shipped|, wide| (?:Environments|Million frames|Ranks|From|To)\b)",

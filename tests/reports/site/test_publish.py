@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.__main__ import main as session
 from reports.sets.version import read_version
 from reports.site import publish as publishing
 from reports.site.feed import feed
@@ -110,12 +111,12 @@ def test_what_is_no_site_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("keep me")
     arguments = ["--results", str(tmp_path / "results"), "--out", str(tmp_path / "out")]
-    assert publishing.main(arguments) == ReportError.exit_code
+    assert session("publish", arguments) == ReportError.exit_code
     assert "are no site" in capsys.readouterr().err
-    assert publishing.main(["--results", str(tmp_path / "nowhere")]) == UsageError.exit_code
+    assert session("publish", ["--results", str(tmp_path / "nowhere")]) == UsageError.exit_code
     assert (tmp_path / "out" / "thesis.txt").read_text() == "keep me"
     arguments[-1] = str(tmp_path / "out" / "thesis.txt" / "site")
-    assert publishing.main(arguments) == ReportError.exit_code
+    assert session("publish", arguments) == ReportError.exit_code
     assert "cannot be written: Not a directory" in capsys.readouterr().err
 
 

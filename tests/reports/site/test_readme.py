@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from reports.figures.tables import runs_of
-from reports.sets.evidence import missing
+from reports.pages import hardware
 from reports.sets.findings import read_findings
 from reports.sets.version import Version
 from reports.site import guide, readme
-from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, what_ran_where
+from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings
 from suite.campaign.runs import upstream
 from suite.errors import ReportError
 from suite.files.paths import ROOT
@@ -27,7 +27,7 @@ def versions() -> list[Version]:
 
 def test_the_readme_shows_the_findings_in_git_and_what_ran_where() -> None:
     assert README.partition(BEGIN)[2].partition(END)[0].strip() == findings(versions())
-    assert README.partition(BEGIN_WHERE)[2].partition(END)[0].strip() == what_ran_where(versions())
+    assert README.partition(BEGIN_WHERE)[2].partition(END)[0].strip() == hardware.readme(versions()[0])
 
 
 def test_a_finding_shows_figures_with_intervals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_no_finding_is_of_a_set_without_fingerprints() -> None:
         f"{version.name}/{own.name}"
         for version in versions()
         for own in version.sets
-        if "fingerprint" in missing(own.campaign.results)
+        if not all(run.workload for run in own.campaign.completed)
     }
     assert not sets & without
     assert sum(name.startswith("2026.11/") for name in without) == 4

@@ -10,6 +10,7 @@ from pathlib import Path
 import altair as alt
 import pytest
 
+from reports.__main__ import main as session
 from reports.sets import version as result_sets
 from reports.site import book, replacing
 from reports.site import build as report
@@ -56,7 +57,7 @@ def results_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def built_site(results_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return report.build(results_dir, tmp_path_factory.mktemp("site") / "report", version="generated").parent
+    return report.build(results_dir, tmp_path_factory.mktemp("site") / "report").parent
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,7 @@ def test_two_builds_are_equal_wherever_and_the_second_replaces_the_first(
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("PYTHONHASHSEED", "7")
-    assert report.build(elsewhere, built_site, version="generated") == built_site / "index.html"
+    assert report.build(elsewhere, built_site) == built_site / "index.html"
     after = {path.relative_to(built_site): path.read_bytes() for path in built_site.rglob("*") if path.is_file()}
     assert before == after
     assert list(working_folder.iterdir()) == []
@@ -167,9 +168,9 @@ def test_an_earlier_report_stays_until_the_new_one_is_whole(tmp_path: Path) -> N
 
 def test_a_link_to_a_folder_is_followed(monkeypatch: pytest.MonkeyPatch, results_dir: Path, tmp_path: Path) -> None:
     built: list[Path] = []
-    monkeypatch.setattr(report, "build_site", lambda _, out_dir: built.append(out_dir))
+    monkeypatch.setattr(report, "build_sites", built.extend)
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    assert report.main([str(results_dir), "--out", str(tmp_path / "link")]) == 0
+    assert session("report", [str(results_dir), "--out", str(tmp_path / "link")]) == 0
     assert built == [tmp_path / "target"]
 
 
@@ -184,7 +185,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_built(
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setattr(book, "run_cells", lambda *_: pytest.fail("pages were built"))
     out = tmp_path / place
-    assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
+    assert session("report", [str(results_dir), "--out", str(out)]) == ReportError.exit_code
     assert str(tmp_path / "file") in capsys.readouterr().err
 
 

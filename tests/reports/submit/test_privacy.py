@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from reports.submit.command import TEXT_FILE, main
+from reports.__main__ import main as session
+from reports.submit.command import TEXT_FILE
 from reports.submit.privacy import Private, private_texts, published
 from suite.errors import NotFitToSubmit
 from tests.fixtures.results.committed_results import RESULTS
@@ -145,7 +146,7 @@ def test_a_name_in_a_case_stops_the_command(tmp_path: Path, capsys: pytest.Captu
     text = (source / CASE).read_text().replace('"Ubuntu 24.04.3 LTS"', '"Ubuntu 24.04.3 LTS of desk-of-alice"')
     (source / CASE).write_text(text)
     (line,) = (number for number, line in enumerate(text.splitlines(), start=1) if "of desk-of-alice" in line)
-    assert main([str(source), "--into", str(into)]) == NotFitToSubmit.exit_code
+    assert session("submit", [str(source), "--into", str(into)]) == NotFitToSubmit.exit_code
     (private_text, _) = capsys.readouterr().err.splitlines()
     assert private_text.startswith(f"{CASE} line {line} names this host")
     assert list(into.iterdir()) == []

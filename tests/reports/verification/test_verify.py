@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from reports.__main__ import main as session
 from reports.export import downloads
 from reports.sets.version import read_version
 from reports.verification import command as program
@@ -57,7 +58,7 @@ def version(tmp_path: Path) -> Path:
     """A version of one set whose plan is missing, which is listed."""
     shutil.copytree(OPEN, tmp_path / "2026.11" / "theirs")
     (tmp_path / "2026.11" / "report.toml").write_text('[[set]]\nfolder = "theirs"\ncontributed_by = "Lab"\n')
-    (tmp_path / "2026.11" / "weaknesses.toml").write_text(weakness("plan.json", "missing in 1 of 1 sets"))
+    (tmp_path / "2026.11" / "weaknesses.toml").write_text(weakness("plan.json", "missing in 1 set"))
     write_hashes(tmp_path / "2026.11")
     return tmp_path / "2026.11"
 
@@ -95,13 +96,13 @@ def test_a_set_of_a_version_has_the_known_weaknesses_of_the_version() -> None:
 
 
 def test_only_a_weakness_in_the_very_words_is_known(version: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.main([str(version)]) == 0
+    assert session("verify", [str(version)]) == 0
     assert "1 known weakness, listed with why each stands in weaknesses.toml." in capsys.readouterr().out
     listed = (version / "weaknesses.toml").read_text()
-    (version / "weaknesses.toml").write_text(listed.replace("1 of 1", "2 of 2"))
+    (version / "weaknesses.toml").write_text(listed.replace("1 set", "2 sets"))
     write_hashes(version)
     said = [(finding.where, finding.got) for finding in findings(version)]
-    assert said == [(".", "missing in 1 of 1 sets"), ("weaknesses.toml", "not found any more")]
+    assert said == [(".", "missing in 1 set"), ("weaknesses.toml", "not found any more")]
     (version / "weaknesses.toml").write_text(listed * 2)
     write_hashes(version)
     assert [finding.got for finding in findings(version)] == ["listed 2 times"]
@@ -150,7 +151,7 @@ def test_hashes_of_a_version_cover_every_file(version: Path, change: Any, where:
 def test_hashes_are_written_of_sets_first(version: Path) -> None:
     for path in version.rglob(SUMS):
         path.unlink()
-    assert program.main([str(version), "--write-hashes"]) == 0
+    assert session("verify", [str(version), "--write-hashes"]) == 0
     assert findings(version) == []
     assert f"theirs/{SUMS}" in (version / SUMS).read_text()
 
@@ -158,7 +159,7 @@ def test_hashes_are_written_of_sets_first(version: Path) -> None:
 def test_hashes_of_what_is_wrong_are_not_written(version: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sums = (version / SUMS).read_text()
     damage(version / "theirs" / CASE, put("benchmarks/0/stats/median", 0.05))
-    assert program.main([str(version), "--write-hashes"]) == ResultsDiffer.exit_code
+    assert session("verify", [str(version), "--write-hashes"]) == ResultsDiffer.exit_code
     assert "No hashes were written" in capsys.readouterr().err
     assert (version / SUMS).read_text() == sums
 
@@ -183,7 +184,7 @@ def test_lines_of_hashes_that_name_nothing_of_the_set_are_missing(folder: Path, 
 
 def test_hashes_that_cannot_be_written_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / SUMS).mkdir()
-    assert program.main([str(folder), "--write-hashes"]) == StoreError.exit_code
+    assert session("verify", [str(folder), "--write-hashes"]) == StoreError.exit_code
     assert f"{folder / SUMS} cannot be written: Is a directory" in capsys.readouterr().err
 
 
@@ -213,7 +214,7 @@ def test_a_value_that_nobody_wrote_so_is_named(folder: Path, path: str, value: A
     damage(folder / CASE, put(path, value))
     name = re.sub(r"/(\d+)", r"[\1]", path).replace("/", ".")
     assert [finding.got for finding in findings(folder) if (finding.where, finding.what) == (CASE, name)] == [got]
-    assert program.main([str(folder)]) == ResultsDiffer.exit_code
+    assert session("verify", [str(folder)]) == ResultsDiffer.exit_code
 
 
 @pytest.mark.parametrize(("asked", "ranks"), [("2.11", 0), ("2.11.0", 0), ("2.11.1", 3)])
@@ -288,18 +289,18 @@ def test_the_program_says_what_differs_and_how_many_it_looked_at(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(folder / "cases", folder / "report" / "data" / "results" / "cases")  # for download: no other cases
-    assert program.main([str(folder.parent)]) == 0
+    assert session("verify", [str(folder.parent)]) == 0
     said = capsys.readouterr().out
     assert "8 cases, 24 rounds" in said
     assert "Without SHA256SUMS nothing shows whether the samples themselves are as they were measured" in said
     damage(folder / CASE, put("benchmarks/0/stats/median", 0.05))
-    assert program.main([str(folder.parent)]) == ResultsDiffer.exit_code
+    assert session("verify", [str(folder.parent)]) == ResultsDiffer.exit_code
     said = capsys.readouterr().out
     assert f"set/{CASE}: benchmarks[0].stats.median is 0.05, expected 0." in said
     assert said.endswith("hashed files: 1 fault found.\n")
-    assert program.main([str(folder), "--write-hashes"]) == ResultsDiffer.exit_code
+    assert session("verify", [str(folder), "--write-hashes"]) == ResultsDiffer.exit_code
     assert not (folder / "SHA256SUMS").exists()
-    assert program.main([str(folder), "--json"]) == ResultsDiffer.exit_code
+    assert session("verify", [str(folder), "--json"]) == ResultsDiffer.exit_code
     printed = capsys.readouterr().out
     verified = json.loads(printed[printed.index("{\n") :])
     assert verified["findings"][0]["got"] == "0.05"
@@ -307,5 +308,5 @@ def test_the_program_says_what_differs_and_how_many_it_looked_at(
 
 
 def test_nothing_to_verify_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.main([str(tmp_path)]) == UsageError.exit_code
+    assert session("verify", [str(tmp_path)]) == UsageError.exit_code
     assert "nothing to verify" in capsys.readouterr().err

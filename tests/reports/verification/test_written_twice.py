@@ -7,7 +7,7 @@ import pytest
 from pytest_benchmark.stats import Stats
 
 from reports.data import columns
-from reports.data.rewards import CONVERGED_SHARE, SMOOTHING_WINDOW
+from reports.data.rewards import CONVERGED_SHARE
 from reports.figures import compare, declarations, published
 from reports.verification import figures, kinds, runs, samples
 from reports.verification.shape import OUTCOMES
@@ -15,6 +15,7 @@ from reports.verification.stored import RULE, benchmark_stats
 from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.files.paths import ROOT
 from suite.records import telemetry as telemetry_summary
+from suite.records.rewards import SMOOTHING_WINDOW
 from suite.schema import rank_protocol
 from suite.schema.record import Outcome
 from suite.statistics import core_speed, intervals, reduce, series_model, speed, start_up

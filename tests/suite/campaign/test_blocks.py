@@ -12,11 +12,21 @@ from suite.campaign.runs import rounds
 from suite.campaign.schedule import LEARNED, blocks_of, need_of, need_seen, takes_turns
 from suite.campaign.state import Campaign
 from suite.matrix.catalog import load_catalog
-from suite.matrix.resources import HOST_GB_OF_RANK, USABLE, Need, Room, blocks, gpu_minutes, time_of_block_s
+from suite.matrix.resources import (
+    GPU_SHARE,
+    HOST_GB_OF_RANK,
+    USABLE,
+    Need,
+    Room,
+    blocks,
+    gpu_minutes,
+    slowdown,
+    time_of_block_s,
+)
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.observations import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary, TurnsTaken
-from suite.schema.record import Case, Environment, Gpu, PlannedCase, RunRecord
+from suite.schema.record import Case, Device, Environment, Gpu, PlannedCase, RunRecord
 from suite.statistics.twins import with_copies
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import make_case, make_record
@@ -71,6 +81,20 @@ def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[
     assert gpu_minutes(block) == 4 * 55.0 / 60
     assert time_of_block_s([*block, planned(None, None, 1)]) is None
     assert gpu_minutes([*block, planned(None, None, 1)]) is None
+
+
+def test_a_block_of_learning_takes_as_long_as_its_longest_run_or_as_the_gpu_needs_for_all() -> None:
+    def planned(ranks: int, alone_s: float, device: Device = "cuda") -> PlannedCase:
+        case = make_case("ant-weak", world_size=ranks, device=device, only_learning=True)
+        wall_s = 20.0 + alone_s * slowdown(case)
+        return replace(planned_case(case, wall_s=wall_s), estimated_start_s=20.0)
+
+    assert time_of_block_s([planned(1, 100.0), planned(2, 40.0)]) == 20.0 + 100.0
+    many = [planned(1, 100.0), planned(8, 50.0), planned(4, 100.0)]
+    assert time_of_block_s(many) == pytest.approx(20.0 + GPU_SHARE * (100 + 400 + 400))
+    assert gpu_minutes(many) == pytest.approx((20.0 + GPU_SHARE * 900) / 60)
+    assert time_of_block_s([planned(16, 100.0)]) == pytest.approx(20.0 + GPU_SHARE * 1600)
+    assert time_of_block_s([planned(1, 100.0, "cpu"), planned(2, 100.0, "cpu")]) == 20.0 + 100.0 + 200.0
 
 
 def test_the_catalog_has_room_for_every_round_that_was_measured_alone() -> None:

@@ -19,6 +19,7 @@ from suite.replay.session import replay
 from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
+from tests.fixtures.results.generated_results import make_case, make_result
 from tests.fixtures.results.stored_rounds import stored_round
 from tests.fixtures.runs.bench_runs import CASE, Bench, Stage
 from tests.fixtures.stand_ins.denied_folders import deny
@@ -63,6 +64,22 @@ def test_cases_are_stored_with_the_rounds_that_ended_and_later_ones_are_added(tm
         ANT.case_id: 3,
         OTHER.case_id: 1,
     }
+
+
+def test_of_runs_of_learning_rewards_are_printed_and_no_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = make_case("ant-weak", variant="learning", device="cuda", only_learning=True)
+    folder = Folder(root=tmp_path)
+    for record in make_result(case, 0.5, 0.6).rounds:
+        store.write_record(record, folder.record_path(case, record.round))
+    write_identity(tmp_path)
+    assert main(["store", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    (row,) = (line.split() for line in printed.splitlines() if line.startswith(f" {case.case_id}"))
+    assert row[1:] == ["1", "128", "2/2", "3.57", "completed"]
+    assert "s/iteration" not in printed
+    assert "etailed timing" not in printed
 
 
 def in_the_place_of_another(root: Path) -> None:

@@ -22,24 +22,42 @@ def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_ea
     """Four H200s took 1:44 instead of 0:34, and the time left rose from 13:46 to 41:55."""
     cart = planned(make_case, "a/1", 34.0)
     hand = replace(cart, case=make_case(case_id="b/1", task="Isaac-Other"), estimated_wall_s=40.0)
-    rest = Rest([cart, hand])
+    rest = Rest([[cart], [hand]])
     waiting = [cart.case, hand.case, hand.case]
     assert rest.of([cart.case, *waiting]) == 34 + 34 + 40 + 40
-    rest.add(cart.case, 104.0)
+    rest.add([cart.case], 104.0)
     assert rest.of(waiting) == 34 + 40 + 40 + 70
-    rest.add(hand.case, 40.0)
+    rest.add([hand.case], 40.0)
     assert rest.of([cart.case, hand.case]) == 34 + 40
+
+
+def learning(make_case: CaseMaker, name: str, alone_s: float, iterations: int = 100) -> PlannedCase:
+    item = planned(make_case, name, alone_s)
+    return replace(item, case=replace(item.case, device="cuda", only_learning=True, iterations=iterations))
+
+
+def test_what_trains_at_the_same_time_takes_as_long_as_its_block_and_not_one_after_another(
+    make_case: CaseMaker,
+) -> None:
+    first, second = ([learning(make_case, f"{block}/{size}", 100.0) for size in range(3)] for block in "ab")
+    rest = Rest([first, second])
+    cases = [[item.case for item in block] for block in (first, second)]
+    assert rest.of([*cases[0], *cases[1]]) == 200.0
+    rest.add(cases[0], 160.0)  # with the kernels of its task
+    assert rest.of(cases[1]) == 100.0
+    rest.add(cases[1], 150.0)
+    assert rest.of(cases[0]) == 150.0
 
 
 def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suite.campaign.display.progress.time", SimpleNamespace(monotonic=lambda: 100.0))
     item = planned(make_case, "a/1", 10.0)
     output = io.StringIO()
-    reporter = Reporter(Console(file=output, width=160), [item], [item.case])
+    reporter = Reporter(Console(file=output, width=160), [[item]], [item.case])
     with reporter.block([(item.case, 0)]) as (line,):
         line.update(2)
     record = plain_round(item.case, outcome="crashed", reason="rank 1: [oops]", exit_code=1, wall_time_s=12.0)
-    reporter.ended(record, "")
+    reporter.ended([(record, "")])
     start, end, reason = output.getvalue().splitlines()
     assert start.startswith("[1/1] a/1 round 0 starting, 0:00 (elapsed 0:00, about 0:10 left)")
     assert end.startswith("[1/1] a/1 round 0: crashed in 0:12 (elapsed 0:00)")
@@ -52,7 +70,7 @@ def test_a_run_that_has_a_pace_says_itself_when_it_ends(make_case: CaseMaker, mo
     monkeypatch.setattr("suite.campaign.display.progress.time", SimpleNamespace(monotonic=lambda: now_s))
     long, after = planned(make_case, "a/1", 960.0), planned(make_case, "a/2", 30.0)
     long = replace(long, case=replace(long.case, iterations=20))
-    reporter = Reporter(Console(file=io.StringIO(), width=160), [long, after], [long.case, after.case])
+    reporter = Reporter(Console(file=io.StringIO(), width=160), [[long], [after]], [long.case, after.case])
     lines = []
     with reporter.block([(long.case, 0)]) as (line,):
         lines.append(line.text())
@@ -64,3 +82,32 @@ def test_a_run_that_has_a_pace_says_itself_when_it_ends(make_case: CaseMaker, mo
         now_s += 6  # not heard of the ninth yet: 12 of 10 s are left but 6 s
         lines.append(line.text())
     assert [line.rpartition("about ")[2] for line in lines] == ["16:30 left)", "15:30 left)", "2:24 left)"]
+
+
+def test_a_block_that_trains_at_the_same_time_ends_with_its_slowest_run(
+    make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first block on an H200: planned as one after another, its lines said 1:24 hours, and each another time."""
+    now_s = 100.0
+    monkeypatch.setattr("suite.campaign.display.progress.time", SimpleNamespace(monotonic=lambda: now_s))
+    block = [learning(make_case, f"a/{name}", 90.0) for name in ("fast", "slow")]
+    after = learning(make_case, "b/1", 60.0)
+    output = io.StringIO()
+    cases = [item.case for item in block]
+    reporter = Reporter(Console(file=output, width=160), [block, [after]], [*cases, after.case])
+    with reporter.block([(case, 0) for case in cases]) as (fast, slow):
+        assert {line.state() for line in (fast, slow)} == {"starting, 0:00 (elapsed 0:00, about 2:30 left)"}
+        now_s += 20
+        fast.update(1)
+        slow.update(1)
+        now_s += 20
+        fast.update(51)  # 20 s are left of it
+        slow.update(21)  # 79 s
+        assert {line.state().rpartition("about ")[2] for line in (fast, slow)} == {"2:19 left)"}
+        now_s += 79
+        fast.update(100)
+        slow.update(100)
+        assert {line.state().rpartition("about ")[2] for line in (fast, slow)} == {"1:00 left)"}
+    reporter.ended([(plain_round(case, wall_time_s=119.0), "") for case in cases])
+    lines = output.getvalue().splitlines()[-2:]
+    assert [line.rpartition("about ")[2] for line in lines] == ["1:00 left)"] * 2

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from reports.figures.lines import figure
+from reports.figures.tables import runs_of
+from reports.sets.version import read_version
 from suite.campaign import steps
 from suite.campaign.display.results import answers
 from suite.campaign.state import Campaign, Sources
@@ -28,6 +31,7 @@ from tests.fixtures.results.generated_results import (
     make_case,
     make_record,
     make_result,
+    write_results,
 )
 from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.simulated_campaign import campaign_of, printed
@@ -87,10 +91,41 @@ GPUS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "results"), [("without_speeds.txt", SMOKE), ("with_speeds.txt", GPUS)])
+def learning(ranks: int, *times_s: float) -> CaseResult:
+    case = make_case("ant-weak", world_size=ranks, variant="learning", device="cuda", only_learning=True)
+    (result,) = changed([make_result(case, *times_s)], lambda record: replace(record, telemetry=SEEN))
+    return result
+
+
+ALONE = learning(1, 0.5, 0.6)
+FAILED = failed_result(ALONE.case, outcome="crashed", reason="RuntimeError: made up").rounds[0]
+LEARNING = [replace(ALONE, rounds=(*ALONE.rounds, replace(FAILED, round=2))), learning(2, 0.7)]
+
+
+@pytest.mark.parametrize(
+    ("name", "results"),
+    [("without_speeds.txt", SMOKE), ("with_speeds.txt", GPUS), ("only_learning.txt", LEARNING)],
+)
 def test_the_end_of_a_campaign_is_as_reviewed(name: str, results: Sequence[CaseResult], tmp_path: Path) -> None:
-    """Marks, and speeds as details without a GPU; with GPUs times, power, answers with intervals and what is surer."""
+    """Marks, and speeds as details without a GPU; with GPUs times, power, answers with intervals and what is surer.
+
+    Where only what is learned counts: rewards.
+    """
     assert ended(results, tmp_path) == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_rewards_are_those_of_the_report_and_no_time_or_power_of_a_run_that_shared_its_gpu_is_shown(
+    tmp_path: Path,
+) -> None:
+    text = ended(LEARNING, tmp_path)
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith(" ant-weak/")}
+    version = read_version(write_results(LEARNING, tmp_path / "version"), name="v")
+    for result, row, runs in zip(LEARNING, runs_of(version).configurations, ("2/3", "1/1"), strict=True):
+        reward = figure(version, row, "last_reward")
+        assert reward is not None
+        shown = [str(result.case.world_size), "128", runs, f"{reward['value']:#.3g}"]
+        assert rows[row["configuration"]][:4] == shown
+    assert [word for word in ("s/iteration", "frames", " W ", "etailed timing", "env_check") if word in text] == []
 
 
 def test_nothing_is_to_be_retried_where_nothing_failed(tmp_path: Path) -> None:

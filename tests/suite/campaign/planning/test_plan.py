@@ -1,7 +1,6 @@
 """What a campaign plans: the default matrix, the stack of its worker, repeats of baselines, and what is said first."""
 
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +11,14 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.folder import Folder
-from suite.campaign.planning.plan import make_plan, print_plan, rule_of
+from suite.campaign.planning.plan import _print_blocks, judged, make_plan, print_plan, rule_of
 from suite.campaign.schedule import blocks_of
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError, UsageError
 from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
+from suite.matrix.resources import time_of_block_s
 from suite.options.options import Releases, flag_of
 from suite.schema.record import Device, Environment, PlannedCase
 from suite.statistics.stopping_rule import Rule
@@ -172,8 +172,22 @@ def test_sixteen_ranks_learn_on_one_gpu_of_a_machine_of_sixteen_cores() -> None:
     campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")  # 128 GiB
     assert {item.infeasible for item in campaign.planned} == {None}
     ranks = [[item.case.num_processes for item in block] for block in blocks_of(campaign, campaign.planned)]
-    assert ranks == [[1, 2, 4, 8], [16], [1, 2, 4, 8, 1], [2, 4, 8], [16], [1, 2, 4, 8, 1], [1] * 7]
-    assert len(ranks) == math.ceil(sum(map(sum, ranks)) / 16)  # fewer blocks would not hold them
+    assert ranks == [[1, 2, 4, 8], [16], [1, 2, 4, 1, 2, 4], [8], [16], [1, 4, 8, 1, 1, 1], [1] * 5]
+
+
+def test_a_round_of_learning_is_planned_as_long_as_it_took() -> None:
+    """Its blocks on an H200 with MPS, 30 Nov 2026; the first compiled kernels for 76 s of its 242 s."""
+    took_s = [242 - 76, 186, 156, 115, 203, 134, 127]
+    iterations = {"ant-weak": 450, "ant-strong": 320, "ant-as-several": 320}
+    campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")
+    cases = [replace(item.case, iterations=iterations.get(item.case.series, 100)) for item in campaign.planned]
+    campaign = replace(campaign, planned=judged(campaign, cases, rounds=6))
+    expected_s = [time_of_block_s(block) or 0.0 for block in blocks_of(campaign, campaign.planned)]
+    assert expected_s == pytest.approx(took_s, rel=0.3)
+    assert sum(expected_s) == pytest.approx(sum(took_s), rel=0.05)
+    _print_blocks(campaign)
+    (total,) = (line for line in printed(campaign).splitlines() if line.startswith("  All: "))
+    assert f", {6 * sum(expected_s) / 60:.0f} GPU-minutes" in total
 
 
 OF_TIMES = {"target_precision": 0.1, "max_rounds": 9, "budget_minutes": 9.0, "a_a": True, "upstream": True}
