@@ -54,7 +54,8 @@ def _training(task: str, line: Line) -> Mapping[str, Any]:
 
 
 def _reward(line: Line) -> str:
-    reward = line.figure(line.base, "reward_mean_to_reach")
-    if reward is None or line.seeds is None:
+    reward, seeds = line.figure(line.base, "reward_mean_to_reach"), line.seeds
+    if reward is None or seeds is None:
         return ""
-    return f"The reward is {reward['value']:.3g} ({counted(line.seeds, 'seed')}); n/a: a run ended before it had it."
+    seeds_in_words = counted(int(seeds["value"]), "seed")
+    return f"The reward is {reward['value']:.3g} ({seeds_in_words}); n/a: a run ended before it had it, or none ran."

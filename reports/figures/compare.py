@@ -64,6 +64,8 @@ LEARNING: Final = (
     "task", "library", "physics", "workload", "device", "environments", "environments_per_gpu", "steps",
     "minibatch_size", "optimiser_steps", "is_tuned", "is_deterministic", "trainings_per_gpu", "packages",
 )  # fmt: skip
+# What equal names of configurations of learning do not say of themselves; runs that are equal in it are of one pool.
+POOL: Final = ("configuration", "iterations", "steps", "minibatch_size", "optimiser_steps")
 _WORK: Final = tuple(column.name for column in WORK if column.name != "seed")
 
 
@@ -112,14 +114,16 @@ class Runs:
 
     @cached_property
     def _learned(self) -> Mapping[tuple[object, ...], Row]:
-        """Configurations of which only the learning counts, by what decides it: of several the one that ran longest."""
-        own = sorted(
-            (row for row in self.configurations if row["only_learning"]), key=lambda row: int(row["iterations"])
-        )
-        return {tuple(row[name] for name in LEARNING): row for row in own}
+        """A run of only_learning, by what decides what it learns: of several pools of the one with most seeds."""
+        own = self.completed.filter(pl.col("only_learning") & ~pl.col("is_repeat"))
+        pools = own.group_by(*LEARNING, *POOL[:2], maintain_order=True).agg(pl.col("seed").n_unique().alias("seeds"))
+        best = {}
+        for pool in pools.sort("seeds", "iterations", "configuration").iter_rows(named=True):
+            best[tuple(pool[name] for name in LEARNING)] = pool
+        return best
 
     def learned(self, row: Row) -> Row | None:
-        """A configuration of only_learning that learns in an iteration what this one learns; None if none ran."""
+        """The work of runs of only_learning that learn in an iteration what this one learns; None if none ran."""
         return self._learned.get(tuple(row[name] for name in LEARNING))
 
     def learned_on_more(self, row: Row) -> list[Row]:
@@ -130,12 +134,12 @@ class Runs:
         return sorted((own for own in known if processes_of(own) > processes_of(row)), key=processes_of)
 
     def of(self, row: Row) -> pl.DataFrame:
-        """The completed runs of a configuration, without repeats."""
-        is_own = pl.col("set") == row["set"], pl.col("configuration") == row["configuration"]
-        return self.completed.filter(~pl.col("is_repeat"), *is_own)
+        """The completed runs of a configuration, without repeats; of what ``learned`` gave those of all sets."""
+        own = POOL if "seeds" in row else ("set", "configuration")
+        return self.completed.filter(~pl.col("is_repeat"), *(pl.col(name) == row[name] for name in own))
 
     def rewards(self, rows: pl.DataFrame) -> Mapping[tuple[str, int], Sequence[float | None]]:
-        """The reward in each iteration of runs of one configuration, by set and number of the run."""
+        """The reward in each iteration of runs of one configuration or pool, by set and number of the run."""
         keys = rows.select("set", "configuration", "run").iter_rows()
         return {(key[0], key[2]): self._rewards[key] for key in keys if key in self._rewards}
 

@@ -9,7 +9,7 @@ from reports.data.columns import RUN_COLUMNS
 from reports.data.rewards import CONVERGED_SHARE
 from reports.figures import published
 from reports.figures.columns import COLUMNS
-from reports.figures.compare import Pair, Row, Runs
+from reports.figures.compare import POOL, Pair, Row, Runs, processes_of
 from reports.figures.kinds import Declaration, Selection
 
 # Column of runs -> how the runs of one configuration become one value.
@@ -18,7 +18,6 @@ WINDOWS: Final = ("iteration_s", "iteration_95_s", "iteration_50_s")  # a verdic
 RISES: Final = (0.6, 0.7, 0.8, CONVERGED_SHARE, 0.95, 0.97)  # parts of a reward's rise: one on rewards may depend on it
 SERIES: Final = ("set", "series", "library", "workload")  # what one model is of
 CLOCKS: Final = ("isaaclab_difference", "library_difference")
-SCALED: Final = ("gpus", "environments_per_gpu")  # what makes more frames, and brings a reward sooner or not
 FRAMES: Final = "frames_to_reward"
 SPREAD: Final[Mapping[str, str]] = {"": "median", "_least": "least", "_most": "most"}  # end of an id -> kind
 STARTS: Final = ("warm", "cold")
@@ -49,8 +48,7 @@ def declarations(runs: Runs) -> Iterator[Declaration]:
     for pair in pairs:
         yield from _of_pair(pair)
     yield from published.printed_declarations(runs.configurations)
-    for scaled in _scaled(pairs):
-        yield from _of_rewards(scaled, runs)
+    yield from _of_scaled(pairs, runs)
     yield from _of_machines(runs)
 
 
@@ -119,15 +117,17 @@ def _of_pair(pair: Pair) -> Iterator[Declaration]:
             yield _sooner(pair, share)
 
 
-def _scaled(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """The pairs of each base that train as shipped, on more GPUs or with more environments, but for other bases."""
-    scaled: dict[tuple[str, str], list[Pair]] = {}
-    for pair in pairs:
-        if pair.change.column in SCALED and not pair.of["is_tuned"] and pair.of["workload"] == "train":
-            scaled.setdefault((pair.set_name, pair.over["configuration"]), []).append(pair)
-    return [
-        [pair for pair in own if (pair.set_name, pair.of["configuration"]) not in scaled] for own in scaled.values()
-    ]
+def _of_scaled(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
+    """Yield the rewards of what trains as shipped on more GPUs, or with more environments on one, by their base."""
+    own = [pair for pair in pairs if not pair.of["is_tuned"] and pair.of["workload"] == "train"]
+    on_gpus = [pair for pair in own if pair.change.column == "gpus"]
+    filled = [pair for pair in own if pair.change.column == "environments_per_gpu" and pair.over["gpus"] == 1]
+    of_bases: dict[tuple[str, str], list[Pair]] = {}
+    known = {(pair.set_name, pair.over["configuration"]) for pair in on_gpus}
+    for pair in (*on_gpus, *(pair for pair in filled if (pair.set_name, pair.of["configuration"]) not in known)):
+        of_bases.setdefault((pair.set_name, pair.over["configuration"]), []).append(pair)
+    for of_base in of_bases.values():
+        yield from _of_rewards(of_base, runs)
 
 
 def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
@@ -135,12 +135,10 @@ def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
 
     Runs of only_learning with the same work say how many frames, where there are some; else, for GPUs, their own runs.
     """
-    if not pairs:
-        return
     over, on_gpus = pairs[0].over, [pair for pair in pairs if pair.change.column == "gpus"]
     base = runs.learned(over)
     learned = [(pair, row) for pair in pairs if base and (row := runs.learned(pair.of))]
-    target = _of_learning(base) if base and learned else _selection(over)
+    target = _pool(base) if base and learned else _selection(over)
     if learned or on_gpus:
         yield Declaration(id=_id(over, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=target)
     if base and learned:
@@ -163,25 +161,33 @@ def _learned(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
 
 
 def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
-    own = _of_learning(learned)
+    own = _pool(learned)
     for name, kind, unit in ((FRAMES, "to_reward", "frames"), ("reached", "reached", "")):
         yield Declaration(id=_id(of, name), kind=kind, column="frames_per_iteration", of=own, over=target, unit=unit)
+    yield Declaration(id=_id(of, "seeds"), kind="count", column="seed", of=own)
+    yield Declaration(id=_id(of, "learned_reward"), kind="median", column="last_reward", of=own)
 
 
 def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator[Declaration]:
-    """Yield how much sooner the reward would come on more GPUs than ran, if a doubling brought what the last did."""
+    """Yield how much sooner the reward would come on more GPUs than ran, if a doubling brought what the last did.
+
+    The ratios share their base, so their product varies less than its interval says.
+    """
     by_gpus = {pair.of["gpus"]: pair for pair in pairs}
     most = max(by_gpus, default=0)
     half = by_gpus.get(most // 2)
-    if not most or pairs[0].over["gpus"] != 1 or (half is None and most // 2 != 1):
+    if not most or most % 2 or pairs[0].over["gpus"] != 1 or (half is None and most != 1 + 1):
         return
     over, last = pairs[0].over, by_gpus[most]
     for row in runs.learned_on_more(last.of):
-        of = {**row, "set": last.set_name}
-        doublings = round(math.log2(row["environments"] / row["environments_per_gpu"] / most))
-        faster = {last.id: doublings + 1} | ({half.id: -doublings} if half else {})
-        slower = {name: -power for name, power in faster.items()}
-        time = {_id(of, FRAMES): 1, _id(over, "frames_per_s"): -1, **slower}
+        doublings = math.log2(processes_of(row) / most)
+        if not doublings.is_integer():
+            continue
+        of, steps = {**row, "set": last.set_name}, int(doublings)
+        longer = {last.id: steps} | ({half.id: -steps} if half else {})
+        slower = {name: -power for name, power in longer.items()}
+        faster = {**longer, last.id: steps + 1}
+        time = {_id(of, FRAMES): 1, _id(last.of, "frames_per_s"): -1, **slower}
         yield from _frames(of, row, target)
         yield _product(of, "sooner_predicted", {_id(over, FRAMES): 1, _id(of, FRAMES): -1, **faster})
         yield _product(of, "time_to_reward_predicted_s", time, unit="s")
@@ -209,9 +215,9 @@ def _to_reward(row: Row, over: Selection) -> Iterator[Declaration]:
         yield Declaration(id=_id(row, name), kind="to_reward", column=column, of=of, over=over, unit=unit)
 
 
-def _of_learning(row: Row) -> Selection:
+def _pool(row: Row) -> Selection:
     """The runs of all sets: their times mean nothing, so machines may differ, and their seeds do."""
-    return {"configuration": row["configuration"], "iterations": str(row["iterations"])}
+    return {name: str(row[name]) for name in POOL}
 
 
 def _selection(row: Row) -> Selection:

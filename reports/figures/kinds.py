@@ -52,6 +52,8 @@ def evaluated(declarations: Iterable[Declaration], runs: Runs) -> Iterator[Figur
     """Yield the figures; a product comes after its factors. Raises KeyError for an unknown kind, column or factor."""
     figures: dict[str, Figure] = {}
     for own in declarations:
+        if own.id in figures and figures[own.id].declaration != own:
+            raise ValueError(f"the figure {own.id} is declared twice")
         figure = _product(own, figures) if own.kind == "product" else KINDS[own.kind](own, runs)
         figures[own.id] = figure
         yield figure
@@ -140,17 +142,20 @@ def _reward_to_reach(declaration: Declaration, runs: Runs) -> Figure:
 
 
 def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
-    """How much of the column ``of`` needs to the reward to reach of ``over``: iterations times what one has, mean.
+    """How much of the column ``of`` needs to the reward to reach of ``over``: iterations times what one has.
 
-    None unless every run of ``of`` gets there. Runs of one seed have no interval: it would say nothing of another.
+    The mean over seeds, of each the mean over its runs; None unless every run of ``of`` gets there. Runs of one seed
+    have no interval: it would say nothing of another.
     """
-    needed = list(_needed(declaration, declaration.of, declaration.column, runs).values())
-    known = [amount for amount in needed if amount is not None]
-    if not known or len(known) < len(needed):
-        return _figure(declaration, None, len(needed))
-    mean = mean_of(known)
-    has_seeds = _selected(declaration.of, runs)["seed"].n_unique() > 1
-    return _figure(declaration, mean if has_seeds else Estimate(value=mean.value, interval=None), len(known))
+    needed = _needed(declaration, declaration.of, declaration.column, runs)
+    by_seed: dict[int, list[float]] = {}
+    for set_name, run, seed in _selected(declaration.of, runs).select("set", "run", "seed").iter_rows():
+        if (amount := needed.get((set_name, run))) is None:
+            return _figure(declaration, None, len(needed))
+        by_seed.setdefault(seed, []).append(amount)
+    if not by_seed:
+        return _figure(declaration, None, 0)
+    return _figure(declaration, mean_of([mean_of(amounts).value for amounts in by_seed.values()]), len(needed))
 
 
 def _reached(declaration: Declaration, runs: Runs) -> Figure:

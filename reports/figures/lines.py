@@ -32,11 +32,11 @@ class Line:
         return self.rows[0]
 
     @property
-    def seeds(self) -> int | None:
-        """Of how many seeds the number of GPUs is that has fewest, by runs that say how it learns; None if none do."""
-        learned = [int(own["runs"]) for row in self.rows if (own := self.figure(row, "reached"))]
-        own_runs = [int(own["value"]) for row in self.rows if (own := self.figure(row, "seed"))]
-        return min(learned or own_runs, default=None)
+    def seeds(self) -> Figure | None:
+        """How many seeds the number of GPUs with fewest has, by runs that say how it learns; None if none do."""
+        learned = [own for row in self.rows if (own := self.figure(row, "seeds"))]
+        own_runs = [own for row in self.rows if (own := self.figure(row, "seed"))]
+        return min(learned or own_runs, key=lambda own: int(own["value"]), default=None)
 
     def figure(self, row: Row, name: str) -> Figure | None:
         """A figure of one of its configurations; None if it has none."""

@@ -187,14 +187,13 @@ def _rewards(version: Version) -> list[str]:
 
 
 def _for_a_reward(line: Line) -> str:
-    """What to do, by how many times as soon a reward comes on more GPUs, where that has an interval."""
-    all_sooner = [own for row in line.rows if (own := line.figure(row, "sooner")) and own["low"] is not None]
-    if not all_sooner:
-        return "measure it: frames are no rewards"
-    if any(own["low"] > 1 for own in all_sooner):
-        return "use several GPUs"
-    is_later = all(own["high"] < 1 for own in all_sooner)
-    return f"use one GPU: more bring it {'later' if is_later else 'no sooner, as far as is known'}"
+    """What to do, by how many times as soon a reward comes on more GPUs."""
+    known = [(row["gpus"], line.figure(row, "sooner"), line.figure(row, "reached")) for row in line.rows[1:]]
+    clear = [(own["low"], gpus) for gpus, own, _ in known if own and own["low"] is not None and own["low"] > 1]
+    if clear:
+        return f"use {max(clear)[1]} GPUs"
+    is_open = [own["high"] is None or own["high"] >= 1 if own else not reached for _, own, reached in known]
+    return "open: measure it; frames are no rewards" if any(is_open) else "use one GPU: more bring it later"
 
 
 def _all_more(ratios: Sequence[Ratio]) -> bool:

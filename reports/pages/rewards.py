@@ -7,10 +7,11 @@ from typing import Any, Final
 from reports.display.charts.curves import stride_of
 from reports.display.charts.drawing import Point
 from reports.display.charts.speedup import PREDICTED
-from reports.display.html import measured, runs_in
+from reports.display.html import measured
 from reports.figures.compare import Row, processes_of
 from reports.figures.lines import Figure, Line, estimate
 from reports.figures.tables import runs_of
+from reports.sets.machines import plain_name
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
@@ -26,14 +27,24 @@ LEARNED: Final = (
 
 
 def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
-    """Yield the median reward of the runs of a configuration over million frames, as far as a phone shows it."""
+    """Yield the median reward of the runs that say how a configuration learns, as far as a phone shows it.
+
+    The x axis has million frames.
+    """
     runs = runs_of(version)
-    every = list(zip(*runs.rewards(runs.of(row)).values(), strict=False))
+    every = list(zip(*runs.rewards(runs.of(runs.learned(row) or row)).values(), strict=False))
     stride = stride_of(len(every))
     for iteration, rewards in enumerate(every, start=1):
         known = [reward for reward in rewards if reward is not None]
         if known and (iteration == len(every) or iteration % stride == 0):
             yield Point(label=label, x=iteration * row["frames_per_iteration"] / 1e6, y=statistics.median(known))
+
+
+def learned_at(line: Line) -> set[str]:
+    """The machines on which it was measured what a line's configurations learn, if others than the line's own."""
+    runs = runs_of(line.version)
+    sets = {name for row in line.rows if (learned := runs.learned(row)) for name in runs.of(learned)["set"].unique()}
+    return {plain_name(own.campaign.largest_place) for own in line.version.sets if own.name in sets}
 
 
 def point(label: str, x: int, own: Mapping[str, Any], kind: str = "") -> Point:
@@ -52,14 +63,10 @@ def time_to_reward(line: Line) -> str:
 
 def seeds(line: Line) -> str:
     """``1 seed: too few to say``: of the number of GPUs that has fewest."""
-    learned = [own for row in line.rows if (own := line.figure(row, "reached"))]
-    own_runs = [own for row in line.rows if (own := line.figure(row, "seed"))]
-    text = (
-        runs_in(min(learned, key=lambda own: int(own["runs"])), "seed")
-        if learned
-        else measured(min(own_runs, key=lambda own: int(own["value"])), lambda value: counted(int(value), "seed"))
-    )
-    return text if (line.seeds or 0) >= MIN_ROUNDS_FOR_INTERVAL else f"{text}: too few to say"
+    fewest = line.seeds
+    number = 0 if fewest is None else fewest["value"]
+    text = measured(fewest, lambda value: counted(int(value), "seed"))
+    return text if number >= MIN_ROUNDS_FOR_INTERVAL else f"{text}: too few to say"
 
 
 def sooner(line: Line) -> list[tuple[int, Figure, str]]:
@@ -74,8 +81,9 @@ def sooner(line: Line) -> list[tuple[int, Figure, str]]:
 
 def times(line: Line) -> str:
     """``11.0 s on 1, 12.3 s on 2 and 12.8 s on 4 GPUs``, and where a run ended before it had the reward."""
-    known = [(row["gpus"], line.figure(row, "time_to_reward_s")) for row in line.rows]
-    reached = [(gpus, f"{measured(time)} s on {gpus}") for gpus, time in known if time]
-    missing = [str(gpus) for gpus, time in known if not time]
+    known = [(row["gpus"], line.figure(row, "time_to_reward_s"), line.figure(row, "reached")) for row in line.rows]
+    is_learned = any(reached for *_, reached in known)
+    reached = [(gpus, f"{measured(time)} s on {gpus}") for gpus, time, _ in known if time]
+    missing = [str(gpus) for gpus, time, runs in known if not time and (runs or not is_learned)]
     never = f"; on {joined(missing)} not every run had it" if missing else ""
     return f"{joined([text for _, text in reached])} GPU{'' if reached[-1][0] == 1 else 's'}{never}"

@@ -32,11 +32,11 @@ from reports.display.html import (
 from reports.display.page import read_text
 from reports.figures.compare import Row
 from reports.figures.lines import Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
-from reports.figures.tables import rows_by_id, runs_of
-from reports.pages.rewards import LEARNED, REWARD, curve, point, sooner, time_to_reward
+from reports.figures.tables import rows_by_id
+from reports.pages.rewards import LEARNED, REWARD, curve, learned_at, point, sooner, time_to_reward
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
-from suite.files.wording import counted
+from suite.files.wording import counted, joined
 from suite.records.folders import Video, poster_path, video_path
 from suite.schema.record import Case, RunRecord
 from suite.statistics.speed import SCALES_EFFICIENCY, Side, core_sentence, side_of, twice_the_core
@@ -262,11 +262,10 @@ def _cores(version: Version, task: str) -> Iterator[str]:
 def _learning(version: Version, task: str, lines: Sequence[Line], scaling: Sequence[Line]) -> list[Displayed]:
     """Rewards over frames, the median of the runs, and the time to the reward of each number of GPUs."""
     points, cells = [], []
-    for label, line, measured_row in _ends(lines):
-        row = runs_of(line.version).learned(measured_row) or measured_row
+    for label, line, row in _ends(lines):
         drawn = list(curve(line.version, row, label))
         points += drawn
-        if drawn and (reward := line.figure(row, "last_reward")):
+        if drawn and (reward := line.figure(row, "learned_reward") or line.figure(row, "last_reward")):
             cells.append([label, f"{drawn[-1].x:,.0f}", measured(reward)])
     rewards = [(line, own["value"]) for line in scaling if (own := line.figure(line.base, "reward_mean_to_reach"))]
     best = max((reward for _, reward in rewards), default=0.0)
@@ -275,9 +274,12 @@ def _learning(version: Version, task: str, lines: Sequence[Line], scaling: Seque
     after = [*_sooner(version, task, scaling), bullets(times), paragraph(REWARD)] if times else []
     if not points:
         return []
-    texts = _texts(version, lines, f"What {task} learns", "Million frames", "Reward")
+    elsewhere = sorted({place for line in (*lines, *scaling) for place in learned_at(line)})
+    source = source_line(version.name, (*(line.where for line in lines), *elsewhere))
+    texts = Texts(title=f"What {task} learns", source=source, x="Million frames", y="Reward")
     data = html_table(["Training", "Million frames", "last_reward"], cells, label="Rewards at the end")
-    return [_drawn(task, "learning", curves(points, texts), data), *after]
+    how = [paragraph(f"{LEARNED} They ran on {joined(elsewhere)}.")] if elsewhere else []
+    return [_drawn(task, "learning", curves(points, texts), data), *how, *after]
 
 
 def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
@@ -295,7 +297,7 @@ def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displaye
     cells = [[line.label, str(gpus), measured(own), kind or own["status"]] for line, (gpus, own, kind) in known]
     data = html_table(["Training", "GPUs", "sooner", "How sure"], cells, label="How many times as soon a reward comes")
     chart = speedup(sorted(points, key=_of_line(drawn)), texts, baselines={line.base["gpus"] for line in drawn})
-    return [_drawn(task, "sooner", chart, data), paragraph(LEARNED)]
+    return [_drawn(task, "sooner", chart, data)]
 
 
 # --- videos --------------------------------------------------------------------------------------------------------

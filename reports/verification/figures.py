@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -82,6 +82,8 @@ LEARNING: Final = (  # equal for what learns the same in an iteration, on a GPU 
     "task", "library", "physics", "workload", "device", "environments", "environments_per_gpu", "steps",
     "minibatch_size", "optimiser_steps", "is_tuned", "is_deterministic", "trainings_per_gpu", "packages",
 )  # fmt: skip
+# What runs of learning have equal that are taken together, whatever their set.
+POOL: Final = ("configuration", "iterations", "steps", "minibatch_size", "optimiser_steps")
 OF_PROCESSES: Final = {"weak": {"environments"}, "strong": {"environments_per_gpu", "optimiser_steps"}}  # which differ
 MEND_FIRST: Final = "Mend these records first, as the findings of each case file say; then verify again."
 _WRITE_AGAIN: Final = "Write the file again with `python -m reports.figures.tables VERSION`."
@@ -186,7 +188,8 @@ def _declared(runs: Sequence[Row]) -> Iterator[tuple[str, Declaration]]:
         for start in ("warm", "cold"):
             yield f"{name}/{start}_start_s", ("median", "start_s", f"{of}&start={start}", "")
     pairs = list(_pairs([rows[0] for rows in configurations.values()]))
-    yield from _to_rewards({of: rows[0] for of, rows in configurations.items()}, pairs)
+    learned = _learned_by(run for run in runs if run["only_learning"])
+    yield from _to_rewards({of: rows[0] for of, rows in configurations.items()}, pairs, learned)
     for change, of, over in pairs:
         for end, kind, column in ((f"over_{change}", "ratio", "iteration_s"), *OF_A_PAIR.get(change, ())):
             yield f"{names[of]}/{end}", (kind, column, of, over)
@@ -207,82 +210,94 @@ def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
             yield from ((column, name, bases[0]) for own_value, name in names if bases and own_value != value)
 
 
+def _learned_by(runs: Iterable[Row]) -> Mapping[tuple[Any, ...], Row]:
+    """Return a run for each thing that can be learned, of the pool with most seeds that learns it."""
+    pools = defaultdict[tuple[Any, ...], list[Row]](list)
+    for run in runs:
+        pools[tuple(run[name] for name in (*LEARNING, *POOL))].append(run)
+    every = [
+        (len({run["seed"] for run in own}), own[0]["iterations"], own[0]["configuration"], own[0])
+        for own in pools.values()
+    ]
+    return {tuple(run[name] for name in LEARNING): run for *_, run in sorted(every, key=lambda pool: pool[:3])}
+
+
 def _to_rewards(
-    configurations: Mapping[str, Row], pairs: Sequence[tuple[str, str, str]]
+    configurations: Mapping[str, Row], pairs: Sequence[tuple[str, str, str]], learned: Mapping[tuple[Any, ...], Row]
 ) -> Iterator[tuple[str, Declaration]]:
-    """Yield what those that train as shipped need to a reward, where others say what an iteration learns.
+    """Yield what those that train as shipped need to a reward, which the base of more GPUs or environments sets.
 
-    The base of more GPUs or environments sets the reward. Figures of its set are products with the ratio to it; on
-    more GPUs than ran each doubling brings what the last one did.
+    Runs of learning say of how many frames; where there are none, those on more GPUs themselves. Figures of a set are
+    products with the ratio to its base.
     """
-    learned = {
-        tuple(row[name] for name in LEARNING): row
-        for row in sorted(configurations.values(), key=lambda row: int(row["iterations"]))
-        if row["only_learning"]
-    }
-    of_bases = defaultdict[str, list[tuple[str, str]]](list)
-    for change, of, over in pairs:
-        row = configurations[of]
-        if change in {"gpus", "environments_per_gpu"} and not row["is_tuned"] and row["workload"] == "train":
-            of_bases[over].append((change, of))
+    own = [(*pair, configurations[pair[1]]) for pair in pairs]
+    scaled = [(change, of, over) for change, of, over, row in own if row["workload"] == "train" and not row["is_tuned"]]
+    of_gpus = {over for change, _, over in scaled if change == "gpus"}
+    of_bases = defaultdict[str, dict[str, str]](dict)
+    for change, of, over in scaled:
+        is_filled = change == "environments_per_gpu" and configurations[over]["gpus"] == 1 and of not in of_gpus
+        if change == "gpus" or is_filled:
+            of_bases[over][of] = change
     for over, others in of_bases.items():
-        base = configurations[over]
-        base_learned = learned.get(tuple(base[name] for name in LEARNING))
-        known = {
-            of: (change, own)
-            for change, of in others
-            if of not in of_bases and (own := learned.get(tuple(configurations[of][name] for name in LEARNING)))
-        }
-        if base_learned is None or not known:
-            continue
-        target, base_name = _learning(base_learned), f"{base['set']}/{base['configuration']}"
-        yield f"{base_name}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", target, "")
-        yield from _learned(base_name, base_learned, target)
-        for of, (change, own) in known.items():
-            name = f"{base['set']}/{configurations[of]['configuration']}"
-            yield from _learned(name, own, target)
-            factors = f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1&{name}/over_{change}=1"
-            yield f"{name}/sooner", ("product", "", factors, "")
-        rows = (configurations[of] for change, of in others if change == "gpus" and of not in of_bases)
-        on_gpus = {row["gpus"]: row for row in rows}
-        yield from _predicted(base, on_gpus, learned.values(), target)
+        names = {of: f"{row['set']}/{row['configuration']}" for of in (over, *others) for row in [configurations[of]]}
+        on_gpus = [of for of, change in others.items() if change == "gpus"]
+        pools = {of: learned.get(tuple(configurations[of][name] for name in LEARNING)) for of in names}
+        known = {of: row for of, row in pools.items() if row}
+        is_learned = over in known and len(known) > 1
+        target = _pool(known[over]) if is_learned else over
+        if is_learned or on_gpus:
+            yield f"{names[over]}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", target, "")
+        if is_learned:
+            for of, row in known.items():
+                yield from _frames(names[of], row, target)
+                factors = f"{names[of]}/frames_to_reward=1&{names[of]}/frames_per_s=-1"
+                yield f"{names[of]}/time_to_reward_s", ("product", "", factors, "")
+            for of in known.keys() - {over}:
+                factors = f"{names[over]}/frames_to_reward=1&{names[of]}/frames_to_reward=-1"
+                yield f"{names[of]}/sooner", ("product", "", f"{factors}&{names[of]}/over_{others[of]}=1", "")
+            ran = {configurations[of]["gpus"]: configurations[of] for of in on_gpus}
+            yield from _predicted(configurations[over], ran, learned.values(), target)
+        elif on_gpus:
+            for of in (over, *on_gpus):
+                yield f"{names[of]}/time_to_reward_s", ("to_reward", "iteration_s", of, over)
+                yield f"{names[of]}/frames_to_reward", ("to_reward", "frames_per_iteration", of, over)
+            yield from ((f"{names[of]}/sooner", ("sooner", "reward_mean", of, over)) for of in on_gpus)
 
 
-def _learning(row: Row) -> str:
-    return f"configuration={row['configuration']}&iterations={row['iterations']}"
-
-
-def _learned(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration]]:
-    yield from _frames(name, own, target)
-    yield f"{name}/time_to_reward_s", ("product", "", f"{name}/frames_to_reward=1&{name}/frames_per_s=-1", "")
+def _pool(row: Row) -> str:
+    return "&".join(f"{name}={row[name]}" for name in POOL)
 
 
 def _frames(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration]]:
+    """Yield what says how a configuration learns."""
     for end, kind in (("frames_to_reward", "to_reward"), ("reached", "reached")):
-        yield f"{name}/{end}", (kind, "frames_per_iteration", _learning(own), target)
+        yield f"{name}/{end}", (kind, "frames_per_iteration", _pool(own), target)
+    yield f"{name}/seeds", ("count", "seed", _pool(own), "")
+    yield f"{name}/learned_reward", ("median", "last_reward", _pool(own), "")
 
 
 def _predicted(
-    base: Row, on_gpus: Mapping[int, Row], learned: Collection[Row], target: str
+    base: Row, ran: Mapping[int, Row], learned: Collection[Row], target: str
 ) -> Iterator[tuple[str, Declaration]]:
-    """Yield the same for more GPUs than ran, where the last doubling of them is known."""
-    most = max(on_gpus, default=1)
-    if base["gpus"] != 1 or most == 1 or most // 2 not in {1, *on_gpus}:
+    """Yield the same for more GPUs than ran: each doubling brings what the last one did."""
+    most = max(ran, default=1)
+    if base["gpus"] != 1 or most % 2 or most // 2 not in {1, *ran}:
         return
-    ratios = {gpus: f"{base['set']}/{row['configuration']}/over_gpus" for gpus, row in on_gpus.items()}
+    names = {gpus: f"{row['set']}/{row['configuration']}" for gpus, row in ran.items()}
     base_name, alike = f"{base['set']}/{base['configuration']}", {*LEARNING} - OF_PROCESSES[base["scaling"]]
     for own in sorted(learned, key=lambda row: int(row["environments"] // row["environments_per_gpu"])):
-        doublings = round(math.log2(own["environments"] / own["environments_per_gpu"] / most))
-        if doublings <= 0 or any(own[name] != on_gpus[most][name] for name in alike):
+        steps = math.log2(own["environments"] / own["environments_per_gpu"] / most)
+        if steps <= 0 or not steps.is_integer() or any(own[name] != ran[most][name] for name in alike):
             continue
-        name, powers = f"{base['set']}/{own['configuration']}", {most: doublings + 1, most // 2: -doublings}
+        name = f"{base['set']}/{own['configuration']}"
         yield from _frames(name, own, target)
-        for end, first, sign in (
-            ("sooner_predicted", f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1", 1),
-            ("time_to_reward_predicted_s", f"{name}/frames_to_reward=1&{base_name}/frames_per_s=-1", -1),
+        for end, factors, sign, first in (
+            ("sooner_predicted", f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1", 1, 1),
+            ("time_to_reward_predicted_s", f"{name}/frames_to_reward=1&{names[most]}/frames_per_s=-1", -1, 0),
         ):
-            factors = "".join(f"&{ratios[gpus]}={sign * power}" for gpus, power in powers.items() if gpus in ratios)
-            yield f"{name}/{end}", ("product", "", first + factors, "")
+            powers = {most: sign * (int(steps) + first), most // 2: -sign * int(steps)}
+            ratios = (f"&{names[gpus]}/over_gpus={power}" for gpus, power in powers.items() if gpus in names)
+            yield f"{name}/{end}", ("product", "", factors + "".join(ratios), "")
 
 
 def _printed() -> Iterator[tuple[str, Declaration]]:
@@ -316,7 +331,8 @@ def _stated(place: Place, row: Mapping[str, str], pairs: Collection[Any], printe
     is_named = all(value in name for value in values) and (bool(of) or name.startswith("total/"))
     if not is_named or not (over or kind.endswith("slope") or column in name) or of.startswith("source="):
         place.fault(f"the figure {name}", f"the {column} of {of}", "what its id says", _WRITE_AGAIN)
-    if (kind in OF_TWO and (of, over) not in pairs) or (kind == "published" and over not in printed):
+    is_product = kind == "product"  # all of them are declared
+    if is_product or (kind in OF_TWO and (of, over) not in pairs) or (kind == "published" and over not in printed):
         place.fault(f"the figure {name}", f"over {over}", "over the base of what differs", _WRITE_AGAIN)
     return kind, row["column"], of, over
 

@@ -292,12 +292,14 @@ def _machines_ratio(column: str, of: Rows, over: Rows, every: Rows) -> Computed:
 
 
 def _to_reward(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
-    """How much of the column ``of`` needs to the reward that ``over`` sets; one seed has no interval."""
-    amounts = list(_needed(of, over, column, "reward_mean", RISE).values())
-    if math.inf in amounts:
+    """How much of the column ``of`` needs to the reward that ``over`` sets, mean over seeds; one has no interval."""
+    amounts, by_seed = _needed(of, over, column, "reward_mean", RISE), defaultdict[int, list[float]](list)
+    for row in of:
+        by_seed[row["seed"]].append(amounts[row["set"], row["run"]])
+    if math.inf in amounts.values():
         return None, None, len(of)
-    value, interval = _mean_of(amounts)[:2]
-    return value, None if _is_one_seed(of) else interval, len(of)
+    means = [math.exp(statistics.fmean(map(math.log, own))) for own in by_seed.values()]
+    return *_mean_of(means)[:2], len(of)
 
 
 def _reached(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:

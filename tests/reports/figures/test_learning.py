@@ -1,0 +1,152 @@
+"""What several processes learn on one GPU, and when a reward comes on several: from results made here."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.display.html import paragraph
+from reports.figures.lines import Figure, Line, over_gpus
+from reports.figures.tables import computed
+from reports.pages.home import _for_a_reward
+from reports.pages.rewards import sooner, times
+from reports.sets.version import read_version
+from suite.schema.record import CaseResult
+from tests.fixtures.results.generated_results import make_case, make_record, make_result, on_gpus, write_results
+
+SERIES = "ant-weak/rl_games-kitless"
+
+
+def measured(size: int = 128, gpus: Sequence[int] = (1, 2, 4)) -> list[CaseResult]:
+    """Runs on GPUs, each doubling of which takes a tenth longer for an iteration."""
+    name = "ant-weak" if size == 128 else f"ant-weak-{size}"
+    cases = [
+        make_case(
+            name, world_size=number, scaling="weak", num_envs_global=size * number, rl_library="rl_games", device="cuda"
+        )
+        for number in gpus
+    ]
+    times_s = {number: [1.1 ** math.log2(number) * noise for noise in (0.99, 1.0, 1.01)] for number in gpus}
+    return on_gpus([make_result(case, *times_s[case.world_size]) for case in cases])
+
+
+def learned(processes: int, *, pace: float = 1.0, seed: int = 42, minibatch_size: int = 512) -> CaseResult:
+    """Three seeds that learn at a pace, in 60 iterations."""
+    case = make_case(
+        "ant-weak", world_size=processes, scaling="weak", num_envs_global=128 * processes, rl_library="rl_games",
+        variant="learning", device="cuda", only_learning=True, seed_per_round=True, seed=seed, iterations=60,
+        minibatch_size=minibatch_size,
+    )  # fmt: skip
+    records = []
+    for index, own in enumerate((0.97, 1.0, 1.03)):
+        record = make_record(case, index=index)
+        rewards = (None, *(4 * (1 - math.exp(-own * pace * number / 6)) for number in range(1, 60)))
+        ranks = tuple(replace(rank, samples={**rank.samples, "reward_mean": rewards}) for rank in record.ranks)
+        records.append(replace(record, ranks=ranks))
+    return CaseResult(case=case, rounds=tuple(records))
+
+
+def figures(folder: Path, **sets: Sequence[CaseResult]) -> Mapping[str, Mapping[str, Any]]:
+    for name, results in sets.items():
+        write_results(on_gpus(list(results)), folder / name)
+    rows = list(computed(read_version(folder, name="v")).iter_rows(named=True))
+    assert len({row["id"] for row in rows}) == len(rows)
+    return {row["id"]: row for row in rows}
+
+
+def test_each_number_of_gpus_has_a_time_to_the_reward_whatever_other_sizes_ran(tmp_path: Path) -> None:
+    rows = figures(tmp_path, gpus=[*measured(), *measured(512)])
+    ratios = [name for name in rows if name.endswith("/over_gpus")]
+    assert len(ratios) == 4
+    assert all(f"{name.removesuffix('over_gpus')}time_to_reward_s" in rows for name in ratios)
+
+
+def test_a_reward_comes_after_the_frames_of_as_many_processes_over_the_speed_of_the_gpus(tmp_path: Path) -> None:
+    """Two processes learn at the same pace, four and eight at one and a half times."""
+    on_one_gpu = [learned(1), learned(2), learned(4, pace=1.5), learned(8, pace=1.5), learned(6)]
+    rows = figures(tmp_path, gpus=measured(), one=on_one_gpu)
+
+    def of(name: str) -> Mapping[str, Any]:
+        return rows[f"gpus/{SERIES}-n{name}"]
+
+    frames = {name: of(f"{name}/frames_to_reward")["value"] for name in ("128-1x1", "256-1x2", "512-1x4")}
+    assert frames["256-1x2"] == pytest.approx(2 * frames["128-1x1"])
+    assert 4 / 1.5 < frames["512-1x4"] / frames["128-1x1"] < 4
+    time_s, four = of("512-1x4/time_to_reward_s"), of("512-1x4/sooner")
+    assert time_s["value"] == pytest.approx(frames["512-1x4"] / of("512-1x4/frames_per_s")["value"])
+    assert four["value"] == pytest.approx(of("128-1x1/time_to_reward_s")["value"] / time_s["value"], rel=1e-3)
+    assert four["low"] < four["value"] < four["high"]
+    assert (four["status"], of("256-1x2/sooner")["status"]) == ("clear", "within noise")
+    assert of("512-1x4/reached")["value"] == of("512-1x4/seeds")["value"] == 3
+    predicted = of("1024-1x8-learning/sooner_predicted")
+    ratios = [of(f"{name}/over_gpus")["value"] for name in ("512-1x4", "256-1x2")]
+    fewer = frames["128-1x1"] / of("1024-1x8-learning/frames_to_reward")["value"]
+    assert predicted["value"] == pytest.approx(fewer * ratios[0] ** 2 / ratios[1])
+    assert not [name for name in rows if name.endswith("1x6-learning/sooner_predicted")]  # no doubling
+    (line,) = over_gpus(read_version(tmp_path, name="v"), "Ant")
+    assert [(gpus, kind) for gpus, _, kind in sooner(line)] == [(2, ""), (4, ""), (8, "predicted")]
+
+
+def test_runs_of_several_sets_are_one_pool_if_they_learn_the_same_and_a_seed_counts_once(tmp_path: Path) -> None:
+    name = f"gpus/{SERIES}-n128-1x1"
+    alone = figures(tmp_path / "a", gpus=measured(), one=[learned(1), learned(2)])
+    same_seeds = figures(tmp_path / "b", gpus=measured(), one=[learned(1), learned(2)], two=[learned(1)])
+    assert same_seeds[f"{name}/seeds"]["value"] == 3
+    ends = ("value", "low", "high")
+    assert [same_seeds[f"{name}/frames_to_reward"][end] for end in ends] == pytest.approx(
+        [alone[f"{name}/frames_to_reward"][end] for end in ends]
+    )
+    more = [learned(1, seed=142), learned(2, seed=142, minibatch_size=256)]
+    other = figures(tmp_path / "c", gpus=measured(), one=[learned(1), learned(2)], two=more)
+    assert other[f"{name}/seeds"]["value"] == 6
+    assert other[f"gpus/{SERIES}-n256-1x2/seeds"]["value"] == 3  # with other minibatches it learns something else
+
+
+@dataclass(frozen=True)
+class Known(Line):
+    """A line of 1, 2 and 4 GPUs with figures that a test gives."""
+
+    figures: Mapping[tuple[int, str], Figure] = field(default_factory=dict)
+
+    def figure(self, row: Mapping[str, Any], name: str) -> Figure | None:
+        return self.figures.get((row["gpus"], name))
+
+
+def line_of(**known: Mapping[int, tuple[float, ...]]) -> Known:
+    """``name``: of each number of GPUs a value, and its interval."""
+    rows = tuple({"gpus": gpus} for gpus in (1, 2, 4))
+    own = {
+        (gpus, name): dict(zip(("value", "low", "high"), (*values, None, None), strict=False)) | {"id": f"x/{name}"}
+        for name, by_gpus in known.items()
+        for gpus, values in by_gpus.items()
+    }
+    return Known(None, "", "", rows, "", figures=own)  # type: ignore[arg-type]  # it has no version
+
+
+@pytest.mark.parametrize(
+    ("of_two", "of_four", "advice"),
+    [
+        ((1.6, 0.9, 2.8), (2.2, 0.95, 5.0), "open"),
+        ((1.3, 1.05, 1.6), (0.5, 0.4, 0.6), "use 2 GPUs"),
+        ((1.3, 1.05, 1.6), (2.0, 1.5, 2.5), "use 4 GPUs"),
+        ((0.8, 0.7, 0.9), (2.0,), "open"),
+        ((0.8, 0.7, 0.9), (0.6, 0.5, 0.7), "use one GPU"),
+        ((0.8, 0.7, 0.9), None, "use one GPU"),  # four never had it
+    ],
+)
+def test_what_to_do_for_a_reward_follows_from_what_is_clear(
+    of_two: tuple[float, ...], of_four: tuple[float, ...] | None, advice: str
+) -> None:
+    known = {2: of_two} | ({4: of_four} if of_four else {})
+    assert _for_a_reward(line_of(sooner=known, reached={2: (3.0,), 4: (1.0,)})).startswith(advice)
+
+
+def test_only_a_number_of_gpus_that_ran_is_said_not_to_have_the_reward() -> None:
+    time = {1: (10.0,), 2: (12.0,)}
+    not_reached = line_of(time_to_reward_s=time, reached={1: (3.0,), 2: (3.0,), 4: (1.0,)})
+    assert "on 4 not every run had it" in paragraph(times(not_reached)).text
+    nothing_learned = line_of(time_to_reward_s=time, reached={1: (3.0,), 2: (3.0,)})
+    assert "not every run" not in paragraph(times(nothing_learned)).text
