@@ -193,7 +193,8 @@ def values_of(rows: Mapping[str, Row]) -> list[float]:
 
 def work_of(version: Version) -> set[int]:
     """The numbers that describe the work of a run, such as its environments."""
-    frames = [runs_of(own).every.select(column.name for column in WORK) for own in (version, *version.older)]
+    names = [column.name for column in WORK] + ["processes"]
+    frames = [runs_of(own).every.select(names) for own in (version, *version.older)]
     of_others = {row.gpus for table in read_published().table for row in table.rows}
     return of_others | {
         value for frame in frames for row in frame.unique().iter_rows() for value in row if isinstance(value, int)

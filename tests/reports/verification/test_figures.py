@@ -29,7 +29,8 @@ LEARNED, OF_LEARNED = f"{LEARNING_SET}/{ONE}-learning/iteration_s", f"set={LEARN
 OTHER_TASK = "set=h200-x2-nodes&configuration=cartpole-strong/rl_games-kitless-n8192-1x2"
 LEFT_OUT = (
     *(f"{ROW}/{name}" for name in ("frames_per_s", "power_w", "throttled_share", "slowed_core_looks", "over_gpus")),
-    f"{ROW}/share_kept_50", f"{SET}/{NAME}/time_to_reward_s", "total/machine", f"{SET}/cartpole-per-gpu/rl_games/train/core_slope",
+    f"{ROW}/share_kept_50", f"{SET}/{NAME}/time_to_reward_s", "total/machine",
+    f"{SET}/cartpole-per-gpu/rl_games/train/core_slope",
 )  # fmt: skip
 RUNS: list[dict[str, Any]] = [
     {
@@ -273,7 +274,7 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
         (lambda rows: rows.update(x={**rows[NODES], "id": f"{NODES}_2", "over": OTHER_TASK}), "expected over the base"),
         (of_another(f"{LEARNS}/sooner", "of", "over_gpus=1", "over_gpus=2"), f"{LEARNS}/sooner.of is "),
         (of_another(f"{LEARNS}/frames_to_reward", "over", "n512-1x1", "n1024-1x2"), "frames_to_reward.over is "),
-        (lambda rows: rows.update(x={**rows[f"{LEARNS}/sooner"], "id": f"{LEARNS}/sooner_2"}), "expected over the base"),
+        (lambda rows: rows.update(x={**rows[f"{LEARNS}/sooner"], "id": f"{LEARNS}/sooner_2"}), "over the base of what"),
         (lambda rows: rows.pop(f"{LEARNS}/reached"), f"the figure {LEARNS}/reached is missing"),
     ],
 )  # fmt: skip
