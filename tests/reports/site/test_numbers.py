@@ -20,7 +20,9 @@ from reports.sets.version import Version
 from reports.site.cells import output_of
 from reports.site.contents import page_sources
 from reports.verification.first import read_weaknesses
+from suite.files.paths import ROOT
 from tests.fixtures.results.committed_results import committed_version, newest_version
+from tests.reports.site.test_words_of_frames import said_of_frames
 
 FIGURE: Final = re.compile(r'<data value="([^"]*)">(.*?)</data>', re.DOTALL)
 CHART: Final = re.compile(
@@ -34,6 +36,12 @@ _COUNT: Final = r"(?<![\d.,])\d[\d,]*"
 _COUNTS: Final = rf"{_COUNT}(?:(?:, | and | to ){_COUNT})*"
 _VERSION: Final = r"\d+(?:\.\d+)+"
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_SPELLED: Final = "one|two|three|four|five|six|seven|eight|nine|ten|sixteen|dozens?|hundred|thousand|million|half"
+IN_WORDS: Final = re.compile(
+    rf"\btwice (?:as|the)\b|\b(?:{_SPELLED})(?:[ -]\w+)? (?:times|percent|per cent)\b", re.IGNORECASE
+)
+DRAWN: Final = re.compile(r"<(script|svg)\b.*?</\1>", re.DOTALL)
+BLOCK: Final = re.compile(r"</?(?:p|li|td|th|tr|h\d|div|figcaption|summary|label|option|text)\b[^>]*>")
 SHARE: Final = "h200-x4/ant-weak/rl_games-kitless-n4096-1x4/share_kept"
 # What is in digits on a page and is no measurement: nothing else. A cell has the heading of its column after it.
 NO_MEASUREMENT: Final[Mapping[str, str]] = {
@@ -83,7 +91,7 @@ def pages() -> Mapping[str, str]:
 
 def prose(markdown: str) -> str:
     """A text without code and addresses of links."""
-    return re.sub(r"```.*?```|`[^`]*`|(?<=\])\([^)]*\)|^ {4}.*$", " ", markdown, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"```.*?```|`[^`]*`|(?<=\])\([^)]*\)|^ {4}[^\n]*$", " ", markdown, flags=re.DOTALL | re.MULTILINE)
 
 
 # --- text and tables ---
@@ -93,6 +101,32 @@ def test_every_number_of_a_page_is_a_figure(pages: Mapping[str, str]) -> None:
     quoted = quotations(newest_version())
     typed = {name: numbers(markup, quoted) for name, markup in pages.items()}
     assert {name: digits[:20] for name, digits in typed.items() if digits} == {}
+
+
+def test_no_number_is_typed_into_the_text_of_a_page() -> None:
+    """Of every page, also of those that the newest version does not show; in digits or in words."""
+    texts = {path.name: prose(path.read_text(encoding="utf-8")) for path in (ROOT / "reports" / "pages").glob("*.md")}
+    assert texts.keys() >= {"home.md", "what_worked.md"}
+    typed = {name: [*numbers(text), *in_words(text)] for name, text in texts.items()}
+    assert {name: results for name, results in typed.items() if results} == {}
+
+
+def in_words(text: str) -> list[str]:
+    return [words.group() for words in IN_WORDS.finditer(text)]
+
+
+def test_a_number_in_words_is_found() -> None:
+    assert in_words("Three times as many frames, twice the power; half a percent. Both run twice, on two GPUs.") == [
+        "Three times", "twice the", "half a percent",
+    ]  # fmt: skip
+
+
+def test_no_page_says_sooner_of_frames(pages: Mapping[str, str]) -> None:
+    texts = [
+        html.unescape(UNSEEN.sub(" ", text)) for page in pages.values() for text in BLOCK.split(DRAWN.sub(" ", page))
+    ]
+    assert any("sooner" in text for text in texts)  # of a reward
+    assert [sentence for text in texts for sentence in said_of_frames(text)] == []
 
 
 def quotations(version: Version) -> list[str]:
