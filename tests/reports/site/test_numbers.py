@@ -246,6 +246,8 @@ def nearest(figures: Any, value: float) -> float:
 
 def is_told(point: Mapping[str, Any], figures: Any, work: Collection[int]) -> bool:
     values = {name: value for name, value in point.items() if name not in PLACES and type(value) in (int, float)}
+    if "baseline" in values and values["y"] == values["x"] / values["baseline"]:  # the ideal
+        del values["y"]
     if "x2" in values:  # a part of a bar
         values = {"part": values["x2"] - values["x"]}
     texts = {name: value for name, value in point.items() if isinstance(value, str)}
