@@ -258,7 +258,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         # What a training ended with, to count different ones: the hash of its parameters, and all rewards.
         "result": None if None in hashes else (*hashes, rewards.tobytes()),
         "reward_mean": reward_mean,
-        "last_reward": next(reversed(_known(smoothed(reward_mean))), None),
+        "last_reward": next(iter(_known(smoothed(reward_mean)[-1:])), None),
         **{name: _median(run.samples(column)[0, window]) for name, column in _OF_LEROBOT.items()},
         "peak_memory_gb": _most(rank["peak_memory_gb"] for rank in run.ranks),
         "gpu_memory_gb": _most(gpu["memory_used_gb"] and gpu["memory_used_gb"]["max"] for gpu in gpus),

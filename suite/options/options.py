@@ -299,14 +299,19 @@ def unused_with(mode: Mode) -> list[str]:
     return [name for name, declared in DECLARED.items() if mode in declared.unused]
 
 
+def given_unused(options: Options, mode: Mode) -> list[str]:
+    """The options that the user gave and that have no effect with ``mode``, as they are typed."""
+    values = _values(options)
+    return [flag_of(name) for name in unused_with(mode) if values[name]]
+
+
 def refuse_unused(options: Options, mode: Mode, value: str) -> None:
     """Refuse what a search does not use.
 
     Raises:
         UsageError: such an option was given.
     """
-    values = _values(options)
-    if flags := [flag_of(name) for name in unused_with(mode) if values[name]]:
+    if flags := given_unused(options, mode):
         raise UsageError(
             f"{mode} {value} does not use {', '.join(flags)}; leave {'it' if len(flags) == 1 else 'them'} out."
         )

@@ -16,7 +16,7 @@ type Rewards = Sequence[float | None]  # of each iteration; None before the firs
 
 
 def mean_rewards(record: RunRecord) -> list[float | None]:
-    """Per iteration, as ``suite.records.checks.mean_over_ranks``."""
+    """The reward of each iteration, see ``suite.records.checks.mean_over_ranks``."""
     return mean_over_ranks(rank.samples.get("reward_mean", ()) for rank in record.ranks)
 
 
@@ -28,6 +28,6 @@ def smoothed(rewards: Rewards, window: int = SMOOTHING_WINDOW) -> list[float]:
 
 
 def last_reward(record: RunRecord) -> float | None:
-    """The last of the smoothed rewards; None if no window has one in every iteration."""
-    curve = smoothed(mean_rewards(record))
-    return curve[-1] if curve else None
+    """The median of the last window; None unless every iteration in it has a reward."""
+    curve = smoothed(mean_rewards(record)[-SMOOTHING_WINDOW:])
+    return curve[0] if curve else None

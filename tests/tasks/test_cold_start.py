@@ -29,6 +29,7 @@ def test_a_cold_start_compiles_everything_in_a_cache_of_its_own_and_a_warm_one_n
 
     own = compiled_kernels({"WARP_CACHE_PATH": str(cold_run.run_dir / EMPTY_CACHE)})
     assert own
+    assert not {path.name for path in own} & {path.name for path in cold_run.newly_kept}
     assert cold.kernels_compiled == len(own)
     assert cold.warp_modules_compiled == len(own)  # on a CPU there is no other compiler
     # Kernels are counted in the cache, where another test may have put some meanwhile; modules are the process's own.

@@ -28,7 +28,7 @@ from suite.matrix.resources import GPU_SHARE, UNBOUNDED, Room, gpu_minutes, time
 from suite.matrix.selection import on_nodes_of, select, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
-from suite.options.options import Options, refuse_unused
+from suite.options.options import Options, given_unused
 from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.twins import with_copies, with_twins
@@ -118,8 +118,12 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     Raises:
         UsageError: options contradict each other, or the matrix has no times for them.
     """
-    if matrix.only_learning:
-        refuse_unused(options, "only_learning", f"in {matrix.name}")
+    if matrix.only_learning and (flags := given_unused(options, "only_learning")):
+        raise UsageError(
+            f"With the matrix {matrix.name} only what is learned counts, and none of its times means anything: "
+            f"{', '.join(flags)} cannot be used. Take another --matrix, or leave "
+            f"{'it' if len(flags) == 1 else 'them'} out; --repeats adds runs."
+        )
     rounds = options.rounds.repeats or matrix.rounds
     precision = options.rounds.target_precision or (None if options.rounds.repeats else matrix.precision)
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS

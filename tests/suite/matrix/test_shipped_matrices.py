@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 
+from reports.data.facts import iteration_of
 from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix, matrix_names
@@ -16,6 +17,7 @@ from suite.matrix.selection import on_nodes_of
 from suite.schema.record import Case, Device, PlannedCase, RlLibrary
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.series_model import MIN_FREEDOM
+from suite.statistics.twins import ratios_of, with_twins
 from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
 
 CATALOG = load_catalog()
@@ -41,6 +43,18 @@ def test_the_matrices_load_with_unique_ids(name: str) -> None:
     cases = cases_of(name)
     assert cases
     assert len({case.case_id for case in cases}) == len(cases)
+
+
+def test_every_case_of_full_is_decided_with_the_case_on_the_fewest_ranks_of_its_curve() -> None:
+    cases = with_twins(cases_of("full"))
+
+    def curve_of(case: Case) -> tuple[str, ...]:
+        return case.series, case.rl_library, case.minibatch_rule
+
+    for case in cases:
+        fewest = min(other.world_size for other in cases if curve_of(other) == curve_of(case))
+        baselines = {(curve_of(base), base.world_size) for _, base in ratios_of(case, cases)}
+        assert baselines == {(curve_of(case), fewest)}
 
 
 def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:
@@ -90,6 +104,17 @@ def test_first_and_accept_take_minutes(name: str, gpus: int, cold_s: float, seco
     assert seconds[0] <= warm_s + cold_s * len(sizes) <= seconds[1]
 
 
+@pytest.mark.parametrize("name", ["full", "smoke"])
+def test_environments_and_steps_are_constant_over_world_sizes(name: str) -> None:
+    groups: dict[tuple[str, str, str], list[Case]] = {}
+    for case in cases_of(name):
+        groups.setdefault((case.series, case.rl_library, case.minibatch_rule), []).append(case)
+    for (_, _, rule), cases in groups.items():
+        assert len({case.num_envs_global if case.scaling == "strong" else case.num_envs for case in cases}) == 1
+        assert len({case.optimiser_steps if rule == "fixed_updates" else case.minibatch_size for case in cases}) == 1
+        assert all(case.num_envs * case.world_size == case.num_envs_global for case in cases)
+
+
 @pytest.mark.parametrize(
     ("name", "device", "gpus", "cpus", "nnodes"),
     [
@@ -112,3 +137,13 @@ def test_they_are_feasible_on_the_machines_they_are_for(
     results = planned(cases_of(name, device), gpus, nnodes=nnodes, cpus=cpus)
     assert {result.case.case_id: result.infeasible for result in results if result.infeasible} == {}
     assert (CAMERA_CARTPOLE in {result.case.task for result in results}) == (name in ("torchrl", "lerobot"))
+
+
+def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_changed() -> None:
+    cases = cases_of("deterministic")
+    assert not load_matrix("deterministic", CATALOG).seed_per_round
+    usual, deterministic = ([case for case in cases if case.deterministic is way] for way in (False, True))
+    assert {case.rl_library for case in usual} == {"rl_games", "rsl_rl"}
+    asked = {iteration_of(replace(case, deterministic=True, division="open")) for case in usual}
+    assert asked == {iteration_of(case) for case in deterministic}
+    assert len(asked) == len(usual) == len(deterministic)

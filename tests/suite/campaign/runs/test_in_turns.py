@@ -16,7 +16,7 @@ from suite.schema.record import Environment, RunRecord
 from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
 from tests.fixtures.runs.simulated_campaign import printed, records, run_all
-from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, TurningHost, turning_campaign
+from tests.fixtures.runs.turning_ranks import CASES, ITERATIONS, WAIT_S, TurningHost, turning_campaign
 
 A, B, C = (case.case_id for case in CASES)
 FAULTS = {"killed": "crashed", "hung": "hung", "crash at start": "crashed", "ends early": "invalid", "oom": "completed"}
@@ -102,8 +102,8 @@ def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(block: Block) -
 def test_where_only_what_is_learned_counts_runs_go_on_at_the_same_time(
     environment: Environment, tmp_path: Path
 ) -> None:
-    host = TurningHost()
-    learning = [replace(case, only_learning=True, iterations=10 * ITERATIONS) for case in (CASES[0], CASES[2])]
+    host = TurningHost(together=2)
+    learning = [replace(case, only_learning=True, hang_timeout_s=2 * WAIT_S) for case in (CASES[0], CASES[2])]
     run_all(turning_campaign(host, environment, cases=learning), tmp_path)
     assert [(record.outcome, record.turns) for record in records(tmp_path)] == [("completed", None)] * 2
     assert not [record for record in records(tmp_path) if "turn" in record.ranks[0].samples]
