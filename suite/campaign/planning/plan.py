@@ -75,7 +75,7 @@ def cases_of(campaign: Campaign, matrix: Matrix) -> list[Case]:
 def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
     """Check for each case whether it can run here, and what it costs."""
     options = campaign.options
-    is_here = entry_of(options).takes_turns and campaign.resources is not UNBOUNDED  # else another machine runs them
+    is_here = not entry_of(options).elsewhere and campaign.resources is not UNBOUNDED
     planned = plan(
         cases,
         resources=campaign.resources,

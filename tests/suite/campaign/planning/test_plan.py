@@ -16,6 +16,7 @@ from suite.campaign.schedule import blocks_of
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError, UsageError
 from suite.external.machine import CANNOT_SUBMIT, NO_COMMIT
+from suite.launch.registry import LAUNCHERS
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.resources import time_of_block_s
@@ -24,7 +25,7 @@ from suite.schema.record import Device, Environment, PlannedCase
 from suite.statistics.stopping_rule import Rule
 from suite.statistics.twins import is_twin, with_twins
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, make_case
-from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.runs.asked_options import changed, options_with
 from tests.fixtures.runs.simulated_campaign import campaign_of, planned_case, printed
 from tests.fixtures.runs.simulated_host import SimulatedHost
 
@@ -151,21 +152,22 @@ def test_the_rule_is_what_options_and_matrix_say(matrix: str, options: dict[str,
     assert rule.precision is None or planned_rule.max_rounds == rule.max_rounds
 
 
-@pytest.mark.parametrize(
-    ("options", "is_known"),
-    [
-        ({}, True),
-        ({"launcher": "container"}, True),
-        ({"launcher": "slurm", "render_only": True}, False),
-        ({"render": "kubernetes"}, False),
-    ],
-)
-def test_ranks_that_share_a_gpu_need_memory_of_the_machine_that_trains_them(
-    options: dict[str, Any], *, is_known: bool
-) -> None:
+def refused_for_memory(items: Sequence[PlannedCase]) -> set[int]:
+    return {item.case.nproc_per_node for item in items if "GB of memory" in str(item.infeasible)}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_ranks_that_share_a_gpu_need_memory_of_the_machine_that_trains_them(launcher: str) -> None:
+    campaign = planned(1, memory_gb=64.0, matrix="learning-scaling")
+    campaign = replace(campaign, options=changed(campaign.options, launcher=launcher))
+    items = judged(campaign, [item.case for item in campaign.planned], rounds=1)
+    assert refused_for_memory(items) == (set() if launcher in {"slurm", "ssh", "ray"} else {16})
+
+
+@pytest.mark.parametrize("options", [{"launcher": "slurm", "render_only": True}, {"render": "kubernetes"}])
+def test_the_memory_of_machines_that_a_script_is_for_is_not_known(options: dict[str, Any]) -> None:
     small = planned(1, memory_gb=64.0, matrix="learning-scaling", device="cuda", **options)
-    refused = {item.case.nproc_per_node for item in small.planned if "GB of memory" in str(item.infeasible)}
-    assert refused == ({16} if is_known else set())
+    assert refused_for_memory(small.planned) == set()
 
 
 def test_sixteen_ranks_learn_on_one_gpu_of_a_machine_of_sixteen_cores() -> None:
