@@ -94,6 +94,10 @@ def test_a_block_of_learning_takes_as_long_as_its_longest_run_or_as_the_gpu_need
     assert time_of_block_s(many) == pytest.approx(20.0 + GPU_SHARE * (100 + 400 + 400))
     assert gpu_minutes(many) == pytest.approx((20.0 + GPU_SHARE * 900) / 60)
     assert time_of_block_s([planned(16, 100.0)]) == pytest.approx(20.0 + GPU_SHARE * 1600)
+    on_nodes = [replace(CASE, only_learning=True, nproc_per_node=8, nnodes=nodes) for nodes in (1, 2)]
+    assert [slowdown(case) for case in on_nodes] == [GPU_SHARE * 8] * 2  # each node has a GPU
+    items = [replace(planned_case(case, wall_s=100.0), estimated_start_s=20.0) for case in on_nodes]
+    assert [time_of_block_s([item]) for item in items] == [100.0] * 2
     assert time_of_block_s([planned(1, 100.0, "cpu"), planned(2, 100.0, "cpu")]) == 20.0 + 100.0 + 200.0
 
 
