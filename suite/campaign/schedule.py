@@ -1,6 +1,8 @@
 """Decide which rounds run next, each time from the files in the campaign's folder, and which of them start together."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from suite.campaign.folder import Folder
@@ -23,6 +25,16 @@ def known_rounds(campaign: Campaign, folder: Folder) -> list[tuple[PlannedCase, 
         for index in range(campaign.rule.rounds)
         for item in _order(campaign, index)
         if not _is_done(campaign, folder, item.case, index)
+    ]
+
+
+def known_blocks(campaign: Campaign, folder: Folder) -> list[list[Case]]:
+    """The same rounds, as blocks of those that will start together by what is known now of their memory."""
+    of_rounds = groupby(known_rounds(campaign, folder), key=itemgetter(1))
+    return [
+        [item.case for item in block]
+        for _, of_round in of_rounds
+        for block in blocks_of(campaign, [item for item, _ in of_round], folder)
     ]
 
 

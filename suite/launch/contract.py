@@ -119,6 +119,7 @@ class LauncherEntry[S: "DataclassInstance"]:
     always_in_image: bool = False
     installs_workers: bool = False  # here: that which suits the most cases, and environments that cases need alone
     runs_here: bool = False  # as processes of this machine, which can be profiled, filmed and given some of its cores
+    elsewhere: bool = False  # other machines train, whose memory is not known
     takes_turns: bool = False  # rounds may start together and be measured in turns
     writes_scripts: bool = False  # for --render-only
 

@@ -10,9 +10,9 @@ from suite.schema.record import Case, Environment, PlannedCase
 type Cores = tuple[int, ...]
 
 USABLE: Final = 0.85  # of the memory: estimates err, and the driver and the system have their part
-# Part of its time alone in which a process of a training needs the GPU: so long took 24 runs of 1 to 16 ranks, up to 16
-# processes at a time, on an H200 with MPS. Without MPS it is more.
-GPU_SHARE: Final = 0.15
+# Part of its time alone in which a process needs the GPU that several share: four trainings of Ant or Cartpole took at
+# most so much of their time one after another, with rl_games on an H200 without MPS.
+GPU_SHARE: Final = 0.38
 HOST_GB_OF_RANK: Final = 6.5  # resident; the most that any stored rank of up to 131,072 environments took is 6.1
 
 
@@ -109,14 +109,10 @@ def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], 
 
 def slowdown(case: Case) -> float:
     """How many times as long as with a GPU for each its processes take, by estimate."""
-    if _shares_gpu(case):
-        return max(1.0, GPU_SHARE * case.num_processes)
-    # Without it processes that share a GPU, or the cores of a CPU, are taken to be as slow as one after another.
-    return 1.0 if case.is_pipeline else case.processes_per_gpu
-
-
-def _shares_gpu(case: Case) -> bool:
-    return case.only_learning and case.device == "cuda"
+    if case.is_pipeline:
+        return 1.0
+    # On a CPU they share cores, and are taken to be as slow as one after another.
+    return case.processes_per_gpu if case.device == "cpu" else max(1.0, GPU_SHARE * case.processes_per_gpu)
 
 
 def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
@@ -133,9 +129,10 @@ def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
         return None
     rests_s = [rest_s for _, rest_s in times_s]
     together_s = sum(rests_s)
-    if all(_shares_gpu(item.case) for item in block):
+    if all(item.case.only_learning and item.case.device == "cuda" for item in block):
         works_s = (
-            rest_s * item.case.num_processes / slowdown(item.case) for item, rest_s in zip(block, rests_s, strict=True)
+            rest_s * item.case.processes_per_gpu / slowdown(item.case)
+            for item, rest_s in zip(block, rests_s, strict=True)
         )
         together_s = max(*rests_s, GPU_SHARE * sum(works_s))
     return max(start_s for start_s, _ in times_s) + together_s

@@ -4,7 +4,7 @@ A terminal gets a live line. A log file gets a line when a run starts, every hal
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -44,32 +44,33 @@ class Rest:
     took beyond its estimate is expected again for the first run of each further task.
     """
 
-    def __init__(self, blocks: Sequence[Sequence[PlannedCase]]) -> None:
-        self._estimates: dict[str, float] = {}  # a run's share of its block [s]
-        for block in blocks:
-            if (block_s := time_of_block_s(block)) is not None:
-                self._estimates |= {item.case.case_id: block_s / len(block) for item in block}
+    def __init__(self, items: Iterable[PlannedCase]) -> None:
+        self._items = {item.case.case_id: item for item in items}
         self._compiled: set[tuple[str, str]] = set()  # stacks and tasks of blocks that have ended
         self._firsts: list[_Took] = []  # blocks with the first run of a task
         self._later: list[_Took] = []
 
-    def add(self, cases: Sequence[Case], wall_s: float) -> None:
+    def add(self, block: Sequence[Case], wall_s: float) -> None:
         """Note how long the runs of a block took together."""
-        planned_s = [self._estimates[case.case_id] for case in cases if case.case_id in self._estimates]
-        took = _Took(len(cases), sum(planned_s) if len(planned_s) == len(cases) else None, wall_s)
-        new = {_kernels(case) for case in cases} - self._compiled
+        took = _Took(len(block), self._planned_s(block), wall_s)
+        new = {_kernels(case) for case in block} - self._compiled
         self._compiled |= new
         (self._firsts if new else self._later).append(took)
 
-    def of(self, waiting: Sequence[Case]) -> float | None:
-        """Seconds that the runs in ``waiting`` will take in their blocks; None while nothing is known."""
-        expected_s = [self._expected_s(self._estimates.get(case.case_id)) for case in waiting]
+    def of(self, blocks: Sequence[Sequence[Case]]) -> float | None:
+        """Seconds that the runs of ``blocks`` will take; None while nothing is known."""
+        expected_s = [self._expected_s(self._planned_s(block), len(block)) for block in blocks]
         known_s = [value for value in expected_s if value is not None]
-        if len(known_s) < len(waiting):
+        if len(known_s) < len(blocks):
             return None
-        return sum(known_s) + len({_kernels(case) for case in waiting} - self._compiled) * self._compiling_s()
+        new = {_kernels(case) for block in blocks for case in block} - self._compiled
+        return sum(known_s) + len(new) * self._compiling_s()
 
-    def _expected_s(self, planned_s: float | None, runs: int = 1) -> float | None:
+    def _planned_s(self, block: Sequence[Case]) -> float | None:
+        items = [item for case in block if (item := self._items.get(case.case_id))]
+        return time_of_block_s(items) if len(items) == len(block) else None
+
+    def _expected_s(self, planned_s: float | None, runs: int) -> float | None:
         """Expected duration of runs that compile nothing [s]; None while nothing is known."""
         ended = self._later or self._firsts
         if planned_s is None:
@@ -97,18 +98,19 @@ class Reporter:
     def __init__(
         self,
         console: Console,
-        blocks: Sequence[Sequence[PlannedCase]],
-        waiting: list[Case],
+        items: Iterable[PlannedCase],
+        waiting: Sequence[Sequence[Case]],
         *,
         total: int | None = None,
     ) -> None:
-        """``blocks`` say which cases start together; ``total`` how many of ``waiting`` are shown, None for all."""
+        """``waiting``: the blocks to run, in order; ``total``: how many of their runs are shown, None for all."""
         self._console = console
-        self._rest = Rest(blocks)
-        self._waiting = waiting
-        self._total = len(waiting) if total is None else total
+        self._rest = Rest(items)
+        self._waiting = list(map(list, waiting))
+        self._total = sum(map(len, waiting)) if total is None else total
         self._begun = self._ended = 0  # runs
-        self._took_s: float | None = None  # a run of the latest block, which had several
+        self._block: Sequence[Case] = ()  # the latest
+        self._took_s = 0.0  # the latest block
         self._started_s = time.monotonic()
 
     @contextmanager
@@ -117,43 +119,47 @@ class Reporter:
 
         Runs beyond ``waiting`` are added to the total.
         """
-        begun_s, cases = time.monotonic(), [case for case, _ in starts]
-        extra = cases[len(self._waiting) :]
-        self._waiting += extra
-        self._total += len(extra)
+        begun_s, self._block = time.monotonic(), [case for case, _ in starts]
+        for case in self._block:
+            block = next((block for block in self._waiting if case in block), None)
+            if block is None:
+                self._total += 1
+            else:
+                block.remove(case)
+        self._waiting = [block for block in self._waiting if block]
         lines: list[RunLine] = []
         for case, round_index in starts:
-            lines.append(self._line(case, round_index, cases, note, lines))
+            lines.append(self._line(case, round_index, note, lines))
         with Progress(
             _StateColumn(), console=self._console, transient=True, disable=not self._console.is_terminal
         ) as live:
             for line in lines:
                 live.add_task("", line=line)  # the column draws the whole line, ten times a second
             yield lines
-        for case in cases:
-            self._waiting.remove(case if case in self._waiting else self._waiting[0])
-        self._took_s = (time.monotonic() - begun_s) / len(cases) if len(cases) > 1 else None
+        self._took_s = time.monotonic() - begun_s
 
-    def _line(
-        self, case: Case, round_index: int, cases: list[Case], note: str | None, block: list["RunLine"]
-    ) -> "RunLine":
+    def _line(self, case: Case, round_index: int, note: str | None, block: list["RunLine"]) -> "RunLine":
         self._begun += 1
         return RunLine(
             title=f"[{self._begun}/{self._total}] {case.case_id} round {round_index}" + (f", {note}" if note else ""),
             iterations=case.iterations,
             campaign_started_s=self._started_s,
-            rest_s=self._rest.of(self._waiting),
-            block_s=self._rest.of(cases),
+            block_s=self._rest.of([self._block]),
+            after_s=self._rest.of(self._waiting),
             block=block,
             log=None if self._console.is_terminal else self._console,
         )
 
     def ended(self, runs: Sequence[tuple[RunRecord, str]]) -> None:
-        """Print the lines that stay after the runs of a block, each with its figures."""
+        """Print the lines that stay after the runs of a block, each with its figures. Its other runs wait again."""
         took = [(record.case, record.wall_time_s) for record, _ in runs if record.wall_time_s is not None]
         if took:
-            own_s = (wall_s if self._took_s is None else self._took_s for _, wall_s in took)
-            self._rest.add([case for case, _ in took], sum(own_s))
+            wall_s = self._took_s if len(self._block) > 1 else took[0][1]
+            self._rest.add([case for case, _ in took], wall_s)
+        ended = [record.case for record, _ in runs]
+        crowded = [[case] for case in self._block if case not in ended]
+        self._waiting[:0] = crowded
+        self._begun -= len(crowded)
         for record, figures in runs:
             self._print(record, figures)
 
@@ -182,8 +188,8 @@ class RunLine:
     title: str
     iterations: int
     campaign_started_s: float
-    rest_s: float | None  # the campaign's time left when this run starts
-    block_s: float | None  # the part of it that this run's block takes
+    block_s: float | None  # how long this run's block takes
+    after_s: float | None  # the campaign's time left after it
     block: Sequence["RunLine"]  # all lines of the block
     log: Console | None  # an output that is no terminal: the line is printed there now and with later updates
 
@@ -206,16 +212,17 @@ class RunLine:
         return f"{state}, {own} (elapsed {clock(now_s - self.campaign_started_s)}{left})"
 
     def _left_s(self, now_s: float) -> float | None:
-        """Time left of the campaign [s]: from the plan; for this block from its slowest run that has a pace."""
-        if self.rest_s is None:
+        """Time left of the campaign [s]; of its block as long as its slowest run, without a pace as planned."""
+        if self.block_s is None or self.after_s is None:
             return None
-        runs_s = [left_s for line in self.block if (left_s := line.own_left_s(now_s)) is not None]
-        if self.block_s is None or not runs_s:
-            return max(0.0, self.rest_s - (now_s - self._started_s))
-        return max(0.0, self.rest_s - self.block_s) + max(runs_s)
+        planned_s = self.block_s - (now_s - self._started_s)
+        runs_s = [line.own_left_s(now_s) for line in self.block or [self]]  # the first line is shown before it is there
+        return self.after_s + max(0.0, *(planned_s if left_s is None else left_s for left_s in runs_s))
 
     def own_left_s(self, now_s: float) -> float | None:
         """Time left of this run [s], by its own pace; None before it has one."""
+        if self._done >= self.iterations:
+            return 0.0
         if self._first is None or self._heard_s - self._first[1] < PACE_S:
             return None
         done, first_s = self._first

@@ -75,7 +75,7 @@ def cases_of(campaign: Campaign, matrix: Matrix) -> list[Case]:
 def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
     """Check for each case whether it can run here, and what it costs."""
     options = campaign.options
-    is_here = entry_of(options).takes_turns and campaign.resources is not UNBOUNDED  # else another machine runs them
+    is_here = not entry_of(options).elsewhere and campaign.resources is not UNBOUNDED
     planned = plan(
         cases,
         resources=campaign.resources,
@@ -227,6 +227,14 @@ def print_plan(
     say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
     if len(feasible) < len(planned):
         say(console, f"All {len(planned)}: {_total(planned)}.")
+    if any(
+        item.case.device == "cuda" and (item.case.only_learning or item.case.trainings_per_gpu > 1) for item in planned
+    ):
+        say(
+            console,
+            f"A process that shares a GPU is taken to need it for {GPU_SHARE:.0%} of its time, the most that Ant and "
+            "Cartpole need with rl_games on an H200 without MPS. With MPS it is less, with rsl_rl it can be more.",
+        )
 
 
 def _print_blocks(campaign: Campaign) -> None:
@@ -251,18 +259,13 @@ def _print_blocks(campaign: Campaign) -> None:
     if unknown := [case_id for case_id, need in needs.items() if need is None]:
         say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
     if only_learning and campaign.device == "cuda":
-        say(console, f"  {_of_all(blocks)}")
-
-
-def _of_all(blocks: Sequence[Sequence[PlannedCase]]) -> str:
-    """What all rounds cost in blocks, and what that takes for granted."""
-    costs = [
-        (block[0].rounds * block_s, block[0].rounds * minutes)
-        for block in blocks
-        if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
-    ]
-    total = _in_words(costs, f"in {counted(len(blocks), 'block')} a round", unknown=len(blocks) - len(costs))
-    return f"All: {total}. A process is taken to need the GPU for {GPU_SHARE:.0%} of its time, as on an H200 with MPS."
+        costs = [
+            (block[0].rounds * block_s, block[0].rounds * minutes)
+            for block in blocks
+            if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
+        ]
+        how = f"in {counted(len(blocks), 'block')} a round"
+        say(console, f"  All: {_in_words(costs, how, unknown=len(blocks) - len(costs))}.")
 
 
 def _saved(block: Sequence[PlannedCase]) -> str:

@@ -18,7 +18,7 @@ from suite.campaign.folder import Folder, drop_checkpoints
 from suite.campaign.runs import upstream
 from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
 from suite.campaign.runs.run import Run, launch_of, machine_with, repair_kernels
-from suite.campaign.schedule import blocks_of, blocks_to_run, known_rounds
+from suite.campaign.schedule import blocks_to_run, known_blocks
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted
 from suite.files.paths import set_aside
@@ -30,7 +30,7 @@ from suite.records import store
 from suite.records.collect import collect
 from suite.schema.observations import TurnsTaken
 from suite.schema.rank_protocol import TURNS_SOCKET, TURNS_VARIABLE, LaunchResult
-from suite.schema.record import Case, CaseResult, Launch, PlannedCase, RunRecord
+from suite.schema.record import Case, CaseResult, Launch, RunRecord
 from suite.statistics.reduce import round_time_s
 
 
@@ -38,8 +38,7 @@ def run_planned(campaign: Campaign, folder: Folder) -> tuple[CaseResult, ...]:
     """Run every round that the plan still needs, store each case with its last round, and return what is stored."""
     items = {item.case.case_id: item for item in campaign.planned}
     blocks = ([Run.of(folder, item.case, index) for item, index in block] for block in blocks_to_run(campaign, folder))
-    waiting = [item.case for item, _ in known_rounds(campaign, folder)]
-    reporter = Reporter(campaign.console, _planned_blocks(campaign, folder), waiting)
+    reporter = Reporter(campaign.console, campaign.planned, known_blocks(campaign, folder))
     for record in run_blocks(campaign, folder, reporter, blocks):
         cases.store_if_complete(campaign, folder, items[record.case.case_id])
     results = (cases.store_if_complete(campaign, folder, item) for item in campaign.planned)
@@ -47,9 +46,9 @@ def run_planned(campaign: Campaign, folder: Folder) -> tuple[CaseResult, ...]:
 
 
 def run_uncounted(
-    campaign: Campaign, folder: Folder, runs: Iterable[Run], *, followed_by: Sequence[Case] = ()
+    campaign: Campaign, folder: Folder, runs: Iterable[Run], *, followed_by: Sequence[Sequence[Case]] = ()
 ) -> Iterator[tuple[Run, RunRecord]]:
-    """Execute runs that are no results, alone, and yield each with its record; ``followed_by``: rounds of the campaign.
+    """Execute runs that are no results, alone, and yield each with its record; ``followed_by``: blocks of the campaign.
 
     One that failed in an earlier command is run again only with ``--retry-failed``, and yielded as it was otherwise.
     Any other earlier one is set aside, such as a profile of other ranks.
@@ -64,15 +63,9 @@ def run_uncounted(
                 continue
             set_aside(run.run_dir, "earlier")
         waiting.append(run)
-    alone = [[item] for item in (*campaign.warm_ups, *campaign.planned)]
-    planned = [*alone, *(_planned_blocks(campaign, folder) if followed_by else ())]  # of two estimates the last counts
-    to_come = [*(run.case for run in waiting), *followed_by]
-    reporter = Reporter(campaign.console, planned, to_come, total=len(waiting))
+    to_come = [*([run.case] for run in waiting), *followed_by]
+    reporter = Reporter(campaign.console, (*campaign.warm_ups, *campaign.planned), to_come, total=len(waiting))
     yield from zip(waiting, run_blocks(campaign, folder, reporter, ([run] for run in waiting)), strict=True)
-
-
-def _planned_blocks(campaign: Campaign, folder: Folder) -> list[list[PlannedCase]]:
-    return blocks_of(campaign, [item for item in campaign.planned if not item.infeasible], folder)
 
 
 def run_blocks(

@@ -25,7 +25,7 @@ from suite.campaign import run_log
 from suite.campaign.folder import Folder
 from suite.campaign.runs.rounds import run_uncounted
 from suite.campaign.runs.run import Run, repair_kernels
-from suite.campaign.schedule import known_rounds
+from suite.campaign.schedule import known_blocks, known_rounds
 from suite.campaign.state import Campaign
 from suite.files.json_file import replace_json
 from suite.files.paths import set_aside
@@ -143,8 +143,7 @@ def run_warm_ups(campaign: Campaign, folder: Folder) -> None:
             f"something is timed: {programs}.",
         )
     runs = [Run(case=case, round=0, run_dir=own.run_dir(case, 0), uncounted="warm-up, not counted") for case in missing]
-    rounds = [item.case for item, _ in known_rounds(campaign, folder)]
-    for run, record in run_uncounted(campaign, folder, runs, followed_by=rounds):
+    for run, record in run_uncounted(campaign, folder, runs, followed_by=known_blocks(campaign, folder)):
         if record.outcome == "completed":
             remember(campaign.provided.worker_of(run.case).cache_dir, run.case, campaign.machine)
         else:

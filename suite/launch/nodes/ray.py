@@ -130,4 +130,5 @@ RAY: Final = LauncherEntry(
     resources=lambda _settings, _machine: resources(),
     provision=lambda _, asked: provision_on_nodes(asked, _ask_nodes, functools.partial(run, say=asked.say)),
     settings=NoSettings,
+    elsewhere=True,
 )

@@ -113,4 +113,5 @@ SSH: Final = LauncherEntry(
     provision=_provision,
     settings=SshSettings,
     chosen_by="nodes",
+    elsewhere=True,
 )

@@ -165,5 +165,6 @@ SLURM: Final = LauncherEntry(
     provision=_provision,
     settings=SlurmOptions,
     image="a .sif file that every node sees",
+    elsewhere=True,
     writes_scripts=True,
 )

@@ -9,7 +9,7 @@ import pytest
 
 from suite.campaign.folder import Folder
 from suite.campaign.runs import rounds
-from suite.campaign.schedule import LEARNED, blocks_of, need_of, need_seen, takes_turns
+from suite.campaign.schedule import LEARNED, blocks_of, blocks_to_run, known_blocks, need_of, need_seen, takes_turns
 from suite.campaign.state import Campaign
 from suite.matrix.catalog import load_catalog
 from suite.matrix.resources import (
@@ -94,6 +94,10 @@ def test_a_block_of_learning_takes_as_long_as_its_longest_run_or_as_the_gpu_need
     assert time_of_block_s(many) == pytest.approx(20.0 + GPU_SHARE * (100 + 400 + 400))
     assert gpu_minutes(many) == pytest.approx((20.0 + GPU_SHARE * 900) / 60)
     assert time_of_block_s([planned(16, 100.0)]) == pytest.approx(20.0 + GPU_SHARE * 1600)
+    on_nodes = [replace(CASE, only_learning=True, nproc_per_node=8, nnodes=nodes) for nodes in (1, 2)]
+    assert [slowdown(case) for case in on_nodes] == [GPU_SHARE * 8] * 2  # each node has a GPU
+    items = [replace(planned_case(case, wall_s=100.0), estimated_start_s=20.0) for case in on_nodes]
+    assert [time_of_block_s([item]) for item in items] == [100.0] * 2
     assert time_of_block_s([planned(1, 100.0, "cpu"), planned(2, 100.0, "cpu")]) == 20.0 + 100.0 + 200.0
 
 
@@ -157,6 +161,22 @@ def test_what_cannot_take_turns_runs_alone(options: dict[str, object]) -> None:
     campaign = turning([CASE])
     assert takes_turns(campaign)
     assert not takes_turns(replace(campaign, options=changed(campaign.options, **options)))
+
+
+def test_what_waits_is_known_in_the_blocks_that_will_run(tmp_path: Path) -> None:
+    first, second, third = (
+        replace(CASE, case_id=f"a/{name}", nproc_per_node=4) for name in ("first", "second", "third")
+    )
+    campaign, folder = campaign_of(SimulatedHost(), [first, second, third], rounds=2, turns=True), Folder(root=tmp_path)
+    assert known_blocks(campaign, folder) == [[first, second], [third], [second, third], [first]]
+    store.write_record(make_record(first), folder.record_path(first, 0))
+    store.write_record(make_record(second), folder.record_path(second, 0))
+    waiting = known_blocks(campaign, folder)
+    assert waiting == [[third], [second, third], [first]]
+    for block, expected in zip(blocks_to_run(campaign, folder), waiting, strict=True):
+        assert [item.case for item, _ in block] == expected
+        for item, index in block:
+            store.write_record(make_record(item.case, index=index), folder.record_path(item.case, index))
 
 
 def test_copies_of_the_turns_check_and_several_nodes_run_alone() -> None:
