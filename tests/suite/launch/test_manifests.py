@@ -103,7 +103,7 @@ def test_what_kubernetes_does_not_take_is_refused(words: str, capsys: pytest.Cap
 )
 def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: str | None) -> None:
     options = changed(OPTIONS, image=image)
-    for document in (manifests.round_of_nodes(NODES, options, 3), manifests.campaign(FULL, options, "labscale-full", 8)):
+    for document in (manifests.round_of_nodes(NODES, options, 3), manifests.campaign(FULL, options, "full", 8)):
         (container,) = pod_of(document)["containers"]
         assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
     (task,) = workflow(FULL, options, "labscale-full", 8)["workflow"]["tasks"]
