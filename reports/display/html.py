@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from reports.figures.columns import COLUMNS, Rounding, column_of
 from reports.figures.lines import estimate
-from suite.files.wording import counted
+from suite.files.wording import counted, three_digits
 from suite.statistics.intervals import Estimate
 
 MISSING = "n/a"
@@ -54,7 +54,7 @@ type Cell = str | Html  # text is escaped
 
 ROUNDINGS: Final[Mapping[Rounding, Callable[[float], str]]] = {
     "count": "{:,.0f}".format,
-    "digits": lambda value: f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}",  # noqa: PLR2004 - needs no point
+    "digits": three_digits,
     "ratio": lambda value: f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}",  # noqa: PLR2004 - needs more digits
     "percent": lambda value: f"{100 * value:.1f} %",
     "signed": lambda value: f"{100 * value:+.1f} %",

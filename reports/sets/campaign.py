@@ -14,6 +14,7 @@ from suite.statistics.core_speed import Host, fastest_probes_s
 class Campaign:
     results: tuple[CaseResult, ...]
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
+    shows_labels: bool = False  # what --host-label said of a machine: in the campaign's own report, not in a version
 
     @property
     def with_twins(self) -> tuple[CaseResult, ...]:
@@ -48,4 +49,8 @@ class Campaign:
             label = place.environment.host_label or hardware(place.environment)
             if label not in by_label or len(place.environment.gpus) > len(by_label[label].environment.gpus):
                 by_label[label] = place
-        return "; ".join(dict.fromkeys(map(plain_name, by_label.values()))) or "nothing yet"
+        return "; ".join(dict.fromkeys(map(self._name, by_label.values()))) or "nothing yet"
+
+    def _name(self, place: Place) -> str:
+        label = place.environment.host_label
+        return f"{plain_name(place)} [{label}]" if self.shows_labels and label else plain_name(place)

@@ -170,7 +170,7 @@ def _read_set(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet:
         title=title,
         role=entry.role,
         folder=folder,
-        campaign=Campaign(results=tuple(load_results(folder)), twins=tuple(twins)),
+        campaign=Campaign(results=tuple(load_results(folder)), twins=tuple(twins), shows_labels=is_alone),
         pairs=read_pairs(folder / "upstream.json"),
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         contributor=entry.contributor,

@@ -26,6 +26,12 @@ def joined(words: Sequence[str], conjunction: str = "and") -> str:
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
+def three_digits(value: float) -> str:
+    """``3.57``, ``99.9``, ``100``, ``1235``: three digits, and all of those before the point."""
+    text = f"{value:#.3g}"
+    return f"{value:.0f}" if abs(float(text)) >= 100 else text  # noqa: PLR2004 - three digits before the point
+
+
 def day_in_words(day: date) -> str:
     """``22 Nov 2026``."""
     return f"{day.day} {day:%b %Y}"

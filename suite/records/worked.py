@@ -21,7 +21,9 @@ LEGEND: Final[Mapping[State, str]] = {
     "none": "the task has no camera, or nothing ran with several ranks",
     "unknown": "a round ended before it got there",
 }
-TIMES_MEAN_NOTHING: Final = "Runs trained at the same time: they show what is learned, and their times mean nothing."
+TIMES_MEAN_NOTHING: Final = (
+    "Only what is learned counts here: runs may have trained at the same time, and their times mean nothing."
+)
 SPEEDS_MEAN_NOTHING: Final = "These speeds are meaningless: a speed counts on a GPU alone."
 
 

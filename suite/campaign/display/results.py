@@ -15,7 +15,7 @@ from suite.campaign import run_log
 from suite.campaign.display.progress import clock
 from suite.campaign.runs.upstream import Pair, bracketed_differences
 from suite.campaign.state import Campaign
-from suite.files.wording import counted
+from suite.files.wording import counted, three_digits
 from suite.options.command_line import say
 from suite.options.options import as_typed
 from suite.records.rewards import last_reward
@@ -47,7 +47,6 @@ PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "
 MORE_ROUNDS: Final = 8
 WITNESS: Final = "commit or post this hash with a date before you submit: it proves that no run was removed later"
 MOST_WORKS: Final = 4  # more are better read on the page
-THREE_DIGITS: Final = 100  # a reward from here on needs no point
 OWN_TASK: Final = ("measure your own task", "OWN_TASK.md says how")
 
 
@@ -97,7 +96,7 @@ def print_learned(console: Console, results: Sequence[CaseResult]) -> None:
             str(result.case.world_size),
             f"{result.case.num_envs_global:,}",
             f"{len(result.completed)}/{len(result.rounds)}",
-            "-" if reward is None else f"{reward:.0f}" if abs(reward) >= THREE_DIGITS else f"{reward:#.3g}",
+            "-" if reward is None else three_digits(reward),
             _outcomes(result),
         )
     console.print(table)

@@ -42,6 +42,7 @@ def test_only_pages_without_speeds_are_there_and_none_compares_ranks(version: Ve
 
 def test_it_opens_with_what_failed_and_gives_the_reason(version: Version) -> None:
     opening = worked.opening(version).text
+    assert "[generated data, not measured]" in opening  # the machine's --host-label
     assert "1 of 8 runs did not complete" in opening
     assert "8 minutes and 0 seconds" in opening
     lines = worked.marks(version).text.splitlines()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from reports.sets.campaign import Campaign
 from reports.sets.machines import Place, PlaceOfSet, machines
+from tests.fixtures.results.generated_machines import elsewhere
 from tests.fixtures.results.generated_results import GPU_HOST, full_results
 
 GPU = GPU_HOST.gpus[0]
@@ -40,7 +41,11 @@ def test_a_label_of_somebody_else_and_a_machine_without_gpus_are_other_machines(
     assert without.model is None
 
 
-def test_machines_of_a_campaign_have_plain_names() -> None:
+def test_machines_of_a_campaign_have_plain_names_and_in_a_report_of_its_own_their_labels() -> None:
     results = tuple(full_results())
-    assert Campaign(results=results).where == f"8 x Generated Accelerator, {GPU_HOST.num_cpus} vCPU, 21 Nov 2026"
+    name = f"8 x Generated Accelerator, {GPU_HOST.num_cpus} vCPU, 21 Nov 2026"
+    assert Campaign(results=results).where == name
+    assert Campaign(results=results, shows_labels=True).where == f"{name} [{GPU_HOST.host_label}]"
+    without = tuple(elsewhere(results, host_label=None))
+    assert Campaign(results=without, shows_labels=True).where == name
     assert Campaign(results=tuple(replace(result, rounds=()) for result in results)).where == "nothing yet"

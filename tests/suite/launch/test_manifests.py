@@ -102,8 +102,13 @@ def test_what_kubernetes_does_not_take_is_refused(words: str, capsys: pytest.Cap
     ],
 )
 def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: str | None) -> None:
-    (container,) = pod_of(manifests.round_of_nodes(NODES, changed(OPTIONS, image=image), 3))["containers"]
-    assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
+    options = changed(OPTIONS, image=image)
+    for document in (manifests.round_of_nodes(NODES, options, 3), manifests.campaign(FULL, options, "full", 8)):
+        (container,) = pod_of(document)["containers"]
+        assert {item["name"]: item.get("value") for item in container["env"]}.get(image_worker.DIGEST) == told
+    (task,) = workflow(FULL, options, "labscale-full", 8)["workflow"]["tasks"]
+    set_there = [word for word in task["args"] if word.startswith(f"{image_worker.DIGEST}=")]
+    assert set_there == ([f"{image_worker.DIGEST}={told}"] if told else [])
 
 
 def plan(*arguments: object) -> int:

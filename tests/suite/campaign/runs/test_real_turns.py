@@ -88,7 +88,7 @@ def test_two_trainings_run_at_the_same_time_and_learn_what_one_learns_alone(work
 def test_where_only_what_is_learned_counts_two_ranks_learn_one_policy_and_have_no_speed(
     worker: Worker, tmp_path: Path
 ) -> None:
-    """That such runs train at the same time: ``tests.suite.campaign.runs.test_in_turns``."""
+    """``tests.suite.campaign.runs.test_in_turns`` checks that such runs train at the same time."""
     assert worker.python.exists()
     matrix, out = tmp_path / "learning.toml", tmp_path / "out"
     ranks = cartpole("rsl_rl", name="ranks", topologies=["1x2"])
