@@ -239,7 +239,9 @@ def test_a_page_is_at_most_two_clicks_away(
         tab = Tab.opened(browser, (published_site / NEWER / "index.html").as_uri(), width=width_px)
         for text in texts:
             seen = "[...document.querySelectorAll('a, summary')].filter((item) => item.checkVisibility())"
-            tab.value(f"{seen}.find((item) => item.innerText.trim() === {json.dumps(text)}).click()")
+            named = f"{seen}.find((item) => item.innerText.trim() === {json.dumps(text)})"
+            tab.wait_for(named)  # the click before may go to another page
+            tab.value(f"{named}.click()")
         tab.wait_for(f"document.querySelector('h1')?.innerText === {json.dumps(title)}")
         assert tab.complaints == []
 
