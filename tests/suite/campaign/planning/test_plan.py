@@ -4,6 +4,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -179,8 +180,9 @@ def test_the_memory_of_machines_that_a_script_is_for_is_not_known(options: dict[
 def test_sixteen_ranks_learn_on_one_gpu_of_a_machine_of_sixteen_cores() -> None:
     campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")  # 128 GiB
     assert {item.infeasible for item in campaign.planned} == {None}
-    ranks = [[item.case.num_processes for item in block] for block in blocks_of(campaign, campaign.planned)]
-    assert ranks == [[1, 2, 4, 8], [16], [1, 2, 4, 1, 2, 4], [8], [16], [1, 4, 8, 1, 1, 1], [1] * 5]
+    ranks = [sum(item.case.num_processes for item in block) for block in blocks_of(campaign, campaign.planned)]
+    assert max(ranks) == 16
+    assert all(first + second > 16 for first, second in pairwise(ranks))
 
 
 def cases_of(results: Path) -> list[CaseResult]:
