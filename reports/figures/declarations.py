@@ -184,13 +184,9 @@ def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator
         if not doublings.is_integer():
             continue
         of, steps = {**row, "set": last.set_name}, int(doublings)
-        longer = {last.id: steps} | ({half.id: -steps} if half else {})
-        slower = {name: -power for name, power in longer.items()}
-        faster = {**longer, last.id: steps + 1}
-        time = {_id(of, FRAMES): 1, _id(last.of, "frames_per_s"): -1, **slower}
+        faster = {last.id: steps + 1} | ({half.id: -steps} if half else {})
         yield from _frames(of, row, target)
         yield _product(of, "sooner_predicted", {_id(over, FRAMES): 1, _id(of, FRAMES): -1, **faster})
-        yield _product(of, "time_to_reward_predicted_s", time, unit="s")
 
 
 def _product(of: Row, name: str, factors: Mapping[str, int], unit: str = "") -> Declaration:

@@ -4,7 +4,7 @@ import base64
 import html
 import json
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,7 @@ from reports.display.html import (
 )
 from reports.display.page import read_text
 from reports.figures.compare import Row
-from reports.figures.lines import Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
+from reports.figures.lines import Figure, Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
 from reports.figures.tables import rows_by_id
 from reports.pages.rewards import LEARNED, REWARD, curve, learned_at, point, sooner, time_to_reward
 from reports.sets.version import ResultSet, Version
@@ -184,27 +184,44 @@ def _texts(version: Version, lines: Sequence[Line], title: str, x: str, y: str =
 
 def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
     """The share of the ideal speed that each number of GPUs keeps."""
-    if not lines:
+    known = [
+        (line, row["gpus"], kept, "") for line in lines for row in line.rows if (kept := line.figure(row, "share_kept"))
+    ]
+    title = f"Share of the ideal speed that {task} keeps"
+    return _over_gpus(version, task, known, title, ("share", "share_kept", "Share of ideal"), is_share=True)
+
+
+def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+    """How many times as soon the reward comes on more GPUs, where it is known what as many processes learn."""
+    known = [(line, *own) for line in lines for own in sooner(line)]
+    title = f"How many times as soon {task} has a reward"
+    note = "Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval."
+    return _over_gpus(version, task, known, title, ("sooner", "sooner", "Times as soon"), note=note)
+
+
+def _over_gpus(
+    version: Version,
+    task: str,
+    known: Sequence[tuple[Line, int, Figure, str]],
+    title: str,
+    names: tuple[str, str, str],
+    *,
+    note: str = "",
+    is_share: bool = False,
+) -> list[Displayed]:
+    """A figure of lines over GPUs, each with its kind. ``names``: of the chart, of the figure, and of the y axis."""
+    if not known:
         return []
-    known = [(line, row, kept) for line in lines for row in line.rows if (kept := line.figure(row, "share_kept"))]
-    points = [Point(label=line.label, x=line.base["gpus"], y=1.0) for line in lines]
-    points += [point(line.label, row["gpus"], kept) for line, row, kept in known]
-    texts = _texts(version, lines, f"Share of the ideal speed that {task} keeps", "GPUs", "Share of ideal")
-    chart = speedup(
-        sorted(points, key=_of_line(lines)), texts, baselines={line.base["gpus"] for line in lines}, is_share=True
-    )
-    data = html_table(
-        ["Training", "GPUs", "share_kept", "How sure"],
-        [[line.label, str(row["gpus"]), measured(kept), kept["status"]] for line, row, kept in known],
-        label="Share of the ideal speed",
-    )
-    return [_drawn(task, "share", chart, data)]
-
-
-def _of_line(lines: Sequence[Line]) -> Callable[[Point], tuple[int, float]]:
-    """The place of a point in the order of the lines."""
-    labels = [line.label for line in lines]
-    return lambda point: (labels.index(point.label), point.x)
+    name, column, y = names
+    labels = {line.label: line for line, *_ in known}
+    points = [Point(label=label, x=line.base["gpus"], y=1.0) for label, line in labels.items()]
+    points += [point(line.label, gpus, own, kind=kind) for line, gpus, own, kind in known]
+    points.sort(key=lambda own: ([*labels].index(own.label), own.x))
+    texts = replace(_texts(version, [*labels.values()], title, "GPUs", y), note=note)
+    cells = [[line.label, str(gpus), measured(own), kind or own["status"]] for line, gpus, own, kind in known]
+    data = html_table(["Training", "GPUs", column, "How sure"], cells, label=title)
+    chart = speedup(points, texts, baselines={line.base["gpus"] for line in labels.values()}, is_share=is_share)
+    return [_drawn(task, name, chart, data)]
 
 
 def _sizes(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
@@ -280,24 +297,6 @@ def _learning(version: Version, task: str, lines: Sequence[Line], scaling: Seque
     data = html_table(["Training", "Million frames", "last_reward"], cells, label="Rewards at the end")
     how = [paragraph(f"{LEARNED} They ran on {joined(elsewhere)}.")] if elsewhere else []
     return [_drawn(task, "learning", curves(points, texts), data), *how, *after]
-
-
-def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
-    """How many times as soon the reward comes on more GPUs, where it is known what as many processes learn."""
-    known = [(line, own) for line in lines for own in sooner(line)]
-    if not known:
-        return []
-    drawn = list({line.label: line for line, _ in known}.values())
-    points = [Point(label=line.label, x=line.base["gpus"], y=1.0) for line in drawn]
-    points += [point(line.label, gpus, own, kind=kind) for line, (gpus, own, kind) in known]
-    texts = replace(
-        _texts(version, drawn, f"How many times as soon {task} has a reward", "GPUs", "Times as soon"),
-        note="Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval.",
-    )
-    cells = [[line.label, str(gpus), measured(own), kind or own["status"]] for line, (gpus, own, kind) in known]
-    data = html_table(["Training", "GPUs", "sooner", "How sure"], cells, label="How many times as soon a reward comes")
-    chart = speedup(sorted(points, key=_of_line(drawn)), texts, baselines={line.base["gpus"] for line in drawn})
-    return [_drawn(task, "sooner", chart, data)]
 
 
 # --- videos --------------------------------------------------------------------------------------------------------

@@ -289,15 +289,11 @@ def _predicted(
         steps = math.log2(own["environments"] / own["environments_per_gpu"] / most)
         if steps <= 0 or not steps.is_integer() or any(own[name] != ran[most][name] for name in alike):
             continue
-        name = f"{base['set']}/{own['configuration']}"
+        name, powers = f"{base['set']}/{own['configuration']}", {most: int(steps) + 1, most // 2: -int(steps)}
+        ratios = (f"&{names[gpus]}/over_gpus={power}" for gpus, power in powers.items() if gpus in names)
+        factors = f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1{''.join(ratios)}"
         yield from _frames(name, own, target)
-        for end, factors, sign, first in (
-            ("sooner_predicted", f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1", 1, 1),
-            ("time_to_reward_predicted_s", f"{name}/frames_to_reward=1&{names[most]}/frames_per_s=-1", -1, 0),
-        ):
-            powers = {most: sign * (int(steps) + first), most // 2: -sign * int(steps)}
-            ratios = (f"&{names[gpus]}/over_gpus={power}" for gpus, power in powers.items() if gpus in names)
-            yield f"{name}/{end}", ("product", "", factors + "".join(ratios), "")
+        yield f"{name}/sooner_predicted", ("product", "", factors, "")
 
 
 def _printed() -> Iterator[tuple[str, Declaration]]:
