@@ -84,7 +84,8 @@ def texts(version: Version) -> Mapping[str, str]:
 def opening(version: Version) -> Html:
     """Say what was measured when and on what, and what to do."""
     records = completed(version)
-    kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
+    gpus = " and ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus})) or "CPUs"
+    kicker = f"{_versions(records)} · measured {_days(records)} on {gpus}"
     above = Html(markup=f'<p class="kicker">{html.escape(kicker)}</p>', text=kicker)
     first, *more = answer(version)
     return together([above, answer_of_page(first), *map(paragraph, more)])
@@ -305,7 +306,3 @@ def _days(records: Sequence[RunRecord]) -> str:
         return end
     is_one_month = (first.year, first.month) == (last.year, last.month)
     return f"{first.day if is_one_month else f'{first.day} {first:%B %Y}'} to {end}"
-
-
-def _gpus(records: Sequence[RunRecord]) -> str:
-    return " and ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus})) or "CPUs"

@@ -24,7 +24,7 @@ from reports.figures.compare import Row
 from reports.figures.tables import rows_by_id, runs_of, tables
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import Version
-from reports.verification.first import Weakness, read_weaknesses
+from reports.verification.first import read_weaknesses
 from suite.files.wording import counted, joined
 from suite.schema.record import OVERFLOW_CHECK
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
@@ -186,18 +186,15 @@ def failures(version: Version) -> Html:
 
 def weaknesses(version: Version) -> Html:
     """Show what `nox -s verify` finds in the results and nobody can repair, with why it stands."""
-    alike: dict[tuple[str, str], list[Weakness]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     for weakness in read_weaknesses(version.folder):
-        alike.setdefault((weakness.what, weakness.why), []).append(weakness)
+        where = "the version" if weakness.where == "." else weakness.where
+        places = alike.setdefault((weakness.what, weakness.why), [])
+        places.append(f"{where}: {weakness.got.partition(', as ')[0]}")
     if not alike:
         return paragraph("None is known.")
-    rows = ([what, "; ".join(map(_where, listed)), why] for (what, why), listed in alike.items())
+    rows = ([what, "; ".join(where), why] for (what, why), where in alike.items())
     return html_table(["What", "Found", "Why it stands"], rows, label="Known weaknesses")
-
-
-def _where(weakness: Weakness) -> str:
-    where = "the version" if weakness.where == "." else weakness.where
-    return f"{where}: {weakness.got.partition(', as ')[0]}"
 
 
 def _titles(version: Version) -> Iterator[tuple[str, str]]:

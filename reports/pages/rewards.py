@@ -27,10 +27,7 @@ LEARNED: Final = (
 
 
 def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
-    """Yield the median reward of the runs that say how a configuration learns, as far as a phone shows it.
-
-    The x axis has million frames.
-    """
+    """Yield the median reward of the runs that say how a configuration learns over million frames, as on a phone."""
     runs = runs_of(version)
     every = list(zip(*runs.rewards(runs.of(runs.learned(row) or row)).values(), strict=False))
     stride = stride_of(len(every))

@@ -35,16 +35,8 @@ class Setting:
     value: Callable[[Row], str]
 
 
-def _environments(row: Row) -> str:
-    return f"{row['environments_per_gpu']:,}"
-
-
 def _tuned(row: Row) -> str:
     return f"{row['environments_per_gpu']:,}, {row['variant'].replace('-', ' ') or 'as shipped'}"
-
-
-def _deterministic(row: Row) -> str:
-    return "deterministic" if row["is_deterministic"] else "as shipped"
 
 
 def _process(row: Row) -> str:
@@ -56,14 +48,20 @@ def _process(row: Row) -> str:
 
 
 SETTINGS: Final = (
-    Setting("environments_per_gpu", "Environments", "more environments on a GPU make {}", _environments),
+    Setting(
+        "environments_per_gpu", "Environments", "more environments on a GPU make {}",
+        lambda row: f"{row['environments_per_gpu']:,}",
+    ),
     Setting("trainings_per_gpu", "Trainings at once", "several trainings on a GPU make {} in total", trainings_text),
     Setting("is_tuned", "Tuned", "tuned settings make {}", _tuned),
     Setting("library", "RL library", "another RL library makes {} of rl_games", lambda row: str(row["library"])),
     Setting("physics", "Physics", "PhysX in place of Newton makes {}", lambda row: physics_name(row["physics"])),
-    Setting("is_deterministic", "Deterministic", "deterministic settings make {}", _deterministic),
+    Setting(
+        "is_deterministic", "Deterministic", "deterministic settings make {}",
+        lambda row: "deterministic" if row["is_deterministic"] else "as shipped",
+    ),
     Setting("workload", "Second process", "simulating in another process makes {}", _process),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ def machines(of_sets: Iterable[PlaceOfSet]) -> tuple[Machine, ...]:
     )
     plain = [machine.name for machine in unnamed]
     timed = [
-        name + _clock(machine) if plain.count(name) > 1 else name for name, machine in zip(plain, unnamed, strict=True)
+        f"{name}, {_in_utc(begun):%H:%M}" if plain.count(name) > 1 and begun else name
+        for name, begun in zip(plain, (machine.first_started_utc for machine in unnamed), strict=True)
     ]
     counts = [timed[: place + 1].count(name) for place, name in enumerate(timed)]  # a name is of one machine
     names = [f"{name} ({count})" if count > 1 else name for name, count in zip(timed, counts, strict=True)]
@@ -137,10 +138,6 @@ def machines_in_short(listed: Collection[Machine]) -> str:
     return ", ".join(
         [*sorted({machine.name.partition(",")[0] for machine in listed}), " to ".join(dict.fromkeys(days))]
     )
-
-
-def _clock(machine: Machine) -> str:
-    return f", {_in_utc(machine.first_started_utc):%H:%M}" if machine.first_started_utc else ""
 
 
 def _in_utc(started_utc: str) -> datetime:

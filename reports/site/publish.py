@@ -85,7 +85,10 @@ def _write_site(
     out_dir.mkdir(parents=True, exist_ok=True)
     (out_dir / SITE_STAMP).unlink(missing_ok=True)
     names = [version.name for version in versions]
-    stamps = {version.name: _stamp_of(version, siblings, hashes) for version in versions}
+    stamps = {  # hashes of everything that a version's pages are made of
+        own.name: _joined([*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)])
+        for own in versions
+    }
     changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
     build_sites({out_dir / version.name: version for version in changed}, siblings=siblings)
     built = [version.name for version in changed]
@@ -128,11 +131,6 @@ def version_names(results_dir: Path) -> list[str]:
 def _stamp(path: Path) -> str | None:
     """What a site was made of; None where there is none."""
     return path.read_text(encoding="utf-8") if path.is_file() else None
-
-
-def _stamp_of(version: Version, siblings: Sequence[Sibling], hashes: Mapping[str, str]) -> str:
-    """Hash of everything that a version's pages are made of: results, pages, theme, code, pins, other versions."""
-    return _joined([*(hashes[published.name] for published in (version, *version.older)), hashes[""], repr(siblings)])
 
 
 def _joined(parts: Iterable[str]) -> str:
