@@ -103,24 +103,25 @@ def _advice(version: Version, known: Sequence[tuple[str, Line]]) -> str:
     if filled := _largest_steps(_clear(ratios(version, "environments_per_gpu"))):
         advice = "Start with one GPU and fill it: more environments on it" if _all_more(filled) else "More environments"
         sentences.append(f"{advice} make {_range(filled)} times the frames.")
-    task, line = max(known, key=lambda item: (item[1].rows[-1]["gpus"], _has_reward(item[1])))
-    last = line.rows[-1]
+    task, line = max(known, key=_by_reward)
+    last, reward = line.rows[-1], "how much sooner a reward comes was not measured"
+    if _has_reward(line):
+        reward = f"the reward comes after {times(line)} ({seeds(line)})"
     sentences.append(
         f"{counted(last['gpus'], 'GPU')} make {measured(line.figure(last, 'over_gpus'))} times the frames of one"
-        f" ({task}, {line.label}); {_reward(line)}."
+        f" ({task}, {line.label}); {reward}."
     )
     return " ".join(sentences)
 
 
+def _by_reward(item: tuple[str, Line]) -> tuple[int, bool, bool]:
+    """The most GPUs, and of those what says most of rewards: runs that are of these alone."""
+    line = item[1]
+    return line.rows[-1]["gpus"], line.figure(line.base, "reached") is not None, _has_reward(line)
+
+
 def _has_reward(line: Line) -> bool:
     return len(line.rows) > 1 and line.figure(line.base, "time_to_reward_s") is not None
-
-
-def _reward(line: Line) -> str:
-    """What the same GPUs bring in reward."""
-    if not _has_reward(line):
-        return "how much sooner a reward comes was not measured"
-    return f"the reward comes after {times(line)} ({seeds(line)})"
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
@@ -183,7 +184,7 @@ def _rewards(version: Version) -> list[str]:
     known = [(task, line) for task, line in lines(version) if _has_reward(line)]
     if not known:
         return []
-    task, line = max(known, key=lambda item: item[1].rows[-1]["gpus"])
+    task, line = max(known, key=_by_reward)
     return [_for_a_reward(line), f"{times(line)} ({task}, {line.base['library']})", seeds(line)]
 
 
