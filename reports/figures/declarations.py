@@ -173,7 +173,7 @@ def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator
 
     The ratios share their base, so their product varies less than its interval says.
     """
-    by_gpus = {pair.of["gpus"]: pair for pair in pairs}
+    by_gpus = {pair.of["gpus"]: pair for pair in pairs if pair.of["nodes"] == 1}
     most = max(by_gpus, default=0)
     half = by_gpus.get(most // 2)
     if not most or most % 2 or pairs[0].over["gpus"] != 1 or (half is None and most != 1 + 1):
@@ -183,7 +183,7 @@ def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator
         doublings = math.log2(processes_of(row) / most)
         if not doublings.is_integer():
             continue
-        of, steps = {**row, "set": last.set_name}, int(doublings)
+        of, steps = {**over, "configuration": f"{over['configuration']}/{processes_of(row)}"}, int(doublings)
         faster = {last.id: steps + 1} | ({half.id: -steps} if half else {})
         yield from _frames(of, row, target)
         yield _product(of, "sooner_predicted", {_id(over, FRAMES): 1, _id(of, FRAMES): -1, **faster})

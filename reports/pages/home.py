@@ -190,12 +190,12 @@ def _rewards(version: Version) -> list[str]:
 
 def _for_a_reward(line: Line) -> str:
     """What to do, by how many times as soon a reward comes on more GPUs."""
-    known = [(row["gpus"], line.figure(row, "sooner"), line.figure(row, "reached")) for row in line.rows[1:]]
-    clear = [(own["low"], gpus) for gpus, own, _ in known if own and own["low"] is not None and own["low"] > 1]
-    if clear:
-        return f"use {max(clear)[1]} GPUs"
-    is_open = [own["high"] is None or own["high"] >= 1 if own else not reached for _, own, reached in known]
-    return "open: measure it; frames are no rewards" if any(is_open) else "use one GPU: more bring it later"
+    known = [(row["gpus"], line.figure(row, "sooner")) for row in line.rows[1:]]
+    ends = [(gpus, own["low"], own["high"]) for gpus, own in known if own and own["low"] is not None]
+    if sooner := [(low, gpus) for gpus, low, _ in ends if low > 1]:
+        return f"use {max(sooner)[1]} GPUs"
+    is_later = len(ends) == len(known) and all(high < 1 for *_, high in ends)
+    return "use one GPU: more bring it later" if is_later else "open: measure it; frames are no rewards"
 
 
 def _all_more(ratios: Sequence[Ratio]) -> bool:

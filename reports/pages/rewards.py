@@ -9,7 +9,7 @@ from reports.display.charts.drawing import Point
 from reports.display.charts.speedup import PREDICTED
 from reports.display.html import measured
 from reports.figures.compare import Row, processes_of
-from reports.figures.lines import Figure, Line, estimate
+from reports.figures.lines import Figure, Line, estimate, figure
 from reports.figures.tables import runs_of
 from reports.sets.machines import plain_name
 from reports.sets.version import Version
@@ -21,15 +21,16 @@ REWARD: Final = (
     " iterations, without start-up. Runs of one seed say nothing of another."
 )
 LEARNED: Final = (
-    "How many frames it takes is measured with as many processes on one GPU, which learn the same; the time is these"
-    " frames over the frames per second of the GPUs."
+    "how many frames it takes is measured with as many processes on one GPU, which learn the same; the time is these"
+    " frames over the frames per second of the GPUs. They ran on"
 )
 
 
 def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
     """Yield the median reward of the runs that say how a configuration learns over million frames, as on a phone."""
     runs = runs_of(version)
-    every = list(zip(*runs.rewards(runs.of(runs.learned(row) or row)).values(), strict=False))
+    learned = runs.learned(row) if figure(version, row, "reached") else None
+    every = list(zip(*runs.rewards(runs.of(learned or row)).values(), strict=False))
     stride = stride_of(len(every))
     for iteration, rewards in enumerate(every, start=1):
         known = [reward for reward in rewards if reward is not None]
@@ -38,9 +39,9 @@ def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
 
 
 def learned_at(line: Line) -> set[str]:
-    """The machines on which it was measured what a line's configurations learn, if others than the line's own."""
-    runs = runs_of(line.version)
-    sets = {name for row in line.rows if (learned := runs.learned(row)) for name in runs.of(learned)["set"].unique()}
+    """The machines on which it was measured what a line's configurations learn; none if its own runs say that."""
+    runs, own_rows = runs_of(line.version), [row for row in line.rows if line.figure(row, "reached")]
+    sets = {name for row in own_rows if (learned := runs.learned(row)) for name in runs.of(learned)["set"].unique()}
     return {plain_name(own.campaign.largest_place) for own in line.version.sets if own.name in sets}
 
 
@@ -69,10 +70,8 @@ def seeds(line: Line) -> str:
 def sooner(line: Line) -> list[tuple[int, Figure, str]]:
     """How many times as soon the reward comes, by number of GPUs, and whether it is predicted: more than ran."""
     known = [(row["gpus"], line.figure(row, "sooner"), "") for row in line.rows]
-    of_more = runs_of(line.version).learned_on_more(line.rows[-1])
-    for row in of_more:
-        predicted = line.figure({**row, "set": line.base["set"]}, "sooner_predicted")
-        known.append((processes_of(row), predicted, PREDICTED))
+    more = map(processes_of, runs_of(line.version).learned_on_more(line.rows[-1]))
+    known += [(number, line.figure(line.base, f"{number}/sooner_predicted"), PREDICTED) for number in more]
     return [(gpus, own, kind) for gpus, own, kind in known if own]
 
 

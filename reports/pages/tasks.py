@@ -295,7 +295,8 @@ def _learning(version: Version, task: str, lines: Sequence[Line], scaling: Seque
     source = source_line(version.name, (*(line.where for line in lines), *elsewhere))
     texts = Texts(title=f"What {task} learns", source=source, x="Million frames", y="Reward")
     data = html_table(["Training", "Million frames", "last_reward"], cells, label="Rewards at the end")
-    how = [paragraph(f"{LEARNED} They ran on {joined(elsewhere)}.")] if elsewhere else []
+    labels = dict.fromkeys(line.label for line in (*lines, *scaling) if learned_at(line))
+    how = [paragraph(f"{'; '.join(labels)}: {LEARNED} {joined(elsewhere)}.")] if labels else []
     return [_drawn(task, "learning", curves(points, texts), data), *how, *after]
 
 

@@ -255,7 +255,7 @@ def _to_rewards(
             for of in known.keys() - {over}:
                 factors = f"{names[over]}/frames_to_reward=1&{names[of]}/frames_to_reward=-1"
                 yield f"{names[of]}/sooner", ("product", "", f"{factors}&{names[of]}/over_{others[of]}=1", "")
-            ran = {configurations[of]["gpus"]: configurations[of] for of in on_gpus}
+            ran = {row["gpus"]: row for of in on_gpus if (row := configurations[of])["nodes"] == 1}
             yield from _predicted(configurations[over], ran, learned.values(), target)
         elif on_gpus:
             for of in (over, *on_gpus):
@@ -289,7 +289,8 @@ def _predicted(
         steps = math.log2(own["environments"] / own["environments_per_gpu"] / most)
         if steps <= 0 or not steps.is_integer() or any(own[name] != ran[most][name] for name in alike):
             continue
-        name, powers = f"{base['set']}/{own['configuration']}", {most: int(steps) + 1, most // 2: -int(steps)}
+        processes = own["environments"] // own["environments_per_gpu"]
+        name, powers = f"{base_name}/{processes}", {most: int(steps) + 1, most // 2: -int(steps)}
         ratios = (f"&{names[gpus]}/over_gpus={power}" for gpus, power in powers.items() if gpus in names)
         factors = f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1{''.join(ratios)}"
         yield from _frames(name, own, target)

@@ -108,6 +108,8 @@ def _reference_of(case: Case, num_iterations: int, references: Sequence[Learning
     """Return the reference of the case's stack and size for the latest iteration reached, or why there is none."""
     if not case.learns:
         return "nothing learns in a control"
+    if case.only_learning:  # a seed that learns badly is a result
+        return "what it learns is what is measured"
     if case.assets != REFERENCE_ASSETS:
         return f"references are of {REFERENCE_ASSETS} assets, and these are {case.assets}"
     of_stack = [entry for entry in references if entry.stack == case.stack]

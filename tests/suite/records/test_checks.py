@@ -57,6 +57,7 @@ NONE_FOR: Final = "the catalog has no reference for "
             f"{NONE_FOR}Isaac-Cartpole-Direct with rsl_rl on the stack ovphysx",
         ),
         ({"workload": "environment_step"}, [REFERENCE], "nothing learns in a control"),
+        ({"only_learning": True}, [REFERENCE], "what it learns is what is measured"),
         ({"assets": "official"}, [REFERENCE], "references are of offline assets, and these are official"),
         ({}, [], f"{NONE_FOR}Isaac-Cartpole-Direct with rsl_rl on the stack kitless"),
     ],
