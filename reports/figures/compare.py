@@ -13,6 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from reports.data.columns import WORK
+from reports.data.rewards import Levels
 from suite.statistics.intervals import Estimate
 from suite.statistics.series_model import RunTime, SeriesModel
 
@@ -137,6 +138,13 @@ class Runs:
         """The completed runs of a configuration, without repeats; of what ``learned`` gave those of all sets."""
         own = POOL if "seeds" in row else ("set", "configuration")
         return self.completed.filter(~pl.col("is_repeat"), *(pl.col(name) == row[name] for name in own))
+
+    def levels(self, rows: pl.DataFrame) -> Mapping[tuple[str, int], Levels]:
+        """The rewards of runs of one configuration or pool over an episode, by set and number of the run."""
+        windows = {
+            (set_name, run): window for set_name, run, window in rows.select("set", "run", "reward_window").iter_rows()
+        }
+        return {key: Levels.of(rewards, windows[key]) for key, rewards in self.rewards(rows).items()}
 
     def rewards(self, rows: pl.DataFrame) -> Mapping[tuple[str, int], Sequence[float | None]]:
         """The reward in each iteration of runs of one configuration or pool, by set and number of the run."""

@@ -145,7 +145,7 @@ def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
         yield from _learned(over, base, target)
         for pair, row in learned:
             yield from _learned(pair.of, row, target)
-            yield _product(pair.of, "sooner", {_id(over, FRAMES): 1, _id(pair.of, FRAMES): -1, pair.id: 1})
+            yield from _sooner_by_learning(pair.of, row, target, "sooner", {pair.id: 1})
         yield from _predicted(on_gpus, runs, target)
     elif on_gpus:
         yield from _to_reward(over, target)
@@ -165,7 +165,7 @@ def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
     for name, kind, unit in ((FRAMES, "to_reward", "frames"), ("reached", "reached", "")):
         yield Declaration(id=_id(of, name), kind=kind, column="frames_per_iteration", of=own, over=target, unit=unit)
     yield Declaration(id=_id(of, "seeds"), kind="count", column="seed", of=own)
-    yield Declaration(id=_id(of, "learned_reward"), kind="median", column="last_reward", of=own)
+    yield Declaration(id=_id(of, "learned_reward"), kind="median", column="learned_reward", of=own)
 
 
 def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator[Declaration]:
@@ -186,7 +186,18 @@ def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator
         of, steps = {**over, "configuration": f"{over['configuration']}/{processes_of(row)}"}, int(doublings)
         faster = {last.id: steps + 1} | ({half.id: -steps} if half else {})
         yield from _frames(of, row, target)
-        yield _product(of, "sooner_predicted", {_id(over, FRAMES): 1, _id(of, FRAMES): -1, **faster})
+        yield from _sooner_by_learning(of, row, target, "sooner_predicted", faster)
+
+
+def _sooner_by_learning(
+    of: Row, learned: Row, target: Selection, name: str, faster: Mapping[str, int]
+) -> Iterator[Declaration]:
+    """Yield how many times fewer frames ``of`` needs, and how much sooner it has them at its speed."""
+    fewer = Declaration(
+        id=_id(of, "fewer_frames"), kind="sooner", column="frames_per_iteration", of=_pool(learned), over=target
+    )
+    yield fewer
+    yield _product(of, name, {fewer.id: 1, **faster})
 
 
 def _product(of: Row, name: str, factors: Mapping[str, int], unit: str = "") -> Declaration:
@@ -198,7 +209,7 @@ def _product(of: Row, name: str, factors: Mapping[str, int], unit: str = "") -> 
 def _sooner(pair: Pair, share: float = CONVERGED_SHARE) -> Declaration:
     of, over = _selection(pair.of), _selection(pair.over)
     other = share != CONVERGED_SHARE
-    mark, column = (f"_{100 * share:.0f}", f"reward_mean/{share}") if other else ("", "reward_mean")
+    mark, column = (f"_{100 * share:.0f}", f"iteration_s/{share}") if other else ("", "iteration_s")
     return Declaration(id=_id(pair.of, f"sooner{mark}"), kind="sooner", column=column, of=of, over=over)
 
 

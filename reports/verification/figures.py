@@ -72,7 +72,7 @@ CHANGES: Final[Sequence[tuple[str, tuple[str, ...], Any, tuple[str, ...]]]] = (
 )
 OF_A_PAIR: Final = {  # changed column -> what else is published of a pair
     "gpus": [(f"share_kept{window}", "share_kept", f"iteration{window}_s") for window in ("", "_95", "_50")],
-    "is_tuned": [("sooner", "sooner", "reward_mean")],
+    "is_tuned": [("sooner", "sooner", "iteration_s")],
     "packages": [
         ("start_over_packages", "ratio", "start_s"), ("loss_seen", "loss_seen", "iteration_s"),
         ("start_loss_seen", "loss_seen", "start_s"),
@@ -253,15 +253,16 @@ def _to_rewards(
                 factors = f"{names[of]}/frames_to_reward=1&{names[of]}/frames_per_s=-1"
                 yield f"{names[of]}/time_to_reward_s", ("product", "", factors, "")
             for of in known.keys() - {over}:
-                factors = f"{names[over]}/frames_to_reward=1&{names[of]}/frames_to_reward=-1"
-                yield f"{names[of]}/sooner", ("product", "", f"{factors}&{names[of]}/over_{others[of]}=1", "")
+                yield f"{names[of]}/fewer_frames", ("sooner", "frames_per_iteration", _pool(known[of]), target)
+                factors = f"{names[of]}/fewer_frames=1&{names[of]}/over_{others[of]}=1"
+                yield f"{names[of]}/sooner", ("product", "", factors, "")
             ran = {row["gpus"]: row for of in on_gpus if (row := configurations[of])["nodes"] == 1}
             yield from _predicted(configurations[over], ran, learned.values(), target)
         elif on_gpus:
             for of in (over, *on_gpus):
                 yield f"{names[of]}/time_to_reward_s", ("to_reward", "iteration_s", of, over)
                 yield f"{names[of]}/frames_to_reward", ("to_reward", "frames_per_iteration", of, over)
-            yield from ((f"{names[of]}/sooner", ("sooner", "reward_mean", of, over)) for of in on_gpus)
+            yield from ((f"{names[of]}/sooner", ("sooner", "iteration_s", of, over)) for of in on_gpus)
 
 
 def _pool(row: Row) -> str:
@@ -273,7 +274,7 @@ def _frames(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration
     for end, kind in (("frames_to_reward", "to_reward"), ("reached", "reached")):
         yield f"{name}/{end}", (kind, "frames_per_iteration", _pool(own), target)
     yield f"{name}/seeds", ("count", "seed", _pool(own), "")
-    yield f"{name}/learned_reward", ("median", "last_reward", _pool(own), "")
+    yield f"{name}/learned_reward", ("median", "learned_reward", _pool(own), "")
 
 
 def _predicted(
@@ -292,8 +293,9 @@ def _predicted(
         processes = own["environments"] // own["environments_per_gpu"]
         name, powers = f"{base_name}/{processes}", {most: int(steps) + 1, most // 2: -int(steps)}
         ratios = (f"&{names[gpus]}/over_gpus={power}" for gpus, power in powers.items() if gpus in names)
-        factors = f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1{''.join(ratios)}"
         yield from _frames(name, own, target)
+        yield f"{name}/fewer_frames", ("sooner", "frames_per_iteration", _pool(own), target)
+        factors = f"{name}/fewer_frames=1{''.join(ratios)}"
         yield f"{name}/sooner_predicted", ("product", "", factors, "")
 
 
