@@ -41,6 +41,13 @@ class Levels:
             before = level
         return None
 
+    def largest_difference(self, other: "Levels") -> float | None:
+        """The largest difference in an iteration of both, over the rise of ``other``; None if they have none."""
+        both = zip(self.rewards, other.rewards, strict=False)
+        differences = [abs(own - level) for own, level in both if own is not None and level is not None]
+        known = [level for level in other.rewards if level is not None]
+        return max(differences) / (max(known) - min(known)) if differences and max(known) > min(known) else None
+
 
 def converged_reward(curves: Sequence[Levels], share: float = CONVERGED_SHARE) -> float | None:
     """``share`` of the rise to the highest reward that every curve reached, from the highest that one began with.

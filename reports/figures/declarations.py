@@ -147,6 +147,7 @@ def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
             yield from _learned(pair.of, row, target)
             yield from _sooner_by_learning(pair.of, row, target, "sooner", {pair.id: 1})
         yield from _predicted(on_gpus, runs, target)
+        yield from _checked(learned)
     elif on_gpus:
         yield from _to_reward(over, target)
         for pair in on_gpus:
@@ -158,6 +159,15 @@ def _learned(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
     """Yield what a configuration needs to a reward, by the runs that say what it learns."""
     yield from _frames(of, learned, target)
     yield _product(of, "time_to_reward_s", {_id(of, FRAMES): 1, _id(of, "frames_per_s"): -1}, unit="s")
+
+
+def _checked(learned: Sequence[tuple[Pair, Row]]) -> Iterator[Declaration]:
+    """Yield how far rewards of processes that share a GPU are from those on GPUs of their own, and these from another."""
+    for pair, row in learned:
+        over = _selection(pair.of)
+        for name, of in (("differs_on_one_gpu", _pool(row)), ("differs_again", over)):
+            if pair.change.column == "gpus":
+                yield Declaration(id=_id(pair.of, name), kind="differs", column="reward_mean", of=of, over=over)
 
 
 def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:

@@ -171,6 +171,28 @@ def _sooner(declaration: Declaration, runs: Runs) -> Figure:
     return _figure(declaration, sooner, _number(of) + _number(over), _status(sooner) if sooner else None)
 
 
+def _differs(declaration: Declaration, runs: Runs) -> Figure:
+    """How far rewards of ``of`` are from those of ``over`` where it is most, in parts of the rise.
+
+    The mean over pairs of runs of one seed. Equal selections: of one run from another.
+    """
+    frames = [_selected(selection or {}, runs) for selection in (declaration.of, declaration.over)]
+    of, over = (
+        [(levels[set_name, run], (set_name, configuration, run), seed) for set_name, configuration, run, seed in keys]
+        for frame in frames
+        for levels, keys in [(runs.levels(frame), frame.select("set", "configuration", "run", "seed").iter_rows())]
+    )
+    pairs = [
+        own.largest_difference(levels)
+        for own, key, seed in of
+        for levels, other, other_seed in over
+        if key != other and seed == other_seed
+    ]
+    known = [share for share in pairs if share is not None]
+    mean = Estimate(value=statistics.fmean(known), interval=None) if known else None
+    return _figure(declaration, mean, len({key for _, key, _ in (*of, *over)}))
+
+
 type _Needed = Mapping[int, Sequence[float | None]]  # by seed, of each of its runs; None: it never got there
 
 
@@ -318,6 +340,7 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "to_reward": _to_reward,
     "reached": _reached,
     "sooner": _sooner,
+    "differs": _differs,
     "slope": _slope,
     "in_turns": _in_turns,
     "published": _published,

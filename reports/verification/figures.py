@@ -256,6 +256,9 @@ def _to_rewards(
                 yield f"{names[of]}/fewer_frames", ("sooner", "frames_per_iteration", _pool(known[of]), target)
                 factors = f"{names[of]}/fewer_frames=1&{names[of]}/over_{others[of]}=1"
                 yield f"{names[of]}/sooner", ("product", "", factors, "")
+                if others[of] == "gpus":
+                    yield f"{names[of]}/differs_on_one_gpu", ("differs", "reward_mean", _pool(known[of]), of)
+                    yield f"{names[of]}/differs_again", ("differs", "reward_mean", of, of)
             ran = {row["gpus"]: row for of in on_gpus if (row := configurations[of])["nodes"] == 1}
             yield from _predicted(configurations[over], ran, learned.values(), target)
         elif on_gpus:

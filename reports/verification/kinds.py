@@ -5,6 +5,7 @@ of every configuration and every block of runs in turns, or of every GPU model. 
 explains a part too, with a slope that is pulled to 0.5.
 """
 
+import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -311,6 +312,19 @@ def _sooner(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     return *_mean_of(ratios if is_known else [])[:2], len(of) + len(over)
 
 
+def _differs(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
+    """The largest difference of rewards, over the rise of ``over``; mean over pairs of runs of one seed."""
+    shares = []
+    for row, other in itertools.product(of, over):
+        curves = [levels(run[column], run["reward_window"]) for run in (row, other)]
+        length = min(map(len, curves))
+        differences = np.abs(curves[0][:length] - curves[1][:length])
+        if row is not other and row["seed"] == other["seed"] and not np.isnan(differences).all():
+            rise = np.nanmax(curves[1]) - np.nanmin(curves[1])
+            shares += [float(np.nanmax(differences) / rise)] if rise else []
+    return statistics.fmean(shares) if shares else None, None, len({id(row) for row in (*of, *over)})
+
+
 def _logs_by_seed(column: str, of: Rows, over: Rows) -> Mapping[int, float]:
     """The mean logarithm of what the runs of each seed need; infinite if one never gets there."""
     logs = defaultdict[int, list[float]](list)
@@ -365,4 +379,5 @@ KINDS: Final[Mapping[str, Kind]] = {
     "to_reward": _to_reward,
     "reached": _reached,
     "sooner": _sooner,
+    "differs": _differs,
 }

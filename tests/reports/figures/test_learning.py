@@ -91,6 +91,17 @@ def test_a_reward_comes_after_the_frames_of_as_many_processes_over_the_speed_of_
     assert [(gpus, kind) for gpus, _, kind in sooner(line)] == [(2, ""), (4, ""), (8, "predicted")]
 
 
+def test_rewards_on_one_gpu_are_checked_by_runs_of_the_same_seeds_on_gpus_of_their_own(tmp_path: Path) -> None:
+    shared, on_gpus_of_their_own = [learned(1), learned(2)], []
+    for own in shared:
+        case = replace(own.case, only_learning=False, case_id=own.case.case_id.removesuffix("-learning"))
+        on_gpus_of_their_own.append(CaseResult(case=case, rounds=tuple(replace(run, case=case) for run in own.rounds)))
+    rows = figures(tmp_path, gpus=on_gpus_of_their_own, one=shared)
+    differs = rows[name := f"gpus/{SERIES}-n256-1x2/differs_on_one_gpu"]
+    assert (differs["value"], differs["runs"]) == (0, 6)
+    assert name.replace("on_one_gpu", "again") not in rows  # no seed ran twice
+
+
 def test_a_prediction_is_of_one_base_and_of_runs_on_one_node(tmp_path: Path) -> None:
     """Eight processes of both series learn the same; on two nodes four GPUs are much slower."""
     split = [

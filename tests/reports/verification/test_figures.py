@@ -162,6 +162,19 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     assert computed("reached", "iteration_s", two_sets, over="a") == [4.0, None, None, 4, None]
 
 
+def test_runs_of_one_seed_differ_by_what_is_most_in_parts_of_the_rise() -> None:
+    """Rises of 10 and 20, and of 40 and 80; runs of other seeds would differ more."""
+    curves = [np.array([math.nan, *np.linspace(0, rise, 6)]) for rise in (10, 20, 40, 80)]
+    runs = [
+        row | {"reward_mean": curve, "reward_window": 1, "seed": seed}
+        for row, curve, seed in zip(RUNS, curves, (1, 1, 2, 2), strict=False)
+    ]
+    expected = statistics.fmean([(20 - 10) / 20, (20 - 10) / 10, (80 - 40) / 80, (80 - 40) / 40])
+    assert kinds.figure("differs", "reward_mean", runs, runs, ())["value"] == pytest.approx(expected)
+    assert kinds.figure("differs", "reward_mean", runs[:1], runs[1:], ())["value"] == pytest.approx(0.5)
+    assert kinds.figure("differs", "reward_mean", runs[:1], runs[2:], ())["value"] is None
+
+
 def test_a_product_has_an_interval_by_the_squares_of_distances_to_the_ends() -> None:
     known: dict[str, dict[str, Any]] = {
         "a/x": {"value": 2.0, "low": 1.0, "high": 4.0, "runs": 3},

@@ -67,6 +67,14 @@ def test_the_reward_to_reach_is_a_part_of_the_rise_that_every_run_has() -> None:
     assert converged_reward([whole], 0.5) == pytest.approx(2 + 0.5 * (9 - 2))
 
 
+def test_two_runs_differ_by_what_is_most_in_parts_of_the_rise_of_the_second() -> None:
+    first, second = Levels.of([None, 1.0, 5.0, 9.0], 1), Levels.of([0.0, 2.0, 4.0], 1)
+    assert first.largest_difference(second) == pytest.approx(1 / 4)
+    assert second.largest_difference(first) == pytest.approx(1 / 8)
+    assert first.largest_difference(Levels.of([3.0, 3.0, 3.0], 1)) is None  # no rise
+    assert first.largest_difference(Levels.of([3.0, None], 1)) is None  # no iteration of both
+
+
 def test_nobody_waits_for_a_reward_that_a_run_began_with_or_never_had() -> None:
     silent: list[float | None] = [None] * 12
     every: list[list[Rewards]] = [[RISING, RISING[::-1]], [], [silent], [RISING, silent], [RISING[:4]]]
