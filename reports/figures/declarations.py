@@ -162,7 +162,7 @@ def _learned(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
 
 
 def _checked(learned: Sequence[tuple[Pair, Row]]) -> Iterator[Declaration]:
-    """Yield how far rewards of processes that share a GPU are from those on GPUs of their own, and these from another."""
+    """Yield how far rewards of processes that share a GPU are from those on GPUs of their own, and one such run's."""
     for pair, row in learned:
         over = _selection(pair.of)
         for name, of in (("differs_on_one_gpu", _pool(row)), ("differs_again", over)):
