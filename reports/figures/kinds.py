@@ -145,9 +145,10 @@ def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
     """How much of the column ``of`` needs to the reward to reach of ``over``: iterations times what one has.
 
     The mean over seeds, of each the mean over its runs; None unless every run of ``of`` gets there. Runs of one seed
-    have no interval: it would say nothing of another.
+    have no interval: it would say nothing of another. The column may end with a part of the rise.
     """
-    needed = _needed(declaration, declaration.of, declaration.column, runs)
+    column, _, share = declaration.column.partition("/")
+    needed = _needed(declaration, declaration.of, column, runs, float(share or CONVERGED_SHARE))
     by_seed: dict[int, list[float]] = {}
     for set_name, run, seed in _selected(declaration.of, runs).select("set", "run", "seed").iter_rows():
         if (amount := needed.get((set_name, run))) is None:
@@ -160,7 +161,8 @@ def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
 
 def _reached(declaration: Declaration, runs: Runs) -> Figure:
     """How many runs of ``of`` get to the reward to reach of ``over``; the column is any that they have."""
-    needed = list(_needed(declaration, declaration.of, declaration.column, runs).values())
+    column, _, share = declaration.column.partition("/")
+    needed = list(_needed(declaration, declaration.of, column, runs, float(share or CONVERGED_SHARE)).values())
     number = sum(amount is not None for amount in needed)
     return _figure(declaration, Estimate(value=float(number), interval=None), len(needed))
 

@@ -293,7 +293,8 @@ def _machines_ratio(column: str, of: Rows, over: Rows, every: Rows) -> Computed:
 
 def _to_reward(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """How much of the column ``of`` needs to the reward that ``over`` sets, mean over seeds; one has no interval."""
-    amounts, by_seed = _needed(of, over, column, "reward_mean", RISE), defaultdict[int, list[float]](list)
+    (amount, share), by_seed = column.partition("/")[::2], defaultdict[int, list[float]](list)
+    amounts = _needed(of, over, amount, "reward_mean", float(share or RISE))
     for row in of:
         by_seed[row["seed"]].append(amounts[row["set"], row["run"]])
     if math.inf in amounts.values():
@@ -304,7 +305,8 @@ def _to_reward(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
 
 def _reached(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """How many runs of ``of`` get to the reward that ``over`` sets."""
-    amounts = _needed(of, over, column, "reward_mean", RISE).values()
+    amount, share = column.partition("/")[::2]
+    amounts = _needed(of, over, amount, "reward_mean", float(share or RISE)).values()
     return float(sum(amount < math.inf for amount in amounts)), None, len(of)
 
 
