@@ -151,6 +151,9 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     frames = [20 * number for number in needed[4:]]
     value, low, high, *_ = computed("to_reward", "frames_per_iteration", runs, over="a")
     assert value == pytest.approx(statistics.geometric_mean(frames)) == pytest.approx(math.sqrt(low * high))
+    lower = [20 * ((20 + 0.6 * 77) / rate + 1) for rate in rates[4:]]
+    value_60 = computed("to_reward", "frames_per_iteration/0.6", runs, over="a")[0]
+    assert value_60 == pytest.approx(statistics.geometric_mean(lower))
     of_one_seed = [row | {"seed": 1} for row in runs]
     assert computed("to_reward", "frames_per_iteration", of_one_seed, over="a")[:3] == [value, None, None]
     assert computed("sooner", "iteration_s/0.9", of_one_seed, over="a")[0] is None
@@ -160,6 +163,8 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     assert computed("reached", "iteration_s", runs, over="a") == [3.0, None, None, 4, None]
     two_sets = [*runs[:7], {**runs[4], "set": "t"}]  # whose runs have equal numbers
     assert computed("reached", "iteration_s", two_sets, over="a") == [4.0, None, None, 4, None]
+    levels_off = [*runs[:7], {**runs[7], "reward_mean": np.full(100, 94.0)}]  # between 90 and 97 % of the rise
+    assert [computed("reached", f"iteration_s{mark}", levels_off, over="a")[0] for mark in ("", "/0.97")] == [4.0, 3.0]
 
 
 def test_runs_of_one_seed_differ_by_what_is_most_in_parts_of_the_rise() -> None:
@@ -288,7 +293,10 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
         (of_another(f"{LEARNS}/sooner", "of", "over_gpus=1", "over_gpus=2"), f"{LEARNS}/sooner.of is "),
         (of_another(f"{LEARNS}/frames_to_reward", "over", "n512-1x1", "n1024-1x2"), "frames_to_reward.over is "),
         (lambda rows: rows.update(x={**rows[f"{LEARNS}/sooner"], "id": f"{LEARNS}/sooner_2"}), "over the base of what"),
-        (lambda rows: rows.pop(f"{LEARNS}/reached"), f"the figure {LEARNS}/reached is missing"),
+        *(
+            (lambda rows, name=name: rows.pop(f"{LEARNS}/{name}"), f"the figure {LEARNS}/{name} is missing")
+            for name in ("reached", "sooner_60", "fewer_frames_60")
+        ),
     ],
 )  # fmt: skip
 def test_a_forgery_of_the_file_is_named(version: Path, change: Change, words: str) -> None:
