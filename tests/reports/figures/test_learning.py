@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from reports.display.html import paragraph
-from reports.figures.lines import Figure, Line, over_gpus
+from reports.figures.lines import Figure, Line, over_environments, over_gpus
 from reports.figures.tables import computed
+from reports.pages import home, tasks
 from reports.pages.home import _for_a_reward
-from reports.pages.rewards import sooner, times
+from reports.pages.rewards import filled_or_added, sooner, times
 from reports.sets.version import read_version
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import make_case, make_record, make_result, on_gpus, write_results
@@ -33,15 +34,18 @@ def measured(size: int = 128, gpus: Sequence[int] = (1, 2, 4)) -> list[CaseResul
     return on_gpus([make_result(case, *times_s[case.world_size]) for case in cases])
 
 
-def learned(processes: int, *, pace: float = 1.0, seed: int = 42, minibatch_size: int = 512) -> CaseResult:
-    """Three seeds that learn at a pace, in 60 iterations."""
+SEEDS = (0.97, 1.0, 1.03)
+
+
+def learned(processes: int, *, pace: float = 1.0, paces: Sequence[float] = SEEDS, **changes: object) -> CaseResult:
+    """Seeds that learn at paces, in 60 iterations."""
     case = make_case(
         "ant-weak", world_size=processes, scaling="weak", num_envs_global=128 * processes, rl_library="rl_games",
-        variant="learning", device="cuda", only_learning=True, seed_per_round=True, seed=seed, iterations=60,
-        minibatch_size=minibatch_size,
+        variant="learning", device="cuda", only_learning=True, seed_per_round=True, iterations=60,
     )  # fmt: skip
+    case = replace(case, **changes)  # type: ignore[arg-type]
     records = []
-    for index, own in enumerate((0.97, 1.0, 1.03)):
+    for index, own in enumerate(paces):
         record = make_record(case, index=index)
         rewards = (None, *(4 * (1 - math.exp(-own * pace * number / 6)) for number in range(1, 60)))
         ranks = tuple(replace(rank, samples={**rank.samples, "reward_mean": rewards}) for rank in record.ranks)
@@ -87,7 +91,7 @@ def test_a_reward_comes_after_the_frames_of_as_many_processes_over_the_speed_of_
     assert predicted["value"] == pytest.approx(fewer * ratios[0] ** 2 / ratios[1])
     assert not [name for name in rows if name.endswith("/6/sooner_predicted")]  # no doubling
     (line,) = over_gpus(read_version(tmp_path, name="v"), "Ant")
-    assert [(gpus, kind) for gpus, _, kind in sooner(line)] == [(2, ""), (4, ""), (8, "predicted")]
+    assert {gpus: kind for gpus, (_, kind) in sooner(line).items()} == {2: "", 4: "", 8: "predicted"}
 
 
 def test_a_prediction_is_of_one_base_and_of_runs_on_one_node(tmp_path: Path) -> None:
@@ -172,3 +176,91 @@ def test_only_a_number_of_gpus_that_ran_is_said_not_to_have_the_reward() -> None
     assert "on 4 not every run had it" in paragraph(times(not_reached)).text
     nothing_learned = line_of(time_to_reward_s=time, reached={1: (3.0,), 2: (3.0,)})
     assert "not every run" not in paragraph(times(nothing_learned)).text
+
+
+def test_a_curve_of_rewards_is_of_runs_of_these_before_it_is_of_most_gpus(tmp_path: Path) -> None:
+    """Four GPUs have other minibatches, of which no run says what they learn."""
+    other = [replace(own, case=replace(own.case, minibatch_size=256)) for own in measured()]
+    other = [replace(own, rounds=tuple(replace(run, case=own.case) for run in own.rounds)) for own in other]
+    figures(tmp_path, most=other, gpus=measured(gpus=(1, 2)), one=[learned(1), learned(2), learned(4)])
+    version = read_version(tmp_path, name="v")
+    assert [line.rows[-1]["gpus"] for line in over_gpus(version, "Ant")] == [4]
+    (line,) = over_gpus(version, "Ant", of_rewards=True)
+    assert [row["set"] for row in line.rows] == ["gpus", "gpus"]
+    shown = tasks.charts(version, "Ant").markup
+    assert all(f"gpus/{SERIES}-n{name}" in shown for name in ("256-1x2/sooner", "128-1x1/4/sooner_predicted"))
+    assert f"most/{SERIES}-n128-1x1/time_to_reward_s" not in shown
+    assert f"gpus/{SERIES}-n128-1x1/time_to_reward_s" in home.opening(version).markup
+
+
+def filled(environments: int, time_s: float, minibatch_size: int = 512) -> CaseResult:
+    """One GPU with more environments: as many minibatches of their size."""
+    steps = 4 * environments * 512 // (128 * minibatch_size)
+    case = make_case(
+        f"ant-{'envs' if minibatch_size == 512 else 'as-several'}", scaling="weak", num_envs_global=environments,
+        rl_library="rl_games", device="cuda", minibatch_size=minibatch_size, optimiser_steps=steps,
+    )  # fmt: skip
+    return make_result(case, *(time_s * noise for noise in (0.99, 1.0, 1.01)))
+
+
+def learned_like(result: CaseResult, *, pace: float = 1.0, paces: Sequence[float] = SEEDS) -> CaseResult:
+    """Runs that say what the runs of a result learn."""
+    own = result.case
+    same = ("series", "num_envs", "num_envs_global", "minibatch_size", "optimiser_steps")
+    case_id = f"{own.case_id}-learning"
+    return learned(1, pace=pace, paces=paces, case_id=case_id, **{name: getattr(own, name) for name in same})
+
+
+@pytest.mark.parametrize(
+    ("gpus", "filled_paces", "paces", "claim", "shown"),
+    [
+        # On 4 GPUs a run of as many iterations takes 1.21 times as long, on the filled one twice as long.
+        ((1, 2, 4), (3.9, 4.0, 4.1), SEEDS, "Filling one GPU brings the reward sooner than 4 GPUs", 2),
+        ((1, 2, 4), (0.9, 1.0, 1.1), SEEDS, "Filling one GPU brings the reward later than 4 GPUs", 2),
+        ((1, 2, 4), (1.3, 1.65, 2.0), SEEDS, "It is within noise", 2),
+        ((1, 2, 4), (4.0,), SEEDS, "It is open", 2),
+        ((1, 2, 4), (4.0, 4.0, 0.1), SEEDS, "It is open", 1),
+        ((1, 2, 4), (3.9, 4.0, 4.1), (1.0, 1.0, 0.1), "It is open", 1),
+        ((1, 2, 4), (4.0, 4.0, 0.1), (1.0, 1.0, 0.1), "It is open", 0),
+        ((1, 2), (3.9, 4.0, 4.1), SEEDS, "Filling one GPU brings the reward sooner than is predicted of 4 GPUs", 2),
+    ],
+)
+def test_filling_a_gpu_is_said_to_be_sooner_than_adding_gpus_only_where_their_intervals_are_apart(
+    tmp_path: Path, gpus: Sequence[int], filled_paces: Sequence[float], paces: Sequence[float], claim: str, shown: int
+) -> None:
+    full = filled(512, 2.0)
+    on_one_gpu = [learned(1), learned(2), learned(4, paces=paces), learned_like(full, paces=filled_paces)]
+    rows = figures(tmp_path, gpus=[*measured(gpus=gpus), full], one=on_one_gpu)
+    version = read_version(tmp_path, name="v")
+    (added,), (one,) = over_gpus(version, "Ant", of_rewards=True), over_environments(version, "Ant", of_rewards=True)
+    sentence = paragraph(filled_or_added(one, added))
+    assert sentence.text.startswith(claim)
+    ratios = [name for name in rows if f'"{name}"' in sentence.markup and "sooner" in name]
+    assert len(ratios) == shown
+    seeds = min(len(filled_paces), len(paces))
+    assert f"{seeds} seed{': too few to say' if seeds < 3 else 's)'}" in sentence.text
+    assert sentence.text in tasks.charts(version, "Ant").text
+
+
+def test_a_filled_gpu_is_compared_with_added_ones_where_their_numbers_meet_and_are_known(tmp_path: Path) -> None:
+    """It is filled to two, three and four times: with minibatches of one size, and with as many of them."""
+    every = [filled(256, 1.5), filled(384, 1.8), filled(512, 2.0)]
+    several = [filled(256, 1.2, 1024), filled(512, 1.4, 2048)]
+    on_one_gpu = [learned(1), learned(2), learned(4, paces=(1.0, 1.0, 0.1))]
+    on_one_gpu += [learned_like(own) for own in (*every, *several)]
+    rows = figures(tmp_path, gpus=[*measured(), *every, *several], one=on_one_gpu)
+    version = read_version(tmp_path, name="v")
+    (added,), lines = over_gpus(version, "Ant"), over_environments(version, "Ant", of_rewards=True)
+    steps = {line.label: [row["optimiser_steps"] for row in line.rows] for line in lines}
+    assert steps == {
+        "rl_games, one Generated Accelerator, same steps": [4, 4, 4],
+        "rl_games, one Generated Accelerator": [4, 8, 12, 16],
+    }
+    for line, number in zip(lines, ([2, 4], [2, 3, 4]), strict=True):
+        assert list(sooner(line)) == number
+        assert line.base["configuration"] == f"{SERIES}-n128-1x1"
+        sentence = paragraph(filled_or_added(line, added)).markup  # not every run of 4 GPUs had the reward
+        assert f"gpus/{SERIES}-n256-1x2/sooner" in sentence
+        assert sum(f'"{name}"' in sentence for name in rows if "1x1/sooner" in name) == 1
+    other = replace(added, rows=tuple({**row, "gpu_model": "another"} for row in added.rows))
+    assert filled_or_added(lines[0], other) == ""
