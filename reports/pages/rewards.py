@@ -85,10 +85,8 @@ def filled_or_added(filled: Line, added: Line) -> str:
     """Say whether one GPU with the environments of several brings the reward sooner; empty if they are no rivals."""
     one, several = sooner(filled), sooner(added)
     both = [(*own, *several[gpus], gpus) for gpus, own in one.items() if gpus in several]
-    bases = {
-        (line.base["gpu_model"], (line.figure(line.base, "reached") or {}).get("over")) for line in (filled, added)
-    }
-    if len(bases) > 1 or not both:
+    bases = {(own.base["gpu_model"], (own.figure(own.base, "reached") or {}).get("over")) for own in (filled, added)}
+    if len(bases) > 1 or added.base["scaling"] != "weak" or not both:
         return ""
     # The most GPUs of which both are known, and measured.
     ratio, _, rival, kind, gpus = max(both, key=lambda item: (bool(item[0] and item[2]), not item[3], item[4]))
@@ -106,8 +104,7 @@ def _claim(filled: Interval | None, added: Interval | None) -> str:
     """What is clear only where the intervals do not overlap."""
     if filled and added and (filled[0] > added[1] or filled[1] < added[0]):
         return f"Filling one GPU brings the reward {'sooner' if filled[0] > added[1] else 'later'}"
-    status = "within noise" if filled and added else "open"
-    return f"It is {status} whether filling one GPU brings the reward sooner"
+    return f"It is {'within noise' if filled and added else 'open'} whether filling one GPU brings the reward sooner"
 
 
 def times(line: Line) -> str:

@@ -186,19 +186,17 @@ def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displaye
     known = [
         (line, row["gpus"], kept, "") for line in lines for row in line.rows if (kept := line.figure(row, "share_kept"))
     ]
-    title = f"Share of the ideal speed that {task} keeps"
-    return _over_gpus(version, task, known, "share_kept", title)
+    return _over_gpus(version, task, known, "share_kept", f"Share of the ideal speed that {task} keeps")
 
 
 def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
     """How many times as soon the reward comes on more GPUs, and on one that is filled."""
     known = [(line, gpus, own, kind) for line in lines for gpus, (own, kind) in sorted(sooner(line).items()) if own]
-    title = f"How many times as soon {task} has a reward"
     note = (
         "Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval."
         " One GPU: with as many environments as so many have."
     )
-    return _over_gpus(version, task, known, "sooner", title, note)
+    return _over_gpus(version, task, known, "sooner", f"How many times as soon {task} has a reward", note)
 
 
 def _over_gpus(
@@ -291,8 +289,7 @@ def _learning(version: Version, task: str, others: Sequence[Line]) -> list[Displ
 
 def _times(version: Version, task: str, scaling: Sequence[Line]) -> Iterator[Displayed]:
     """Yield when the reward comes on more GPUs, and on one with more environments."""
-    sizes = over_environments(version, task, of_rewards=True)
-    filled = [line for line in sizes if line.learned and line.base["gpus"] == 1]
+    filled = [own for own in over_environments(version, task, of_rewards=True) if own.learned and own.base["gpus"] == 1]
     rewards = [(line, own["value"]) for line in scaling if (own := line.figure(line.base, "reward_mean_to_reach"))]
     best = max((reward for _, reward in rewards), default=0.0)
     # A training that ended below half of the best reward had not learned the task: its time says nothing.

@@ -271,8 +271,9 @@ def test_a_filled_gpu_is_compared_with_added_ones_where_their_numbers_meet_and_a
         sentence = paragraph(filled_or_added(line, added)).markup  # not every run of 4 GPUs had the reward
         assert f"gpus/{SERIES}-n256-1x2/sooner" in sentence
         assert sum(f'"{name}"' in sentence for name in rows if "1x1/sooner" in name) == 1
-    other = replace(added, rows=tuple({**row, "gpu_model": "another"} for row in added.rows))
-    assert filled_or_added(lines[0], other) == ""
+    for another in ({"gpu_model": "another"}, {"scaling": "strong"}):  # whose GPUs share the environments of one
+        other = replace(added, rows=tuple({**row, **another} for row in added.rows))
+        assert filled_or_added(lines[0], other) == ""
 
 
 def test_the_source_of_a_chart_of_rewards_is_where_its_curves_ran(tmp_path: Path) -> None:
