@@ -192,10 +192,9 @@ def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displaye
 def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
     """How many times as soon the reward comes on more GPUs, and on one that is filled."""
     known = [(line, gpus, own, kind) for line in lines for gpus, (own, kind) in sorted(sooner(line).items()) if own]
-    note = (
-        "Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval."
-        " One GPU: with as many environments as so many have."
-    )
+    note = "Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval."
+    if any(line.rows[-1]["gpus"] == 1 for line, *_ in known):
+        note += " One GPU: with as many environments as so many have."
     return _over_gpus(version, task, known, "sooner", f"How many times as soon {task} has a reward", note)
 
 
