@@ -1,7 +1,7 @@
 """The curves of a task: configurations that differ in nothing but GPUs, or but environments on a GPU. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -30,6 +30,12 @@ class Line:
     @property
     def base(self) -> Row:
         return self.rows[0]
+
+    @property
+    def learned(self) -> Sequence[Row]:
+        """The configurations of which runs that are of rewards alone say when they have the reward of the base."""
+        base, *others = ((row, self.figure(row, "reached")) for row in self.rows)
+        return [row for row, own in others if own and base[1] and own["over"] == base[1]["of"]]
 
     @property
     def seeds(self) -> Figure | None:
@@ -79,16 +85,26 @@ def rows_of(version: Version, task: str) -> list[Row]:
     ]
 
 
-def over_gpus(version: Version, task: str) -> list[Line]:
-    """The curve over GPUs of each library, physics and size: the one with most GPUs, and of several the newest."""
+def by_reward(line: Line) -> tuple[bool, int, bool]:
+    """What says most of rewards: runs that are of these alone, then the most GPUs, then runs that had one."""
+    return bool(line.learned), int(line.rows[-1]["gpus"]), line.figure(line.base, "time_to_reward_s") is not None
+
+
+def over_gpus(version: Version, task: str, *, of_rewards: bool = False) -> list[Line]:
+    """The curve over GPUs of each library, physics and size: with most GPUs, or what says most ``of_rewards``."""
     same = ("library", "physics", "scaling", "size", "minibatch_rule")
-    return _best(version, task, "gpus", _Alike(("set", "series"), same, _size))
+    return _best(version, task, "gpus", _Alike(("set", "series"), same, _size, of_rewards=of_rewards))
 
 
-def over_environments(version: Version, task: str, least: int = 2) -> list[Line]:
+def over_environments(version: Version, task: str, least: int = 2, *, of_rewards: bool = False) -> list[Line]:
     """The curve over environments on one GPU, of each library, physics and GPU model with ``least`` points or more."""
     same = ("library", "physics", "gpus", "gpu_model")
-    return _best(version, task, "environments_per_gpu", _Alike(("set", "iterations"), same, _model, least))
+    held = ("minibatch_size", "optimiser_steps")  # a curve holds one of them
+    alike = (_Alike(("set", "iterations", name), same, _model, least, of_rewards) for name in held)
+    minibatch, steps = (_best(version, task, "environments_per_gpu", own) for own in alike)
+    labels = {line.label for line in minibatch}
+    steps = [replace(line, label=f"{line.label}, same steps") if line.label in labels else line for line in steps]
+    return sorted([*minibatch, *steps], key=lambda line: line.label, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -99,16 +115,20 @@ class _Alike:
     rivals: tuple[str, ...]
     label: Label
     least: int = 2  # configurations
+    of_rewards: bool = False  # prefer what says most of rewards
 
     def key(self, row: Row) -> tuple[object, ...]:
         return tuple(row[name] for name in (*self.within, *self.rivals))
 
 
 def _best(version: Version, task: str, varied: str, alike: _Alike) -> list[Line]:
+    def order(line: Line) -> tuple[object, ...]:
+        return *(by_reward(line) if alike.of_rewards else ()), line.rows[-1][varied], len(line.rows), line.newest
+
     best: dict[tuple[object, ...], Line] = {}
     for key, line in (keyed for own in (version, *version.older) for keyed in _lines(own, task, varied, alike)):
         known = best.get(key)
-        if known is None or _order(line, varied) > _order(known, varied):
+        if known is None or order(line) > order(known):
             best[key] = line
     return sorted(best.values(), key=lambda line: (line.base["scaling"], line.label), reverse=True)
 
@@ -117,7 +137,7 @@ def _lines(version: Version, task: str, varied: str, alike: _Alike) -> Iterator[
     """Yield every curve of a version that has enough points, with what it shares with others of its kind."""
     sets = {result_set.name or "results": result_set for result_set in version.scaling}
     groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows_of(version, task):
+    for row in reversed(rows_of(version, task)):  # of equal ones the first stays: the base of pairs is that too
         groups.setdefault(alike.key(row), []).append(row)
     for key, rows in groups.items():
         by_number = {row[varied]: row for row in sorted(rows, key=lambda row: -row["nodes"])}
@@ -132,10 +152,6 @@ def _lines(version: Version, task: str, varied: str, alike: _Alike) -> Iterator[
             yield key[len(alike.within) :], line
 
 
-def _order(line: Line, varied: str) -> tuple[object, ...]:
-    return line.rows[-1][varied], len(line.rows), line.newest
-
-
 def _size(row: Row, groups: Mapping[tuple[object, ...], Sequence[Row]]) -> str:
     rules = {
         own["minibatch_rule"]
@@ -148,7 +164,7 @@ def _size(row: Row, groups: Mapping[tuple[object, ...], Sequence[Row]]) -> str:
 
 
 def _model(row: Row, _: object) -> str:
-    return f"{row['library']}, {gpu_name(row)}{_physics(row)}"
+    return f"{row['library']}, {'one' if row['gpus'] == 1 else row['gpus']} {gpu_name(row)}{_physics(row)}"
 
 
 def _physics(row: Row) -> str:

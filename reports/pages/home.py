@@ -27,7 +27,7 @@ from reports.display.html import (
 )
 from reports.display.page import read_text
 from reports.figures.compare import Pair
-from reports.figures.lines import Line, estimate, over_gpus, tasks
+from reports.figures.lines import Line, by_reward, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
 from reports.pages import method, one_gpu, releases
 from reports.pages.rewards import seeds, sooner_on, times
@@ -70,9 +70,9 @@ def ratios(version: Version, column: str) -> list[Ratio]:
     ]
 
 
-def lines(version: Version) -> list[tuple[str, Line]]:
+def lines(version: Version, *, of_rewards: bool = False) -> list[tuple[str, Line]]:
     """The curves over GPUs of every task, with its name."""
-    return [(task, line) for task in tasks(version) for line in over_gpus(version, task)]
+    return [(task, line) for task in tasks(version) for line in over_gpus(version, task, of_rewards=of_rewards)]
 
 
 def texts(version: Version) -> Mapping[str, str]:
@@ -93,35 +93,24 @@ def opening(version: Version) -> Html:
 
 def answer(version: Version) -> list[str]:
     """Return what to do, or where nothing ran on several GPUs, what one makes; sentences with figures."""
-    known = lines(version)
-    return [_advice(version, known)] if known else one_gpu.sentences(version)
+    return [_advice(version)] if lines(version) else one_gpu.sentences(version)
 
 
-def _advice(version: Version, known: Sequence[tuple[str, Line]]) -> str:
+def _advice(version: Version) -> str:
     """What filling one GPU makes; then what the most GPUs bring in frames and in reward."""
     sentences = []
     if filled := _largest_steps(_clear(ratios(version, "environments_per_gpu"))):
         advice = "Start with one GPU and fill it: more environments on it" if _all_more(filled) else "More environments"
         sentences.append(f"{advice} make {_range(filled)} times the frames.")
-    task, line = max(known, key=_by_reward)
+    task, line = max(lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
     last, reward = line.rows[-1], "how much sooner a reward comes was not measured"
-    if _has_reward(line):
+    if line.figure(line.base, "time_to_reward_s"):
         reward = f"the reward comes after {times(line)} ({seeds(line)})"
     sentences.append(
         f"{counted(last['gpus'], 'GPU')} make {measured(line.figure(last, 'over_gpus'))} times the frames of one"
         f" ({task}, {line.label}); {reward}."
     )
     return " ".join(sentences)
-
-
-def _by_reward(item: tuple[str, Line]) -> tuple[int, bool, bool]:
-    """The most GPUs, and of those what says most of rewards: runs that are of these alone."""
-    line = item[1]
-    return line.rows[-1]["gpus"], line.figure(line.base, "reached") is not None, _has_reward(line)
-
-
-def _has_reward(line: Line) -> bool:
-    return len(line.rows) > 1 and line.figure(line.base, "time_to_reward_s") is not None
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
@@ -180,11 +169,11 @@ def _of_lines(of_lines: Sequence[tuple[str, Line]], name: str, what: str) -> lis
 
 
 def _rewards(version: Version) -> list[str]:
-    """The time to a reward of the training on the most GPUs of which it is known."""
-    known = [(task, line) for task, line in lines(version) if _has_reward(line)]
+    """The time to a reward of the training that says most of it."""
+    known = [item for item in lines(version, of_rewards=True) if item[1].figure(item[1].base, "time_to_reward_s")]
     if not known:
         return []
-    task, line = max(known, key=_by_reward)
+    task, line = max(known, key=lambda item: by_reward(item[1]))
     return [_for_a_reward(line), f"{times(line)} ({task}, {line.base['library']})", seeds(line)]
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from reports.data.rewards import CONVERGED_SHARE
+from reports.data.words import environments_text
 from reports.display.charts.curves import stride_of
 from reports.display.charts.drawing import Point
 from reports.display.charts.speedup import PREDICTED
@@ -13,7 +14,7 @@ from reports.display.html import measured, runs_in
 from reports.figures.compare import Row, processes_of
 from reports.figures.declarations import MARKS
 from reports.figures.lines import Figure, Line, estimate, figure
-from reports.figures.tables import runs_of
+from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
@@ -41,9 +42,9 @@ def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
             yield Point(label=label, x=iteration * row["frames_per_iteration"] / 1e6, y=statistics.median(known))
 
 
-def learned_at(line: Line) -> set[str]:
-    """The machines on which it was measured what a line's configurations learn; none if its own runs say that."""
-    runs, own_rows = runs_of(line.version), [row for row in line.rows if line.figure(row, "reached")]
+def learned_at(line: Line, *rows: Row) -> set[str]:
+    """The machines on which it was measured what these configurations learn; none if their own runs say that."""
+    runs, own_rows = runs_of(line.version), [row for row in rows if line.figure(row, "reached")]
     sets = {name for row in own_rows if (learned := runs.learned(row)) for name in runs.of(learned)["set"].unique()}
     return {plain_name(own.campaign.largest_place) for own in line.version.sets if own.name in sets}
 
@@ -57,25 +58,75 @@ def point(label: str, x: int, own: Mapping[str, Any], kind: str = "") -> Point:
 def time_to_reward(line: Line) -> str:
     """Say when a line's runs have the reward on each number of GPUs; empty where that is not known of two."""
     reward = line.figure(line.base, "reward_mean_to_reach")
-    if reward is None or not line.figure(line.base, "time_to_reward_s") or len(line.rows) == 1:
+    if reward is None or not line.figure(line.base, "time_to_reward_s"):
         return ""
     return f"{line.label}: a reward of {measured(reward)} after {times(line)} ({seeds(line)})."
 
 
-def seeds(line: Line) -> str:
-    """``1 seed: too few to say``: of the number of GPUs that has fewest."""
-    fewest = line.seeds
+def seeds(line: Line, *others: Figure | None) -> str:
+    """``1 seed: too few to say``: of the number of GPUs that has fewest, and of ``others``."""
+    fewest = min((own for own in (line.seeds, *others) if own), key=lambda own: int(own["value"]), default=None)
     number = 0 if fewest is None else fewest["value"]
     text = measured(fewest, lambda value: counted(int(value), "seed"))
     return text if number >= MIN_ROUNDS_FOR_INTERVAL else f"{text}: too few to say"
 
 
-def sooner(line: Line) -> list[tuple[int, Figure, str]]:
-    """How many times as soon the reward comes, by number of GPUs, and whether it is predicted: more than ran."""
-    known = [(row["gpus"], sooner_on(line, row), "") for row in line.rows]
-    more = map(processes_of, runs_of(line.version).learned_on_more(line.rows[-1]))
-    known += [(number, line.figure(line.base, f"{number}/sooner_predicted"), PREDICTED) for number in more]
-    return [(gpus, own, kind) for gpus, own, kind in known if own]
+def sooner(line: Line) -> Mapping[int, tuple[Figure | None, str]]:
+    """How many times as soon the reward comes, if every run had it, on more GPUs, or on one with their environments."""
+    known, base, is_over_gpus = {}, line.base, line.rows[-1]["gpus"] > line.base["gpus"]
+    for row in line.rows[1:]:
+        gpus, rest = (row["gpus"], 0) if is_over_gpus else divmod(row["environments"], base["environments"])
+        own = sooner_on(line, row)
+        if not rest and (own or _is_missed(line.figure(row, "reached"))):
+            known[gpus] = own, ""
+    for gpus in map(processes_of, runs_of(line.version).learned_on_more(line.rows[-1]) if is_over_gpus else ()):
+        own = line.figure(base, f"{gpus}/sooner_predicted")
+        if own or _is_missed(line.figure(base, f"{gpus}/reached")):
+            known[gpus] = own, PREDICTED
+    return known
+
+
+def _is_missed(reached: Figure | None) -> bool:
+    """Whether a run ended before it had the reward."""
+    return reached is not None and reached["value"] < reached["runs"]
+
+
+def filled_or_added(filled: Line, added: Line) -> str:
+    """Say whether one GPU with the environments of several brings the reward sooner; empty if they are no rivals."""
+    one, several = sooner(filled), sooner(added)
+    both = [(*own, *several[gpus], gpus) for gpus, own in one.items() if gpus in several]
+    bases = {(own.base["gpu_model"], (own.figure(own.base, "reached") or {}).get("over")) for own in (filled, added)}
+    if len(bases) > 1 or added.base["scaling"] != "weak" or not both:
+        return ""
+    # The most GPUs of which both are known, and measured.
+    ratio, _, rival, kind, gpus = max(both, key=lambda item: (bool(item[0] and item[2]), not item[3], item[4]))
+    size, number = filled.base["environments"], counted(gpus, "GPU")
+    comes = [f"{measured(own)} times as soon" if own else "not in every run" for own in (ratio, rival)]
+    claims = {
+        _claim(
+            *(
+                own and rows_by_id(line.version).get(f"{own['id']}{end}")
+                for own, line in ((ratio, filled), (rival, added))
+            )
+        )
+        for end in MARKS
+    }
+    claim = (
+        claims.pop() if len(claims) == 1 else "It depends on the mark whether filling one GPU brings the reward sooner"
+    )
+    return (
+        f"{claim} than {f'is predicted of {number}' if kind else number}: against one with {environments_text(size)} it"
+        f" comes {comes[0]} with {environments_text(gpus * size)}, and {comes[1]} on {number} ({filled.label};"
+        f" {seeds(filled, added.seeds, added.figure(added.base, f'{gpus}/seeds'))})."
+    )
+
+
+def _claim(filled: Figure | None, added: Figure | None) -> str:
+    """What is clear only where the intervals do not overlap."""
+    one, several = (estimate(own).interval if own else None for own in (filled, added))
+    if one and several and (one[0] > several[1] or one[1] < several[0]):
+        return f"Filling one GPU brings the reward {'sooner' if one[0] > several[1] else 'later'}"
+    return f"It is {'within noise' if one and several else 'open'} whether filling one GPU brings the reward sooner"
 
 
 def sooner_on(line: Line, row: Row) -> Figure | None:

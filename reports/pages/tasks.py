@@ -33,7 +33,7 @@ from reports.display.page import read_text
 from reports.figures.compare import Row
 from reports.figures.lines import Figure, Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
 from reports.figures.tables import rows_by_id
-from reports.pages.rewards import LEARNED, REWARD, curve, learned_at, point, sooner, time_to_reward
+from reports.pages.rewards import LEARNED, REWARD, curve, filled_or_added, learned_at, point, sooner, time_to_reward
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted, joined
@@ -43,8 +43,7 @@ from suite.statistics.speed import SCALES_EFFICIENCY, Side, core_sentence, side_
 
 FOLDER: Final = ROOT / "book" / "pictures"
 OTHER_WINDOWS: Final = (95, 50)  # % of the iterations; figures have these too
-MAX_LINES: Final = 6  # of a chart over GPUs
-MAX_SIZES: Final = 4  # of one over environments
+MAX_LINES: Final = 6  # of a chart over GPUs, or over environments
 MAX_BARS: Final = 3  # lines whose fewest and most GPUs have a bar, and a curve of rewards
 MAX_SENTENCES: Final = 3  # of an answer, of the lines with the most GPUs
 # Blues belong to the rollout, oranges to learning; light and dark alternate, so that neighbours differ without colour.
@@ -161,13 +160,13 @@ def _facts(record: RunRecord) -> str:
 
 def charts(version: Version, task: str) -> Html:
     """Show the four charts that have data, each below the question that it answers."""
-    scaling, sizes = over_gpus(version, task)[:MAX_LINES], over_environments(version, task)[:MAX_SIZES]
+    scaling, sizes = over_gpus(version, task)[:MAX_LINES], over_environments(version, task)[:MAX_LINES]
     lines = (scaling or sizes or over_environments(version, task, least=1))[:MAX_BARS]
     answers: Sequence[tuple[str, str, Sequence[Displayed]]] = (
         ("How it scales", "scaling", _shares(version, task, scaling)),
         ("What fills a GPU", "environments", _sizes(version, task, sizes)),
         ("Where the time goes", "parts", _parts(version, task, lines)),
-        ("How it learns", "learning", _learning(version, task, lines, scaling)),
+        ("How it learns", "learning", _learning(version, task, lines)),
     )
     return together(
         part for title, anchor, shown in answers if shown for part in (heading(title, depth=2, anchor=anchor), *shown)
@@ -187,41 +186,35 @@ def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displaye
     known = [
         (line, row["gpus"], kept, "") for line in lines for row in line.rows if (kept := line.figure(row, "share_kept"))
     ]
-    title = f"Share of the ideal speed that {task} keeps"
-    return _over_gpus(version, task, known, title, ("share", "share_kept", "Share of ideal"), is_share=True)
+    return _over_gpus(version, task, known, "share_kept", f"Share of the ideal speed that {task} keeps")
 
 
 def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
-    """How many times as soon the reward comes on more GPUs, where it is known what as many processes learn."""
-    known = [(line, *own) for line in lines for own in sooner(line)]
-    title = f"How many times as soon {task} has a reward"
+    """How many times as soon the reward comes on more GPUs, and on one that is filled."""
+    known = [(line, gpus, own, kind) for line in lines for gpus, (own, kind) in sorted(sooner(line).items()) if own]
     note = "Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval."
-    return _over_gpus(version, task, known, title, ("sooner", "sooner", "Times as soon"), note=note)
+    if any(line.rows[-1]["gpus"] == 1 for line, *_ in known):
+        note += " One GPU: with as many environments as so many have."
+    return _over_gpus(version, task, known, "sooner", f"How many times as soon {task} has a reward", note)
 
 
 def _over_gpus(
-    version: Version,
-    task: str,
-    known: Sequence[tuple[Line, int, Figure, str]],
-    title: str,
-    names: tuple[str, str, str],
-    *,
-    note: str = "",
-    is_share: bool = False,
+    version: Version, task: str, known: Sequence[tuple[Line, int, Figure, str]], name: str, title: str, note: str = ""
 ) -> list[Displayed]:
-    """A figure of lines over GPUs, each with its kind. ``names``: of the chart, of the figure, and of the y axis."""
+    """The figure ``name`` of lines over GPUs, each with its kind."""
     if not known:
         return []
-    name, column, y = names
+    y = {"share_kept": "Share of ideal", "sooner": "Times as soon"}[name]
     labels = {line.label: line for line, *_ in known}
     points = [Point(label=label, x=line.base["gpus"], y=1.0) for label, line in labels.items()]
     points += [point(line.label, gpus, own, kind=kind) for line, gpus, own, kind in known]
     points.sort(key=lambda own: ([*labels].index(own.label), own.x))
     texts = replace(_texts(version, [*labels.values()], title, "GPUs", y), note=note)
     cells = [[line.label, str(gpus), measured(own), kind or own["status"]] for line, gpus, own, kind in known]
-    data = html_table(["Training", "GPUs", column, "How sure"], cells, label=title)
-    chart = speedup(points, texts, baselines={line.base["gpus"] for line in labels.values()}, is_share=is_share)
-    return [_drawn(task, name, chart, data)]
+    data = html_table(["Training", "GPUs", name, "How sure"], cells, label=title)
+    bases = {line.base["gpus"] for line in labels.values()}
+    chart = speedup(points, texts, baselines=bases, is_share=name == "share_kept")
+    return [_drawn(task, name.partition("_")[0], chart, data)]
 
 
 def _sizes(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
@@ -276,28 +269,36 @@ def _cores(version: Version, task: str) -> Iterator[str]:
             yield f"{name}: {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 
-def _learning(version: Version, task: str, lines: Sequence[Line], scaling: Sequence[Line]) -> list[Displayed]:
-    """Rewards over frames, the median of the runs, and the time to the reward of each number of GPUs."""
-    points, cells = [], []
-    for label, line, row in _ends(lines):
+def _learning(version: Version, task: str, others: Sequence[Line]) -> list[Displayed]:
+    """Rewards over frames, the median of the runs, and when they come. ``others``: if none ran on several GPUs."""
+    known = sorted(over_gpus(version, task, of_rewards=True), key=lambda line: not line.learned)
+    scaling, points, cells, places = known[:MAX_LINES], [], [], []
+    for label, line, row in _ends(scaling[:MAX_BARS] or others):
         drawn = list(curve(line.version, row, label))
         points += drawn
+        places += sorted(learned_at(line, row)) or [line.where] if drawn else []
         if drawn and (reward := line.figure(row, "learned_reward") or line.figure(row, "last_reward")):
             cells.append([label, f"{drawn[-1].x:,.0f}", measured(reward)])
+    if not points:
+        return []
+    texts = Texts(title=f"What {task} learns", source=source_line(version.name, places), x="Million frames", y="Reward")
+    data = html_table(["Training", "Million frames", "last_reward"], cells, label="Rewards at the end")
+    return [_drawn(task, "learning", curves(points, texts), data), *_times(version, task, scaling)]
+
+
+def _times(version: Version, task: str, scaling: Sequence[Line]) -> Iterator[Displayed]:
+    """Yield when the reward comes on more GPUs, and on one with more environments."""
+    filled = [own for own in over_environments(version, task, of_rewards=True) if own.learned and own.base["gpus"] == 1]
     rewards = [(line, own["value"]) for line in scaling if (own := line.figure(line.base, "reward_mean_to_reach"))]
     best = max((reward for _, reward in rewards), default=0.0)
     # A training that ended below half of the best reward had not learned the task: its time says nothing.
     times = [time for line, reward in rewards if reward >= best - abs(best) / 2 and (time := time_to_reward(line))]
-    after = [*_sooner(version, task, scaling), bullets(times), paragraph(REWARD)] if times else []
-    if not points:
-        return []
-    elsewhere = sorted({place for line in (*lines, *scaling) for place in learned_at(line)})
-    source = source_line(version.name, (*(line.where for line in lines), *elsewhere))
-    texts = Texts(title=f"What {task} learns", source=source, x="Million frames", y="Reward")
-    data = html_table(["Training", "Million frames", "last_reward"], cells, label="Rewards at the end")
-    labels = dict.fromkeys(line.label for line in (*lines, *scaling) if learned_at(line))
-    how = [paragraph(f"{'; '.join(labels)}: {LEARNED} {joined(elsewhere)}.")] if labels else []
-    return [_drawn(task, "learning", curves(points, texts), data), *how, *after]
+    times += [text for own in filled for line in scaling if (text := filled_or_added(own, line))]
+    learned = {line.label: places for line in (*scaling, *filled) if (places := learned_at(line, *line.rows))}
+    if learned:
+        yield paragraph(f"{'; '.join(learned)}: {LEARNED} {joined(sorted(set.union(*learned.values())))}.")
+    if times or filled:
+        yield from (*_sooner(version, task, [*scaling, *filled]), bullets(times), paragraph(REWARD))
 
 
 # --- videos --------------------------------------------------------------------------------------------------------

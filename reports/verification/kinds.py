@@ -305,7 +305,7 @@ def _reached(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
 
 
 def _sooner(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
-    """How many times as much of the column ``over`` needs to its reward; the mean over seeds of both, if several."""
+    """How many times as much of the column ``over`` needs to its reward: the mean over seeds of both, if several."""
     of_logs, over_logs = (_logs_by_seed(column, rows, over) for rows in (of, over))
     ratios = [math.exp(over_logs[seed] - of_logs[seed]) for seed in of_logs.keys() & over_logs.keys()]
     is_known = len(ratios) > 1 and math.inf not in (*of_logs.values(), *over_logs.values())

@@ -1,6 +1,7 @@
 """What several processes learn on one GPU, and when a reward comes on several: from results made here."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,14 +11,22 @@ import pytest
 
 from reports.display.html import paragraph
 from reports.figures.declarations import MARKS, declarations
-from reports.figures.lines import Figure, Line, over_gpus
+from reports.figures.lines import Figure, Line, over_environments, over_gpus
 from reports.figures.tables import computed, runs_of
+from reports.pages import home, tasks
 from reports.pages.home import _for_a_reward
-from reports.pages.rewards import by_marks, sooner, times
+from reports.pages.rewards import by_marks, filled_or_added, sooner, times
 from reports.sets.version import read_version
 from reports.verification.figures import _declared
 from suite.schema.record import CaseResult
-from tests.fixtures.results.generated_results import make_case, make_record, make_result, on_gpus, write_results
+from tests.fixtures.results.generated_results import (
+    GPU_HOST,
+    make_case,
+    make_record,
+    make_result,
+    on_gpus,
+    write_results,
+)
 
 SERIES = "ant-weak/rl_games-kitless"
 OF_REWARDS = ("reward_to_reach", "to_reward", "reached", "sooner", "differs", "product")
@@ -37,17 +46,18 @@ def measured(size: int = 128, gpus: Sequence[int] = (1, 2, 4), **changes: Any) -
     return on_gpus([make_result(case, *times_s[case.world_size]) for case in cases])
 
 
-def learned(
-    processes: int, *, size: int = 128, pace: float = 1.0, seed: int = 42, minibatch_size: int = 512
-) -> CaseResult:
-    """Three seeds that learn at a pace, in 60 iterations."""
+SEEDS = (0.97, 1.0, 1.03)
+
+
+def learned(processes: int, *, pace: float = 1.0, paces: Sequence[float] = SEEDS, **changes: object) -> CaseResult:
+    """Seeds that learn at paces, in 60 iterations."""
     case = make_case(
-        "ant-weak", world_size=processes, scaling="weak", num_envs_global=size * processes, rl_library="rl_games",
-        variant="learning", device="cuda", only_learning=True, seed_per_round=1000, seed=seed, iterations=60,
-        minibatch_size=minibatch_size,
+        "ant-weak", world_size=processes, scaling="weak", num_envs_global=128 * processes, rl_library="rl_games",
+        variant="learning", device="cuda", only_learning=True, seed_per_round=1000, iterations=60,
     )  # fmt: skip
+    case = replace(case, **changes)  # type: ignore[arg-type]
     records = []
-    for index, own in enumerate((0.97, 1.0, 1.03)):
+    for index, own in enumerate(paces):
         record = make_record(case, index=index)
         rewards = (None, *(4 * (1 - math.exp(-own * pace * number / 6)) for number in range(1, 60)))
         ranks = tuple(replace(rank, samples={**rank.samples, "reward_mean": rewards}) for rank in record.ranks)
@@ -86,7 +96,7 @@ def test_each_number_of_gpus_has_a_time_to_the_reward_whatever_other_sizes_ran(t
 
 
 def test_gpus_without_runs_of_learning_have_their_own_beside_a_filled_one_that_has_some(tmp_path: Path) -> None:
-    on_one_gpu = [learned(1), learned(1, size=512)]
+    on_one_gpu = [learned(1), learned_like(measured(512, gpus=(1,))[0])]
     rows = figures(tmp_path, gpus=[*measured(gpus=(1, 3)), *measured(512, gpus=(1,))], one=on_one_gpu)
     base, three, filled = f"gpus/{SERIES}-n128-1x1", f"gpus/{SERIES}-n384-1x3", "gpus/ant-weak-512/rl_games-kitless"
     assert [rows[f"{name}/time_to_reward_s"]["kind"] for name in (base, three)] == ["to_reward"] * 2
@@ -105,7 +115,7 @@ def test_gpus_without_runs_of_learning_beside_others_are_compared_by_their_own_r
     assert rows[f"{three}/sooner"]["value"] == pytest.approx(1 / 1.1 ** math.log2(3), rel=0.02)
     assert not rows.keys() & {f"{three}/{name}" for name in ("time_to_reward_s", "frames_to_reward", "reached")}
     (line,) = over_gpus(read_version(tmp_path, name="v"), "Ant")
-    assert [gpus for gpus, *_ in sooner(line)] == [2]  # that on 3 GPUs is to another reward
+    assert [*sooner(line)] == [2]  # that on 3 GPUs is to another reward
     assert "on 3" not in paragraph(times(line)).text
 
 
@@ -145,7 +155,7 @@ def test_a_reward_comes_after_the_frames_of_as_many_processes_over_the_speed_of_
     assert of("128-1x1/8/sooner_predicted_60")["value"] == pytest.approx(fewer_60[1] * ratios[0] ** 2 / ratios[1])
     assert of("512-1x4/reached_97")["value"] == of("128-1x1/8/reached_97")["value"] == 3
     (line,) = over_gpus(read_version(tmp_path, name="v"), "Ant")
-    assert [(gpus, kind) for gpus, _, kind in sooner(line)] == [(2, ""), (4, ""), (8, "predicted")]
+    assert {gpus: kind for gpus, (_, kind) in sooner(line).items()} == {2: "", 4: "", 8: "predicted"}
 
 
 def test_rewards_on_one_gpu_are_checked_by_runs_of_the_same_seeds_on_gpus_of_their_own(tmp_path: Path) -> None:
@@ -277,3 +287,112 @@ def test_only_a_number_of_gpus_that_ran_is_said_not_to_have_the_reward() -> None
     assert "on 4 not every run had it" in paragraph(times(not_reached)).text
     nothing_learned = line_of(time_to_reward_s=time, reached={1: (3.0,), 2: (3.0,)})
     assert "not every run" not in paragraph(times(nothing_learned)).text
+
+
+def test_a_curve_of_rewards_is_of_runs_of_these_before_it_is_of_most_gpus(tmp_path: Path) -> None:
+    """Four GPUs have other minibatches, of which no run says what they learn."""
+    other = [replace(own, case=replace(own.case, minibatch_size=256)) for own in measured()]
+    other = [replace(own, rounds=tuple(replace(run, case=own.case) for run in own.rounds)) for own in other]
+    figures(tmp_path, most=other, gpus=measured(gpus=(1, 2)), one=[learned(1), learned(2), learned(4)])
+    version = read_version(tmp_path, name="v")
+    assert [line.rows[-1]["gpus"] for line in over_gpus(version, "Ant")] == [4]
+    (line,) = over_gpus(version, "Ant", of_rewards=True)
+    assert [row["set"] for row in line.rows] == ["gpus", "gpus"]
+    shown = tasks.charts(version, "Ant").markup
+    assert all(f"gpus/{SERIES}-n{name}" in shown for name in ("256-1x2/sooner", "128-1x1/4/sooner_predicted"))
+    assert f"most/{SERIES}-n128-1x1/time_to_reward_s" not in shown
+    assert f"gpus/{SERIES}-n128-1x1/time_to_reward_s" in home.opening(version).markup
+
+
+def filled(environments: int, time_s: float, *, has_same_steps: bool = False) -> CaseResult:
+    """One GPU with more environments: minibatches of the same size, or as many of them."""
+    times = environments // 128
+    series, size, steps = ("ant-as-several", 512 * times, 4) if has_same_steps else ("ant-envs", 512, 4 * times)
+    case = make_case(
+        series, scaling="weak", num_envs_global=environments, rl_library="rl_games", device="cuda",
+        minibatch_size=size, optimiser_steps=steps,
+    )  # fmt: skip
+    return make_result(case, *(time_s * noise for noise in (0.99, 1.0, 1.01)))
+
+
+def learned_like(result: CaseResult, *, pace: float = 1.0, paces: Sequence[float] = SEEDS) -> CaseResult:
+    """Runs that say what the runs of a result learn."""
+    own = result.case
+    same = ("series", "num_envs", "num_envs_global", "minibatch_size", "optimiser_steps")
+    case_id = f"{own.case_id}-learning"
+    return learned(1, pace=pace, paces=paces, case_id=case_id, **{name: getattr(own, name) for name in same})
+
+
+@pytest.mark.parametrize(
+    ("gpus", "filled_paces", "paces", "claim", "shown"),
+    [
+        # On 4 GPUs a run of as many iterations takes 1.21 times as long, on the filled one twice as long.
+        ((1, 2, 4), (3.9, 4.0, 4.1), SEEDS, "Filling one GPU brings the reward sooner than 4 GPUs", 2),
+        ((1, 2, 4), (0.9, 1.0, 1.1), SEEDS, "Filling one GPU brings the reward later than 4 GPUs", 2),
+        ((1, 2, 4), (1.4, 1.9, 2.6), SEEDS, "It is within noise", 2),
+        ((1, 2, 4), (1.9, 2.0, 2.1), SEEDS, "It depends on the mark", 2),
+        ((1, 2, 4), (4.0, 4.0, 0.1), SEEDS, "It is open", 1),
+        ((1, 2, 4), (3.9, 4.0, 4.1), (1.0, 1.0, 0.1), "It is open", 1),
+        ((1, 2, 4), (4.0, 4.0, 0.1), (1.0, 1.0, 0.1), "It is open", 0),
+        ((1, 2), (3.9, 4.0, 4.1), SEEDS, "Filling one GPU brings the reward sooner than is predicted of 4 GPUs", 2),
+    ],
+)
+def test_filling_a_gpu_is_said_to_be_sooner_than_adding_gpus_only_where_their_intervals_are_apart(
+    tmp_path: Path, gpus: Sequence[int], filled_paces: Sequence[float], paces: Sequence[float], claim: str, shown: int
+) -> None:
+    full = filled(512, 2.0)
+    on_one_gpu = [learned(1), learned(2), learned(4, paces=paces), learned_like(full, paces=filled_paces)]
+    rows = figures(tmp_path, gpus=[*measured(gpus=gpus), full], one=on_one_gpu)
+    version = read_version(tmp_path, name="v")
+    (added,), (one,) = over_gpus(version, "Ant", of_rewards=True), over_environments(version, "Ant", of_rewards=True)
+    sentence = paragraph(filled_or_added(one, added))
+    assert sentence.text.startswith(claim)
+    ratios = [name for name in rows if f'"{name}"' in sentence.markup and "sooner" in name]
+    assert len(ratios) == shown
+    seeds = min(len(filled_paces), len(paces))
+    assert f"{seeds} seed{': too few to say' if seeds < 3 else 's)'}" in sentence.text
+    assert sentence.text in tasks.charts(version, "Ant").text
+
+
+def test_a_filled_gpu_is_compared_with_added_ones_where_their_numbers_meet_and_are_known(tmp_path: Path) -> None:
+    """It is filled to two, three and four times: with minibatches of one size, and with as many of them."""
+    every = [filled(128, 1.0), filled(256, 1.5), filled(384, 1.8), filled(512, 2.0)]
+    several = [filled(size, time_s, has_same_steps=True) for size, time_s in ((128, 1.0), (256, 1.2), (512, 1.4))]
+    on_one_gpu = [learned(1), learned(2), learned(4, paces=(1.0, 1.0, 0.1))]
+    on_one_gpu += [learned_like(own) for own in (*every[1:], *several[1:])]
+    rows = figures(tmp_path, gpus=measured(), sweep=[*every, *several], one=on_one_gpu)
+    version = read_version(tmp_path, name="v")
+    (added,), lines = over_gpus(version, "Ant"), over_environments(version, "Ant", of_rewards=True)
+    assert {line.label: [row["optimiser_steps"] for row in line.rows] for line in lines} == {
+        "rl_games, one Generated Accelerator, same steps": [4, 4, 4],
+        "rl_games, one Generated Accelerator": [4, 8, 12, 16],
+    }
+    for line, gpus in zip(lines, ([2, 4], [2, 3, 4]), strict=True):
+        assert list(sooner(line)) == gpus
+        assert f"sweep/{line.base['configuration']}/reached" in rows  # the one of both that ratios are over
+        sentence = paragraph(filled_or_added(line, added)).markup  # not every run of 4 GPUs had the reward
+        assert f"gpus/{SERIES}-n256-1x2/sooner" in sentence
+        assert sum(f'"{name}"' in sentence for name in rows if "1x1/sooner" in name) == 1
+    for another in ({"gpu_model": "another"}, {"scaling": "strong"}):  # whose GPUs share the environments of one
+        other = replace(added, rows=tuple({**row, **another} for row in added.rows))
+        assert filled_or_added(lines[0], other) == ""
+
+
+def test_the_source_of_a_chart_of_rewards_is_where_its_curves_ran(tmp_path: Path) -> None:
+    """Those of a training of which other runs say what it learns; of the one beside it, its own."""
+    small = replace(GPU_HOST, num_cpus=16)
+    on_one_gpu = [learned(1), learned(2)]
+    on_one_gpu = [
+        replace(own, rounds=tuple(replace(run, environment=small) for run in own.rounds)) for own in on_one_gpu
+    ]
+    figures(tmp_path, gpus=measured(gpus=(1, 2)), one=on_one_gpu)
+    assert cpus_in_source(tmp_path) == {"16"}
+    figures(tmp_path, gpus=measured(512, gpus=(1, 2)))
+    assert cpus_in_source(tmp_path) == {"16", "128"}
+
+
+def cpus_in_source(folder: Path) -> set[str]:
+    """The CPU cores of each machine that the chart of rewards names as its source."""
+    markup = tasks.charts(read_version(folder, name="v"), "Ant").markup
+    (chart,) = re.findall(r'id="task-ant-learning".*?<script type="application/json">(.*?)</script>', markup, re.DOTALL)
+    return set(re.findall(r"(\d+)\W+vCPU", chart))
