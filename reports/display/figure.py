@@ -8,7 +8,6 @@ import html
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -63,40 +62,22 @@ _UNSEEN: Final = tuple(
 _NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """What a notebook cell displays; ``figure_id`` is unique on the site."""
+def make_figure(chart: Mapping[str, Any], *, figure_id: str, data: Html) -> Html:
+    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says.
 
-    figure_id: str
-    spec: Mapping[str, Any]
-    svg: str
-    alt_text: str
-    data: Html
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        # "</" would end the script element early. The theme moves the spec into a script of its own.
-        spec = json.dumps(self.spec, separators=(",", ":")).replace("<", "\\u003c")
-        markup = (
-            f'<figure class="vega-figure" id="{self.figure_id}">'
-            f'<div class="vega-static">{self.svg}</div>'
-            f'<script type="application/json">{spec}</script>'
-            f"<figcaption><details><summary>Data of this figure</summary>{self.data.markup}</details></figcaption>"
-            "</figure>"
-        )
-        return {"text/html": markup, "text/plain": self.alt_text}
-
-
-def make_figure(chart: Mapping[str, Any], *, figure_id: str, data: Html) -> Figure:
-    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says."""
+    ``figure_id`` is unique on the site.
+    """
     spec = {"padding": PADDING, **chart, "config": CONFIG}
-    alt_text = chart["description"]
-    return Figure(
-        figure_id=figure_id,
-        spec=spec,
-        svg=_static_svg(spec, alt_text=alt_text),
-        alt_text=alt_text,
-        data=data,
+    # "</" would end the script element early. The theme moves the spec into a script of its own.
+    script = json.dumps(spec, separators=(",", ":")).replace("<", "\\u003c")
+    markup = (
+        f'<figure class="vega-figure" id="{figure_id}">'
+        f'<div class="vega-static">{_static_svg(spec)}</div>'
+        f'<script type="application/json">{script}</script>'
+        f"<figcaption><details><summary>Data of this figure</summary>{data.markup}</details></figcaption>"
+        "</figure>"
     )
+    return Html(markup=markup, text=chart["description"])
 
 
 def source_line(version: str, machines: Iterable[str]) -> str:
@@ -110,9 +91,9 @@ def vega_lite_version(schema: str) -> str:
     return f"{major}.{minor}"
 
 
-def _static_svg(spec: Mapping[str, Any], *, alt_text: str) -> str:
+def _static_svg(spec: Mapping[str, Any]) -> str:
     drawn = json.dumps({**spec, "width": STATIC_WIDTH_PX}, separators=(",", ":"))
-    label = f'<svg role="img" aria-label="{html.escape(alt_text)}" font-family="{FONT}" '
+    label = f'<svg role="img" aria-label="{html.escape(spec["description"])}" font-family="{FONT}" '
     return _drawn(drawn, vega_lite_version(spec["$schema"])).replace("<svg ", label, 1)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from reports.data.words import configuration_name, task_name
 from reports.display.charts.drawing import Point, Texts
 from reports.display.charts.speedup import speedup
-from reports.display.figure import Figure, make_figure, source_line
+from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     MISSING,
     Cell,
@@ -108,7 +108,7 @@ class Curve:
         )
 
 
-def chart(version: Version) -> Figure:
+def chart(version: Version) -> Html:
     """Draw the shares of the ideal speed of work that grows with the GPUs, theirs and ours."""
     points, rows, drawn = [], [], _curves(version)
     for curve in drawn:

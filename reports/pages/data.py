@@ -8,7 +8,6 @@ from reports.data.columns import RUN_COLUMNS
 from reports.display.html import (
     MISSING,
     Cell,
-    Displayed,
     Html,
     answer_of_page,
     bullets,
@@ -114,7 +113,7 @@ def run_logs(version: Version) -> Html:
             digest = hashlib.sha256(lines[-1]).hexdigest()
             shown = Html(markup=f"<code>{digest}</code>", text=digest)
             rows.append([result_set.title or "Results", witness, shown, f"{len(lines)}", f"{late}"])
-    parts: list[Displayed] = []
+    parts: list[Html] = []
     if rows:
         headings = ["Set", "Witness", "Hash of the last line", "Runs", "Late"]
         parts.append(html_table(headings, rows, label="Run logs"))

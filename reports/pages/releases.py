@@ -16,7 +16,6 @@ from reports.display.charts.forest import row as row_of
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     MISSING,
-    Displayed,
     Html,
     answer_of_page,
     bullets,
@@ -145,7 +144,7 @@ def _listed(words: Iterable[str]) -> str:
     return joined(list(dict.fromkeys(words)))
 
 
-def chart(version: Version) -> Displayed:
+def chart(version: Version) -> Html:
     """Draw the ratios of frames per second."""
     frames = [own for own in releases(version) if own.what == TRAINING and own.ratio["low"] is not None]
     if not frames:
@@ -182,7 +181,7 @@ def table(version: Version) -> Html:
         for own in runs_of(version).every.iter_rows(named=True)
         if own["packages"] and own["outcome"] != "completed"
     ]
-    shown: list[Displayed] = []
+    shown: list[Html] = []
     if rows:
         shown.append(html_table(HEADINGS, rows, label="Other releases over the pinned versions"))
     if failed:

@@ -12,7 +12,7 @@ from reports.data.words import environments_text, physics_name, task_name, train
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
-from reports.display.figure import Figure, make_figure, source_line
+from reports.display.figure import make_figure, source_line
 from reports.display.html import Html, answer_of_page, bullets, html_table, measured, runs_in, span
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate, figure
@@ -155,7 +155,7 @@ def table(version: Version) -> Html:
     return html_table(HEADINGS, rows, label="Ratios of configurations that differ in one setting")
 
 
-def chart(version: Version) -> Figure:
+def chart(version: Version) -> Html:
     """Draw of each setting, task and library the ratio of the newest campaign with the largest step."""
     shown: dict[tuple[str, str], Ratio] = {}
     for ratio in newest(version):

@@ -11,7 +11,6 @@ from reports.display.charts.drawing import Texts
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     Cell,
-    Displayed,
     Html,
     bullets,
     fold,
@@ -76,7 +75,7 @@ def opening(version: Version) -> Html:
 
 def marks(version: Version) -> Html:
     """A mark for each part by task and library, then why a part failed and where its logs are."""
-    sets, parts = version.without_speeds, list[Displayed]()
+    sets, parts = version.without_speeds, list[Html]()
     for result_set in sets:
         if len(sets) > 1:  # the figures of one set alone need no name
             parts.append(heading(result_set.title, depth=3))
@@ -124,7 +123,7 @@ def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
     return [html_table(headings, cells, label="Rewards at the end")] if cells else []
 
 
-def _chart(version: Version, rows: Sequence[Row]) -> Displayed:
+def _chart(version: Version, rows: Sequence[Row]) -> Html:
     """A line for each configuration of a series that reports rewards."""
     task = task_name(rows[0]["task"])
     points = [point for row, label in zip(rows, _labels(rows), strict=True) for point in curve(version, row, label)]
