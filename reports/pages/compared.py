@@ -121,7 +121,6 @@ def chart(version: Version) -> Html:
         source=source_line(version.name, [curve.where or "published by others" for curve in drawn]),
         x="GPUs",
         y="Share of ideal",
-        spread="what rounding leaves open",
     )
     data = html_table(["Line", "GPUs", "share_kept"], rows, label="Values of the chart")
     return make_figure(speedup(points, texts, is_share=True), figure_id="compared", data=data)

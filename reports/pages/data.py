@@ -2,7 +2,6 @@
 
 import hashlib
 import html
-from datetime import datetime
 
 from reports.data.columns import RUN_COLUMNS
 from reports.display.html import (
@@ -52,7 +51,7 @@ def downloads(version: Version) -> Html:
 def listing(version: Version) -> Html:
     """One row a set, with a link to the list of its files; whose it is, where some are not the project's own."""
     rows: list[list[Cell]] = [
-        [stored.title, result_set.campaign.where, _contributor(result_set), *_files(stored)]
+        [stored.title, result_set.campaign.where, contributor(result_set) or "labscale", *_files(stored)]
         for result_set, stored in zip(version.sets, stored_files(version), strict=True)
     ]
     beside = env_check_files(version)
@@ -69,12 +68,13 @@ def _files(stored: StoredFiles) -> list[Cell]:
     return [str(len(stored.files)), sums]
 
 
-def _contributor(result_set: ResultSet) -> Cell:
-    if result_set.contributor is None:
-        return "labscale"
-    name, address, citation = result_set.contributor.name, result_set.contributor.link, result_set.contributor.citation
-    shown = Html(markup=html.escape(name), text=name) if address is None else link(name, address)
-    rest = f". To cite: {citation}" if citation else ""
+def contributor(result_set: ResultSet) -> Html | None:
+    """Name, link and citation of who measured; None if it is the project itself."""
+    own = result_set.contributor
+    if own is None:
+        return None
+    shown = link(own.name, own.link) if own.link else Html(markup=html.escape(own.name), text=own.name)
+    rest = f". To cite: {own.citation}" if own.citation else ""
     return Html(markup=shown.markup + html.escape(rest), text=shown.text + rest)
 
 
@@ -123,22 +123,17 @@ def run_logs(version: Version) -> Html:
 
 
 def citation(version: Version) -> Html:
-    """How to cite this version: one sentence, and BibTeX with the month of its last run; nothing of one campaign."""
+    """How to cite this version: one sentence, and BibTeX; nothing of one campaign."""
     if version.is_campaign:
         return together(())
     title = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
-    records = [record for result_set in version.scaling for record in result_set.campaign.completed]
-    started = max((record.started_utc for record in records if record.started_utc), default=None)
-    last = datetime.fromisoformat(started).date() if started else None
     fields = {
         "author": "{The labscale authors}",
         "title": f"How {{Isaac Lab}} training scales, report {version.name}",
         "version": version.name,
-        "year": str(last.year) if last else "n.d.",
+        "year": version.name.partition(".")[0],
     }
     lines = [f"  {name} = {{{value}}}" for name, value in fields.items()]
-    if last:
-        lines.append(f"  month = {f'{last:%b}'.lower()}")  # a macro of BibTeX, so without braces
     bibtex = ",\n".join([f"@misc{{labscale-{version.name}", *lines]) + "\n}"
     shown = Html(
         markup=f"<p>{html.escape(title)} Text and data: CC-BY-4.0. Code: BSD-3-Clause.</p>"

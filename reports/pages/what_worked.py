@@ -16,7 +16,6 @@ from reports.display.html import (
     fold,
     heading,
     html_table,
-    link,
     measured,
     paragraph,
     runs_in,
@@ -26,8 +25,8 @@ from reports.figures.compare import Row
 from reports.figures.lines import figure
 from reports.figures.tables import runs_of
 from reports.pages import method
+from reports.pages.data import contributor
 from reports.pages.rewards import curve
-from reports.sets.manifest import Contributor
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, slug
 from suite.records.worked import (
@@ -212,19 +211,14 @@ def _marks_of(result_set: ResultSet) -> Html:
     shown = {state for training in worked for state in training.parts.values()}
     legend = "; ".join(f"{SYMBOLS[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
     reasons = _reasons(worked)
-    byline = [_byline(result_set.contributor)] if result_set.contributor else []
-    return together([*byline, table, paragraph(legend), *([bullets(reasons)] if reasons else [])])
+    return together([*_byline(result_set), table, paragraph(legend), *([bullets(reasons)] if reasons else [])])
 
 
-def _byline(contributor: Contributor) -> Html:
-    """Name, link and citation."""
-    name = contributor.name
-    shown = Html(markup=html.escape(name), text=name) if contributor.link is None else link(name, contributor.link)
-    rest = "; checked here, not repeated." + (f" To cite: {contributor.citation}" if contributor.citation else "")
-    return Html(
-        markup=f"<p>Measured and contributed by {shown.markup}{html.escape(rest)}</p>",
-        text=f"Measured and contributed by {name}{rest}",
-    )
+def _byline(result_set: ResultSet) -> list[Html]:
+    if (who := contributor(result_set)) is None:
+        return []
+    sentence = "Checked here, not repeated; measured and contributed by"
+    return [Html(markup=f"<p>{sentence} {who.markup}</p>", text=f"{sentence} {who.text}")]
 
 
 def _symbols(worked: Worked) -> list[Cell]:

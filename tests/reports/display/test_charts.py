@@ -88,11 +88,11 @@ def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
 
 def test_an_interval_has_caps_and_a_range_is_a_thin_bar_that_the_chart_names() -> None:
     points = [Point(label="a", x=1, y=2, interval=(1.5, 2.5)), Point(label="a", x=2, y=3, spread=(2.5, 3.5))]
-    spec = sweep(points, replace(TEXTS, spread="least to most"))
+    spec = sweep(points, TEXTS)
     ranges = [(value["low"], value["high"], value["is_spread"]) for value in values_of(spec, "low")]
     assert ranges == [(1.5, 2.5, False), (2.5, 3.5, True)]
     assert [layer["mark"]["type"] for layer in spec["layer"]].count("tick") == 2
-    assert "Whisker: 95 % interval. Thin bar: least to most." in texts_of(spec)
+    assert "Whisker: 95 % interval. Thin bar: what rounding leaves open." in texts_of(spec)
     assert "Whisker" not in texts_of(sweep(points[1:], TEXTS))
 
 
