@@ -186,14 +186,11 @@ def together(parts: Iterable[Html]) -> Html:
     return Html(markup="\n".join(part.markup for part in parts), text="\n".join(part.text for part in parts))
 
 
-def heading(title: str | Html, *, depth: int = 3, anchor: str | None = None) -> Html:
-    """A page's contents list it if it has depth 2 and an ``anchor``, which is unique on the page."""
-    text, markup = (title, html.escape(title)) if isinstance(title, str) else (title.text, title.markup)
-    if anchor is None:
-        return Html(markup=f"<h{depth}>{markup}</h{depth}>", text=text)
-    label = f"Link to section: {html.escape(text)}"
-    to_here = f'<a class="anchor" href="#{anchor}" aria-label="{label}">#</a>'
-    return Html(markup=f'<h{depth} id="{anchor}">{markup}{to_here}</h{depth}>', text=text)
+def heading(title: str, *, depth: int = 3, anchor: str) -> Html:
+    """A page's contents list it if it has depth 2. Its ``anchor`` is unique on the page."""
+    shown = html.escape(title)
+    to_here = f'<a class="anchor" href="#{anchor}" aria-label="Link to section: {shown}">#</a>'
+    return Html(markup=f'<h{depth} id="{anchor}">{shown}{to_here}</h{depth}>', text=title)
 
 
 def fold(summary: str, parts: Iterable[Html]) -> Html:

@@ -66,7 +66,7 @@ def opening(version: Version) -> Html:
     times_s = [record.wall_time_s for result in results for record in result.begun]
     known_s = present(times_s)
     is_known = known_s and len(known_s) == len(times_s)
-    lasted = f"One after another they took {_in_words(sum(known_s))}." if is_known else ""
+    lasted = f"One after another they took {counted(round(sum(known_s) / 60, 1), 'minute')}." if is_known else ""
     if only_learning(results):
         lasted = TIMES_MEAN_NOTHING
     return paragraph(" ".join(filter(None, [sentences, lasted, unfinished])))
@@ -77,7 +77,7 @@ def marks(version: Version) -> Html:
     sets, parts = version.without_speeds, list[Html]()
     for result_set in sets:
         if len(sets) > 1:  # the figures of one set alone need no name
-            parts.append(heading(result_set.title, depth=3))
+            parts.append(heading(result_set.title, anchor=slug(result_set.name)))
         parts.append(_marks_of(result_set))
     return together(parts)
 
@@ -108,7 +108,7 @@ def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
     cells = [
         [
             _series(rows),
-            ", ".join(filter(None, [row["library"], _setting(row)])),
+            _trained_by(row),
             str(row["processes"]),
             f"{row['environments']:,}",
             runs_in(reward),
@@ -125,7 +125,7 @@ def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
 def _chart(version: Version, rows: Sequence[Row]) -> Html:
     """A line for each configuration of a series that reports rewards."""
     task = task_name(rows[0]["task"])
-    points = [point for row, label in zip(rows, _labels(rows), strict=True) for point in curve(version, row, label)]
+    points = [point for row in rows for point in curve(version, row, _label(row))]
     if not points:
         return paragraph(f"No run of {task} reported a reward: training was too short for an episode to end.")
     name = rows[0]["set"]
@@ -147,29 +147,14 @@ def _series(rows: Sequence[Row]) -> str:
     return f"{task_name(rows[0]['task'])}, " + (f"{least:,} to {size}" if least < largest["size"] else size)
 
 
-def _labels(rows: Sequence[Row]) -> list[str]:
-    """What sets each configuration of a chart apart from the others, else its ranks; the title has the size.
-
-    A label follows a reward, so none begins with a number.
-    """
-    ranks = [counted(row["processes"], "rank") for row in rows]
-    sizes = {row["size"] for row in rows}
-    columns = [
-        [environments_text(row["environments"]) if len(sizes) > 1 else "" for row in rows],
-        ranks,
-        [_setting(row) for row in rows],
-    ]
-    telling = [column for column in columns if len(set(column)) > 1] or [ranks]
-    labels = [" and ".join(filter(None, parts)) for parts in zip(*telling, strict=True)]
-    if len({row["library"] for row in rows}) > 1:
-        return [f"{row['library']}, {label}" for row, label in zip(rows, labels, strict=True)]
-    return [f"with {label}" for label in labels]
+def _label(row: Row) -> str:
+    """A label of a chart follows a reward, so it does not begin with a number."""
+    return f"{_trained_by(row)}, {counted(row['processes'], 'rank')}, {environments_text(row['environments'])}"
 
 
-def _setting(row: Row) -> str:
-    """What sets a configuration apart from others of its series, beside its ranks and environments."""
+def _trained_by(row: Row) -> str:
     physics = "" if row["physics"] == "kitless" else physics_name(row["physics"])
-    return ", ".join(filter(None, [physics, variant_text(row)]))
+    return ", ".join(filter(None, [row["library"], physics, variant_text(row)]))
 
 
 def details(version: Version) -> Html:
@@ -239,11 +224,3 @@ def _reasons(worked: Sequence[Worked]) -> list[str]:
         for training in worked
         for record in training.failed
     ]
-
-
-def _in_words(time_s: float) -> str:
-    minutes, rest_s = divmod(round(time_s), 60)
-    hours, minutes_of_hour = divmod(minutes, 60)
-    if hours:
-        return f"{counted(hours, 'hour')} and {counted(minutes_of_hour, 'minute')}"
-    return f"{counted(minutes, 'minute')} and {counted(rest_s, 'second')}" if minutes else counted(rest_s, "second")

@@ -28,7 +28,6 @@ RESULTS: Final = ROOT / "reports" / "results"
 LATEST: Final = "latest"
 INCOMING: Final = "incoming"  # where the workflow that measures proposes results
 VERSIONS_FILE: Final = "versions.json"
-SITE_STAMP: Final = "inputs.sha256"  # of all versions; written last
 
 _ENTRANCE: Final = """<!doctype html>
 <html lang="en">
@@ -55,18 +54,10 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     names = version_names(results_dir)
     _check_replaceable(out_dir, names)
     hashes = {name: _sha256_of(_files(results_dir / name)) for name in names} | {"": _sha256_of(_common())}
-    inputs = _joined(hashes.values())
-    with told_when_unwritable(out_dir):
-        folders = {path.name for path in _reports_in(out_dir)}
-        is_whole = folders == {*names, LATEST} and all((out_dir / name / STAMP).is_file() for name in folders)
-        if is_whole and _stamp(out_dir / SITE_STAMP) == inputs:
-            return ()  # the files alone tell: to read the results would take several times as long
     versions = read_versions(results_dir)
     siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
     with told_when_unwritable(out_dir):
-        built = _write_site(versions, siblings, out_dir, hashes)
-        (out_dir / SITE_STAMP).write_text(inputs, encoding="utf-8")
-        return built
+        return _write_site(versions, siblings, out_dir, hashes)
 
 
 def read_versions(results_dir: Path) -> list[Version]:
@@ -83,7 +74,6 @@ def _write_site(
 ) -> tuple[str, ...]:
     """``hashes``: of what each version is made of, by its name, and of what all are made of, by an empty one."""
     out_dir.mkdir(parents=True, exist_ok=True)
-    (out_dir / SITE_STAMP).unlink(missing_ok=True)
     names = [version.name for version in versions]
     stamps = {  # hashes of everything that a version's pages are made of
         own.name: _joined([*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)])
