@@ -150,7 +150,7 @@ def table(version: Version) -> Html:
     rows = []
     for ratio in newest(version):
         setting, ends = ratio.setting, (ratio.setting.value(row) for row in (ratio.pair.over, ratio.pair.of))
-        shown = measured(ratio.figure), ratio.figure["status"], _in_short(ratio.place)
+        shown = measured(ratio.figure), ratio.figure["status"], ratio.where
         rows.append([setting.title, ratio.subject, *ends, *shown])
     return html_table(HEADINGS, rows, label="Ratios of configurations that differ in one setting")
 
@@ -248,10 +248,3 @@ def _starts(version: Version, rows: Sequence[Row]) -> str:
         f"A process on one GPU trains after {warm}, and after {cold} if it has to compile kernels"
         f" ({counted(len(known), 'configuration')})."
     )
-
-
-def _in_short(place: Place) -> str:
-    """The GPU model and the day, without its year."""
-    gpus, (*_, day) = place.environment.gpus, plain_name(place).split(", ")
-    model = gpus[0].name.removeprefix("NVIDIA ").partition(" ")[0] if gpus else ""
-    return f"{model}, {day.rpartition(' ')[0]}"

@@ -97,7 +97,10 @@ def test_of_runs_that_shared_a_gpu_it_says_what_they_learned_and_no_time(tmp_pat
     assert worked.learned(version).markup.count("<figure") == 2
     assert "1 of 7 runs did not complete" in worked.opening(version).text
     assert "One after another" not in worked.opening(version).text
-    assert "Ant, 1,024 environments per process. At the end: rsl_rl, 1 rank, 1,024 environments: " in worked.learned(version).text
+    assert (
+        "Ant, 1,024 environments per process. At the end: rsl_rl, 1 rank, 1,024 environments: "
+        in worked.learned(version).text
+    )
     assert worked.details(version).text == ""
     nothing = read_version(write_results([CaseResult(case=cases[0], rounds=crashed)], tmp_path / "crashed"), name="v")
     assert "No run completed." in worked.details(nothing).text

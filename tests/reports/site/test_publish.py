@@ -72,7 +72,9 @@ def test_unchanged_versions_are_kept_and_changed_ones_built_again(
     assert [(published_site / name / "releases.html").exists() for name in (OLDER, NEWER)] == [False, True]
 
 
-def test_what_an_unchanged_site_lacks_is_put_there(versions_results: Path, published_site: Path, tmp_path: Path) -> None:
+def test_what_an_unchanged_site_lacks_is_put_there(
+    versions_results: Path, published_site: Path, tmp_path: Path
+) -> None:
     out = shutil.copytree(published_site, tmp_path / "site")
     shutil.rmtree(out / "latest")
     assert publishing.publish(versions_results, out) == ()
