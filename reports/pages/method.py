@@ -102,9 +102,10 @@ def _overflows(version: Version) -> str:
         if check["check"] == OVERFLOW_CHECK:
             verdicts.setdefault(tuple(check[name] for name in KEYS), set()).add(check["verdict"])
     dropped = sum(verdict != {"ok"} for verdict in verdicts.values())
+    answer = f"; it did in {dropped or 'none'} of them" if verdicts else ""
     return (
         "Whether MuJoCo Warp dropped contacts or constraints for want of buffer space was asked in"
-        f" {len(verdicts)} of {counted(len(runs_of(version).every), 'run')}; it did in {dropped or 'none'}."
+        f" {len(verdicts)} of {counted(len(runs_of(version).every), 'run')}{answer}."
     )
 
 

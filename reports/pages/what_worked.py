@@ -13,7 +13,6 @@ from reports.display.html import (
     Cell,
     Html,
     bullets,
-    fold,
     heading,
     html_table,
     measured,
@@ -31,7 +30,6 @@ from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, slug
 from suite.records.worked import (
     LEGEND,
-    SPEEDS_MEAN_NOTHING,
     SYMBOLS,
     TIMES_MEAN_NOTHING,
     Worked,
@@ -84,9 +82,10 @@ def marks(version: Version) -> Html:
 
 def learned(version: Version) -> Html:
     """Rewards, which do not depend on speed, of each series that trained long enough for some."""
+    sets = {result_set.name or "results" for result_set in version.without_speeds}
     series: dict[tuple[str, str, str], list[Row]] = {}
-    for row in _rows(version):
-        if row["workload"] == "train" and row["iterations"] >= MIN_LEARNED:
+    for row in runs_of(version).configurations:
+        if row["set"] in sets and row["workload"] == "train" and row["iterations"] >= MIN_LEARNED:
             series.setdefault((row["set"], row["task"], row["series"]), []).append(row)
     if not series:
         return together([])
@@ -95,12 +94,6 @@ def learned(version: Version) -> Html:
     table = _table(version, by_size)
     meaning = [paragraph(REWARD)] if table else []
     return together([heading("What was learned", depth=2, anchor="learning"), *table, *meaning, *charts])
-
-
-def _rows(version: Version) -> list[Row]:
-    """The configurations that ran where speeds mean nothing."""
-    sets = {result_set.name or "results" for result_set in version.without_speeds}
-    return [row for row in runs_of(version).configurations if row["set"] in sets]
 
 
 def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
@@ -155,30 +148,6 @@ def _label(row: Row) -> str:
 def _trained_by(row: Row) -> str:
     physics = "" if row["physics"] == "kitless" else physics_name(row["physics"])
     return ", ".join(filter(None, [row["library"], physics, variant_text(row)]))
-
-
-def details(version: Version) -> Html:
-    """Speeds, folded away, and what they are worth; nothing where no time means anything."""
-    every = _rows(version)
-    rows = [
-        [
-            row["configuration"],
-            str(row["processes"]),
-            measured(iteration_s),
-            measured(figure(version, row, "frames_per_s")),
-        ]
-        for row in every
-        if (iteration_s := figure(version, row, "iteration_s"))
-    ]
-    if not rows and every:
-        return together([])
-    title = heading("Details", depth=2, anchor="details")
-    if not rows:
-        return together([title, paragraph("No run completed.")])
-    headings = ["Configuration", "Ranks", "iteration_s", "frames_per_s"]
-    table = html_table(headings, rows, label="Meaningless speeds")
-    worth = paragraph(SPEEDS_MEAN_NOTHING)
-    return together([title, fold("Frames per second, which are meaningless here", [worth, table])])
 
 
 def _marks_of(result_set: ResultSet) -> Html:

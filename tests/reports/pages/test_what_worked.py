@@ -16,7 +16,6 @@ from reports.sets.version import Version, read_version
 from reports.site.contents import page_sources
 from suite.records.folders import PLAN_FILE
 from suite.records.worked import LEGEND
-from suite.schema.record import CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, smoke_results, write_results
 
@@ -101,9 +100,6 @@ def test_of_runs_that_shared_a_gpu_it_says_what_they_learned_and_no_time(tmp_pat
         "Ant, 1,024 environments per process. At the end: rsl_rl, 1 rank, 1,024 environments: "
         in worked.learned(version).text
     )
-    assert worked.details(version).text == ""
-    nothing = read_version(write_results([CaseResult(case=cases[0], rounds=crashed)], tmp_path / "crashed"), name="v")
-    assert "No run completed." in worked.details(nothing).text
 
 
 def test_a_series_of_several_sizes_is_named_by_them_and_each_curve_by_its_own(tmp_path: Path) -> None:
