@@ -18,7 +18,6 @@ from reports.sets.version import Version, read_version, version_order
 from reports.site import guide
 from reports.site.book import Sibling, build_sites
 from reports.site.contents import page_files
-from reports.site.feed import FEED_FILE, feed
 from reports.site.replacing import LIST, STAMP, check_replaceable, replace_folder
 from suite.errors import ReportError
 from suite.files.paths import ROOT
@@ -90,7 +89,6 @@ def _write_site(
     replace_folder(out_dir / LATEST, [out_dir / names[0]])
     (out_dir / "index.html").write_text(_ENTRANCE, encoding="utf-8")
     (out_dir / ".nojekyll").write_text("", encoding="utf-8")  # GitHub Pages would leave out what begins with _
-    (out_dir / FEED_FILE).write_text(feed(versions, out_dir), encoding="utf-8")
     known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
     (out_dir / VERSIONS_FILE).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return tuple(built)
