@@ -44,22 +44,8 @@ CONFIG: Mapping[str, Any] = {
 # The static figure is drawn with Liberation Sans (book/fonts.conf) and read with the reader's font, which may be wider.
 PADDING: Mapping[str, int] = {"left": 24, "right": 12, "top": 4, "bottom": 4}
 
-_UNSEEN: Final = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r' (?:aria-[a-z]+|role|pointer-events|class|version|xmlns:xlink|font-family)="[^"]*"', ""),
-        (r' opacity="1"', ""),
-        (r'<path(?: d="(?:M0,0h0v0h0Z)?"| display="none")+/>', ""),
-        (r' transform="translate\(0,0\)"', ""),
-        (r'<path d="M0,0h[\d.]+v[\d.]+h-[\d.]+Z"/>', ""),  # a plot's background, which has no colour
-        (r"<g></g>", ""),
-        (
-            r'<path transform="translate\(([-\d.]+),([-\d.]+)\)" d="M([\d.]+),0A\3,\3,0,1,1,-\3,0A\3,\3,0,1,1,\3,0"',
-            r'<circle cx="\1" cy="\2" r="\3"',
-        ),
-    )
-)
-_NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
+# Most of a drawing's bytes: the picture as a whole has a label, so its parts need none.
+_UNSEEN: Final = re.compile(r' (?:aria-[a-z]+|role|pointer-events|class|version|xmlns:xlink|font-family)="[^"]*"')
 
 
 def make_figure(chart: Mapping[str, Any], *, figure_id: str, data: Html) -> Html:
@@ -101,14 +87,4 @@ def _static_svg(spec: Mapping[str, Any]) -> str:
 def _drawn(spec: str, version: str) -> str:
     """Draw a spec once: some charts stand on two pages. ``spec``: its JSON."""
     svg: str = vl_convert.vegalite_to_svg(spec, vl_version=version)
-    return _lean(svg)
-
-
-def _lean(svg: str) -> str:
-    """The drawing without what nobody sees, which is half of its bytes.
-
-    The picture as a whole has a label, so its parts need none. A tenth of a hundredth of a pixel is not seen either.
-    """
-    for pattern, replacement in _UNSEEN:
-        svg = pattern.sub(replacement, svg)
-    return _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), svg)
+    return _UNSEEN.sub("", svg)

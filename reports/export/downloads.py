@@ -54,7 +54,7 @@ def _stored(name: str, title: str, folder: Path, paths: Sequence[Path]) -> Store
 
 def files(version: Version) -> dict[str, bytes]:
     """Address below ``DATA_FOLDER`` -> content."""
-    files_by_name = _of_all(version) if version.sets else {}
+    files_by_name = _of_all(version)
     for stored in (*stored_files(version), env_check_files(version)):
         paths = {**stored.files, **({SUMS: stored.sums} if stored.sums else {})}
         files_by_name |= {f"{stored.name}/{name}": read_input(path) for name, path in paths.items()}

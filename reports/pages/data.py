@@ -35,10 +35,8 @@ def answer(version: Version) -> Html:
     )
 
 
-def downloads(version: Version) -> Html:
-    """Links to the tables of all runs and figures; nothing without a set."""
-    if not version.sets:
-        return together(())
+def downloads() -> Html:
+    """Links to the tables of all runs and figures."""
     links = [link(name, f"{DATA_FOLDER}/{name}") for name in TABLES]
     rest = "have every published number and a row a run. The samples are in the files of the sets below."
     addresses = ", ".join(address.markup for address in links)

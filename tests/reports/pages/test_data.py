@@ -35,7 +35,7 @@ def test_files_of_a_set_are_counted_listed_with_their_machine_and_offered(versio
     assert answer(read).text.startswith(f"{len(files_with_samples)} files (")
     _, row = listing(read).text.splitlines()
     assert row.split("\t") == ["own", "1 x H200, 16 vCPU, 28 Nov 2026", str(len(own.files)), "own"]
-    links = re.findall(r'href="data/([^"]+)"', listing(read).markup + downloads(read).markup)
+    links = re.findall(r'href="data/([^"]+)"', listing(read).markup + downloads().markup)
     assert links == [f"own/{SUMS}", *TABLES]
     assert {*links, *(f"{own.name}/{name}" for name in own.files)} <= files(read).keys()
 
