@@ -17,13 +17,12 @@ PAGES: Final = (
     Page(text="tasks", part=TASKS, made=tasks.texts),
     Page(text="settings", part=COMPARED, is_shown=settings.ratios_of_settings),
     Page(text="releases", part=COMPARED, is_shown=releases.is_shown),
-    Page(text="compared", part=COMPARED),
+    Page(text="compared", part=COMPARED, is_shown=lambda version: not version.is_campaign),
     Page(text="explore"),
-    Page(text="method", part=MEASURING),
+    Page(text="method", part=MEASURING, is_shown=lambda version: not version.is_campaign),
     DATA,
 )
 WITHOUT_SPEEDS: Final = (Page(text="what_worked", name="index"), HARDWARE, DATA)  # none speaks of speed
-PUBLISHED: Final = {"compared", "method"}  # what others measured, and the method: the report of a campaign has neither
 
 MARKDOWN: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[\w-]+)\.ipynb(?:#[^)]*)?\)")
 HTML: Final = re.compile(r'<a href="(?P<page>[\w-]+)\.html(?:#[^"]*)?"[^>]*>(?P<text>.*?)</a>', re.DOTALL)
@@ -49,9 +48,8 @@ def page_sources(version: Version) -> dict[str, str]:
     return {name: text for page in _pages(version) for name, text in page.texts(version).items()}
 
 
-def _pages(version: Version) -> list[Page]:
-    pages = PAGES if version.scaling else WITHOUT_SPEEDS
-    return [page for page in pages if not (version.is_campaign and page.text in PUBLISHED)]
+def _pages(version: Version) -> Sequence[Page]:
+    return PAGES if version.scaling else WITHOUT_SPEEDS
 
 
 def contents(version: Version) -> list[dict[str, Any]]:

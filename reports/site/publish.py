@@ -74,8 +74,8 @@ def _write_site(
     """``hashes``: of what each version is made of, by its name, and of what all are made of, by an empty one."""
     out_dir.mkdir(parents=True, exist_ok=True)
     names = [version.name for version in versions]
-    stamps = {  # hashes of everything that a version's pages are made of
-        own.name: _joined([*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)])
+    stamps = {  # everything that a version's pages are made of
+        own.name: "\n".join([*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)])
         for own in versions
     }
     changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
@@ -119,10 +119,6 @@ def version_names(results_dir: Path) -> list[str]:
 def _stamp(path: Path) -> str | None:
     """What a site was made of; None where there is none."""
     return path.read_text(encoding="utf-8") if path.is_file() else None
-
-
-def _joined(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _sha256_of(paths: Iterable[Path]) -> str:
