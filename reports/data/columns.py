@@ -127,6 +127,10 @@ def _one_gpu_training(run: Run) -> str | None:
     return f"{case.task}-{case.rl_library}-{case.stack}-n{case.num_envs}"
 
 
+def _work(case: Case) -> str:
+    return hashlib.sha256(iteration_of(case).encode()).hexdigest()[:16]
+
+
 def _mps(record: RunRecord) -> bool | None:
     value = record.ranks[0].settings.get("mps") if record.ranks else None
     return value if isinstance(value, bool) else None
@@ -188,6 +192,10 @@ def _library_median(column: str) -> Callable[[RunRecord], float | None]:
     return median
 
 
+def _peak_memory_gb(record: RunRecord) -> float | None:
+    return _most(rank.peak_memory_gb for rank in record.ranks)
+
+
 def _most(values: Iterable[float | None]) -> float | None:
     return max(present(values), default=None)
 
@@ -207,10 +215,7 @@ IDENTITY: Final = (
     _flag("is_alone", "whether it copies a configuration to measure it without turns", lambda run: run.is_alone),
     _count("run", "number of the run, from 0", lambda run: run.record.round),
     _text("block", "equal for runs that took turns with each other; null: alone", lambda run: _block(run.record)),
-    _text(
-        "work", "equal for runs of any campaign whose iterations do the same",
-        lambda run: hashlib.sha256(iteration_of(run.record.case).encode()).hexdigest()[:16],
-    ),
+    _text("work", "equal for runs of any campaign whose iterations do the same", lambda run: _work(run.record.case)),
 )  # fmt: skip
 WORK: Final = (
     _text("series", "configurations that were planned together", lambda run: run.record.case.series),
@@ -324,10 +329,7 @@ MEASURED: Final = (
     _timed("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
     _timed("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
     _measured("bytes_per_frame", "B", "of LeRobot's data set", _library_median("lerobot.bytes_per_frame")),
-    _measured(
-        "peak_memory_gb", "GB", "of torch, on the GPU with most",
-        lambda record: _most(rank.peak_memory_gb for rank in record.ranks),
-    ),
+    _measured("peak_memory_gb", "GB", "of torch, on the GPU with most", _peak_memory_gb),
     _timed(
         "gpu_memory_gb", "GB", "in use on the GPU with most",
         _seen(lambda seen: _most(of_gpus(seen, "memory_used_gb", "max"))),

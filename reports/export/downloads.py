@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -25,10 +24,6 @@ class StoredFiles:
     title: str
     files: Mapping[str, Path]
     sums: Path | None
-
-    @cached_property
-    def size_bytes(self) -> int:
-        return sum(path.stat().st_size for path in self.files.values())
 
 
 def stored_files(version: Version) -> Sequence[StoredFiles]:

@@ -28,9 +28,10 @@ from suite.records.folders import RUN_LOG
 def answer(version: Version) -> Html:
     """Say how many files of sets there are, and how large they are."""
     stored = stored_files(version)
-    files, size_mb = sum(len(own.files) for own in stored), sum(own.size_bytes for own in stored) / 1e6
+    files = [path for own in stored for path in own.files.values()]
+    size_mb = sum(path.stat().st_size for path in files) / 1e6
     return answer_of_page(
-        f"{counted(files, 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
+        f"{counted(len(files), 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
         " One command computes their figures again, and three add the results of your machine."
     )
 

@@ -29,7 +29,6 @@ from suite.schema.record import OVERFLOW_CHECK
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.stopping_rule import is_cut_off
 
-SKIPPED: Final = "skipped"
 CHECKS: Final[Mapping[str, str]] = {
     "halves": "Halves of the runs of one configuration",
     "repeats": "A baseline against its repeat",
@@ -148,7 +147,7 @@ def failures(version: Version) -> Html:
     titles, skipped = dict(_titles(version)), []
     alike: dict[tuple[str, str], list[Row]] = {}
     for row in (row for row in runs_of(version).every.iter_rows(named=True) if not row["is_alone"]):
-        if row["outcome"] == SKIPPED:
+        if row["outcome"] == "skipped":
             skipped.append(row["reason"])
         elif row["outcome"] != "completed":
             message = (row["reason"] or "no message").partition(" (")[0]
