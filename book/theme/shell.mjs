@@ -78,7 +78,7 @@ export function pageHtml({ site, page, body, frontmatter, renderer }) {
 <meta name="generator" content="${escapeHtml(site.generator)}">
 <title>${title}, ${name} ${version}</title>
 <link rel="icon" href="data:,">
-${site.versions.length ? '<link rel="alternate" type="application/atom+xml" title="Versions" href="../feed.xml">\n' : ""}<link rel="stylesheet" href="assets/report.css">
+<link rel="stylesheet" href="assets/report.css">
 ${vega}${calculator}${explore}<script defer src="assets/report.js"></script>
 </head>
 <body data-page="${page.slug}"${isFirst ? ' class="front"' : ""}>

@@ -112,11 +112,6 @@ class Judgement:
         return "accepted" if self.with_word("within", "fast") and not self.failed else "cannot say"
 
     @property
-    def has_new_driver(self) -> bool:
-        """Whether no published machine has this machine's driver."""
-        return bool(self.published_drivers) and not self.published_drivers.keys() & set(self.drivers)
-
-    @property
     def grown(self) -> tuple[JudgedPart, float] | None:
         """The part in which slow cases lose most, and its mean share of what they lose; None if no part grew."""
         slow = {case.name: case.time.added for case in self.with_word("slow") if case.time.added}

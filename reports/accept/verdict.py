@@ -55,8 +55,6 @@ def slow_part(judgement: Judgement) -> str:
         cause = f"likely the {NO_CAUSE if is_probed else UNKNOWN_CAUSE}"
     if grown is not None:
         cause += f"; {min(share, 1.0):.0%} of the lost time is in its part {grown.part.name!r}"
-    if judgement.has_new_driver:
-        cause += f"; no published machine has its driver {', '.join(judgement.drivers)}"
     return cause
 
 

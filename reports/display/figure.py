@@ -8,7 +8,6 @@ import html
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -45,58 +44,26 @@ CONFIG: Mapping[str, Any] = {
 # The static figure is drawn with Liberation Sans (book/fonts.conf) and read with the reader's font, which may be wider.
 PADDING: Mapping[str, int] = {"left": 24, "right": 12, "top": 4, "bottom": 4}
 
-_UNSEEN: Final = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r' (?:aria-[a-z]+|role|pointer-events|class|version|xmlns:xlink|font-family)="[^"]*"', ""),
-        (r' opacity="1"', ""),
-        (r'<path(?: d="(?:M0,0h0v0h0Z)?"| display="none")+/>', ""),
-        (r' transform="translate\(0,0\)"', ""),
-        (r'<path d="M0,0h[\d.]+v[\d.]+h-[\d.]+Z"/>', ""),  # a plot's background, which has no colour
-        (r"<g></g>", ""),
-        (
-            r'<path transform="translate\(([-\d.]+),([-\d.]+)\)" d="M([\d.]+),0A\3,\3,0,1,1,-\3,0A\3,\3,0,1,1,\3,0"',
-            r'<circle cx="\1" cy="\2" r="\3"',
-        ),
-    )
-)
-_NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
+# Most of a drawing's bytes: the picture as a whole has a label, so its parts need none.
+_UNSEEN: Final = re.compile(r' (?:aria-[a-z]+|role|pointer-events|class|version|xmlns:xlink|font-family)="[^"]*"')
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """What a notebook cell displays; ``figure_id`` is unique on the site."""
+def make_figure(chart: Mapping[str, Any], *, figure_id: str, data: Html) -> Html:
+    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says.
 
-    figure_id: str
-    spec: Mapping[str, Any]
-    svg: str
-    alt_text: str
-    data: Html
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        # "</" would end the script element early. The theme moves the spec into a script of its own.
-        spec = json.dumps(self.spec, separators=(",", ":")).replace("<", "\\u003c")
-        markup = (
-            f'<figure class="vega-figure" id="{self.figure_id}">'
-            f'<div class="vega-static">{self.svg}</div>'
-            f'<script type="application/json">{spec}</script>'
-            f"<figcaption><details><summary>Data of this figure</summary>{self.data.markup}</details></figcaption>"
-            "</figure>"
-        )
-        return {"text/html": markup, "text/plain": self.alt_text}
-
-
-def make_figure(chart: Mapping[str, Any], *, figure_id: str, data: Html) -> Figure:
-    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says."""
+    ``figure_id`` is unique on the site.
+    """
     spec = {"padding": PADDING, **chart, "config": CONFIG}
-    alt_text = chart["description"]
-    return Figure(
-        figure_id=figure_id,
-        spec=spec,
-        svg=_static_svg(spec, alt_text=alt_text),
-        alt_text=alt_text,
-        data=data,
+    # "</" would end the script element early. The theme moves the spec into a script of its own.
+    script = json.dumps(spec, separators=(",", ":")).replace("<", "\\u003c")
+    markup = (
+        f'<figure class="vega-figure" id="{figure_id}">'
+        f'<div class="vega-static">{_static_svg(spec)}</div>'
+        f'<script type="application/json">{script}</script>'
+        f"<figcaption><details><summary>Data of this figure</summary>{data.markup}</details></figcaption>"
+        "</figure>"
     )
+    return Html(markup=markup, text=chart["description"])
 
 
 def source_line(version: str, machines: Iterable[str]) -> str:
@@ -110,9 +77,9 @@ def vega_lite_version(schema: str) -> str:
     return f"{major}.{minor}"
 
 
-def _static_svg(spec: Mapping[str, Any], *, alt_text: str) -> str:
+def _static_svg(spec: Mapping[str, Any]) -> str:
     drawn = json.dumps({**spec, "width": STATIC_WIDTH_PX}, separators=(",", ":"))
-    label = f'<svg role="img" aria-label="{html.escape(alt_text)}" font-family="{FONT}" '
+    label = f'<svg role="img" aria-label="{html.escape(spec["description"])}" font-family="{FONT}" '
     return _drawn(drawn, vega_lite_version(spec["$schema"])).replace("<svg ", label, 1)
 
 
@@ -120,14 +87,4 @@ def _static_svg(spec: Mapping[str, Any], *, alt_text: str) -> str:
 def _drawn(spec: str, version: str) -> str:
     """Draw a spec once: some charts stand on two pages. ``spec``: its JSON."""
     svg: str = vl_convert.vegalite_to_svg(spec, vl_version=version)
-    return _lean(svg)
-
-
-def _lean(svg: str) -> str:
-    """The drawing without what nobody sees, which is half of its bytes.
-
-    The picture as a whole has a label, so its parts need none. A tenth of a hundredth of a pixel is not seen either.
-    """
-    for pattern, replacement in _UNSEEN:
-        svg = pattern.sub(replacement, svg)
-    return _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), svg)
+    return _UNSEEN.sub("", svg)

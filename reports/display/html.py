@@ -5,10 +5,11 @@ was measured.
 """
 
 import html
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from reports.figures.columns import COLUMNS, Rounding, column_of
 from reports.figures.lines import estimate
@@ -47,6 +48,7 @@ def _element(figure: re.Match[str]) -> str:
 
 
 type Cell = str | Html  # text is escaped
+type Displayed = Html  # what a cell of a page shows
 
 
 # --- values as text ----------------------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def html_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, label
     # On a phone a row is a block of its own, whose lines begin with the headings: report.css takes them from here, so
     # that not every cell has to have its own. The first cell says what it is itself, but for a bare number.
     shown = list(enumerate(names, start=1))[0 if any(_is_number(row[0]) for row in rows) else 1 :]
-    style = ";".join(f"--h{index}:{_css_text(name)}" for index, name in shown)
+    style = ";".join(f"--h{index}:{json.dumps(name, ensure_ascii=False)}" for index, name in shown)
     body = "".join(f"<tr>{_cells(row, kinds)}</tr>\n" for row in rows)
     markup = (
         f'<div class="scroll" tabindex="0" {_REGION}{html.escape(label)}">'
@@ -139,13 +141,6 @@ def html_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, label
     )
     lines = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in rows]
     return Html(markup=markup, text="\n".join("\t".join(line) for line in [names, *lines]))
-
-
-def _css_text(text: str) -> str:
-    """A string of CSS. Raises ValueError for what would have to be escaped."""
-    if '"' in text or "\\" in text:
-        raise ValueError(f"{text!r} is no heading of a table: it has a quotation mark or a backslash")
-    return f'"{text}"'
 
 
 def _cells(row: Sequence[Cell], kinds: Sequence[str]) -> str:
@@ -185,32 +180,20 @@ def answer_of_page(text: str) -> Html:
     return Html(markup=f'<p class="answer">{html.escape(text)}</p>', text=text)
 
 
-class Displayed(Protocol):
-    """What a cell of a page shows."""
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]: ...
-
-
-def together(parts: Iterable[Displayed]) -> Html:
+def together(parts: Iterable[Html]) -> Html:
     """Several things, one below the other."""
-    bundles = [part._repr_mimebundle_() for part in parts]
-    return Html(
-        markup="\n".join(bundle["text/html"] for bundle in bundles),
-        text="\n".join(bundle["text/plain"] for bundle in bundles),
-    )
+    parts = list(parts)
+    return Html(markup="\n".join(part.markup for part in parts), text="\n".join(part.text for part in parts))
 
 
-def heading(title: str | Html, *, depth: int = 3, anchor: str | None = None) -> Html:
-    """A page's contents list it if it has depth 2 and an ``anchor``, which is unique on the page."""
-    text, markup = (title, html.escape(title)) if isinstance(title, str) else (title.text, title.markup)
-    if anchor is None:
-        return Html(markup=f"<h{depth}>{markup}</h{depth}>", text=text)
-    label = f"Link to section: {html.escape(text)}"
-    to_here = f'<a class="anchor" href="#{anchor}" aria-label="{label}">#</a>'
-    return Html(markup=f'<h{depth} id="{anchor}">{markup}{to_here}</h{depth}>', text=text)
+def heading(title: str, *, depth: int = 3, anchor: str) -> Html:
+    """A page's contents list it if it has depth 2. Its ``anchor`` is unique on the page."""
+    shown = html.escape(title)
+    to_here = f'<a class="anchor" href="#{anchor}" aria-label="Link to section: {shown}">#</a>'
+    return Html(markup=f'<h{depth} id="{anchor}">{shown}{to_here}</h{depth}>', text=title)
 
 
-def fold(summary: str, parts: Iterable[Displayed]) -> Html:
+def fold(summary: str, parts: Iterable[Html]) -> Html:
     """Closed until a reader opens it, or follows an address within it or of the heading above; open in print."""
     inside = together(parts)
     return Html(

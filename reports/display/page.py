@@ -20,7 +20,7 @@ class Page:
 
     text: str  # a file in ``reports/pages``, without its ending
     part: str | None = None  # heading in the contents; None: above all parts
-    is_shown: Callable[[Version], object]  # its truth counts
+    is_shown: Callable[[Version], object] = lambda _: True  # its truth counts
     # Name of a page -> its MyST text. None: one page, named as its text, or ``name``.
     made: Callable[[Version], Mapping[str, str]] | None = None
     name: str | None = None
@@ -34,12 +34,3 @@ class Page:
 
 def read_text(name: str) -> str:
     return (PAGES_FOLDER / f"{name}.md").read_text(encoding="utf-8")
-
-
-def has_speeds(version: Version) -> bool:
-    """Whether numbers of ranks may be compared. Where not, no page speaks of speed."""
-    return bool(version.scaling)
-
-
-def speeds_and(condition: Callable[[Version], object]) -> Callable[[Version], object]:
-    return lambda version: has_speeds(version) and condition(version)

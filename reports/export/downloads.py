@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -25,10 +24,6 @@ class StoredFiles:
     title: str
     files: Mapping[str, Path]
     sums: Path | None
-
-    @cached_property
-    def size_bytes(self) -> int:
-        return sum(path.stat().st_size for path in self.files.values())
 
 
 def stored_files(version: Version) -> Sequence[StoredFiles]:
@@ -54,7 +49,7 @@ def _stored(name: str, title: str, folder: Path, paths: Sequence[Path]) -> Store
 
 def files(version: Version) -> dict[str, bytes]:
     """Address below ``DATA_FOLDER`` -> content."""
-    files_by_name = _of_all(version) if version.sets else {}
+    files_by_name = _of_all(version)
     for stored in (*stored_files(version), env_check_files(version)):
         paths = {**stored.files, **({SUMS: stored.sums} if stored.sums else {})}
         files_by_name |= {f"{stored.name}/{name}": read_input(path) for name, path in paths.items()}

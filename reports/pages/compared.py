@@ -11,7 +11,7 @@ from typing import Any, Final
 from reports.data.words import configuration_name, task_name
 from reports.display.charts.drawing import Point, Texts
 from reports.display.charts.speedup import speedup
-from reports.display.figure import Figure, make_figure, source_line
+from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     MISSING,
     Cell,
@@ -108,7 +108,7 @@ class Curve:
         )
 
 
-def chart(version: Version) -> Figure:
+def chart(version: Version) -> Html:
     """Draw the shares of the ideal speed of work that grows with the GPUs, theirs and ours."""
     points, rows, drawn = [], [], _curves(version)
     for curve in drawn:
@@ -121,7 +121,6 @@ def chart(version: Version) -> Figure:
         source=source_line(version.name, [curve.where or "published by others" for curve in drawn]),
         x="GPUs",
         y="Share of ideal",
-        spread="what rounding leaves open",
     )
     data = html_table(["Line", "GPUs", "share_kept"], rows, label="Values of the chart")
     return make_figure(speedup(points, texts, is_share=True), figure_id="compared", data=data)

@@ -2,13 +2,11 @@
 
 import hashlib
 import html
-from datetime import datetime
 
 from reports.data.columns import RUN_COLUMNS
 from reports.display.html import (
     MISSING,
     Cell,
-    Displayed,
     Html,
     answer_of_page,
     bullets,
@@ -30,17 +28,16 @@ from suite.records.folders import RUN_LOG
 def answer(version: Version) -> Html:
     """Say how many files of sets there are, and how large they are."""
     stored = stored_files(version)
-    files, size_mb = sum(len(own.files) for own in stored), sum(own.size_bytes for own in stored) / 1e6
+    files = [path for own in stored for path in own.files.values()]
+    size_mb = sum(path.stat().st_size for path in files) / 1e6
     return answer_of_page(
-        f"{counted(files, 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
+        f"{counted(len(files), 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(len(stored), 'set')}."
         " One command computes their figures again, and three add the results of your machine."
     )
 
 
-def downloads(version: Version) -> Html:
-    """Links to the tables of all runs and figures; nothing without a set."""
-    if not version.sets:
-        return together(())
+def downloads() -> Html:
+    """Links to the tables of all runs and figures."""
     links = [link(name, f"{DATA_FOLDER}/{name}") for name in TABLES]
     rest = "have every published number and a row a run. The samples are in the files of the sets below."
     addresses = ", ".join(address.markup for address in links)
@@ -53,7 +50,7 @@ def downloads(version: Version) -> Html:
 def listing(version: Version) -> Html:
     """One row a set, with a link to the list of its files; whose it is, where some are not the project's own."""
     rows: list[list[Cell]] = [
-        [stored.title, result_set.campaign.where, _contributor(result_set), *_files(stored)]
+        [stored.title, result_set.campaign.where, contributor(result_set) or "labscale", *_files(stored)]
         for result_set, stored in zip(version.sets, stored_files(version), strict=True)
     ]
     beside = env_check_files(version)
@@ -70,12 +67,13 @@ def _files(stored: StoredFiles) -> list[Cell]:
     return [str(len(stored.files)), sums]
 
 
-def _contributor(result_set: ResultSet) -> Cell:
-    if result_set.contributor is None:
-        return "labscale"
-    name, address, citation = result_set.contributor.name, result_set.contributor.link, result_set.contributor.citation
-    shown = Html(markup=html.escape(name), text=name) if address is None else link(name, address)
-    rest = f". To cite: {citation}" if citation else ""
+def contributor(result_set: ResultSet) -> Html | None:
+    """Name, link and citation of who measured; None if it is the project itself."""
+    own = result_set.contributor
+    if own is None:
+        return None
+    shown = link(own.name, own.link) if own.link else Html(markup=html.escape(own.name), text=own.name)
+    rest = f". To cite: {own.citation}" if own.citation else ""
     return Html(markup=shown.markup + html.escape(rest), text=shown.text + rest)
 
 
@@ -114,7 +112,7 @@ def run_logs(version: Version) -> Html:
             digest = hashlib.sha256(lines[-1]).hexdigest()
             shown = Html(markup=f"<code>{digest}</code>", text=digest)
             rows.append([result_set.title or "Results", witness, shown, f"{len(lines)}", f"{late}"])
-    parts: list[Displayed] = []
+    parts: list[Html] = []
     if rows:
         headings = ["Set", "Witness", "Hash of the last line", "Runs", "Late"]
         parts.append(html_table(headings, rows, label="Run logs"))
@@ -124,22 +122,17 @@ def run_logs(version: Version) -> Html:
 
 
 def citation(version: Version) -> Html:
-    """How to cite this version: one sentence, and BibTeX with the month of its last run; nothing of one campaign."""
+    """How to cite this version: one sentence, and BibTeX; nothing of one campaign."""
     if version.is_campaign:
         return together(())
     title = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
-    records = [record for result_set in version.scaling for record in result_set.campaign.completed]
-    started = max((record.started_utc for record in records if record.started_utc), default=None)
-    last = datetime.fromisoformat(started).date() if started else None
     fields = {
         "author": "{The labscale authors}",
         "title": f"How {{Isaac Lab}} training scales, report {version.name}",
         "version": version.name,
-        "year": str(last.year) if last else "n.d.",
+        "year": version.name.partition(".")[0],
     }
     lines = [f"  {name} = {{{value}}}" for name, value in fields.items()]
-    if last:
-        lines.append(f"  month = {f'{last:%b}'.lower()}")  # a macro of BibTeX, so without braces
     bibtex = ",\n".join([f"@misc{{labscale-{version.name}", *lines]) + "\n}"
     shown = Html(
         markup=f"<p>{html.escape(title)} Text and data: CC-BY-4.0. Code: BSD-3-Clause.</p>"

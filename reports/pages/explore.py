@@ -8,7 +8,6 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
@@ -32,11 +31,11 @@ from reports.figures.compare import CHANGES, Change, Row
 from reports.figures.lines import Figure, estimate, figure
 from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version
-from suite.files.wording import day_in_words, joined
+from suite.files.wording import joined
 from suite.statistics.intervals import CONFIDENCE
 
 WORDS: Final = (
-    "Task and library", "GPUs", "Environments", "Physics and settings", "Machine", "Version and what it replaces",
+    "Task and library", "GPUs", "Environments", "Physics and settings", "Machine", "Version",
 )  # fmt: skip
 FILTERS: Final[Mapping[str, str]] = {
     "task": "Task", "library": "Library", "gpu": "GPU", "gpus": "Number of GPUs", "physics": "Physics",
@@ -130,11 +129,6 @@ class Point:
         """The address of its samples in the site of its version."""
         return f"data/{self.row['set']}/cases/{self.row['configuration']}.json"
 
-    @property
-    def work(self) -> tuple[object, ...]:
-        """Equal for configurations of any campaigns that do the same work on as many GPUs of one model."""
-        return self.row["work"], hardware_text(self.row), self.row["mps"] is True
-
     def line(self, change: Change) -> tuple[object, ...]:
         """Equal for configurations that differ in a change alone."""
         varied = {change.column, *change.entails, "seed"}
@@ -161,20 +155,6 @@ def _points(version: Version) -> list[Point]:
     rows = (row for row in every if row["set"] in sets and (row["set"], row["series"]) not in starts)
     own = [Point(version, sets[row["set"]], row) for row in rows if row["device"] == "cuda"]
     return [point for point in own if point.figure(MAIN[0])]
-
-
-@cache
-def replaced(version: Version) -> Mapping[tuple[Version, str], Point]:
-    """Return by version and key of a configuration the last evidence of its work before it, of another campaign."""
-    by_work: dict[tuple[object, ...], list[Point]] = {}
-    before = {}
-    for point in sorted(points(version), key=lambda point: str(point.row["started_utc"])):
-        earlier = by_work.setdefault(point.work, [])
-        others = [other for other in earlier if other.result_set is not point.result_set]
-        if others:
-            before[point.version, point.key] = others[-1]
-        earlier.append(point)
-    return before
 
 
 def opening(version: Version) -> Html:
@@ -225,21 +205,11 @@ def _cells(version: Version, point: Point) -> list[Cell]:
         environments,
         point.details,
         point.machine,
-        _evidence(version, point),
+        point.version.name,
         *(measured(point.figure(column)) for column in MAIN),
         runs_in(frames) if frames else MISSING,
         link("samples", point.file if point.version is version else f"../{point.version.name}/{point.file}"),
     ]
-
-
-def _evidence(version: Version, point: Point) -> str:
-    """The version that measured it, and what it replaces."""
-    before = replaced(version).get((point.version, point.key))
-    if before is None:
-        return point.version.name
-    day = day_in_words(datetime.fromisoformat(before.row["started_utc"]))
-    frames = measured(before.figure(MAIN[0]), has_interval=False)
-    return f"{point.version.name}; replaces {frames} frames/s of {before.version.name}/{before.row['set']}, {day}"
 
 
 def data(shown: Sequence[Point]) -> dict[str, Any]:

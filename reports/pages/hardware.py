@@ -12,7 +12,7 @@ from reports.data.words import physics_name, task_name
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
-from reports.display.figure import Figure, make_figure, source_line
+from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     MISSING,
     Html,
@@ -153,7 +153,7 @@ def _compared(version: Version, of: str, over: str) -> list[str]:
     return sentences
 
 
-def chart(version: Version) -> Html | Figure:
+def chart(version: Version) -> Html:
     """Draw every machine that ran the training with most machines, at equal core speed."""
     known = [own for own in comparisons(version) if own.version is version and own.figure["low"] is not None]
     if not known:

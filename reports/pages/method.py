@@ -2,11 +2,10 @@
 
 import html
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reports.data.frames import KEYS
-from reports.data.words import task_name
 from reports.display.html import (
     Cell,
     Html,
@@ -30,7 +29,6 @@ from suite.schema.record import OVERFLOW_CHECK
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.stopping_rule import is_cut_off
 
-SKIPPED: Final = "skipped"
 CHECKS: Final[Mapping[str, str]] = {
     "halves": "Halves of the runs of one configuration",
     "repeats": "A baseline against its repeat",
@@ -97,28 +95,17 @@ def limits(version: Version) -> Html:
 
 
 def _overflows(version: Version) -> str:
-    """Say in which runs MuJoCo Warp was asked whether it dropped contacts or constraints, and what it answered."""
-    question = "Whether MuJoCo Warp dropped contacts or constraints for want of buffer space"
-    runs = {tuple(row[name] for name in KEYS): row for row in runs_of(version).every.iter_rows(named=True)}
-    verdicts: dict[tuple[object, ...], list[str]] = {}
+    """Say in how many runs MuJoCo Warp was asked whether it dropped contacts or constraints, and in how many it did."""
+    verdicts: dict[tuple[object, ...], set[str]] = {}
     for check in tables(version)["checks"].iter_rows(named=True):
         if check["check"] == OVERFLOW_CHECK:
-            verdicts.setdefault(tuple(check[name] for name in KEYS), []).append(check["verdict"])
-    if not verdicts:
-        return f"{question} was not asked: all runs are older than this check."
-    sizes: dict[bool, dict[str, set[int]]] = {}  # whether nothing was dropped -> task -> environments on a GPU
-    for key, verdict in verdicts.items():
-        of_task = sizes.setdefault(set(verdict) == {"ok"}, {})
-        of_task.setdefault(task_name(runs[key]["task"]), set()).add(runs[key]["environments_per_gpu"])
-    answers = [
-        f"It {'did not' if is_ok else 'did'} in {'; '.join(_sizes(task, of_task[task]) for task in sorted(of_task))}."
-        for is_ok, of_task in sizes.items()
-    ]
-    return f"{question} was asked in newer runs. {' '.join(answers)}"
-
-
-def _sizes(task: str, environments: Collection[int]) -> str:
-    return f"{task} with {', '.join(f'{number:,}' for number in sorted(environments))} environments"
+            verdicts.setdefault(tuple(check[name] for name in KEYS), set()).add(check["verdict"])
+    dropped = sum(verdict != {"ok"} for verdict in verdicts.values())
+    answer = f"; it did in {dropped or 'none'} of them" if verdicts else ""
+    return (
+        "Whether MuJoCo Warp dropped contacts or constraints for want of buffer space was asked in"
+        f" {len(verdicts)} of {counted(len(runs_of(version).every), 'run')}{answer}."
+    )
 
 
 def _not_measured(version: Version) -> str:
@@ -160,7 +147,7 @@ def failures(version: Version) -> Html:
     titles, skipped = dict(_titles(version)), []
     alike: dict[tuple[str, str], list[Row]] = {}
     for row in (row for row in runs_of(version).every.iter_rows(named=True) if not row["is_alone"]):
-        if row["outcome"] == SKIPPED:
+        if row["outcome"] == "skipped":
             skipped.append(row["reason"])
         elif row["outcome"] != "completed":
             message = (row["reason"] or "no message").partition(" (")[0]

@@ -1,6 +1,6 @@
 """The answer where nothing ran on one GPU and on several: frames, what raises them, what they wait for, their place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from reports.accept.judgement import judge
@@ -35,11 +35,8 @@ HOW_SURE: Final[Mapping[Word, str]] = {
 }
 
 
-def sentences(version: Version, published: Sequence[Version] | None = None) -> list[str]:
-    """Return what each task processes, then what raises it, what it waits for, and where it lies.
-
-    ``published``: the versions to place it in; None reads those of labscale, if they have the GPU model.
-    """
+def sentences(version: Version) -> list[str]:
+    """Return what each task processes, then what raises it, what it waits for, and where it lies."""
     best = []
     for task in tasks(version):
         known = [(row, fps) for row in rows_of(version, task) if (fps := figure(version, row, "frames_per_s"))]
@@ -49,7 +46,7 @@ def sentences(version: Version, published: Sequence[Version] | None = None) -> l
         return [NOTHING]
     row, _ = best[0]
     texts = [_made(own, fps) for own, fps in best]
-    about = [_more_environments(version), _waits(version, row), _placed(version, row["gpu_model"], published)]
+    about = [_more_environments(version), _waits(version, row), _placed(version, row["gpu_model"])]
     return [*texts, *filter(None, about)]
 
 
@@ -93,10 +90,9 @@ def _waits(version: Version, row: Row) -> str:
     return f"{sentence} {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 
-def _placed(version: Version, model: str, published: Sequence[Version] | None) -> str:
+def _placed(version: Version, model: str) -> str:
     """Where the configuration that most machines ran lies among those with the same GPUs, at equal core speed."""
-    versions = _stored(model) if published is None else published
-    if not versions:
+    if not (versions := _stored(model)):
         return ""
     own = measured_runs(version, version.scaling).of_model(model)
     cases = judge(own, published_runs(versions), model).cases

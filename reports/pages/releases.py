@@ -16,7 +16,6 @@ from reports.display.charts.forest import row as row_of
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     MISSING,
-    Displayed,
     Html,
     answer_of_page,
     bullets,
@@ -31,7 +30,7 @@ from reports.figures.compare import Pair, Row
 from reports.figures.lines import Figure, estimate, figure, rows_of, tasks
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
-from reports.sets.version import ResultSet, Version
+from reports.sets.version import Version
 from suite.files.wording import counted, joined
 
 HEADINGS: Final = (
@@ -94,11 +93,7 @@ def _of_version(version: Version) -> Iterator[Release]:
         for start, what in names.items():
             name = f"{pair.set_name}/{pair.of['configuration']}/{start}"
             ratio, seen = figures[f"{name}over_packages"], figures.get(f"{name}loss_seen")
-            yield Release(pair, what, ratio, seen, _where(sets[pair.set_name]))
-
-
-def _where(result_set: ResultSet) -> str:
-    return plain_name(result_set.campaign.largest_place)
+            yield Release(pair, what, ratio, seen, plain_name(sets[pair.set_name].campaign.largest_place))
 
 
 def is_shown(version: Version) -> bool:
@@ -145,7 +140,7 @@ def _listed(words: Iterable[str]) -> str:
     return joined(list(dict.fromkeys(words)))
 
 
-def chart(version: Version) -> Displayed:
+def chart(version: Version) -> Html:
     """Draw the ratios of frames per second."""
     frames = [own for own in releases(version) if own.what == TRAINING and own.ratio["low"] is not None]
     if not frames:
@@ -182,7 +177,7 @@ def table(version: Version) -> Html:
         for own in runs_of(version).every.iter_rows(named=True)
         if own["packages"] and own["outcome"] != "completed"
     ]
-    shown: list[Displayed] = []
+    shown: list[Html] = []
     if rows:
         shown.append(html_table(HEADINGS, rows, label="Other releases over the pinned versions"))
     if failed:
@@ -208,11 +203,11 @@ def again(version: Version) -> tuple[Sequence[Measured], ...]:
     """Return each configuration on several GPUs that several versions measured, oldest first."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for own in (*reversed(version.older), version):
-        sets = {result_set.name or "results": result_set for result_set in own.scaling}
+        where = {own_set.name or "results": plain_name(own_set.campaign.largest_place) for own_set in own.scaling}
         for row in (row for task in tasks(own) for row in rows_of(own, task)):
             if kept := figure(own, row, "share_kept"):
                 key = tuple(row[name] for name in SAME)
-                groups.setdefault(key, []).append(Measured(own, row, kept, _where(sets[row["set"]])))
+                groups.setdefault(key, []).append(Measured(own, row, kept, where[row["set"]]))
     several = (group for group in groups.values() if len({own.version.name for own in group}) > 1)
     return tuple(sorted(several, key=lambda group: configuration_name(group[0].row)))
 

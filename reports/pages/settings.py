@@ -12,7 +12,7 @@ from reports.data.words import environments_text, physics_name, task_name, train
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
-from reports.display.figure import Figure, make_figure, source_line
+from reports.display.figure import make_figure, source_line
 from reports.display.html import Html, answer_of_page, bullets, html_table, measured, runs_in, span
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate, figure
@@ -151,12 +151,12 @@ def table(version: Version) -> Html:
     rows = []
     for ratio in newest(version):
         setting, ends = ratio.setting, (ratio.setting.value(row) for row in (ratio.pair.over, ratio.pair.of))
-        shown = measured(ratio.figure), ratio.figure["status"], _in_short(ratio.place)
+        shown = measured(ratio.figure), ratio.figure["status"], ratio.where
         rows.append([setting.title, ratio.subject, *ends, *shown])
     return html_table(HEADINGS, rows, label="Ratios of configurations that differ in one setting")
 
 
-def chart(version: Version) -> Figure:
+def chart(version: Version) -> Html:
     """Draw of each setting, task and library the ratio of the newest campaign with the largest step."""
     shown: dict[tuple[str, str], Ratio] = {}
     for ratio in newest(version):
@@ -249,10 +249,3 @@ def _starts(version: Version, rows: Sequence[Row]) -> str:
         f"A process on one GPU trains after {warm}, and after {cold} if it has to compile kernels"
         f" ({counted(len(known), 'configuration')})."
     )
-
-
-def _in_short(place: Place) -> str:
-    """The GPU model and the day, without its year."""
-    gpus, (*_, day) = place.environment.gpus, plain_name(place).split(", ")
-    model = gpus[0].name.removeprefix("NVIDIA ").partition(" ")[0] if gpus else ""
-    return f"{model}, {day.rpartition(' ')[0]}"

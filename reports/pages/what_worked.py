@@ -11,13 +11,10 @@ from reports.display.charts.drawing import Texts
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
     Cell,
-    Displayed,
     Html,
     bullets,
-    fold,
     heading,
     html_table,
-    link,
     measured,
     paragraph,
     runs_in,
@@ -27,13 +24,12 @@ from reports.figures.compare import Row
 from reports.figures.lines import figure
 from reports.figures.tables import runs_of
 from reports.pages import method
+from reports.pages.data import contributor
 from reports.pages.rewards import curve
-from reports.sets.manifest import Contributor
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, slug
 from suite.records.worked import (
     LEGEND,
-    SPEEDS_MEAN_NOTHING,
     SYMBOLS,
     TIMES_MEAN_NOTHING,
     Worked,
@@ -68,7 +64,7 @@ def opening(version: Version) -> Html:
     times_s = [record.wall_time_s for result in results for record in result.begun]
     known_s = present(times_s)
     is_known = known_s and len(known_s) == len(times_s)
-    lasted = f"One after another they took {_in_words(sum(known_s))}." if is_known else ""
+    lasted = f"One after another they took {counted(round(sum(known_s) / 60, 1), 'minute')}." if is_known else ""
     if only_learning(results):
         lasted = TIMES_MEAN_NOTHING
     return paragraph(" ".join(filter(None, [sentences, lasted, unfinished])))
@@ -76,19 +72,20 @@ def opening(version: Version) -> Html:
 
 def marks(version: Version) -> Html:
     """A mark for each part by task and library, then why a part failed and where its logs are."""
-    sets, parts = version.without_speeds, list[Displayed]()
+    sets, parts = version.without_speeds, list[Html]()
     for result_set in sets:
         if len(sets) > 1:  # the figures of one set alone need no name
-            parts.append(heading(result_set.title, depth=3))
+            parts.append(heading(result_set.title, anchor=slug(result_set.name)))
         parts.append(_marks_of(result_set))
     return together(parts)
 
 
 def learned(version: Version) -> Html:
     """Rewards, which do not depend on speed, of each series that trained long enough for some."""
+    sets = {result_set.name or "results" for result_set in version.without_speeds}
     series: dict[tuple[str, str, str], list[Row]] = {}
-    for row in _rows(version):
-        if row["workload"] == "train" and row["iterations"] >= MIN_LEARNED:
+    for row in runs_of(version).configurations:
+        if row["set"] in sets and row["workload"] == "train" and row["iterations"] >= MIN_LEARNED:
             series.setdefault((row["set"], row["task"], row["series"]), []).append(row)
     if not series:
         return together([])
@@ -99,18 +96,12 @@ def learned(version: Version) -> Html:
     return together([heading("What was learned", depth=2, anchor="learning"), *table, *meaning, *charts])
 
 
-def _rows(version: Version) -> list[Row]:
-    """The configurations that ran where speeds mean nothing."""
-    sets = {result_set.name or "results" for result_set in version.without_speeds}
-    return [row for row in runs_of(version).configurations if row["set"] in sets]
-
-
 def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
     """Ranks, environments, runs and the reward at the end of each configuration that reports one; [] if none does."""
     cells = [
         [
             _series(rows),
-            ", ".join(filter(None, [row["library"], _setting(row)])),
+            _trained_by(row),
             str(row["processes"]),
             f"{row['environments']:,}",
             runs_in(reward),
@@ -124,10 +115,10 @@ def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
     return [html_table(headings, cells, label="Rewards at the end")] if cells else []
 
 
-def _chart(version: Version, rows: Sequence[Row]) -> Displayed:
+def _chart(version: Version, rows: Sequence[Row]) -> Html:
     """A line for each configuration of a series that reports rewards."""
     task = task_name(rows[0]["task"])
-    points = [point for row, label in zip(rows, _labels(rows), strict=True) for point in curve(version, row, label)]
+    points = [point for row in rows for point in curve(version, row, _label(row))]
     if not points:
         return paragraph(f"No run of {task} reported a reward: training was too short for an episode to end.")
     name = rows[0]["set"]
@@ -149,53 +140,14 @@ def _series(rows: Sequence[Row]) -> str:
     return f"{task_name(rows[0]['task'])}, " + (f"{least:,} to {size}" if least < largest["size"] else size)
 
 
-def _labels(rows: Sequence[Row]) -> list[str]:
-    """What sets each configuration of a chart apart from the others, else its ranks; the title has the size.
-
-    A label follows a reward, so none begins with a number.
-    """
-    ranks = [counted(row["processes"], "rank") for row in rows]
-    sizes = {row["size"] for row in rows}
-    columns = [
-        [environments_text(row["environments"]) if len(sizes) > 1 else "" for row in rows],
-        ranks,
-        [_setting(row) for row in rows],
-    ]
-    telling = [column for column in columns if len(set(column)) > 1] or [ranks]
-    labels = [" and ".join(filter(None, parts)) for parts in zip(*telling, strict=True)]
-    if len({row["library"] for row in rows}) > 1:
-        return [f"{row['library']}, {label}" for row, label in zip(rows, labels, strict=True)]
-    return [f"with {label}" for label in labels]
+def _label(row: Row) -> str:
+    """A label of a chart follows a reward, so it does not begin with a number."""
+    return f"{_trained_by(row)}, {counted(row['processes'], 'rank')}, {environments_text(row['environments'])}"
 
 
-def _setting(row: Row) -> str:
-    """What sets a configuration apart from others of its series, beside its ranks and environments."""
+def _trained_by(row: Row) -> str:
     physics = "" if row["physics"] == "kitless" else physics_name(row["physics"])
-    return ", ".join(filter(None, [physics, variant_text(row)]))
-
-
-def details(version: Version) -> Html:
-    """Speeds, folded away, and what they are worth; nothing where no time means anything."""
-    every = _rows(version)
-    rows = [
-        [
-            row["configuration"],
-            str(row["processes"]),
-            measured(iteration_s),
-            measured(figure(version, row, "frames_per_s")),
-        ]
-        for row in every
-        if (iteration_s := figure(version, row, "iteration_s"))
-    ]
-    if not rows and every:
-        return together([])
-    title = heading("Details", depth=2, anchor="details")
-    if not rows:
-        return together([title, paragraph("No run completed.")])
-    headings = ["Configuration", "Ranks", "iteration_s", "frames_per_s"]
-    table = html_table(headings, rows, label="Meaningless speeds")
-    worth = paragraph(SPEEDS_MEAN_NOTHING)
-    return together([title, fold("Frames per second, which are meaningless here", [worth, table])])
+    return ", ".join(filter(None, [row["library"], physics, variant_text(row)]))
 
 
 def _marks_of(result_set: ResultSet) -> Html:
@@ -213,19 +165,14 @@ def _marks_of(result_set: ResultSet) -> Html:
     shown = {state for training in worked for state in training.parts.values()}
     legend = "; ".join(f"{SYMBOLS[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
     reasons = _reasons(worked)
-    byline = [_byline(result_set.contributor)] if result_set.contributor else []
-    return together([*byline, table, paragraph(legend), *([bullets(reasons)] if reasons else [])])
+    return together([*_byline(result_set), table, paragraph(legend), *([bullets(reasons)] if reasons else [])])
 
 
-def _byline(contributor: Contributor) -> Html:
-    """Name, link and citation."""
-    name = contributor.name
-    shown = Html(markup=html.escape(name), text=name) if contributor.link is None else link(name, contributor.link)
-    rest = "; checked here, not repeated." + (f" To cite: {contributor.citation}" if contributor.citation else "")
-    return Html(
-        markup=f"<p>Measured and contributed by {shown.markup}{html.escape(rest)}</p>",
-        text=f"Measured and contributed by {name}{rest}",
-    )
+def _byline(result_set: ResultSet) -> list[Html]:
+    if (who := contributor(result_set)) is None:
+        return []
+    sentence = "Checked here, not repeated; measured and contributed by"
+    return [Html(markup=f"<p>{sentence} {who.markup}</p>", text=f"{sentence} {who.text}")]
 
 
 def _symbols(worked: Worked) -> list[Cell]:
@@ -246,11 +193,3 @@ def _reasons(worked: Sequence[Worked]) -> list[str]:
         for training in worked
         for record in training.failed
     ]
-
-
-def _in_words(time_s: float) -> str:
-    minutes, rest_s = divmod(round(time_s), 60)
-    hours, minutes_of_hour = divmod(minutes, 60)
-    if hours:
-        return f"{counted(hours, 'hour')} and {counted(minutes_of_hour, 'minute')}"
-    return f"{counted(minutes, 'minute')} and {counted(rest_s, 'second')}" if minutes else counted(rest_s, "second")

@@ -5,7 +5,7 @@ a label a machine is what has the same name.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -18,7 +18,6 @@ class Place:
     """An environment that results came from, with what ran in it."""
 
     environment: Environment
-    versions: Mapping[str, str]  # package -> version, of every rank; several versions are joined by commas
     num_rounds: int  # completed
     first_started_utc: str | None
 
@@ -33,15 +32,8 @@ def places(results: Sequence[CaseResult]) -> tuple[Place, ...]:
 
 
 def _place(environment: Environment, records: Sequence[RunRecord]) -> Place:
-    versions: dict[str, set[str]] = {}
-    for record in records:
-        for rank in record.ranks:
-            for name, value in rank.settings.items():
-                if name.startswith("versions.") and value is not None:
-                    versions.setdefault(name.removeprefix("versions."), set()).add(str(value))
     return Place(
         environment=environment,
-        versions={name: ", ".join(sorted(distinct)) for name, distinct in sorted(versions.items())},
         num_rounds=sum(record.outcome == "completed" for record in records),
         first_started_utc=min((record.started_utc for record in records if record.started_utc), default=None),
     )

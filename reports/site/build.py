@@ -6,7 +6,6 @@ from pathlib import Path
 from reports.sets.file_errors import told_when_unreadable
 from reports.sets.version import read_version
 from reports.site.book import build_sites
-from reports.site.replacing import check_replaceable
 from suite import __version__
 from suite.options.command_line import Parser, any_path, results_path
 
@@ -17,7 +16,6 @@ def build(results_dir: Path, out_dir: Path) -> Path:
     Raises ReportError when there are no results, a folder cannot be read, a page fails or ``out_dir`` holds something
     else or cannot be written, and StoreError when a result cannot be read.
     """
-    check_replaceable(out_dir)
     with told_when_unreadable(results_dir):
         read = read_version(results_dir, name=__version__)
     build_sites({out_dir: read})

@@ -4,25 +4,25 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from reports.display.page import COMPARED, MEASURING, TASKS, Page, has_speeds, speeds_and
+from reports.display.page import COMPARED, MEASURING, TASKS, Page
 from reports.pages import findings, home, releases, settings, tasks
 from reports.sets.version import Version
 from reports.site import guide
 
+HARDWARE, DATA = Page(text="hardware"), Page(text="data", part=MEASURING)
 PAGES: Final = (
-    Page(text="home", is_shown=has_speeds, made=home.texts),
-    Page(text="what_worked", name="index", is_shown=lambda version: not has_speeds(version)),
-    Page(text="findings", is_shown=speeds_and(findings.findings)),
-    Page(text="hardware", is_shown=lambda _: True),
-    Page(text="tasks", part=TASKS, is_shown=has_speeds, made=tasks.texts),
-    Page(text="settings", part=COMPARED, is_shown=speeds_and(settings.ratios_of_settings)),
-    Page(text="releases", part=COMPARED, is_shown=speeds_and(releases.is_shown)),
-    Page(text="compared", part=COMPARED, is_shown=has_speeds),
-    Page(text="explore", is_shown=has_speeds),
-    Page(text="method", part=MEASURING, is_shown=has_speeds),
-    Page(text="data", part=MEASURING, is_shown=lambda _: True),
+    Page(text="home", made=home.texts),
+    Page(text="findings", is_shown=findings.findings),
+    HARDWARE,
+    Page(text="tasks", part=TASKS, made=tasks.texts),
+    Page(text="settings", part=COMPARED, is_shown=settings.ratios_of_settings),
+    Page(text="releases", part=COMPARED, is_shown=releases.is_shown),
+    Page(text="compared", part=COMPARED, is_shown=lambda version: not version.is_campaign),
+    Page(text="explore"),
+    Page(text="method", part=MEASURING, is_shown=lambda version: not version.is_campaign),
+    DATA,
 )
-PUBLISHED: Final = {"compared", "method"}  # what others measured, and the method: the report of a campaign has neither
+WITHOUT_SPEEDS: Final = (Page(text="what_worked", name="index"), HARDWARE, DATA)  # none speaks of speed
 
 MARKDOWN: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[\w-]+)\.ipynb(?:#[^)]*)?\)")
 HTML: Final = re.compile(r'<a href="(?P<page>[\w-]+)\.html(?:#[^"]*)?"[^>]*>(?P<text>.*?)</a>', re.DOTALL)
@@ -48,8 +48,8 @@ def page_sources(version: Version) -> dict[str, str]:
     return {name: text for page in _pages(version) for name, text in page.texts(version).items()}
 
 
-def _pages(version: Version) -> list[Page]:
-    return [page for page in PAGES if not (version.is_campaign and page.text in PUBLISHED)]
+def _pages(version: Version) -> Sequence[Page]:
+    return PAGES if version.scaling else WITHOUT_SPEEDS
 
 
 def contents(version: Version) -> list[dict[str, Any]]:

@@ -18,7 +18,6 @@ from reports.sets.version import Version, read_version, version_order
 from reports.site import guide
 from reports.site.book import Sibling, build_sites
 from reports.site.contents import page_files
-from reports.site.feed import FEED_FILE, feed
 from reports.site.replacing import LIST, STAMP, check_replaceable, replace_folder
 from suite.errors import ReportError
 from suite.files.paths import ROOT
@@ -28,7 +27,6 @@ RESULTS: Final = ROOT / "reports" / "results"
 LATEST: Final = "latest"
 INCOMING: Final = "incoming"  # where the workflow that measures proposes results
 VERSIONS_FILE: Final = "versions.json"
-SITE_STAMP: Final = "inputs.sha256"  # of all versions; written last
 
 _ENTRANCE: Final = """<!doctype html>
 <html lang="en">
@@ -55,18 +53,10 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     names = version_names(results_dir)
     _check_replaceable(out_dir, names)
     hashes = {name: _sha256_of(_files(results_dir / name)) for name in names} | {"": _sha256_of(_common())}
-    inputs = _joined(hashes.values())
-    with told_when_unwritable(out_dir):
-        folders = {path.name for path in _reports_in(out_dir)}
-        is_whole = folders == {*names, LATEST} and all((out_dir / name / STAMP).is_file() for name in folders)
-        if is_whole and _stamp(out_dir / SITE_STAMP) == inputs:
-            return ()  # the files alone tell: to read the results would take several times as long
     versions = read_versions(results_dir)
     siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
     with told_when_unwritable(out_dir):
-        built = _write_site(versions, siblings, out_dir, hashes)
-        (out_dir / SITE_STAMP).write_text(inputs, encoding="utf-8")
-        return built
+        return _write_site(versions, siblings, out_dir, hashes)
 
 
 def read_versions(results_dir: Path) -> list[Version]:
@@ -83,10 +73,9 @@ def _write_site(
 ) -> tuple[str, ...]:
     """``hashes``: of what each version is made of, by its name, and of what all are made of, by an empty one."""
     out_dir.mkdir(parents=True, exist_ok=True)
-    (out_dir / SITE_STAMP).unlink(missing_ok=True)
     names = [version.name for version in versions]
-    stamps = {  # hashes of everything that a version's pages are made of
-        own.name: _joined([*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)])
+    stamps = {  # everything that a version's pages are made of
+        own.name: "\n".join([*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)])
         for own in versions
     }
     changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
@@ -100,7 +89,6 @@ def _write_site(
     replace_folder(out_dir / LATEST, [out_dir / names[0]])
     (out_dir / "index.html").write_text(_ENTRANCE, encoding="utf-8")
     (out_dir / ".nojekyll").write_text("", encoding="utf-8")  # GitHub Pages would leave out what begins with _
-    (out_dir / FEED_FILE).write_text(feed(versions, out_dir), encoding="utf-8")
     known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
     (out_dir / VERSIONS_FILE).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return tuple(built)
@@ -131,10 +119,6 @@ def version_names(results_dir: Path) -> list[str]:
 def _stamp(path: Path) -> str | None:
     """What a site was made of; None where there is none."""
     return path.read_text(encoding="utf-8") if path.is_file() else None
-
-
-def _joined(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _sha256_of(paths: Iterable[Path]) -> str:

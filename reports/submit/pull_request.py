@@ -31,7 +31,6 @@ def text(source: Source, target: Target, warnings: Sequence[str]) -> str:
         "hardware": _hardware(environment),
         "driver": f"{environment.driver_version or 'unknown'} (CUDA {environment.cuda_driver_version or 'unknown'})",
         "system": ", ".join(filter(None, (environment.os, environment.kernel))) or "unknown",
-        "versions": ", ".join(f"{name} {version}" for name, version in source.place.versions.items()) or "unknown",
         "command, as far as it is stored": f"`{command(source)}`",
         "runs of a configuration": rule(source.identity),
         "commit": environment.git_commit,

@@ -84,7 +84,6 @@ EXTRA = {
     "reports/accept/published.py": {"polars"},
     "reports/site/book.py": {"nbformat", "jupytext", "vl_convert"},
     "reports/site/cells.py": {"nbformat"},
-    "reports/sets/findings.py": {"pydantic"},
     "reports/sets/manifest.py": {"pydantic"},
     "reports/submit/privacy.py": {"detect_secrets"},
     "reports/submit/pull_request.py": {"polars"},

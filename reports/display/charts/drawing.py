@@ -4,7 +4,7 @@ import json
 import math
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import altair as alt
@@ -23,6 +23,7 @@ FONT_PX, TITLE_PX, LINE_PX = 12, 14, 15
 CHARACTER_PX: Final = 7.4  # of a label; a reader's font may be wider than the one that drawings are made with
 LABEL_CHARACTERS: Final = 17  # of a line of a label at the end of a curve
 LABEL_PX: Final = 10  # from the plot to its labels
+AXIS_PX: Final = 44  # of the axis below the plot, with its title
 NARROW_PX: Final = 500  # of a phone, or of one of two charts beside each other
 CHARACTERS, CHARACTERS_OF_A_TITLE = (42, 84), (32, 66)  # of a line on a narrow and on a wide screen
 FEW_TIMES, MOST_STEPS = 6, 7
@@ -43,10 +44,10 @@ class Point:
     x: float
     y: float = 0
     interval: Interval | None = None  # at ``CONFIDENCE``
-    spread: Interval | None = None  # the least and the most of what was measured
+    spread: Interval | None = None  # what the rounding of a published value leaves open
     is_sure: bool = True  # else the point is hollow
     kind: str = ""  # rows of one kind have one colour, and a bar has a part of each kind
-    told: Mapping[str, str] = field(default_factory=dict)  # what is read by pointing at it, the same names in a chart
+    case: str = ""  # what is read by pointing at a row
 
     @property
     def ends(self) -> Interval:
@@ -62,7 +63,6 @@ class Texts:
     source: str  # which version, what it ran on, and when
     x: str
     y: str = ""
-    spread: str = "slowest to fastest run"  # what a thin bar is
     note: str = ""
 
     def lines(self, text: str, characters: tuple[int, int]) -> Any:
@@ -167,7 +167,6 @@ def dots(points: Sequence[Point], x: Any, y: Any, tips: Mapping[str, str]) -> li
     tooltip = [
         alt.Tooltip("label:N", title=" "),
         *(alt.Tooltip(f"{axis}:Q", title=title, format=tips[title]) for axis, title in zip("xy", tips, strict=True)),
-        *(alt.Tooltip(f"{name}:N") for name in points[0].told),
     ]
     marks: tuple[tuple[bool, dict[str, Any]], ...] = (
         (True, {"filled": True, "size": 55, "opacity": 1}),
@@ -175,7 +174,7 @@ def dots(points: Sequence[Point], x: Any, y: Any, tips: Mapping[str, str]) -> li
     )
     shown = ((mark, [point for point in points if point.is_sure == is_sure]) for is_sure, mark in marks)
     return [
-        alt.Chart(inline({"label": point.label, "x": point.x, "y": point.y, **point.told} for point in these))
+        alt.Chart(inline({"label": point.label, "x": point.x, "y": point.y} for point in these))
         .mark_point(**mark)
         .encode(
             x=x,
@@ -319,12 +318,11 @@ def _how_to_read(texts: Texts, points: Collection[Point]) -> str:
     if any(point.interval for point in points):
         parts.append(f"Whisker: {100 * CONFIDENCE:.0f} % interval.")
     if any(point.spread and not point.interval for point in points):
-        parts.append(f"Thin bar: {texts.spread}.")
+        parts.append("Thin bar: what rounding leaves open.")
     return " ".join(parts)
 
 
 def _footer(texts: Texts, height: int, room_px: int) -> alt.Chart:
-    below_px = 44 if texts.x else 26  # the axis, with its title
     text = alt.Chart(inline([{}])).mark_text(
         text=texts.lines(texts.source, CHARACTERS),
         align="right",
@@ -333,5 +331,5 @@ def _footer(texts: Texts, height: int, room_px: int) -> alt.Chart:
         lineHeight=LINE_PX,
         color=MUTED_INK,
     )
-    footer: alt.Chart = text.encode(x=alt.value(alt.ExprRef(f"width + {room_px}")), y=alt.value(height + below_px))
+    footer: alt.Chart = text.encode(x=alt.value(alt.ExprRef(f"width + {room_px}")), y=alt.value(height + AXIS_PX))
     return footer

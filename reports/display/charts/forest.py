@@ -26,9 +26,9 @@ MARK_PX: Final = 22  # of a row, below its name
 VALUE_PX: Final = 44  # right of the plot
 
 
-def row(label: str, ratio: Estimate, case_id: str, *, kind: str = "") -> Point:
+def row(label: str, ratio: Estimate, case_id: str, *, kind: str) -> Point:
     """Return a row of ``forest``."""
-    return Point(label=label, x=ratio.value, interval=ratio.interval, kind=kind, told={"Case": case_id})
+    return Point(label=label, x=ratio.value, interval=ratio.interval, kind=kind, case=case_id)
 
 
 def forest(points: Sequence[Point], texts: Texts) -> Spec:
@@ -39,7 +39,7 @@ def forest(points: Sequence[Point], texts: Texts) -> Spec:
     kinds = list(dict.fromkeys(point.kind for point in points))
     colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=list(PALETTE[: len(kinds)])), legend=None)
     values: list[dict[str, Any]] = [
-        {"kind": point.kind, "place": at, "x": point.x, "label": point.label, **point.told}
+        {"kind": point.kind, "place": at, "x": point.x, "label": point.label, "Case": point.case}
         for point, at in zip(points, rows.marks_px, strict=True)
     ]
     drawn = [
@@ -48,7 +48,7 @@ def forest(points: Sequence[Point], texts: Texts) -> Spec:
         for ends in bounds(point)
     ]
     base = alt.Chart(inline(values)).encode(y=y)
-    tooltip = ["label:N", alt.Tooltip("x:Q", title=texts.x, format=".3g"), *(f"{name}:N" for name in points[0].told)]
+    tooltip = ["label:N", alt.Tooltip("x:Q", title=texts.x, format=".3g"), "Case:N"]
     return layered(
         [
             base.mark_tick(color=RULE, thickness=1.5, size=MARK_PX, orient="vertical").encode(x=alt.datum(1)),
@@ -68,7 +68,7 @@ def forest(points: Sequence[Point], texts: Texts) -> Spec:
 
 
 def _axis(points: Sequence[Point], texts: Texts) -> Axis:
-    values = [1.0, *(value for point in points for value in (point.x, *(point.interval or point.spread or ())))]
+    values = [1.0, *(value for point in points for value in (point.x, *(point.interval or ())))]
     low, high = min(values) / 1.05, max(values) * 1.05
     return Axis(
         title=f"{texts.x}, log scale",

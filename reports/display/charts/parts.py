@@ -31,20 +31,11 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
     for label, of_label in bars.items():
         start = 0.0
         for point in of_label:
-            values.append(
-                {
-                    "case": label,
-                    "part": point.kind,
-                    "place": places[label],
-                    "x": start,
-                    "x2": start + point.x,
-                    **point.told,
-                }
-            )
+            bar = {"case": label, "part": point.kind, "place": places[label]}
+            values.append({**bar, "x": start, "x2": start + point.x})
             start += point.x
         ends.append({"place": places[label], "total": f"{totals[label]:.3g} {unit}"})
-    told = points[0].told
-    bar = (
+    drawn = (
         alt.Chart(inline(values))
         .mark_bar(size=BAR_PX, stroke="white", strokeWidth=1)
         .encode(
@@ -59,7 +50,7 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
                 legend=alt.Legend(columns=alt.ExprRef(LEGEND_COLUMNS), symbolType="square"),
             ),
             opacity=alt.OpacityValue(FADED, condition={"param": picked.name, "value": 1}),
-            tooltip=["case:N", "part:N", *(f"{name}:N" for name in told)],
+            tooltip=["case:N", "part:N"],
         )
         .add_params(picked)
     )
@@ -70,7 +61,7 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
     )
     return layered(
         [
-            bar,
+            drawn,
             total.encode(x=alt.value(alt.ExprRef("width + 6")), y=y, text="total:N"),
             rows.names(),
         ],

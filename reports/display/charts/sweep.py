@@ -9,8 +9,6 @@ from reports.display.charts import drawing
 from reports.display.charts.drawing import SHORT_NUMBER, Axis, Point, Spec, Texts, layered, log_ticks
 
 HEIGHT_PX: Final = 250
-MOST_TICKS: Final = 12  # that are the settings themselves
-TICKS: Final = (50, 75, 100, 150, 200, 300, 400, 600, 800)  # of measured settings, such as a core's probe in µs
 ROOM: Final = 1.08
 
 
@@ -37,12 +35,11 @@ def sweep(points: Sequence[Point], texts: Texts) -> Spec:
 
 def _axes(points: Sequence[Point], texts: Texts) -> tuple[Axis, Axis]:
     settings = sorted({point.x for point in points})
-    are_settings_the_ticks = len(settings) <= MOST_TICKS and all(setting == int(setting) for setting in settings)
     x = Axis(
         title=f"{texts.x}, log scale",
         low=settings[0] / ROOM,
         high=settings[-1] * ROOM,
-        ticks=settings if are_settings_the_ticks else TICKS,
+        ticks=settings,
         base=2,
         number=",.0f",
         has_grid=False,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from reports.data.words import hardware_text
 from reports.export.downloads import DATA_FOLDER, files
-from reports.figures.tables import rows_by_id
-from reports.pages.explore import data, main, opening, points, replaced
+from reports.pages.explore import data, main, opening, points
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from suite.schema.record import CaseResult
@@ -27,19 +26,6 @@ from tests.fixtures.results.generated_results import (
 
 def version_of(results: list[CaseResult], folder: Path) -> Version:
     return read_version(write_results(results, folder), name="v")
-
-
-def test_a_configuration_names_the_evidence_that_it_replaces_in_another_campaign(tmp_path: Path) -> None:
-    newest = newest_version()
-    before = replaced(newest)[newest, "h200-x4/ant-weak/rl_games-kitless-n4096-1x4"]
-    assert (before.version.name, before.row["set"]) == ("2026.11", "h200-x4-full")
-    figure = rows_by_id(before.version)[f"{before.key}/frames_per_s"]
-    (row,) = (
-        line for line in main(newest).markup.splitlines() if "h200-x4/cases/ant-weak/rl_games-kitless-n4096" in line
-    )
-    assert f'replaces <data value="{figure["id"]}">' in row
-    assert "frames/s of 2026.11/h200-x4-full, 22 Nov 2026" in row
-    assert replaced(version_of(full_results(), tmp_path)) == {}
 
 
 def test_samples_of_an_older_version_are_in_its_own_site() -> None:

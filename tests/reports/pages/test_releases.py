@@ -74,7 +74,7 @@ def test_a_version_without_other_releases_has_no_page(tmp_path: Path) -> None:
 def test_the_table_and_the_chart_have_each_ratio_in_git() -> None:
     version = newest_version()
     assert len(table(version).text.splitlines()) - 1 == len(releases(version)) == 18
-    assert chart(version)._repr_mimebundle_()["text/plain"].count("; ") == 5
+    assert chart(version).text.count("; ") == 5
     assert len(again(version)) == 5
     assert "no change is seen" in history(version).text
 

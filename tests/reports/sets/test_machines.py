@@ -14,7 +14,7 @@ def place(
     label: str | None, started_utc: str | None, *, gpus: int = 1, whose: str | None = None, name: str = "first"
 ) -> PlaceOfSet:
     environment = replace(GPU_HOST, host_label=label, gpus=(replace(GPU, name="NVIDIA H200"),) * gpus, num_cpus=16)
-    where = Place(environment=environment, versions={}, num_rounds=1, first_started_utc=started_utc)
+    where = Place(environment=environment, num_rounds=1, first_started_utc=started_utc)
     return PlaceOfSet(set_name=name, whose=whose, place=where)
 
 

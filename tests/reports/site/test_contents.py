@@ -9,7 +9,7 @@ import pytest
 from reports.__main__ import MODULES, main
 from reports.display.page import PAGES_FOLDER
 from reports.site import guide
-from reports.site.contents import PAGES, keep_links_to
+from reports.site.contents import PAGES, WITHOUT_SPEEDS, keep_links_to
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 
@@ -47,7 +47,7 @@ def test_a_link_to_a_page_that_is_not_there_becomes_its_text(names: list[str], m
 
 def test_every_page_that_a_text_or_a_module_names_is_in_the_list_of_pages() -> None:
     """Otherwise a wrong name would become text, and nobody would see that a link is gone."""
-    listed = {page.name or page.text for page in PAGES} | set(guide.PAGES)
+    listed = {page.name or page.text for page in (*PAGES, *WITHOUT_SPEEDS)} | set(guide.PAGES)
     texts = [*(path.read_text() for path in sorted(PAGES_FOLDER.glob("*.md"))), *guide.sources().values()]
     in_texts = {name for text in texts for name in re.findall(r"\]\(([\w-]+)\.ipynb", text)}
     modules = [path for folder in ("display", "pages") for path in (ROOT / "reports" / folder).rglob("*.py")]
@@ -59,7 +59,7 @@ def test_every_page_that_a_text_or_a_module_names_is_in_the_list_of_pages() -> N
 
 def test_every_text_is_in_the_list_of_pages_and_has_a_module() -> None:
     texts = {path.stem for path in PAGES_FOLDER.glob("*.md")}
-    assert texts == {page.text for page in PAGES}
+    assert texts == {page.text for page in (*PAGES, *WITHOUT_SPEEDS)}
     assert texts <= {path.stem for path in PAGES_FOLDER.glob("*.py")}
 
 

@@ -5,15 +5,12 @@ import shutil
 import struct
 import time
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports.__main__ import main as session
-from reports.sets.version import read_version
 from reports.site import publish as publishing
-from reports.site.feed import feed
 from suite.errors import ReportError, UsageError
 from tests.fixtures.machines.browser import Browser, Tab
 from tests.fixtures.results.generated_results import smoke_results, write_results
@@ -32,29 +29,11 @@ def bytes_of(site: Path) -> dict[str, bytes]:
 
 def test_every_version_has_its_address_and_the_newest_two(published_site: Path) -> None:
     assert {path.name for path in published_site.iterdir()} == {
-        OLDER, NEWER, "latest", "index.html", "versions.json", "feed.xml", ".nojekyll", "inputs.sha256",
+        OLDER, NEWER, "latest", "index.html", "versions.json", ".nojekyll",
     }  # fmt: skip
     assert bytes_of(published_site / "latest") == bytes_of(published_site / NEWER)
     assert [version["name"] for version in json.loads((published_site / "versions.json").read_text())] == [NEWER, OLDER]
     assert 'url=latest/index.html"' in (published_site / "index.html").read_text()
-
-
-def test_the_feed_has_the_answer_of_every_version_newest_first(published_site: Path) -> None:
-    feed = ET.parse(published_site / "feed.xml").getroot()  # noqa: S314 - our own file
-    entries = feed.findall("{*}entry")
-    assert [entry.findtext("{*}title") for entry in entries] == [f"Version {NEWER}", f"Version {OLDER}"]
-    assert all("frames of one" in (entry.findtext("{*}summary") or "") for entry in entries)
-    assert all("<" not in (entry.findtext("{*}summary") or "<") for entry in entries)
-    links = [entry.find("{*}link") for entry in entries]
-    assert all(link is not None and (published_site / link.attrib["href"]).is_file() for link in links)
-    assert 'href="../feed.xml"' in (published_site / NEWER / "index.html").read_text()
-
-
-def test_a_version_in_which_nothing_ran_is_no_entry_of_the_feed(versions_results: Path, published_site: Path) -> None:
-    version = read_version(versions_results / NEWER, name=NEWER)
-    nothing = replace(version, name="empty", sets=())
-    assert "Version empty" not in feed([nothing, version], published_site)
-    assert "<updated>" not in feed([nothing], published_site)
 
 
 def test_unchanged_versions_are_kept_and_changed_ones_built_again(
@@ -72,15 +51,10 @@ def test_unchanged_versions_are_kept_and_changed_ones_built_again(
     assert [(published_site / name / "releases.html").exists() for name in (OLDER, NEWER)] == [False, True]
 
 
-def test_an_unchanged_site_is_known_without_reading_results(
-    versions_results: Path, published_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_an_unchanged_site_lacks_is_put_there(
+    versions_results: Path, published_site: Path, tmp_path: Path
 ) -> None:
     out = shutil.copytree(published_site, tmp_path / "site")
-    read: list[Path] = []
-    monkeypatch.setattr(publishing, "read_version", lambda folder, **_: read.append(folder))
-    assert publishing.publish(versions_results, out) == ()
-    assert not read
-    monkeypatch.undo()
     shutil.rmtree(out / "latest")
     assert publishing.publish(versions_results, out) == ()
     assert bytes_of(out) == bytes_of(published_site)
