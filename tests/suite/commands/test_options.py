@@ -164,7 +164,6 @@ def test_signals_of_one_stop_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        ("bench --launcher slurm --render-only --nodes a,b", "--nodes"),
         ("bench --launcher container --nodes a,b", "--nodes"),
         ("bench --shm-gb 2", "--shm-gb"),
         ("bench --ssh-config /dev/null", "--ssh-config"),
@@ -176,8 +175,6 @@ def test_signals_of_one_stop_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> 
         ("plan --render osmo --image i --emulate-nodes 2", "--emulate-nodes"),
         ("plan --render kubernetes --image i --worker-python p", "--worker-python"),
         ("bench --partition p --time 5 --render-only", "--partition, --time"),
-        ("bench --sbatch-option mem=0", "--sbatch-option"),
-        ("bench --nodes a,b --account x", "--account"),
         ("bench --worker-python p --worker-package a==1", "--worker-package"),
         ("bench --launcher container --worker-package a==1", "--worker-package"),
         ("bench --nodes a,b --emulate-nodes 2", "--emulate-nodes"),

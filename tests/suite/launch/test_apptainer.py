@@ -162,11 +162,3 @@ def test_a_round_runs_through_apptainer(image: Path, worker: Worker, make_case: 
     report = place.check()
     assert report.failures == ()
     assert "egl_frame" not in {check.name for check in report.checks}, "the stack renders nothing"
-
-
-@pytest.mark.worker
-@pytest.mark.usefixtures("apptainer")
-def test_an_image_without_env_check_is_refused(image: Path) -> None:
-    (image / SUITE_PYTHON.lstrip("/")).write_text("#!/bin/sh\necho no such module >&2\nexit 3\n")
-    with pytest.raises(ContainerError, match="exit code 3: the report is empty\nno such module"):
-        provision(changed(OPTIONS, image=str(image))).check()
