@@ -190,7 +190,7 @@ def show_plan(campaign: Campaign) -> Campaign:
             cost = "" if item.estimated_wall_s is None else f"about {clock(item.estimated_wall_s)} and "
             say(
                 campaign.console,
-                f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, {cost}the time that its kernels "
+                f"First {warm_up.in_words(item.case)}: warm-up, not counted, {cost}the time that its kernels "
                 "take to compile.",
             )
     print_rule(campaign.console, campaign.rule)
