@@ -8,7 +8,6 @@ many rounds a case gets. Another campaign is refused.
 import errno
 import fcntl
 import hashlib
-import json
 import os
 import reprlib
 import shlex
@@ -290,7 +289,6 @@ def refuse_other_options(campaign: Campaign) -> None:
 
 def _refuse_others(root: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Raise CampaignError with every value that differs, if one does."""
-    wanted = json.loads(json.dumps(wanted))
     names = [name for name in sorted({*stored, *wanted} - {*RULE, SPELLED}) if stored.get(name) != wanted.get(name)]
     if FORMAT in names:
         names = [FORMAT]

@@ -93,11 +93,11 @@ def _print_rest(console: Console, report: Report) -> None:
         faults = [check for check in rest if check.feature == feature and check.verdict == "not_needed"]
         if not faults:
             verdicts = [check.verdict for check in rest if check.feature == feature]
-            text = f"{verdicts.count('ok')} of {counted(len(verdicts), 'check')} ok"
+            text = f"{counted(verdicts.count('ok'), 'check')} ok, {verdicts.count('not_checked')} not checked"
             console.print(f"  [bold]{feature}[/]: {text}", highlight=False)
             continue
         first = faults[0]
-        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        more = f" (and {counted(len(faults) - 1, 'more fault')})" if len(faults) > 1 else ""
         hint = first.repair if feature == "cuda" else f"--require {feature} says how to repair it."
         console.print(
             f"  [bold]{feature}[/]: {escape(first.found)}{more}. [dim]{escape(hint or '')}[/]", highlight=False

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.external import parent_death
 from suite.files.cache import cache_root
@@ -103,7 +102,7 @@ def in_apptainer(asked: Asked) -> Runtime:
         on_message=asked.say,
     )
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)  # for what follows, inside too
-    request = Request(stack=asked.stack, device=asked.device).inside_image(worker.python)
+    request = asked.request.inside_image(worker.python)
     return Runtime(
         worker=worker,
         launch=functools.partial(run, options=of_run),

@@ -233,11 +233,10 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
     check_options(engine, image, of_run)
     worker = provision_in_container(engine, image, assets=options.setup.assets, on_message=asked.say)
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
-    request = Request(stack=asked.stack, device=asked.device)
     return Runtime(
         worker=worker,
         launch=functools.partial(run, engine=engine, image=image, options=of_run),
-        check=lambda: build.env_check_inside(engine, image, request, gpus=of_run.gpus),
+        check=lambda: build.env_check_inside(engine, image, asked.request, gpus=of_run.gpus),
         python_path=None,
         image_digest=image.digest,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from suite import errors
-from tests.architecture.test_layering import FLOORS, ROOT
+from tests.architecture.test_layering import FLOORS, REPORTS_FLOORS, ROOT
 from tests.architecture.test_workflows import FORMS, GITHUB, sessions
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -46,9 +46,17 @@ def test_every_package_has_a_line_in_the_table() -> None:
     assert folders() - set(re.findall(r"^\| `((?:suite|tasks)/\w+)/` \|", ARCHITECTURE, re.MULTILINE)) == set()
 
 
-def test_the_order_of_packages_is_that_which_is_checked() -> None:
-    listed = ARCHITECTURE.partition("in this list: ")[2].partition("\n\n")[0]
-    assert tuple(re.findall(r"`(\w+)`", listed)) == FLOORS
+@pytest.mark.parametrize(("before", "floors"), [("in this list: ", FLOORS), ("in this one: ", REPORTS_FLOORS)])
+def test_the_order_of_packages_is_that_which_is_checked(before: str, floors: tuple[str, ...]) -> None:
+    listed = ARCHITECTURE.partition(before)[2].partition("\n\n")[0]
+    assert tuple(re.findall(r"`(\w+)`", listed)) == floors
+
+
+def test_the_files_to_read_first_are_as_many_and_as_long_as_it_says() -> None:
+    first = re.findall(r"^\d+\. `(\w+/\S+)` — ", ARCHITECTURE, re.MULTILINE)
+    lines = sum((ROOT / name).read_text(encoding="utf-8").count("\n") for name in first)
+    assert f"Read these {({11: 'eleven', 12: 'twelve'})[len(first)]} files first" in ARCHITECTURE
+    assert f"in about {round(lines, -2):,} lines" in ARCHITECTURE
 
 
 def test_the_page_of_commands_alone_has_every_exit_code_and_its_meaning() -> None:

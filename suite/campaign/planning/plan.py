@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from rich.console import Console
 
@@ -32,6 +33,8 @@ from suite.options.options import Options, given_unused
 from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.twins import with_copies, with_twins
+
+NO_SPEEDS: Final = "On a CPU they show what works: a speed counts on a GPU alone."
 
 
 def make_plan(campaign: Campaign) -> Campaign:
@@ -187,7 +190,7 @@ def show_plan(campaign: Campaign) -> Campaign:
             cost = "" if item.estimated_wall_s is None else f"about {clock(item.estimated_wall_s)} and "
             say(
                 campaign.console,
-                f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, {cost}the time that its kernels "
+                f"First {warm_up.in_words(item.case)}: warm-up, not counted, {cost}the time that its kernels "
                 "take to compile.",
             )
     print_rule(campaign.console, campaign.rule)
@@ -227,6 +230,8 @@ def print_plan(
     say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
     if len(feasible) < len(planned):
         say(console, f"All {len(planned)}: {_total(planned)}.")
+    if feasible and not any(item.case.device == "cuda" or item.case.only_learning for item in feasible):
+        say(console, NO_SPEEDS)
     if any(
         item.case.device == "cuda" and (item.case.only_learning or item.case.trainings_per_gpu > 1) for item in planned
     ):

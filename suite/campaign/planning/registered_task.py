@@ -115,7 +115,7 @@ def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
     variables = import_path(project_root, os.environ.get("PYTHONPATH"))
     done = parent_death.run(argv, variables | {"CUDA_VISIBLE_DEVICES": ""})
     try:
-        return Answers.model_validate_json(json.dumps(last_answer(done.stdout))).answers
+        return Answers.model_validate(last_answer(done.stdout)).answers
     except ValidationError as error:
         why = last_lines(done.stderr) if done.returncode else explained(error)
         raise WorkerEnvironmentError(

@@ -217,13 +217,15 @@ def _nvml_fault(facts: DriverFacts, fault: NvmlFault) -> tuple[str, str]:
     management, container = facts.library(NVML), facts.container
     if management.path is None:  # NVML may find the library where this search does not
         return "no_nvml_library", _library_repair(facts, management)
+    refused = NOT_OPEN if container.is_container else "Add this user to the group that owns /dev/nvidia*."
     repairs = {
-        "no_permission": NOT_OPEN if container.is_container else "Add this user to the group that owns /dev/nvidia*.",
-        "hung": "NVML hangs: look for Xid errors in dmesg, then restart the machine.",
-        "crashed": "NVML crashes: reinstall the driver's libraries in the kernel driver's version.",
+        "nvml_no_permission": refused,
+        "nvml_hung": "NVML hangs: look for Xid errors in dmesg, then restart the machine.",
+        "nvml_crashed": "NVML crashes: reinstall the driver's libraries in the kernel driver's version.",
     }
     other = "Repair the driver until nvidia-smi works; look for NVRM and Xid lines in dmesg."
-    return f"nvml_{fault}", ON_WINDOWS if container.is_wsl else repairs.get(fault, other)
+    word = f"nvml_{fault}"  # nvml_failed and nvml_no_driver too
+    return word, ON_WINDOWS if container.is_wsl else repairs.get(word, other)
 
 
 def _no_kernel_driver(facts: DriverFacts) -> tuple[str, str]:

@@ -45,13 +45,7 @@ def arguments_for(request: Request) -> tuple[str, ...]:
 
 def read(text: str) -> NodeFacts:
     """The facts in what this program prints. Raises ValueError for any other text."""
-    printed = json.loads(text)
-    if not isinstance(printed, dict) or set(printed) != {"environment", "report"}:
-        raise ValueError("not the facts of a node")
-    return NodeFacts(
-        environment=TypeAdapter(Environment).validate_python(printed["environment"]),
-        report=read_report(json.dumps(printed["report"])),
-    )
+    return TypeAdapter(NodeFacts).validate_json(text)
 
 
 def provision_on_nodes(asked: Asked, ask: Callable[[Sequence[str]], dict[str, str]], launch: Launcher) -> Runtime:
@@ -126,7 +120,7 @@ def main(argv: Sequence[str]) -> int:
     declaration.add_options(parser, Request)
     add_worker_options(parser)
     request = replace(declaration.read(Request, parser.parse_args(argv[1:])), everything=False)
-    facts = {"environment": asdict(capture()), "report": json.loads(env_check(request).as_json())}
+    facts = {"environment": asdict(capture()), "report": env_check(request).as_document()}
     sys.stdout.write(json.dumps(facts) + "\n")
     return 0
 

@@ -15,12 +15,11 @@ from suite.campaign.cases import note_plan, require_raw, set_failures_aside, sto
 from suite.campaign.folder import Folder
 from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
-from suite.commands.store import store_finished
 from suite.errors import StoreError
 from suite.files.paths import set_aside
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Outcome
-from suite.statistics.stopping_rule import CUT_OFF, Rule
+from suite.statistics.stopping_rule import Rule
 from tests.fixtures.results.generated_results import CPU_HOST, make_case, make_record
 from tests.fixtures.runs.simulated_campaign import campaign_of as simulated_campaign
 from tests.fixtures.runs.simulated_host import SimulatedHost
@@ -227,25 +226,6 @@ def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(tmp
     kept = stored(whole, tmp_path)[LOUD.case_id].rounds
     assert [record.round for record in kept] == [*range(4), *([4] if again else [])]
     assert all(record.outcome == "completed" for record in kept)
-
-
-def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path) -> None:
-    (tmp_path / "campaign.json").write_text('{"rounds": 3}', encoding="utf-8")
-    assert len(run(campaign_of(FIXED), tmp_path, kill_after=4)) == 4
-    ended = {result.case.case_id: result for result in store_finished(tmp_path)}
-    assert sorted(len(result.rounds) for result in ended.values()) == [1, 1, 2]
-    assert {result.ended_because for result in ended.values()} == {
-        f"{CUT_OFF}: 2 of 3 rounds",
-        f"{CUT_OFF}: 1 of 3 rounds",
-    }
-    campaign = campaign_of(MORE)
-    assert len(run(campaign, tmp_path)) == 15 - 4
-    for case_id, result in stored(campaign, tmp_path).items():
-        before = ended[case_id].rounds
-        assert (len(result.rounds), result.rounds[: len(before)]) == (5, before)
-        assert result.ended_because == "as many rounds as were asked for"
-        path = Folder(root=tmp_path).case_path(result.case)
-        assert path.with_name(f"{path.name}.superseded-1").exists()
 
 
 def test_what_one_case_has_more_of_is_kept_by_a_smaller_rule(tmp_path: Path) -> None:

@@ -159,12 +159,6 @@ def test_a_round_runs_through_apptainer(image: Path, worker: Worker, make_case: 
     launch = replace(launch, argv=(*torchrun, str(tmp_path / "says.py"), run_dir))
     assert place.launch(launch, TO_ITS_END).exit_code == 0
     assert [(tmp_path / "r0" / f"said-{rank}").exists() for rank in (0, 1)] == [True, True]
-    assert place.check().failures == ()
-
-
-@pytest.mark.worker
-@pytest.mark.usefixtures("apptainer")
-def test_an_image_without_env_check_is_refused(image: Path) -> None:
-    (image / SUITE_PYTHON.lstrip("/")).write_text("#!/bin/sh\necho no such module >&2\nexit 3\n")
-    with pytest.raises(ContainerError, match="exit code 3: the report is empty\nno such module"):
-        provision(changed(OPTIONS, image=str(image))).check()
+    report = place.check()
+    assert report.failures == ()
+    assert "egl_frame" not in {check.name for check in report.checks}, "the stack renders nothing"

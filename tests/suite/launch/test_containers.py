@@ -15,22 +15,25 @@ import docker
 import psutil
 import pytest
 
+from suite.env_check.request import Request
 from suite.errors import ContainerError, WorkerEnvironmentError
 from suite.external.container_spec import OWNER_LABEL, ContainerSpec, ImageFacts
 from suite.external.docker_engine import Engine, is_gone, owner_label, remove_abandoned
 from suite.files.paths import ROOT
-from suite.launch import containers
+from suite.launch import containers, registry
 from suite.launch.containers import (
     ContainerOptions,
     provision_in_container,
     run,
 )
-from suite.launch.contract import TO_ITS_END, RunControl
+from suite.launch.contract import TO_ITS_END, Asked, RunControl
+from suite.launch.images import build
 from suite.launch.images.table import PINS_LABEL, PYTHON_LABEL, pack
 from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Case, Environment, Launch
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
 from tests.fixtures.machines.container_runs import MakeScript, RunBusybox, log_of
+from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.real_runs import marked_processes
 from tests.fixtures.runs.simulated_campaign import records, run_all
 from tests.fixtures.runs.turning_ranks import CASES, TurningHost, turning_campaign
@@ -248,6 +251,19 @@ def test_assets_are_built_inside_once_and_belong_to_the_caller(engine: Engine, i
     assert (worker.asset_root / "manifest.json").read_text() == '{"by": "0"}\n'  # not the image's own user
     assert worker.cache_dir.is_dir()
     assert len(messages) == 1
+
+
+@pytest.mark.usefixtures("project")
+def test_a_campaign_has_the_image_render_what_its_stack_needs_alone(
+    engine: Engine, image: ImageFacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "connect", lambda: engine)
+    requests: list[Request] = []
+    monkeypatch.setattr(build, "env_check_inside", lambda _engine, _image, request, **_: requests.append(request))
+    options = options_with(matrix="smoke", launcher="container", image=image.image_id)
+    asked = Asked(options=options, stack="kitless", device="cpu", say=print, out=Path("out"))
+    registry.provision(asked).check()
+    assert requests == [Request(device="cpu", everything=False)]
 
 
 def test_a_build_that_fails_says_why(engine: Engine, image: ImageFacts, project: Path) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.folder import Folder
-from suite.campaign.planning.plan import _print_blocks, judged, make_plan, print_plan, rule_of
+from suite.campaign.planning.plan import NO_SPEEDS, _print_blocks, judged, make_plan, print_plan, rule_of
 from suite.campaign.schedule import blocks_of
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError, UsageError
@@ -234,6 +234,15 @@ def test_the_plan_of_learning_says_what_its_blocks_cost() -> None:
     assert f", {6 * sum(blocks_s) / 60:.0f} GPU-minutes" in total
 
 
+@pytest.mark.parametrize(
+    ("num_gpus", "matrix", "is_said"), [(0, "smoke", True), (0, "learning-scaling", False), (1, "short", False)]
+)
+def test_the_plan_says_that_a_cpu_has_no_speeds(num_gpus: int, matrix: str, *, is_said: bool) -> None:
+    campaign = planned(num_gpus, matrix=matrix)
+    print_plan(campaign.console, campaign.planned, [None] * len(campaign.planned), campaign.machine)
+    assert (NO_SPEEDS in printed(campaign)) == is_said
+
+
 @pytest.mark.parametrize(("matrix", "is_used"), [("learning-scaling", True), ("shared-gpu", True), ("short", False)])
 def test_the_plan_says_what_it_takes_for_granted_of_a_gpu_that_is_shared(matrix: str, *, is_used: bool) -> None:
     campaign = planned(1, matrix=matrix, turns=False)
@@ -267,7 +276,7 @@ def test_what_needs_times_is_refused_where_only_what_is_learned_counts() -> None
 )
 def test_a_total_over_unknown_costs_is_a_least_one(walls_s: list[float | None], total: str) -> None:
     items = [
-        replace(planned_case(make_case(), rounds=3, wall_s=wall_s), estimated_gpu_minutes=wall_s and 6.0)
+        replace(planned_case(make_case(device="cuda"), rounds=3, wall_s=wall_s), estimated_gpu_minutes=wall_s and 6.0)
         for wall_s in walls_s
     ]
     console = Console(file=io.StringIO(), width=200)

@@ -30,6 +30,13 @@ from tests.fixtures.runs.two_nodes import CASE, MATRIX
 from tests.reports.accept.test_session import noxfile
 from tests.suite.launch.contract import SLACK_S, NodesContract, Place, Round
 
+# A driver that gives the other nodes no time to end by themselves.
+IMPATIENT: Final = """
+import sys
+from suite.launch.nodes import ray_driver, supervisor
+supervisor.PEER_PATIENCE_S = 0.2
+sys.exit(ray_driver.main(sys.argv[1:]))
+"""
 CONNECTS_FOR_EVER: Final = """
 import time
 from suite.launch.nodes import ray_driver
@@ -70,10 +77,12 @@ print(json.dumps(seen))
 
 
 @pytest.fixture
-def place(ray_hosts: RayHosts) -> Place:
+def place(ray_hosts: RayHosts, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setattr(ray, "PROGRAM", tuple(ray_hosts.argv(sys.executable, "-c", IMPATIENT, on=HEAD)))
     return Place(
         run=partial(ray.run, say=print),
         nnodes=len(HOSTS),
+        patience_s=2.5,
         helpers=lambda: [process for host in HOSTS for process in ray_hosts.programs(host)],
         lose_node=lambda: ray_hosts.find("n2", "suite.launch.nodes.agent").kill(),
     )
@@ -102,7 +111,7 @@ class TestRay(NodesContract):
     def test_a_killed_driver(self, ray_hosts: RayHosts, stand_in: Round) -> None:
         """Ray ends its processes on both nodes, and with each of them an agent ends its part."""
         result_within = stand_in.begin()
-        ray_hosts.find("n1", "suite.launch.nodes.ray_driver").kill()
+        ray_hosts.find("n1", IMPATIENT).kill()
         result = result_within(SLACK_S)
         assert result.ended_by == "lost"
         assert "driver was killed by signal 9" in (result.why or "")

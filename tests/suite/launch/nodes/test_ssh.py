@@ -53,11 +53,6 @@ class TestSsh(NodesContract):
         with pytest.raises(SchedulerError, match="nowhere"):
             run(stand_in.launch, settings=settings, say=print)
 
-    def test_each_host_runs_its_part_and_knows_the_heads_address(self, stand_in: Round) -> None:
-        stand_in.end_with(0, 0)
-        assert stand_in.run().exit_code == 0
-        assert stand_in.log == "node 0 of 10.77.0.11\nnode 1 of 10.77.0.11\n"
-
     @pytest.mark.worker
     @pytest.mark.parametrize(
         ("program", "without", "reason"),

@@ -128,7 +128,7 @@ def test_a_node_is_looked_at_once(prints: Prints, environment: Environment, tmp_
     prints("srun", "srun: error: Unable to allocate resources: Invalid qos specification", refuses=True)
     with pytest.raises(SchedulerError, match="qos=NAME"):
         slurm_place.look_at_a_node(SlurmOptions(), asked, command)
-    prints("srun", json.dumps({"environment": asdict(environment), "report": json.loads(report.as_json())}))
+    prints("srun", json.dumps({"environment": asdict(environment), "report": report.as_document()}))
     node = slurm_place.look_at_a_node(SlurmOptions(), asked, command)
     assert (node.environment, node.report) == (environment, report)
     prints("srun", "a second look", refuses=True)
