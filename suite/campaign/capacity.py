@@ -20,7 +20,7 @@ from rich.console import Console
 
 from suite.campaign.cases import require_raw, set_failures_aside
 from suite.campaign.folder import identity, opened
-from suite.campaign.planning.plan import cases_of, judged, matrix_of
+from suite.campaign.planning.plan import cases_of, matrix_of, planned_cases
 from suite.campaign.runs.rounds import run_planned
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
@@ -156,7 +156,7 @@ def granularity(case: Case, catalog: Catalog) -> int:
 def _planned(campaign: Campaign, matrix: Matrix, first: Case, num_envs: int) -> PlannedCase:
     cases = cases_of(campaign, with_num_envs(matrix, first.series, num_envs))
     case = next(case for case in cases if case.case_id == _resized_id(first, num_envs))
-    (item,) = judged(campaign, [case], rounds=campaign.rule.rounds)
+    (item,) = planned_cases(campaign, [case], rounds=campaign.rule.rounds)
     if item.infeasible:
         raise UsageError(
             f"The capacity search reached {num_envs} environments, but {case.case_id} {item.infeasible}. "

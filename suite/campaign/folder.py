@@ -85,7 +85,7 @@ class Folder:
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[Folder]:
+def locked_folder(root: Path) -> Iterator[Folder]:
     """Lock the folder for this process; create it if it is missing.
 
     Raises:
@@ -263,7 +263,7 @@ def opened(root: Path, whose: Mapping[str, object]) -> Iterator[Folder]:
             or locked.
         StoreError: the run log cannot be read or written.
     """
-    with locked(root) as folder:
+    with locked_folder(root) as folder:
         path = root / CAMPAIGN_FILE
         stored = read_identity(path) if path.exists() else whose
         _refuse_others(root, stored, whose)

@@ -22,7 +22,7 @@ from suite.files.input_file import read_input
 from suite.files.json_file import STORED, explained
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
-from suite.launch.images.worker import digest_of
+from suite.launch.images.worker import image_digest_of
 from suite.launch.manifests import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
@@ -58,7 +58,7 @@ def record(
         why=why,
         started_utc=datetime.fromtimestamp(started_unix_s, UTC).isoformat(timespec="seconds"),
         wall_time_s=time.time() - started_unix_s,
-        image_digest=digest_of(environ),
+        image_digest=image_digest_of(environ),
     )
     manifest = None if asset_root is None else asset_root / "manifest.json"
     machine = capture(host_label=host_label, asset_sha256=sha256(manifest) if manifest and manifest.exists() else None)

@@ -86,7 +86,7 @@ def provision(campaign: Campaign) -> Campaign:
     """Install the worker environments and build the assets, find the image, or check what the user brought."""
     refuse_other_options(campaign)  # now, because later it would cost an installation, and Slurm's nodes write there
     here = [item.case for item in campaign.planned if not item.infeasible]
-    place = registry.provision(
+    place = registry.runtime_of(
         Asked(
             options=campaign.options,
             stack=campaign.stack,
@@ -157,7 +157,7 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     print_rule(campaign.console, campaign.rule)
 
 
-def summarise(campaign: Campaign) -> Campaign:
+def print_results(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     console, results, has_speed = campaign.console, campaign.results, has_speeds(campaign.results)
     if has_speed:
@@ -242,7 +242,7 @@ BENCH: Final[tuple[Step, ...]] = (
     run_all,
     uncounted.profile_all,
     uncounted.film_all,
-    summarise,
+    print_results,
     build_report,
     uncounted.tell_unfilmed,
     judge,

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from suite.campaign import cases, run_log
 from suite.campaign.display.results import print_rounds, print_summary, print_what_worked
-from suite.campaign.folder import Folder, locked, read_identity, stored_rule
+from suite.campaign.folder import Folder, locked_folder, read_identity, stored_rule
 from suite.campaign.runs import upstream
 from suite.commands import Command
 from suite.errors import CampaignError, StoreError
@@ -64,7 +64,7 @@ def store_finished(root: Path) -> list[CaseResult]:
         raise StoreError(f"{root} cannot be read: {error.strerror}. Check the path and its permissions.") from error
     if not has_raw:
         raise StoreError(f"{root} has no folder raw, where `bench` keeps rounds. Name the --out of a campaign.")
-    with locked(root) as folder:
+    with locked_folder(root) as folder:
         rule, unknown = _rule(root)
         finished = _finished(folder)
         if not finished:

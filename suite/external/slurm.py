@@ -146,7 +146,7 @@ def cancel(job_id: str) -> None:
     _ask("scancel", job_id)
 
 
-def names_of(nodes: str) -> tuple[str, ...]:
+def node_names(nodes: str) -> tuple[str, ...]:
     """Expand a compressed list, such as gpu[01-04], in the order of ``SLURM_NODEID``."""
     return tuple(_ask("scontrol", "show", "hostnames", nodes).stdout.split())
 

@@ -233,7 +233,7 @@ def _fault_of_member(member: tarfile.TarInfo) -> str:
 
 def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list[str]:
     """Return what does not fit but is used: ``--target-has`` named no version. Raises InstallError for any other."""
-    problems, doubts = _found_by(python, site, bundle)
+    problems, doubts = _misfits(python, site, bundle)
     if problems:
         raise InstallError(
             "The result would not be complete:\n  "
@@ -251,7 +251,7 @@ def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
         pairs = [package.partition("==")[::2] for package in item["packages"]]
         wanted = [{"name": name, "specifier": f"=={version}", "assumed": False} for name, version in pairs]
         asked = {"expected_on_target": wanted}
-        problems = _found_by(str(python), folder / "site", asked)[0] if python.is_file() else ["they are missing"]
+        problems = _misfits(str(python), folder / "site", asked)[0] if python.is_file() else ["they are missing"]
         if problems:
             raise InstallError(
                 f"The parts do not have the versions {', '.join(item['packages'])}, which bundle.json names: "
@@ -259,7 +259,7 @@ def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
             )
 
 
-def _found_by(python: str, site: Path, wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
+def _misfits(python: str, site: Path, wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Return what ``python`` does not find in a fitting version, and what does not fit but was assumed."""
     python_path = os.pathsep.join(part for part in (str(site), os.environ.get("PYTHONPATH")) if part)
     environ, hint = {**os.environ, "PYTHONPATH": python_path}, "Name another Python with --python."

@@ -297,7 +297,7 @@ def locate_own_worker(own: OwnWorker, base: Worker, *, setup: Setup = AS_PINNED)
     return replace(worker, python=python or installed, cache_dir=kernels)
 
 
-def names_of(own: OwnWorker) -> list[str]:
+def own_package_names(own: OwnWorker) -> list[str]:
     """Return the distributions that its pins have been made for, such as torchrl."""
     return [item.name for item in requirements_of(ROOT / PINS_DIR / f"{own.pins}.in")] if own.pins else []
 

@@ -66,7 +66,7 @@ def resources(options: Options, machine: Environment) -> Resources:
     return entry_of(options).resources(_settings(options), machine)
 
 
-def provision(asked: Asked) -> Runtime:
+def runtime_of(asked: Asked) -> Runtime:
     """Install, build or find what is needed to run ``asked.stack`` in the place that the user chose.
 
     Raises:

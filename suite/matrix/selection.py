@@ -70,7 +70,7 @@ def with_num_envs(matrix: Matrix, series: str, num_envs: int) -> Matrix:
     return matrix.model_copy(update={"series": tables})
 
 
-def select(
+def selected_cases(
     cases: Sequence[Case],
     *,
     series: Sequence[str] = (),

@@ -112,10 +112,10 @@ def views_of(env: Any) -> list[View]:
 
 def _judged(name: str, feature: str, run: Callable[[], str]) -> CheckResult:
     try:
-        found = run()
+        text = run()
     except Fault as fault:
         return CheckResult(name=name, feature=feature, verdict="failure", found=str(fault), fault=fault.word)
-    return CheckResult(name=name, feature=feature, verdict="ok", found=found, fault=None)
+    return CheckResult(name=name, feature=feature, verdict="ok", found=text, fault=None)
 
 
 def check_state(env: Any) -> str:

@@ -25,7 +25,7 @@ from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
 from suite.matrix.resources import GPU_SHARE, UNBOUNDED, Room, gpu_minutes, time_of_block_s
-from suite.matrix.selection import on_nodes_of, select, with_packages
+from suite.matrix.selection import on_nodes_of, selected_cases, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options, given_unused
@@ -45,15 +45,16 @@ def make_plan(campaign: Campaign) -> Campaign:
     copied = with_copies if matrix.turns_check else list
     whole = tuple(copied(with_twins(cases) if has_twins else cases))
     timed_starts = frozenset(case.series for case in cases if case.kernel_cache == "empty")
-    cases = select(
+    cases = selected_cases(
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
     )
     if has_twins:
         cases = with_twins(cases)  # after the selection, so that every campaign has them
-    cases = select(copied(cases), case_glob=options.selection.case_globs)  # twins and copies have ids of their own
-    planned = judged(campaign, cases, rounds=rule.rounds)
+    # Twins and copies have ids of their own.
+    cases = selected_cases(copied(cases), case_glob=options.selection.case_globs)
+    planned = planned_cases(campaign, cases, rounds=rule.rounds)
     feasible = [item.case for item in planned if not item.infeasible]
-    warm_ups = judged(campaign, warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else ()
+    warm_ups = planned_cases(campaign, warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else ()
     return replace(campaign, planned=planned, whole=whole, timed_starts=timed_starts, warm_ups=warm_ups, rule=rule)
 
 
@@ -72,7 +73,7 @@ def cases_of(campaign: Campaign, matrix: Matrix) -> list[Case]:
     )
 
 
-def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
+def planned_cases(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
     """Check for each case whether it can run here, and what it costs."""
     options = campaign.options
     is_here = not entry_of(options).elsewhere and campaign.resources is not UNBOUNDED

@@ -218,14 +218,14 @@ def watch(campaign: Campaign) -> Campaign:
     """
     case = _watched_case(campaign)
     worker = _worker_with_viewer(campaign)
-    port = free_port()
+    port = viewer_port()
     say(campaign.console, f"{case.case_id} is starting, which takes a minute. Its results are not kept.")
-    is_said = False
+    is_shown = False
 
     def say_address(iterations: int) -> None:
-        nonlocal is_said
-        if iterations and not is_said:
-            is_said = True
+        nonlocal is_shown
+        if iterations and not is_shown:
+            is_shown = True
             say(campaign.console, f"Watch it at http://{HOST}:{port} (this machine only). Ctrl-C ends it.")
 
     try:
@@ -244,7 +244,7 @@ def watch(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def free_port() -> int:
+def viewer_port() -> int:
     """Return ``PORT``, or another one if a program of this machine has it."""
     for wanted in (PORT, 0):
         with socket.socket() as probe, suppress(OSError):

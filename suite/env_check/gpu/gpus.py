@@ -364,7 +364,7 @@ class RtCores:
 
 
 @functools.cache
-def read_table() -> RtCoreTable:
+def rt_core_table() -> RtCoreTable:
     return read_toml(GPUS_PATH).validate(RtCoreTable)
 
 
@@ -402,7 +402,7 @@ def judge_denoiser(driver: DriverFacts, state: NvmlState) -> Judgement:
 
 
 def _rt_cores(gpu: GpuState) -> RtCores:
-    table = read_table()
+    table = rt_core_table()
 
     def is_word(word: str, name: str) -> bool:
         return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", name, re.IGNORECASE) is not None

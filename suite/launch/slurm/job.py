@@ -28,7 +28,7 @@ from suite.launch.slurm.script import (
     SCRIPT,
     NodeCheck,
     SlurmOptions,
-    render,
+    batch_script,
     without,
 )
 from suite.launch.telemetry_sampler import sampler_argv
@@ -129,7 +129,7 @@ def write_script(launch: Launch, place: SlurmPlace) -> Path:
     (run_dir / END).unlink(missing_ok=True)
     for node in range(launch.case.nnodes):
         (run_dir / NODE_LOG.format(node)).parent.mkdir(exist_ok=True)
-    text = render(
+    text = batch_script(
         place.wrap(launch) if place.wrap else launch,
         place.options,
         name=job_name(run_dir),
@@ -195,7 +195,7 @@ def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple
             break
     end = ended(run_dir)
     nodes = nodes or (end.nodes if end else None)  # Slurm may no longer know the job
-    result = replace(watch.result(0, ended_by), nodes=slurm.names_of(nodes) if nodes else ())
+    result = replace(watch.result(0, ended_by), nodes=slurm.node_names(nodes) if nodes else ())
     if end:  # the script's own times, since it ran also while labscale was closed
         result = replace(
             result,

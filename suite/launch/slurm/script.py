@@ -96,7 +96,7 @@ class NodeCheck:
     is_binding: bool  # whether nodes that differ are refused
 
 
-def render(
+def batch_script(
     launch: Launch,
     options: SlurmOptions,
     *,

@@ -132,7 +132,7 @@ def test_other_options_are_refused_before_anything_is_installed(
     tmp_path: Path, environment: Environment, options: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(tmp_path, planned(environment, repeats=3))
-    monkeypatch.setattr("suite.launch.registry.provision", lambda *_, **__: pytest.fail("it installs"))
+    monkeypatch.setattr("suite.launch.registry.runtime_of", lambda *_, **__: pytest.fail("it installs"))
     with pytest.raises(CampaignError, match=re.escape(line)):
         steps.provision(planned(environment, repeats=3, out=tmp_path, **options))
 

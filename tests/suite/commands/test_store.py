@@ -168,9 +168,9 @@ def cut_off(finished_campaign: Stage, tmp_path: Path) -> Bench:
 @pytest.mark.worker
 def test_a_killed_campaign_is_stored_elsewhere(cut_off: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", str(cut_off.out)]) == 0
-    said = capsys.readouterr().out
-    assert f"Left out, as they have not ended: raw/{CASE}/r1." in said
-    assert "Stored: 1 case, 1 round." in said
+    output = capsys.readouterr().out
+    assert f"Left out, as they have not ended: raw/{CASE}/r1." in output
+    assert "Stored: 1 case, 1 round." in output
     before = store.read_case(cut_off.case_path(CASE))
     assert [record.round for record in before.completed] == [0]
     assert before.ended_because is not None

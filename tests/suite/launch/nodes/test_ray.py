@@ -136,7 +136,7 @@ def test_a_cluster_that_cannot_be_used(
 
 
 def test_a_priority_that_may_not_be_undone() -> None:
-    """Only root may undo it. The parent stands for Ray, and its child has been made nice."""
+    """Nobody but root may undo it. The parent stands for Ray, and its child has been made nice."""
     limited = ("setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice")
     argv = (*limited, "sh", "-c", '"$@"; exit', "sh", "nice", "-n", "15", sys.executable, "-c", NICE)
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
