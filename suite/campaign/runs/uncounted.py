@@ -36,7 +36,7 @@ from suite.options.options import Options
 from suite.records import store
 from suite.records.collect import collect
 from suite.records.folders import VIDEOS, Facts, intact_videos, store_video
-from suite.schema.record import Case, RunRecord
+from suite.schema.record import Case
 
 # tasks/rank/profiling.py reads both.
 RANKS_VARIABLE: Final = "LABSCALE_PROFILE_RANKS"
@@ -149,7 +149,10 @@ def film_all(campaign: Campaign) -> Campaign:
                 if record.outcome == "completed":
                     _keep_video(run, folder.root)
                 else:
-                    unfilmed.append(_why_unfilmed(run, record))
+                    unfilmed.append(
+                        f"{run.case.case_id} {record.outcome} while it was filmed: {record.reason}; its logs are below "
+                        f"{run.run_dir}. Film it again with --video --retry-failed."
+                    )
             videos = intact_videos(folder.root)
     except LabscaleError as error:
         return replace(campaign, unfilmed=(str(error),))
@@ -185,13 +188,6 @@ def why_not_filmed(case: Case) -> str | None:
     if case.trainings_per_gpu > 1:
         return "several trainings share its GPU"
     return None
-
-
-def _why_unfilmed(run: Run, record: RunRecord) -> str:
-    return (
-        f"{run.case.case_id} {record.outcome} while it was filmed: {record.reason}; its logs are below {run.run_dir}. "
-        "Film it again with --video --retry-failed."
-    )
 
 
 def _keep_video(run: Run, root: Path) -> None:

@@ -53,12 +53,10 @@ class GpuCheck:
         if not state.gpus:
             return subject.not_checked("no GPU")
         if len(answering) < len(state.gpus):
-            return subject.not_checked(self._why_unknown(state))
+            gpu, field = next((gpu, name) for gpu in state.gpus for name in self.fields if getattr(gpu, name) is None)
+            why = gpu.unanswered.get(field, "no value")
+            return subject.not_checked(f"NVML does not report {field} of GPU {gpu.index}: {why}")
         return subject.ok(found)
-
-    def _why_unknown(self, state: NvmlState) -> str:
-        gpu, field = next((gpu, field) for gpu in state.gpus for field in self.fields if getattr(gpu, field) is None)
-        return f"NVML does not report {field} of GPU {gpu.index}: {gpu.unanswered.get(field, 'no value')}"
 
 
 def values_of(state: NvmlState, fields: Sequence[str]) -> dict[str, object]:
