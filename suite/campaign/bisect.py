@@ -119,7 +119,7 @@ def require_one_case(campaign: Campaign) -> Campaign:
     if len(campaign.planned) > 1:
         listed = "".join(f"\n  {item.case.case_id}" for item in campaign.planned)
         raise UsageError(
-            f"--bisect measures one case, and {len(campaign.planned)} are chosen. Choose one with --case:{listed}"
+            f"--bisect measures one configuration, and {len(campaign.planned)} are chosen. Take one by --case:{listed}"
         )
     (item,) = campaign.planned
     if item.infeasible:

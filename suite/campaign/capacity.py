@@ -87,9 +87,9 @@ def of_capacity(options: Options) -> Options:
     refuse_unused(options, "--capacity", series)
     if options.place.render_only:  # "leave it out" would be bad advice: its user does not want jobs
         raise UsageError(
-            f"--render-only cannot write the scripts of --capacity {series}: how many environments a round "
-            "of the search has depends on how the round before it ended. Nothing was submitted. Write the scripts of a "
-            "matrix without --capacity, or search without --render-only, which submits a job for each round."
+            f"--render-only cannot write the scripts of --capacity {series}: how many environments a run "
+            "of the search has depends on how the run before it ended. Nothing was submitted. Write the scripts of a "
+            "matrix without --capacity, or search without --render-only, which submits a job for each run."
         )
     one_rank = replace(selection, series=(series,), gpus=(1,))
     return replace(options, selection=one_rank, rounds=replace(asked, a_a=False, repeats=asked.repeats or 1))
@@ -103,7 +103,7 @@ def find_capacity(campaign: Campaign) -> Campaign:
     feasible = tuple(item for item in campaign.planned if not item.infeasible)
     if not feasible:
         reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
-        raise UsageError(f"No case of series {campaign.options.search.capacity} can run here: {reasons}.")
+        raise UsageError(f"No configuration of series {campaign.options.search.capacity} can run here: {reasons}.")
     campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
     matrix, answers, results = matrix_of(campaign), [], []
     with opened(campaign.out, identity(campaign)) as folder:

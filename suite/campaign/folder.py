@@ -79,8 +79,8 @@ class Folder:
         free_gb = shutil.disk_usage(self.root).free / 1e9
         if free_gb < MIN_FREE_GB:
             raise CampaignError(
-                f"The disk of {self.root} has {free_gb:.2f} GB free; a round needs {MIN_FREE_GB} GB. "
-                "Free some space and run the same command again: every finished round is kept."
+                f"The disk of {self.root} has {free_gb:.2f} GB free; a run needs {MIN_FREE_GB} GB. "
+                "Free some space and run the same command again: every finished run is kept."
             )
 
 
@@ -130,7 +130,7 @@ def _disk_errors(root: Path) -> Iterator[None]:
             raise
         raise CampaignError(
             f"The disk of {root} is full ({error}). Free some space and run the same command again: "
-            "every finished round is kept, and only the one in progress is repeated."
+            "every finished run is kept, and only the one in progress is repeated."
         ) from error
 
 
@@ -198,7 +198,7 @@ class _Stored(TypedDict, total=False):
 def read_identity(path: Path) -> dict[str, Any]:
     """Read a ``campaign.json``. Raises CampaignError if it cannot be read."""
     advice = (
-        f"Its rounds are kept: store the finished ones with `nox -s store -- {shlex.quote(str(path.parent))}`, and "
+        f"Its runs are kept: store the finished ones with `nox -s store -- {shlex.quote(str(path.parent))}`, and "
         "continue in another folder with --out."
     )
     try:

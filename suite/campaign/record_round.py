@@ -89,12 +89,12 @@ def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
         round_index = int(run_dir.name.removeprefix("r"))
     except (OSError, ValueError, ValidationError) as error:
         why = explained(error, skip=1) if isinstance(error, ValidationError) else error
-        raise StoreError(f"{run_dir} is not the directory of a round: {why}") from error
+        raise StoreError(f"{run_dir} is not the directory of a run: {why}") from error
     if not 1 <= case.num_processes <= MOST_RANKS:
-        raise StoreError(f"{run_dir} has a case with {case.num_processes} ranks, allowed are 1 to {MOST_RANKS}.")
+        raise StoreError(f"{run_dir} is configured for {case.num_processes} ranks, allowed are 1 to {MOST_RANKS}.")
     below_root = Folder(root=Path()).run_dir(case, round_index).parts
     if run_dir.parts[-len(below_root) :] != below_root:
-        raise StoreError(f"{run_dir} is not where round {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
+        raise StoreError(f"{run_dir} is not where run {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
     return case, round_index, Folder(root=run_dir.parents[len(below_root) - 1])
 
 
@@ -113,7 +113,7 @@ def main(argv: Sequence[str]) -> int:
     except LabscaleError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    print(f"{written.case.case_id} round {written.round}: {written.outcome}")
+    print(f"{written.case.case_id} run {written.round}: {written.outcome}")
     return 0
 
 

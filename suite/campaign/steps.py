@@ -150,7 +150,7 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     rounds = sum(item.rounds for item in campaign.planned if not item.infeasible)
     infeasible = sum(1 for item in campaign.planned if item.infeasible)
     done = f", {rounds - todo} finished earlier and kept" if rounds > todo else ""
-    skipped = f", {counted(infeasible, 'case')} skipped here (the plan says why)" if infeasible else ""
+    skipped = f", {counted(infeasible, 'configuration')} skipped here (the plan says why)" if infeasible else ""
     say(campaign.console, f"{counted(todo, 'run')} to do{done}{skipped}. Results: {folder.root}")
     if campaign.device == "cuda" and (why := why_not_submitted(campaign.machine)):
         say(campaign.console, why)
@@ -213,7 +213,7 @@ def judge(campaign: Campaign) -> Campaign:
     # A capacity search runs out of memory on purpose.
     expected = ("completed", "skipped", *(("oom",) if campaign.options.search.capacity else ()))
     failed = [
-        f"{record.case.case_id} round {record.round}: {record.outcome}: {record.reason}"
+        f"{record.case.case_id} run {record.round}: {record.outcome}: {record.reason}"
         for result in campaign.results
         for record in result.rounds
         if record.outcome not in expected

@@ -336,7 +336,7 @@ def install_versions(base: Path, packages: Sequence[str], *, on_message: Callabl
         if done.returncode != 0:
             raise WorkerEnvironmentError(
                 f"Isaac Lab 3.0.0 does not import with {listed}: {last_lines(done.stderr, 1)}. Take other versions, or "
-                "leave these cases out."
+                "leave these configurations out."
             )
         for need in aside:
             on_message(f"Set aside: {need}")

@@ -130,11 +130,11 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS
     if precision is None and (options.rounds.max_rounds or options.rounds.budget_minutes):
         raise UsageError(
-            "--max-rounds and --budget-minutes limit the rounds that --target-precision adds, which is not given: "
-            f"every case has exactly {counted(rounds, 'round')}. Add --target-precision, or leave them out."
+            "--max-rounds and --budget-minutes limit the runs that --target-precision adds, which is not given: "
+            f"every configuration has exactly {counted(rounds, 'run')}. Add --target-precision, or leave them out."
         )
     if precision is not None and max_rounds < rounds:
-        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: that many rounds always run.")
+        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: that many runs always run.")
     budget_s = None if options.rounds.budget_minutes is None else 60 * options.rounds.budget_minutes
     return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
 
@@ -201,7 +201,7 @@ def print_plan(
     """Print each case with its size, its cost, and the command that would run it, or why it cannot run here."""
     gpus = ", ".join(sorted({gpu.name for gpu in machine.gpus}))
     here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
-    say(console, f"{counted(len(planned), 'case')} on this machine ({here})\n")
+    say(console, f"{counted(len(planned), 'configuration')} on this machine ({here})\n")
     for item, command in zip(planned, commands, strict=True):
         case = item.case
         seeds = ", each with seeds of its own" if case.seed_per_round and item.rounds > 1 else ""
@@ -215,7 +215,7 @@ def print_plan(
         say(
             console,
             f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
-            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'round')}{seeds}\n"
+            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'run')}{seeds}\n"
             f"  {learning}",
         )
         if item.infeasible:
@@ -225,7 +225,7 @@ def print_plan(
         if command is not None:
             say(console, f"  {command}", style="dim")
     feasible = [item for item in planned if not item.infeasible]
-    say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
+    say(console, f"\n{counted(len(feasible), 'configuration')} can run here: {_total(feasible)}.")
     if len(feasible) < len(planned):
         say(console, f"All {len(planned)}: {_total(planned)}.")
     if any(
@@ -248,7 +248,7 @@ def _print_blocks(campaign: Campaign) -> None:
         return
     only_learning = all(item.case.only_learning for block in together for item in block)
     how = "train at the same time, since only what they learn counts" if only_learning else "are measured in turns"
-    say(console, f"\nRounds of {counted(len(together), 'block')} start together and {how}:")
+    say(console, f"\nRuns of {counted(len(together), 'block')} start together and {how}:")
     for block in together:
         case_ids = [item.case.case_id for item in block]
         block_needs = [need for case_id in case_ids if (need := needs[case_id]) is not None]
@@ -265,7 +265,7 @@ def _print_blocks(campaign: Campaign) -> None:
             for block in blocks
             if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
         ]
-        how = f"in {counted(len(blocks), 'block')} a round"
+        how = f"in {counted(len(blocks), 'block')}"
         say(console, f"  All: {_in_words(costs, how, unknown=len(blocks) - len(costs))}.")
 
 
@@ -275,7 +275,7 @@ def _saved(block: Sequence[PlannedCase]) -> str:
         return ""
     alone_s, alone = (sum(column) / block[0].rounds for column in zip(*costs, strict=True))
     gpu = f", {minutes:.1f} GPU-minutes, {alone:.1f} one after another" if minutes else ""
-    return f"; about {clock(block_s)} a round, {clock(alone_s)} one after another{gpu}"
+    return f"; about {clock(block_s)} each time, {clock(alone_s)} one after another{gpu}"
 
 
 def _known_costs(items: Sequence[PlannedCase]) -> list[tuple[float, float]]:
@@ -291,8 +291,8 @@ def _cost_in_words(item: PlannedCase) -> str:
     if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
         return "cost unknown"
     gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
-    cold = ", and the time that its kernels take to compile in every round" if item.case.kernel_cache == "empty" else ""
-    return f"about {clock(item.estimated_wall_s)} a round{gpu}{cold}"
+    cold = ", and the time that its kernels take to compile in every run" if item.case.kernel_cache == "empty" else ""
+    return f"about {clock(item.estimated_wall_s)} a run{gpu}{cold}"
 
 
 def _total(items: Sequence[PlannedCase]) -> str:
@@ -322,7 +322,7 @@ def print_rule(console: Console, rule: Rule) -> None:
     )
     say(
         console,
-        f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its ratio"
-        " to the baseline of its series"
-        f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
+        f"After {counted(rule.rounds, 'run')} a configuration goes on until the half-width of the 95 % interval of its"
+        " ratio to the baseline of its series"
+        f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'run')}{budget}.",
     )

@@ -63,7 +63,7 @@ def check_tools(campaign: Campaign) -> Campaign:
     find_nsys(options)
     if options.rounds.video and not entry_of(options).runs_here:
         raise UsageError(
-            f"--video takes the files of a filmed round from this machine, and --launcher {options.place.launcher} was "
+            f"--video takes the files of a filmed run from this machine, and --launcher {options.place.launcher} was "
             "never tried with it. Film with --launcher native, or leave --video out."
         )
     return campaign
@@ -107,7 +107,7 @@ def profile_all(campaign: Campaign) -> Campaign:
                         f"{run.run_dir}",
                         style="yellow",
                     )
-    say(campaign.console, f"{counted(len(runs), 'profiled round')}: {campaign.out / 'profiles'}")
+    say(campaign.console, f"{counted(len(runs), 'profiled run')}: {campaign.out / 'profiles'}")
     return campaign
 
 
@@ -269,6 +269,6 @@ def _watched_case(campaign: Campaign) -> Case:
         reasons[item.case.case_id] = why
     listed = "\n".join(f"  {case_id}: {reason}" for case_id, reason in reasons.items())
     raise UsageError(
-        f"None of these cases can be watched here:\n{listed}\nName another; nox -s plan -- --matrix"
+        f"None of these configurations can be watched here:\n{listed}\nName another; nox -s plan -- --matrix"
         f" {campaign.options.selection.matrix} lists all."
     )

@@ -271,7 +271,7 @@ def judge_gpus_present(state: NvmlState, driver: DriverFacts) -> Judgement:
     return subject.failure(
         "no_gpu",
         "no NVIDIA GPU",
-        "Run with --device cpu, or use a machine with an NVIDIA GPU: one adds the cuda cases of every matrix, more"
+        "Run with --device cpu, or use a machine with an NVIDIA GPU: one adds what needs a GPU in every matrix, more"
         " add the scaling over GPUs.",
     )
 

@@ -154,7 +154,7 @@ def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1, dead: Sequen
     """Submit the round, without its dead nodes where enough others are in service."""
     run_dir = Path(launch.run_dir)
     if earlier := slurm.find(job_name(run_dir)):  # a command died before it could write the job's id, or a job closes
-        place.say(f"Slurm job {earlier} of an earlier command has this round's folder; it is cancelled first")
+        place.say(f"Slurm job {earlier} of an earlier command has this run's folder; it is cancelled first")
         _end(earlier)
     script = write_script(launch, replace(place, options=without(place.options, dead)))
     if dead and not slurm.could_start(script):
@@ -279,7 +279,7 @@ def _dump_stacks(job_id: str, nnodes: int, name: str) -> None:
 
 def submitted(run_dir: Path) -> Submitted | None:
     """The job that writes to the folder; None if there is none. Raises SchedulerError if the file is damaged."""
-    again = "Delete it, and the round is submitted anew; a job of it that still runs is then cancelled."
+    again = "Delete it, and the run is submitted anew; a job of it that still runs is then cancelled."
     return _read(Submitted, run_dir / JOB, again)
 
 

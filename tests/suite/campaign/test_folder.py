@@ -241,7 +241,7 @@ def test_what_is_set_aside_is_kept_and_is_no_result(tmp_path: Path, make_case: C
 
 def test_too_little_space_is_said_before_a_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_module, "MIN_FREE_GB", 1e9)
-    with pytest.raises(CampaignError, match="GB free; a round needs"):
+    with pytest.raises(CampaignError, match="GB free; a run needs"):
         Folder(root=tmp_path).require_space()
     with pytest.raises(CampaignError, match="is full"), opened(tmp_path, IDENTITY):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -31,7 +31,7 @@ print(len(set(Image.open(sys.argv[1]).convert("RGB").getdata())))
 def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_running(interrupted_campaign: Stage) -> None:
     assert interrupted_campaign.exit_code == 130, interrupted_campaign.output
     assert interrupted_campaign.left_running == ()
-    assert f"[1/1] {CASE} round 0: completed" in interrupted_campaign.output
+    assert f"[1/1] {CASE} run 0: completed" in interrupted_campaign.output
     assert read_record(interrupted_campaign.bench.run_dir(CASE, 0) / "record.json").outcome == "completed"
     assert f"raw/{CASE}/r1/rank-0.jsonl" in interrupted_campaign.files
     assert f"raw/{CASE}/r1/record.json" not in interrupted_campaign.files
@@ -119,7 +119,7 @@ def test_what_cannot_run_is_a_result_with_its_reason(finished_campaign: Stage) -
 def test_once_more_starts_nothing_and_changes_nothing(finished_campaign: Stage) -> None:
     bench = finished_campaign.bench
     assert bench.run("--video") == 0
-    assert "0 runs to do, 1 finished earlier and kept, 1 case skipped here" in bench.output()
+    assert "0 runs to do, 1 finished earlier and kept, 1 configuration skipped here" in bench.output()
     assert bench.snapshot() == finished_campaign.files
 
 

@@ -75,7 +75,7 @@ def test_a_missing_side_is_none_and_a_corrupt_one_an_error(run_dir: Path, make_c
     with pytest.raises(StoreError, match=r"upstream\.json is not readable"):
         upstream.read_pair(make_case(), 0, run_dir)
     theirs.write_text(json.dumps({"iteration_time_s": [7.0, 1.0]}))
-    with pytest.raises(StoreError, match="has 2 iterations, but its round has 3"):
+    with pytest.raises(StoreError, match="has 2 iterations, but its run has 3"):
         upstream.read_pair(make_case(), 0, run_dir)
     theirs.unlink()
     assert upstream.read_pair(make_case(), 0, run_dir) is None
