@@ -82,7 +82,7 @@ class Answer:
 
 
 def of_capacity(options: Options) -> Options:
-    """The options of a capacity search: one rank of one series, and one round a point by default."""
+    """The options of a search: one rank of one series, by default one round a point. Raises UsageError for the rest."""
     asked, selection, series = options.rounds, options.selection, options.search.capacity or ""
     refuse_unused(options, "--capacity", series)
     if options.place.render_only:  # "leave it out" would be bad advice: its user does not want jobs
@@ -98,7 +98,7 @@ def of_capacity(options: Options) -> Options:
 def find_capacity(campaign: Campaign) -> Campaign:
     """Search along every feasible case of the plan, one after the other, and store trials and answers.
 
-    Rounds that an earlier command finished are kept.
+    Rounds that an earlier command finished are kept. Raises UsageError if no case can run.
     """
     feasible = tuple(item for item in campaign.planned if not item.infeasible)
     if not feasible:

@@ -75,7 +75,7 @@ class Folder:
         return sorted(int(number) for name in names if (number := name.removeprefix("r")).isdecimal())
 
     def require_space(self) -> None:
-        """Check for free space before a round starts, so that it is not lost at its end."""
+        """Raise CampaignError for too little space before a round starts, so that it is not lost at its end."""
         free_gb = shutil.disk_usage(self.root).free / 1e9
         if free_gb < MIN_FREE_GB:
             raise CampaignError(

@@ -105,7 +105,7 @@ def provision(campaign: Campaign) -> Campaign:
 
 
 def check_environment(campaign: Campaign) -> Campaign:
-    """Run env_check, and store its result with every record."""
+    """Run env_check, and store its result with every record. Raises EnvironmentNotFit if the stack cannot run."""
     report = campaign.provided.check()
     print_faults(campaign.console, report)
     if report.failures and not campaign.options.place.ignore_env_check:

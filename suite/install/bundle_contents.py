@@ -195,7 +195,7 @@ def select(
 def files(packed: Iterable[Distribution], *, for_device: Device) -> Iterator[tuple[str, Path]]:
     """Yield (name inside ``site``, file), without byte code, scripts and ``LEFT_OUT_FILES``.
 
-    Each name comes once: namespace packages may list a file twice.
+    Each name comes once: namespace packages may list a file twice. Raises BundleError for what cannot be packed.
     """
     left_out = ("..", "/", *(name for name in LEFT_OUT_FILES if for_device == "cuda" or name != CPU_COMPILER))
     names: set[str] = set()

@@ -106,6 +106,7 @@ class InstallError(Exception):
 
 
 def read_bundle(folders: list[Path]) -> dict[str, Any]:
+    """Read ``bundle.json``. Raises InstallError if there is none that this program can install."""
     paths = _paths_of("bundle.json", folders)
     if not paths:
         where = ", ".join(map(str, folders))
@@ -152,6 +153,7 @@ def _wrong_values(bundle: dict[str, Any]) -> Iterator[str]:
 
 
 def require_version(python: str, wanted: str) -> None:
+    """Raise InstallError unless ``python`` has the version, such as 3.12."""
     version = _output_of([python, "-V"], hint=f"Name a Python {wanted} with --python.").strip()[:99]
     if not version.startswith(f"Python {wanted}."):
         raise InstallError(f"{python} is {version}, the bundle was made for Python {wanted}. Name one with --python.")
@@ -272,7 +274,7 @@ def _misfits(python: str, site: Path, wanted: dict[str, Any]) -> tuple[list[str]
 
 
 def install(into: Path, *, python: str, folders: list[Path]) -> Path:
-    """Install into the folder ``into`` and return the launcher. Nothing stays there if a step fails."""
+    """Install into ``into`` and return the launcher. Raises InstallError if a step fails; then nothing stays there."""
     if os.pathsep in str(into):
         raise InstallError(f"{into} has a {os.pathsep!r}, which no folder of Python's may have. Choose another folder.")
     with _writing_to(into):

@@ -216,7 +216,7 @@ def move(env: Any, environments: Sequence[int], *, share: float = 1.0) -> None:
 
 
 def changed_share(before: Pictures, after: Pictures) -> torch.Tensor:
-    """Return the share of each environment's pixels that differ in any data type, shape (environments,)."""
+    """Return the share of pixels that differ in any data type, shape (environments,). Raises Fault without pictures."""
     pixels: list[torch.Tensor] = []
     for kind, old in before.items():
         new, noise = after[kind], NOISE.get(old.dtype, 0)

@@ -58,7 +58,7 @@ def unknown_tasks(tasks: Sequence[str], catalog: Catalog) -> list[str]:
 def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> Catalog:
     """Return the catalog with the registered tasks, and with all registered ids if a task is not among them.
 
-    ``out`` is the campaign's folder, whose rounds give the cost of a task.
+    ``out`` is the campaign's folder, whose rounds give the cost of a task. Raises MatrixError if a task cannot load.
     """
     for answer in answers:
         if answer.cannot_load:

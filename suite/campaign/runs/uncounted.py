@@ -58,7 +58,7 @@ LONGEST_S: Final = 7 * 24 * 3600.0  # a page can pause the simulation, which mus
 
 
 def check_tools(campaign: Campaign) -> Campaign:
-    """Check that profiler and camera are there before hours of rounds, not after them."""
+    """Raise UsageError for a missing profiler or camera before hours of rounds, not after them."""
     options = campaign.options
     find_nsys(options)
     if options.rounds.video and not entry_of(options).runs_here:
@@ -241,7 +241,7 @@ def watch(campaign: Campaign) -> Campaign:
 
 
 def viewer_port() -> int:
-    """Return ``PORT``, or another one if a program of this machine has it."""
+    """Return ``PORT``, or another one if a program of this machine has it. Raises UsageError if none is free."""
     for wanted in (PORT, 0):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

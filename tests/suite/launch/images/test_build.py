@@ -139,7 +139,7 @@ def test_an_image_that_passes_is_named_and_written_down(engine: Engine, make_pla
 
 
 @pytest.mark.parametrize(
-    ("changes", "quoted"),
+    ("changes", "words"),
     [
         ({"checks": report("failure")}, ("  vulkan_manifests: no_manifest", "NVIDIA_DRIVER_CAPABILITIES")),
         ({"exit_code": 139}, ("env_check",)),
@@ -155,11 +155,11 @@ def test_an_image_that_passes_is_named_and_written_down(engine: Engine, make_pla
     ],
 )
 def test_an_image_that_fails_gets_no_name_and_the_error_says_why(
-    running_engine: RunningEngine, make_plan: MakePlan, build_it: Build, changes: dict[str, Any], quoted: tuple[str, ...]
+    running_engine: RunningEngine, make_plan: MakePlan, build_it: Build, changes: dict[str, Any], words: tuple[str, ...]
 ) -> None:
     with pytest.raises(ContainerError) as error:
         build_it(make_plan(**changes))
-    assert [text for text in quoted if text not in str(error.value)] == []
+    assert [text for text in words if text not in str(error.value)] == []
     assert not running_engine.client.images.list("labscale/small")
 
 

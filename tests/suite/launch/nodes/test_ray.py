@@ -26,9 +26,8 @@ from suite.records.store import read_case, read_record
 from tests.fixtures.machines.namespaces import LOGIN
 from tests.fixtures.machines.ray_hosts import DRIVER, HEAD, HOSTS, RayHosts
 from tests.fixtures.runs.real_runs import wait_until
-from tests.fixtures.runs.two_nodes import CASE, MATRIX
 from tests.reports.accept.test_session import noxfile
-from tests.suite.launch.contract import SLACK_S, NodesContract, Place, Round
+from tests.suite.launch.contract import CASE, MATRIX, SLACK_S, NodesContract, Place, Round
 
 CONNECTS_FOR_EVER: Final = """
 import time
