@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.data.facts import iteration_of
+from reports.data.rewards import Levels
 from reports.data.samples import (
     PARTS,
     core_probe_us,
@@ -24,7 +25,7 @@ from reports.data.samples import (
     throughput,
 )
 from suite.campaign.runs.upstream import Pair, medians_of_rank_0
-from suite.records.rewards import last_reward
+from suite.records.rewards import SMOOTHING_WINDOW, last_reward, mean_rewards
 from suite.schema.observations import TelemetrySummary
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.core_speed import Host, core_speed
@@ -125,6 +126,19 @@ def _one_gpu_training(run: Run) -> str | None:
     if case.kernel_cache == "empty" or case.iterations not in COMPARABLE or run_time(record).log_probe is None:
         return None
     return f"{case.task}-{case.rl_library}-{case.stack}-n{case.num_envs}"
+
+
+def _reward_window(record: RunRecord) -> int:
+    work = record.workload or {}
+    episode_s, step_s, steps = (work.get(name) for name in ("episode_length_s", "physics_dt_s", "decimation"))
+    if not (isinstance(episode_s, float) and isinstance(step_s, float) and isinstance(steps, int)):
+        return SMOOTHING_WINDOW
+    return max(SMOOTHING_WINDOW, round(episode_s / (step_s * steps * record.case.num_steps_per_env)))
+
+
+def _learned_reward(record: RunRecord) -> float | None:
+    levels = Levels.of(mean_rewards(record), _reward_window(record)).rewards
+    return levels[-1] if levels else None
 
 
 def _work(case: Case) -> str:
@@ -326,6 +340,11 @@ MEASURED: Final = (
     _count("slowed_core_looks", "how often it was slowed", lambda run: _looks(run)[1]),
     _text("result", "hash of the trained parameters and all rewards", lambda run: _result(run.record)),
     _measured("last_reward", "", "median of the last five iterations", last_reward),
+    _count(
+        "reward_window", "of an episode of full length, at least 5: a reward that is waited for is the mean over them",
+        lambda run: _reward_window(run.record), "iterations",
+    ),
+    _measured("learned_reward", "", "mean over the last episode of full length", _learned_reward),
     _timed("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
     _timed("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
     _measured("bytes_per_frame", "B", "of LeRobot's data set", _library_median("lerobot.bytes_per_frame")),

@@ -13,6 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from reports.data.columns import WORK
+from reports.data.rewards import Levels
 from suite.statistics.intervals import Estimate
 from suite.statistics.series_model import RunTime, SeriesModel
 
@@ -25,7 +26,7 @@ class Change:
 
     column: str
     entails: tuple[str, ...]  # columns that may differ too
-    is_base: Callable[[Row, Sequence[Row]], bool]  # whether a configuration is the A of the others
+    is_base: Callable[[Row, Sequence[Row]], bool]  # whether a configuration may be the A of the others
     among: tuple[str, ...] = ()  # values of the column that are compared; empty: all
 
 
@@ -138,6 +139,13 @@ class Runs:
         own = POOL if "seeds" in row else ("set", "configuration")
         return self.completed.filter(~pl.col("is_repeat"), *(pl.col(name) == row[name] for name in own))
 
+    def levels(self, rows: pl.DataFrame) -> Mapping[tuple[str, int], Levels]:
+        """The rewards of runs of one configuration or pool over an episode, by set and number of the run."""
+        windows = {
+            (set_name, run): window for set_name, run, window in rows.select("set", "run", "reward_window").iter_rows()
+        }
+        return {key: Levels.of(rewards, windows[key]) for key, rewards in self.rewards(rows).items()}
+
     def rewards(self, rows: pl.DataFrame) -> Mapping[tuple[str, int], Sequence[float | None]]:
         """The reward in each iteration of runs of one configuration or pool, by set and number of the run."""
         keys = rows.select("set", "configuration", "run").iter_rows()
@@ -146,7 +154,7 @@ class Runs:
     def pairs(self) -> Iterator[Pair]:
         """Yield every pair of every change, with one configuration as the A of all that differ in this alone.
 
-        Only of those that have a speed: neither on a CPU, nor on a GPU that is shared.
+        Of several the first by id, tuned ones last. Only of those with a speed: neither on a CPU nor on a shared GPU.
         """
         for change in CHANGES:
             groups: dict[tuple[object, ...], list[Row]] = {}
@@ -155,7 +163,8 @@ class Runs:
             for row in (row for row in own if row["device"] == "cuda" and not row["only_learning"]):
                 groups.setdefault(tuple(row[name] for name in equal), []).append(row)
             for rows in groups.values():
-                base = next((row for row in rows if change.is_base(row, rows)), None)
+                bases = [row for row in rows if change.is_base(row, rows)]
+                base = min(bases, key=lambda row: (row["is_tuned"], row["configuration"]), default=None)
                 others = (row for row in rows if base and row[change.column] != base[change.column])
                 yield from (Pair(base["set"], row, base, change) for row in others if base)
 

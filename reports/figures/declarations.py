@@ -6,7 +6,6 @@ from itertools import combinations
 from typing import Final
 
 from reports.data.columns import RUN_COLUMNS
-from reports.data.rewards import CONVERGED_SHARE
 from reports.figures import published
 from reports.figures.columns import COLUMNS
 from reports.figures.compare import POOL, Pair, Row, Runs, processes_of
@@ -15,7 +14,8 @@ from reports.figures.kinds import Declaration, Selection
 # Column of runs -> how the runs of one configuration become one value.
 MEASURES: Final[Mapping[str, str]] = {column.column: column.kind for column in COLUMNS.values() if column.kind}
 WINDOWS: Final = ("iteration_s", "iteration_95_s", "iteration_50_s")  # a verdict may depend on it
-RISES: Final = (0.6, 0.7, 0.8, CONVERGED_SHARE, 0.95, 0.97)  # parts of a reward's rise: one on rewards may depend on it
+# End of an id -> of its column: the part of a reward's rise, CONVERGED_SHARE if empty; a verdict may depend on it.
+MARKS: Final = {"_60": "/0.6", "_70": "/0.7", "_80": "/0.8", "": "", "_95": "/0.95", "_97": "/0.97"}
 SERIES: Final = ("set", "series", "library", "workload")  # what one model is of
 CLOCKS: Final = ("isaaclab_difference", "library_difference")
 FRAMES: Final = "frames_to_reward"
@@ -113,8 +113,7 @@ def _of_pair(pair: Pair) -> Iterator[Declaration]:
         for row, selection in ((pair.of, of), (pair.over, over)):
             yield Declaration(id=_id(row, "results"), kind="count", column="result", of=selection)
     if name == "is_tuned":
-        for share in RISES:
-            yield _sooner(pair, share)
+        yield from _sooner(pair)
 
 
 def _of_scaled(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
@@ -133,39 +132,53 @@ def _of_scaled(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
 def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
     """Yield what more GPUs or environments than those of a base need to a reward: frames, and by their speed the time.
 
-    Runs of only_learning with the same work say how many frames, where there are some; else, for GPUs, their own runs.
+    Runs of only_learning say it of GPUs if the base and a pair have some, and of a filled GPU if it and the base have
+    some; else own runs say it of GPUs (a filled one is then compared with ``<base>/1``, what the base learned), and of
+    a pair without runs of only_learning, beside one that has some, how much sooner and nothing else.
     """
-    over, on_gpus = pairs[0].over, [pair for pair in pairs if pair.change.column == "gpus"]
-    base = runs.learned(over)
+    over, base = pairs[0].over, runs.learned(pairs[0].over)
+    on_gpus = [pair for pair in pairs if pair.change.column == "gpus"]
     learned = [(pair, row) for pair in pairs if base and (row := runs.learned(pair.of))]
-    target = _pool(base) if base and learned else _selection(over)
-    if learned or on_gpus:
-        yield Declaration(id=_id(over, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=target)
+    own = [pair for pair in on_gpus if not base or not runs.learned(pair.of)]
+    for pair in own:
+        yield from _sooner(pair)
+    if is_own := bool(own) and own == on_gpus:
+        yield _to_reach(over, _selection(over))
+        for row in (over, *(pair.of for pair in own)):
+            yield from _to_reward(row, _selection(over))
     if base and learned:
-        yield from _learned(over, base, target)
+        target, own_id = _pool(base), f"{over['configuration']}/{over['gpus']}"
+        of_base = {**over, "configuration": own_id} if is_own else over
+        yield _to_reach(of_base, target)
+        for of, ran, row in ((of_base, over, base), *((pair.of, pair.of, row) for pair, row in learned)):
+            yield from _frames(of, row, target)
+            yield _product(of, "time_to_reward_s", {_id(of, FRAMES): 1, _id(ran, "frames_per_s"): -1}, unit="s")
         for pair, row in learned:
-            yield from _learned(pair.of, row, target)
-            yield _product(pair.of, "sooner", {_id(over, FRAMES): 1, _id(pair.of, FRAMES): -1, pair.id: 1})
-        yield from _predicted(on_gpus, runs, target)
-    elif on_gpus:
-        yield from _to_reward(over, target)
-        for pair in on_gpus:
-            yield _sooner(pair)
-            yield from _to_reward(pair.of, target)
+            yield from _sooner_by_frames(pair.of, row, target, "sooner", {pair.id: 1})
+            if pair.change.column == "gpus":
+                yield from _checked(pair.of, row)
+        if not is_own:
+            yield from _predicted(on_gpus, runs, target)
 
 
-def _learned(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
-    """Yield what a configuration needs to a reward, by the runs that say what it learns."""
-    yield from _frames(of, learned, target)
-    yield _product(of, "time_to_reward_s", {_id(of, FRAMES): 1, _id(of, "frames_per_s"): -1}, unit="s")
+def _to_reach(row: Row, target: Selection) -> Declaration:
+    return Declaration(id=_id(row, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=target)
+
+
+def _checked(of: Row, learned: Row) -> Iterator[Declaration]:
+    """Yield how far rewards of processes that share a GPU are from those on GPUs of their own, and one such run's."""
+    over = _selection(of)
+    for name, own in (("differs_on_one_gpu", _pool(learned)), ("differs_again", over)):
+        yield Declaration(id=_id(of, name), kind="differs", column="reward_mean", of=own, over=over)
 
 
 def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
-    own = _pool(learned)
-    for name, kind, unit in ((FRAMES, "to_reward", "frames"), ("reached", "reached", "")):
-        yield Declaration(id=_id(of, name), kind=kind, column="frames_per_iteration", of=own, over=target, unit=unit)
+    own, column = _pool(learned), "frames_per_iteration"
+    yield Declaration(id=_id(of, FRAMES), kind="to_reward", column=column, of=own, over=target, unit="frames")
+    for end, mark in MARKS.items():
+        yield Declaration(id=_id(of, f"reached{end}"), kind="reached", column=f"{column}{mark}", of=own, over=target)
     yield Declaration(id=_id(of, "seeds"), kind="count", column="seed", of=own)
-    yield Declaration(id=_id(of, "learned_reward"), kind="median", column="last_reward", of=own)
+    yield Declaration(id=_id(of, "learned_reward"), kind="median", column="learned_reward", of=own)
 
 
 def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator[Declaration]:
@@ -186,7 +199,7 @@ def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator
         of, steps = {**over, "configuration": f"{over['configuration']}/{processes_of(row)}"}, int(doublings)
         faster = {last.id: steps + 1} | ({half.id: -steps} if half else {})
         yield from _frames(of, row, target)
-        yield _product(of, "sooner_predicted", {_id(over, FRAMES): 1, _id(of, FRAMES): -1, **faster})
+        yield from _sooner_by_frames(of, row, target, "sooner_predicted", faster)
 
 
 def _product(of: Row, name: str, factors: Mapping[str, int], unit: str = "") -> Declaration:
@@ -195,19 +208,27 @@ def _product(of: Row, name: str, factors: Mapping[str, int], unit: str = "") -> 
     return Declaration(id=_id(of, name), kind="product", column="", of=powers, unit=unit)
 
 
-def _sooner(pair: Pair, share: float = CONVERGED_SHARE) -> Declaration:
+def _sooner_by_frames(
+    of: Row, learned: Row, target: Selection, name: str, faster: Mapping[str, int]
+) -> Iterator[Declaration]:
+    """Yield at every mark how many times fewer frames ``of`` needs, and how much sooner it has them at its speed."""
+    for end, mark in MARKS.items():
+        fewer, column = _id(of, f"fewer_frames{end}"), f"frames_per_iteration{mark}"
+        yield Declaration(id=fewer, kind="sooner", column=column, of=_pool(learned), over=target)
+        yield _product(of, f"{name}{end}", {fewer: 1, **faster})
+
+
+def _sooner(pair: Pair) -> Iterator[Declaration]:
     of, over = _selection(pair.of), _selection(pair.over)
-    other = share != CONVERGED_SHARE
-    mark, column = (f"_{100 * share:.0f}", f"reward_mean/{share}") if other else ("", "reward_mean")
-    return Declaration(id=_id(pair.of, f"sooner{mark}"), kind="sooner", column=column, of=of, over=over)
+    for end, mark in MARKS.items():
+        yield Declaration(id=_id(pair.of, f"sooner{end}"), kind="sooner", column=f"iteration_s{mark}", of=of, over=over)
 
 
 def _to_reward(row: Row, over: Selection) -> Iterator[Declaration]:
     """Yield what a configuration needs to the reward to reach of ``over``."""
     of = _selection(row)
-    for name, column, unit in (
-        ("time_to_reward_s", "iteration_s", "s"), (FRAMES, "frames_per_iteration", "frames")
-    ):  # fmt: skip
+    kinds = {"time_to_reward_s": ("iteration_s", "s"), FRAMES: ("frames_per_iteration", "frames")}
+    for name, (column, unit) in kinds.items():
         yield Declaration(id=_id(row, name), kind="to_reward", column=column, of=of, over=over, unit=unit)
 
 

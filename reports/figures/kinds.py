@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from reports.data.rewards import CONVERGED_SHARE, converged_reward, iterations_to_reward
+from reports.data.rewards import CONVERGED_SHARE, converged_reward
 from reports.figures.compare import Row, Runs
 from suite.schema.record import ALONE_SUFFIX
 from suite.statistics.intervals import Estimate, mean_of, product_of_means
@@ -137,7 +137,7 @@ def _share_kept(declaration: Declaration, runs: Runs) -> Figure:
 def _reward_to_reach(declaration: Declaration, runs: Runs) -> Figure:
     """The reward after 90 % of the rise that every run has; the column is that of rewards."""
     rows = _selected(declaration.of, runs)
-    target = converged_reward(list(runs.rewards(rows).values()))
+    target = converged_reward(list(runs.levels(rows).values()))
     return _figure(declaration, None if target is None else Estimate(value=target, interval=None), len(rows))
 
 
@@ -147,53 +147,81 @@ def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
     The mean over seeds, of each the mean over its runs; None unless every run of ``of`` gets there. Runs of one seed
     have no interval: it would say nothing of another.
     """
-    needed = _needed(declaration, declaration.of, declaration.column, runs)
-    by_seed: dict[int, list[float]] = {}
-    for set_name, run, seed in _selected(declaration.of, runs).select("set", "run", "seed").iter_rows():
-        if (amount := needed.get((set_name, run))) is None:
-            return _figure(declaration, None, len(needed))
-        by_seed.setdefault(seed, []).append(amount)
-    if not by_seed:
-        return _figure(declaration, None, 0)
-    return _figure(declaration, mean_of([mean_of(amounts).value for amounts in by_seed.values()]), len(needed))
+    needed = _needed(declaration, declaration.of, runs)
+    return _figure(declaration, mean_of(list(_means(needed).values())) if _all_reach(needed) else None, _number(needed))
 
 
 def _reached(declaration: Declaration, runs: Runs) -> Figure:
     """How many runs of ``of`` get to the reward to reach of ``over``; the column is any that they have."""
-    needed = list(_needed(declaration, declaration.of, declaration.column, runs).values())
-    number = sum(amount is not None for amount in needed)
-    return _figure(declaration, Estimate(value=float(number), interval=None), len(needed))
+    needed = _needed(declaration, declaration.of, runs)
+    number = sum(amount is not None for amounts in needed.values() for amount in amounts)
+    return _figure(declaration, Estimate(value=float(number), interval=None), _number(needed))
 
 
 def _sooner(declaration: Declaration, runs: Runs) -> Figure:
-    """How much sooner ``of`` has the reward of ``over``, mean over seeds; None unless every run of both has it.
+    """How many times as much of the column ``over`` needs to its reward as ``of``, the mean over seeds that both have.
 
-    None too for one seed: it would say nothing of another. The column is that of rewards, and a part of their rise.
+    One seed of two configurations begins with equal parameters, so it says more than different ones. None unless every
+    run of both has the reward, and for one seed: it would say nothing of another.
     """
-    selections = declaration.of, declaration.over or {}
-    share = float(declaration.column.partition("/")[2] or CONVERGED_SHARE)
-    of_s, over_s = (_needed(declaration, selection, "iteration_s", runs, share) for selection in selections)
-    seeds = min(_selected(selection, runs)["seed"].n_unique() for selection in selections)
-    number = len(of_s) + len(over_s)
-    if seeds == 1 or None in (*of_s.values(), *over_s.values()):
-        return _figure(declaration, None, number)
-    ratios = [base_s / time_s for run, time_s in of_s.items() if time_s and (base_s := over_s.get(run))]
-    sooner = mean_of(ratios) if ratios else None
-    return _figure(declaration, sooner, number, _status(sooner) if sooner else None)
+    of, over = (_needed(declaration, selection or {}, runs) for selection in (declaration.of, declaration.over))
+    sooner, seeds = None, sorted(of.keys() & over.keys())
+    if len(seeds) > 1 and _all_reach(of) and _all_reach(over):
+        sooner = mean_of([_means(over)[seed] / _means(of)[seed] for seed in seeds])
+    return _figure(declaration, sooner, _number(of) + _number(over), _status(sooner) if sooner else None)
 
 
-def _needed(
-    declaration: Declaration, selection: Selection, column: str, runs: Runs, share: float = CONVERGED_SHARE
-) -> Mapping[tuple[str, int], float | None]:
-    """Iterations of each selected run to the reward that ``over`` sets, times its value in the column."""
+def _differs(declaration: Declaration, runs: Runs) -> Figure:
+    """How far rewards of ``of`` are from those of ``over`` where it is most, in parts of the rise.
+
+    The mean over pairs of runs of one seed. Equal selections: of one run from another.
+    """
+    frames = [_selected(selection or {}, runs) for selection in (declaration.of, declaration.over)]
+    of, over = (
+        [(levels[set_name, run], (set_name, configuration, run), seed) for set_name, configuration, run, seed in keys]
+        for frame in frames
+        for levels, keys in [(runs.levels(frame), frame.select("set", "configuration", "run", "seed").iter_rows())]
+    )
+    pairs = [
+        own.largest_difference(levels)
+        for own, key, seed in of
+        for levels, other, other_seed in over
+        if key != other and seed == other_seed
+    ]
+    known = [share for share in pairs if share is not None]
+    mean = Estimate(value=statistics.fmean(known), interval=None) if known else None
+    return _figure(declaration, mean, len({key for _, key, _ in (*of, *over)}))
+
+
+type _Needed = Mapping[int, Sequence[float | None]]  # by seed, of each of its runs; None: it never got there
+
+
+def _needed(declaration: Declaration, selection: Selection, runs: Runs) -> _Needed:
+    """Iterations of selected runs to the reward that ``over`` sets, times their values in the column.
+
+    A column may end with the part of the rise that the reward is after, such as ``iteration_s/0.6``.
+    """
+    column, _, share = declaration.column.partition("/")
     own, over = (_selected(part or {}, runs) for part in (selection, declaration.over))
-    target = converged_reward(list(runs.rewards(over).values()), share)
-    values = {(set_name, run): value for set_name, run, value in own.select("set", "run", column).iter_rows()}
-    needed: dict[tuple[str, int], float | None] = {}
-    for run, curve in runs.rewards(own).items():
-        number = None if target is None else iterations_to_reward(curve, target)
-        needed[run] = None if number is None else float(number * values[run])
+    target = converged_reward(list(runs.levels(over).values()), float(share or CONVERGED_SHARE))
+    levels, needed = runs.levels(own), dict[int, list[float | None]]()
+    for set_name, run, seed, amount in own.select("set", "run", "seed", column).iter_rows():
+        iterations = None if target is None else levels[set_name, run].iterations_to(target)
+        needed.setdefault(seed, []).append(None if iterations is None else iterations * amount)
     return needed
+
+
+def _all_reach(needed: _Needed) -> bool:
+    return bool(needed) and all(None not in amounts for amounts in needed.values())
+
+
+def _means(needed: _Needed) -> Mapping[int, float]:
+    """Of each seed the mean over its runs, all of which have the reward."""
+    return {seed: mean_of([own for own in amounts if own is not None]).value for seed, amounts in needed.items()}
+
+
+def _number(needed: _Needed) -> int:
+    return sum(map(len, needed.values()))
 
 
 def _status(ratio: Estimate, against: float = 1.0) -> Status:
@@ -312,6 +340,7 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "to_reward": _to_reward,
     "reached": _reached,
     "sooner": _sooner,
+    "differs": _differs,
     "slope": _slope,
     "in_turns": _in_turns,
     "published": _published,

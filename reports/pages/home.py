@@ -30,7 +30,7 @@ from reports.figures.compare import Pair
 from reports.figures.lines import Line, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id, runs_of
 from reports.pages import method, one_gpu, releases
-from reports.pages.rewards import seeds, times
+from reports.pages.rewards import seeds, sooner_on, times
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
 from suite.schema.record import RunRecord
@@ -189,13 +189,15 @@ def _rewards(version: Version) -> list[str]:
 
 
 def _for_a_reward(line: Line) -> str:
-    """What to do, by how many times as soon a reward comes on more GPUs."""
-    known = [(row["gpus"], line.figure(row, "sooner")) for row in line.rows[1:]]
-    ends = [(gpus, own["low"], own["high"]) for gpus, own in known if own and own["low"] is not None]
-    if sooner := [(low, gpus) for gpus, low, _ in ends if low > 1]:
+    """What to do, by how many times as soon a reward comes on more GPUs: whichever part of the rise is asked for."""
+    known = [(row["gpus"], sooner_on(line, row)) for row in line.rows[1:]]
+    clear = [(own["low"], gpus) for gpus, own in known if own and own["status"] == "clear"]
+    if sooner := [end for end in clear if end[0] >= 1]:
         return f"use {max(sooner)[1]} GPUs"
-    is_later = len(ends) == len(known) and all(high < 1 for *_, high in ends)
-    return "use one GPU: more bring it later" if is_later else "open: measure it; frames are no rewards"
+    if len(clear) == len(known):
+        return "use one GPU: more bring it later"
+    depends = [f"on {gpus} GPUs it {own['status']}" for gpus, own in known if own and "depends" in own["status"]]
+    return f"open: {'; '.join(depends) or 'measure it; frames are no rewards'}"
 
 
 def _all_more(ratios: Sequence[Ratio]) -> bool:

@@ -1,14 +1,17 @@
 """What trainings learn: rewards over frames, and the time to a reward in words. Pure."""
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
+from reports.data.rewards import CONVERGED_SHARE
 from reports.display.charts.curves import stride_of
 from reports.display.charts.drawing import Point
 from reports.display.charts.speedup import PREDICTED
-from reports.display.html import measured
+from reports.display.html import measured, runs_in
 from reports.figures.compare import Row, processes_of
+from reports.figures.declarations import MARKS
 from reports.figures.lines import Figure, Line, estimate, figure
 from reports.figures.tables import runs_of
 from reports.sets.machines import plain_name
@@ -69,10 +72,35 @@ def seeds(line: Line) -> str:
 
 def sooner(line: Line) -> list[tuple[int, Figure, str]]:
     """How many times as soon the reward comes, by number of GPUs, and whether it is predicted: more than ran."""
-    known = [(row["gpus"], line.figure(row, "sooner"), "") for row in line.rows]
+    known = [(row["gpus"], sooner_on(line, row), "") for row in line.rows]
     more = map(processes_of, runs_of(line.version).learned_on_more(line.rows[-1]))
     known += [(number, line.figure(line.base, f"{number}/sooner_predicted"), PREDICTED) for number in more]
     return [(gpus, own, kind) for gpus, own, kind in known if own]
+
+
+def sooner_on(line: Line, row: Row) -> Figure | None:
+    """How many times as soon it has the reward of its line, as sure as all marks together are."""
+    own, is_learned = line.figure(row, "sooner"), line.figure(line.base, "reached") is not None
+    if own is None or (is_learned and line.figure(row, "reached") is None):  # by its own runs: that is another reward
+        return None
+    return {**own, "status": by_marks(partial(line.figure, row))}
+
+
+def by_marks(figure_of: Callable[[str], Figure | None]) -> str:
+    """``clear`` if what comes sooner or later does so surely at every mark of the rise; else what each mark says."""
+    answers: dict[str, list[str]] = {}
+    for end in MARKS:
+        own, reached = figure_of(f"sooner{end}"), figure_of(f"reached{end}")
+        if own is None:
+            answer = f"{measured(reached)} of {runs_in(reached, 'run')} had it" if reached else "not every run had it"
+        else:
+            answer = own["status"] if own["status"] != "clear" else "sooner" if own["value"] > 1 else "later"
+        answers.setdefault(answer, []).append(end[1:] or f"{100 * CONVERGED_SHARE:.0f}")
+    is_clear = not answers.keys().isdisjoint({"sooner", "later"})
+    if len(answers) == 1:
+        return "clear" if is_clear else next(iter(answers))
+    all_marks = ", ".join(f"{answer} at {joined(marks)} %" for answer, marks in answers.items())
+    return f"{'depends on the mark: ' if is_clear else ''}{all_marks} of the rise"
 
 
 def times(line: Line) -> str:

@@ -5,7 +5,7 @@ The page computes nothing: ratios are rows of the table of figures, and what dif
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from reports.data.words import environments_text, physics_name, task_name, trainings_text
@@ -17,6 +17,7 @@ from reports.display.html import Html, answer_of_page, bullets, html_table, meas
 from reports.figures.compare import Pair, Row
 from reports.figures.lines import estimate, figure
 from reports.figures.tables import rows_by_id, runs_of
+from reports.pages.rewards import by_marks
 from reports.sets.machines import Place, plain_name
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, joined
@@ -204,8 +205,8 @@ def _sooner(version: Version, ratio: Ratio) -> str:
     if ratio.setting.column != "is_tuned" or sooner is None:
         return ""
     return (
-        f"Tuned settings, {ratio.subject}: the reward as shipped comes {measured(sooner)} times as soon"
-        f" ({sooner['status']}, at 90 % of its rise)."
+        f"Tuned settings, {ratio.subject}: the reward as shipped comes {measured(sooner)} times as soon at 90 % of its"
+        f" rise ({by_marks(partial(figure, version, ratio.pair.of))})."
     )
 
 

@@ -56,7 +56,7 @@ TOTALS: Final = ("set", "machine", "gpu_model", "task", "library")
 _SIZES: Final = ("environments", "frames_per_iteration", "minibatch_size", "optimiser_steps")
 _SETTINGS: Final = (*_SIZES, "environments_per_gpu", "size", "variant", "is_tuned")
 # What two configurations of a pair differ in, what may differ because of it, and the value of the base: ``min`` of
-# all, or this one. The workloads that are compared are those of the last field of a row.
+# all, or this one; of several bases the first by id, tuned ones last. The last field has the workloads compared.
 CHANGES: Final[Sequence[tuple[str, tuple[str, ...], Any, tuple[str, ...]]]] = (
     ("gpus", (*_SIZES, "environments_per_gpu", "nodes", "mps"), min, ()),
     ("nodes", (), min, ()),
@@ -70,9 +70,10 @@ CHANGES: Final[Sequence[tuple[str, tuple[str, ...], Any, tuple[str, ...]]]] = (
     ("workload", ("mps", "series", "gpus"), "train", ("train", "async_pipeline")),
     ("workload", ("series", "iterations"), "collection", ("collection", "collection_ray")),
 )
+MARKS: Final = {"": "", **{f"_{part}": f"/{part / 100}" for part in (60, 70, 80, 95, 97)}}  # % of a reward's rise
 OF_A_PAIR: Final = {  # changed column -> what else is published of a pair
     "gpus": [(f"share_kept{window}", "share_kept", f"iteration{window}_s") for window in ("", "_95", "_50")],
-    "is_tuned": [("sooner", "sooner", "reward_mean")],
+    "is_tuned": [(f"sooner{end}", "sooner", f"iteration_s{mark}") for end, mark in MARKS.items()],
     "packages": [
         ("start_over_packages", "ratio", "start_s"), ("loss_seen", "loss_seen", "iteration_s"),
         ("start_loss_seen", "loss_seen", "start_s"),
@@ -129,7 +130,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
             continue
         if name not in stored and computed["value"] is not None:
             place.fault(f"the figure {name}", "missing", f"there, {computed['value']}", _WRITE_AGAIN)
-        measured = name if is_product else column
+        measured = name if is_product else column.partition("/")[0]
         units = (unit for end, unit in _UNITS.items() if kind in _OF_A_COLUMN and measured.endswith(end))
         fields = {"kind": kind, "column": column, "of": of, "over": over, "unit": next(units, ""), **computed}
         for field, value in fields.items() if name in stored else ():
@@ -199,6 +200,7 @@ def _declared(runs: Sequence[Row]) -> Iterator[tuple[str, Declaration]]:
 
 def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
     """Yield a changed column, a configuration, and the base of all that differ in this and what it entails alone."""
+    configurations = sorted(configurations, key=lambda row: (row["is_tuned"], row["configuration"]))
     for column, entails, base_value, among in CHANGES:
         equal = sorted({"set", *WORK} - {column, *entails})
         with_speed = (row for row in configurations if row["device"] == "cuda" and not row["only_learning"])
@@ -225,11 +227,7 @@ def _learned_by(runs: Iterable[Row]) -> Mapping[tuple[Any, ...], Row]:
 def _to_rewards(
     configurations: Mapping[str, Row], pairs: Sequence[tuple[str, str, str]], learned: Mapping[tuple[Any, ...], Row]
 ) -> Iterator[tuple[str, Declaration]]:
-    """Yield what those that train as shipped need to a reward, which the base of more GPUs or environments sets.
-
-    Runs of learning say of how many frames; where there are none, those on more GPUs themselves. Figures of a set are
-    products with the ratio to its base.
-    """
+    """Yield what those that train as shipped need to a reward, which the base of more GPUs or environments sets."""
     own = [(*pair, configurations[pair[1]]) for pair in pairs]
     scaled = [(change, of, over) for change, of, over, row in own if row["workload"] == "train" and not row["is_tuned"]]
     of_gpus = {over for change, _, over in scaled if change == "gpus"}
@@ -239,29 +237,42 @@ def _to_rewards(
         if change == "gpus" or is_filled:
             of_bases[over][of] = change
     for over, others in of_bases.items():
-        names = {of: f"{row['set']}/{row['configuration']}" for of in (over, *others) for row in [configurations[of]]}
-        on_gpus = [of for of, change in others.items() if change == "gpus"]
-        pools = {of: learned.get(tuple(configurations[of][name] for name in LEARNING)) for of in names}
-        known = {of: row for of, row in pools.items() if row}
-        is_learned = over in known and len(known) > 1
-        target = _pool(known[over]) if is_learned else over
-        if is_learned or on_gpus:
-            yield f"{names[over]}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", target, "")
-        if is_learned:
-            for of, row in known.items():
-                yield from _frames(names[of], row, target)
-                factors = f"{names[of]}/frames_to_reward=1&{names[of]}/frames_per_s=-1"
-                yield f"{names[of]}/time_to_reward_s", ("product", "", factors, "")
-            for of in known.keys() - {over}:
-                factors = f"{names[over]}/frames_to_reward=1&{names[of]}/frames_to_reward=-1"
-                yield f"{names[of]}/sooner", ("product", "", f"{factors}&{names[of]}/over_{others[of]}=1", "")
-            ran = {row["gpus"]: row for of in on_gpus if (row := configurations[of])["nodes"] == 1}
-            yield from _predicted(configurations[over], ran, learned.values(), target)
-        elif on_gpus:
+        rows = {of: configurations[of] for of in (over, *others)}
+        pools = {of: learned.get(tuple(row[name] for name in LEARNING)) for of, row in rows.items()}
+        known = {of: row for of, row in pools.items() if row and pools[over]}
+        names = {of: f"{row['set']}/{row['configuration']}" for of, row in rows.items()}
+        on_gpus, base_name = [of for of, change in others.items() if change == "gpus"], names[over]
+        if on_gpus and known.keys().isdisjoint(on_gpus):
+            yield f"{base_name}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", over, "")
             for of in (over, *on_gpus):
                 yield f"{names[of]}/time_to_reward_s", ("to_reward", "iteration_s", of, over)
                 yield f"{names[of]}/frames_to_reward", ("to_reward", "frames_per_iteration", of, over)
-            yield from ((f"{names[of]}/sooner", ("sooner", "reward_mean", of, over)) for of in on_gpus)
+            base_name += f"/{rows[over]['gpus']}"  # has its figures by runs of learning
+        elif on_gpus:
+            ran = {rows[of]["gpus"]: rows[of] for of in on_gpus if rows[of]["nodes"] == 1}
+            yield from _predicted(rows[over], ran, learned.values(), _pool(known[over]))
+        for end, mark in MARKS.items():
+            alone = (of for of in on_gpus if of not in known)
+            yield from ((f"{names[of]}/sooner{end}", ("sooner", f"iteration_s{mark}", of, over)) for of in alone)
+        if len(known) > 1:
+            yield from _by_learning(over, known, names | {over: base_name}, names, others)
+
+
+def _by_learning(
+    over: str, known: Mapping[str, Row], names: Mapping[str, str], ran: Mapping[str, str], changes: Mapping[str, str]
+) -> Iterator[tuple[str, Declaration]]:
+    """Yield the same by runs of learning: of how many frames, and products with the speed of what ran."""
+    target = _pool(known[over])
+    yield f"{names[over]}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", target, "")
+    for of, row in known.items():
+        yield from _frames(names[of], row, target)
+        factors = f"{names[of]}/frames_to_reward=1&{ran[of]}/frames_per_s=-1"
+        yield f"{names[of]}/time_to_reward_s", ("product", "", factors, "")
+        if of != over:
+            yield from _sooner(names[of], row, target, "sooner", f"&{names[of]}/over_{changes[of]}=1")
+            if changes[of] == "gpus":
+                yield f"{names[of]}/differs_on_one_gpu", ("differs", "reward_mean", _pool(row), of)
+                yield f"{names[of]}/differs_again", ("differs", "reward_mean", of, of)
 
 
 def _pool(row: Row) -> str:
@@ -270,10 +281,18 @@ def _pool(row: Row) -> str:
 
 def _frames(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration]]:
     """Yield what says how a configuration learns."""
-    for end, kind in (("frames_to_reward", "to_reward"), ("reached", "reached")):
-        yield f"{name}/{end}", (kind, "frames_per_iteration", _pool(own), target)
+    yield f"{name}/frames_to_reward", ("to_reward", "frames_per_iteration", _pool(own), target)
+    for end, mark in MARKS.items():
+        yield f"{name}/reached{end}", ("reached", f"frames_per_iteration{mark}", _pool(own), target)
     yield f"{name}/seeds", ("count", "seed", _pool(own), "")
-    yield f"{name}/learned_reward", ("median", "last_reward", _pool(own), "")
+    yield f"{name}/learned_reward", ("median", "learned_reward", _pool(own), "")
+
+
+def _sooner(name: str, own: Row, target: str, what: str, faster: str) -> Iterator[tuple[str, Declaration]]:
+    """Yield at every mark how many times fewer frames it needs, and how many times as soon at its speed."""
+    for end, mark in MARKS.items():
+        yield f"{name}/fewer_frames{end}", ("sooner", f"frames_per_iteration{mark}", _pool(own), target)
+        yield f"{name}/{what}{end}", ("product", "", f"{name}/fewer_frames{end}=1{faster}", "")
 
 
 def _predicted(
@@ -292,9 +311,8 @@ def _predicted(
         processes = own["environments"] // own["environments_per_gpu"]
         name, powers = f"{base_name}/{processes}", {most: int(steps) + 1, most // 2: -int(steps)}
         ratios = (f"&{names[gpus]}/over_gpus={power}" for gpus, power in powers.items() if gpus in names)
-        factors = f"{base_name}/frames_to_reward=1&{name}/frames_to_reward=-1{''.join(ratios)}"
         yield from _frames(name, own, target)
-        yield f"{name}/sooner_predicted", ("product", "", factors, "")
+        yield from _sooner(name, own, target, "sooner_predicted", "".join(ratios))
 
 
 def _printed() -> Iterator[tuple[str, Declaration]]:

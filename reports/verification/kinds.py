@@ -5,6 +5,7 @@ of every configuration and every block of runs in turns, or of every GPU model. 
 explains a part too, with a slope that is pulled to 0.5.
 """
 
+import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from reports.verification.runs import SMOOTHING, Row, smoothed
+from reports.verification.runs import Row, levels
 
 SLOPE: Final = 0.5  # to which that of the core probe is pulled
 PULL: Final = 0.05  # as much as runs do whose probes have this sum of squares
@@ -293,50 +294,68 @@ def _machines_ratio(column: str, of: Rows, over: Rows, every: Rows) -> Computed:
 
 def _to_reward(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """How much of the column ``of`` needs to the reward that ``over`` sets, mean over seeds; one has no interval."""
-    amounts, by_seed = _needed(of, over, column, "reward_mean", RISE), defaultdict[int, list[float]](list)
-    for row in of:
-        by_seed[row["seed"]].append(amounts[row["set"], row["run"]])
-    if math.inf in amounts.values():
-        return None, None, len(of)
-    means = [math.exp(statistics.fmean(map(math.log, own))) for own in by_seed.values()]
-    return *_mean_of(means)[:2], len(of)
+    logs = _logs_by_seed(column, of, over)
+    mean = _mean_of([math.exp(log) for log in logs.values()]) if math.inf not in logs.values() else (None, None, 0)
+    return *mean[:2], len(of)
 
 
 def _reached(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """How many runs of ``of`` get to the reward that ``over`` sets."""
-    amounts = _needed(of, over, column, "reward_mean", RISE).values()
-    return float(sum(amount < math.inf for amount in amounts)), None, len(of)
+    return float(sum(amount < math.inf for amount in _needed(column, of, over))), None, len(of)
 
 
 def _sooner(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
-    """How much sooner ``of`` has the reward that ``over`` sets, after a part of its rise; mean over seeds."""
-    rewards, share = column.partition("/")[::2]
-    of_s, over_s = (_needed(rows, over, "iteration_s", rewards, float(share or RISE)) for rows in (of, over))
-    value, interval, number = None, None, len(of) + len(over)
-    if not (_is_one_seed(of) or _is_one_seed(over) or math.inf in (*of_s.values(), *over_s.values())):
-        value, interval = _mean_of([over_s[run] / of_s[run] for run in of_s.keys() & over_s.keys()])[:2]
-    return value, interval, number
+    """How many times as much of the column ``over`` needs to its reward; the mean over seeds of both, if several."""
+    of_logs, over_logs = (_logs_by_seed(column, rows, over) for rows in (of, over))
+    ratios = [math.exp(over_logs[seed] - of_logs[seed]) for seed in of_logs.keys() & over_logs.keys()]
+    is_known = len(ratios) > 1 and math.inf not in (*of_logs.values(), *over_logs.values())
+    return *_mean_of(ratios if is_known else [])[:2], len(of) + len(over)
 
 
-def _is_one_seed(rows: Rows) -> bool:
-    return len({row["seed"] for row in rows}) == 1
+def _differs(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
+    """The largest difference of rewards, over the rise of ``over``; mean over pairs of runs of one seed."""
+    shares = []
+    for row, other in itertools.product(of, over):
+        curves = [levels(run[column], run["reward_window"]) for run in (row, other)]
+        length = min(map(len, curves))
+        differences = np.abs(curves[0][:length] - curves[1][:length])
+        if row is not other and row["seed"] == other["seed"] and not np.isnan(differences).all():
+            rise = np.nanmax(curves[1]) - np.nanmin(curves[1])
+            shares += [float(np.nanmax(differences) / rise)] if rise else []
+    return statistics.fmean(shares) if shares else None, None, len({id(row) for row in (*of, *over)})
+
+
+def _logs_by_seed(column: str, of: Rows, over: Rows) -> Mapping[int, float]:
+    """The mean logarithm of what the runs of each seed need; infinite if one never gets there."""
+    logs = defaultdict[int, list[float]](list)
+    for row, amount in zip(of, _needed(column, of, over), strict=True):
+        logs[row["seed"]].append(math.log(amount))
+    return {seed: statistics.fmean(by_run) for seed, by_run in logs.items()}
 
 
 def _target(rows: Rows, column: str, share: float) -> float | None:
     """The reward after a part of the rise that every run has, from the highest that one begins with."""
-    curves = [curve[~np.isnan(curve)] for curve in (smoothed(row[column]) for row in rows)]
+    curves = [curve[~np.isnan(curve)] for curve in (levels(row[column], row["reward_window"]) for row in rows)]
     if not all(map(len, curves)):
         return None
     most, start = min(curve.max() for curve in curves), max(curve[0] for curve in curves)
     return float(start + share * (most - start)) if most > start else None
 
 
-def _needed(of: Rows, over: Rows, amount: str, column: str, share: float) -> Mapping[Any, float]:
+def _needed(column: str, of: Rows, over: Rows) -> Sequence[float]:
     """Iterations of each run to the reward that ``over`` sets, times what one has; infinite if it never gets there."""
-    target, needed = _target(over, column, share), {}
+    amount, share = column.partition("/")[::2]
+    target, needed = _target(over, "reward_mean", float(share or RISE)), []
     for row in of:
-        reached: Any = () if target is None else np.flatnonzero(smoothed(row[column]) >= target)
-        needed[row["set"], row["run"]] = (reached[0] + SMOOTHING) * row[amount] if len(reached) else math.inf
+        window = row["reward_window"]
+        curve = levels(row["reward_mean"], window)
+        reached: Any = () if target is None else np.flatnonzero(curve >= target)
+        iterations = math.inf
+        if len(reached):  # the middle of the window, between it and the one before
+            steps = range(reached[0] - 1, reached[0] + 1)
+            at = np.interp(target, curve[steps], steps) if reached[0] and curve[steps[0]] < target else reached[0]
+            iterations = float(at) + (window + 1) / 2
+        needed.append(iterations * row[amount])
     return needed
 
 
@@ -360,4 +379,5 @@ KINDS: Final[Mapping[str, Kind]] = {
     "to_reward": _to_reward,
     "reached": _reached,
     "sooner": _sooner,
+    "differs": _differs,
 }

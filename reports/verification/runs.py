@@ -31,7 +31,7 @@ SLOWED: Final = 1.3  # times the fastest probe of a machine
 COLD: Final = 1.75  # times the shortest start of a configuration
 COMPARABLE: Final = range(20, 101)  # iterations of runs by which machines are compared
 MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, in such a run
-SMOOTHING: Final = 5  # iterations that a reward is the median of
+SMOOTHING: Final = 5  # iterations that the reward at the end is the median of, and at least that of a level
 
 
 class Run:
@@ -63,7 +63,8 @@ class Run:
         own = per_node if case["only_learning"] else case["trainings_per_gpu"]
         self.sharing = 2 if self.is_pipeline and self.gpus == 1 else own  # processes on a GPU
         self.processes = self.gpus * self.sharing
-        self.seed = case["seed"] + (self.number * self.processes if case["seed_per_run"] else 0)  # of its first process
+        apart = self.processes if case["seed_per_run"] is True else case["seed_per_run"]
+        self.seed = case["seed"] + self.number * apart  # of its first process
         self.frames = case["num_envs_global"] * case["num_steps_per_env"]  # of an iteration
         self.has_frames = case["workload"] != "all_reduce"
 
@@ -153,11 +154,11 @@ class Run:
         return float(max(own_s))
 
 
-def smoothed(rewards: Array) -> Array:
-    """Return the median of each window of ``SMOOTHING`` iterations; NaN where one of them has no reward."""
-    if len(rewards) < SMOOTHING:
+def levels(rewards: Array, window: int) -> Array:
+    """Return the mean of each window of iterations; NaN where one of them has no reward."""
+    if len(rewards) < window:
         return np.array([])
-    return np.median(np.lib.stride_tricks.sliding_window_view(rewards, SMOOTHING), axis=1)
+    return np.lib.stride_tricks.sliding_window_view(rewards, window).mean(axis=1)
 
 
 # --- the table ---
@@ -221,6 +222,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
     iteration_s, (ours_s, library_s) = run.iteration_s(), run.clocks_s()
     hashes, rewards = [rank["parameters_sha256"] for rank in run.ranks], run.samples("reward_mean")
     reward_mean = np.nansum(rewards, axis=0) / (~np.isnan(rewards)).sum(axis=0)  # of the processes that have one
+    reward_window = _reward_window(run)
     gpus, machine_gpus = seen.get("gpus", []), machine["gpus"]
     wanted, stolen, others = (seen.get(f"host_{name}_percent") for name in ("cpu", "stolen", "others"))
     is_compared = all(case[name] == value for name, value in _COMPARED.items()) and case["iterations"] in COMPARABLE
@@ -258,7 +260,9 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         # What a training ended with, to count different ones: the hash of its parameters, and all rewards.
         "result": None if None in hashes else (*hashes, rewards.tobytes()),
         "reward_mean": reward_mean,
-        "last_reward": next(iter(_known(smoothed(reward_mean)[-1:])), None),
+        "last_reward": _ending(np.median, reward_mean[-SMOOTHING:], SMOOTHING),
+        "reward_window": reward_window,
+        "learned_reward": _ending(np.mean, reward_mean[-reward_window:], reward_window),
         **{name: _median(run.samples(column)[0, window]) for name, column in _OF_LEROBOT.items()},
         "peak_memory_gb": _most(rank["peak_memory_gb"] for rank in run.ranks),
         "gpu_memory_gb": _most(gpu["memory_used_gb"] and gpu["memory_used_gb"]["max"] for gpu in gpus),
@@ -271,6 +275,23 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "sampler_core_share": seen.get("sampler_cpu_share"),
         **(dict.fromkeys(_TIMED) if case["only_learning"] else {}),
     }
+
+
+def _reward_window(run: Run) -> int:
+    """Iterations of an episode that is not cut short; at least ``SMOOTHING``."""
+    work: Mapping[str, Any] = run.record["workload"] or {}
+    names = ("episode_length_s", "physics_dt_s", "decimation")
+    if not all(work.get(name) for name in names):
+        return SMOOTHING
+    episode_s, step_s, steps = (work[name] for name in names)
+    iterations = round(episode_s / (step_s * steps * run.case["num_steps_per_env"]))
+    return max(SMOOTHING, int(iterations))
+
+
+def _ending(statistic: Any, rewards: Array, window: int) -> float | None:
+    """The statistic of the last rewards; None if there are fewer, or one is missing."""
+    is_whole = len(rewards) == window and not np.isnan(rewards).any()
+    return float(statistic(rewards)) if is_whole else None
 
 
 def _start(run: Run, runs: Sequence[Run]) -> str | None:

@@ -43,7 +43,8 @@ _CASE: Final = {
     **_all("text", "division kernel_cache"),
     **_all("size", "nnodes nproc_per_node num_envs num_envs_global num_steps_per_env iterations trainings_per_gpu"),
     **_all("count", "minibatch_size optimiser_steps seed cpu_threads?"),
-    **_all("flag", "seed_per_run deterministic only_learning"),
+    "seed_per_run": "scalar",
+    **_all("flag", "deterministic only_learning"),
     **_all(["text"], "presets with_packages"),
 }
 _MACHINE: Final = {

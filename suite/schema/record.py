@@ -127,7 +127,9 @@ class Case:
     division: Division = "closed"
     cpu_threads: Count | None = None  # of each thread pool of a rank; None shares the host's cores among its ranks
     pin_cpus: bool = False  # each rank uses its own cores only, as many as it has threads
-    seed_per_round: bool = False  # each round has seeds of its own, to measure learning; else all rounds have the same
+    # How far the seeds of a round are from those of the round before. True: as many as there are processes, so that no
+    # seed comes twice. A number: rounds of all numbers of processes begin with equal seeds. False: all rounds do.
+    seed_per_round: bool | int = False
     deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.simulation
     trainings_per_gpu: Size = 1  # at the same time, independent; several only if ``world_size`` is 1
     # Its ranks share one GPU, and other runs train at the same time: it shows what they learn, and not how fast.
@@ -209,7 +211,8 @@ class Case:
 
     def seed_of(self, *, rank: int, round_index: int) -> int:
         """Return the seed of a rank. Ranks explore differently, and so do rounds with ``seed_per_round``."""
-        return self.seed + rank + (round_index * self.num_processes if self.seed_per_round else 0)
+        apart = self.num_processes if self.seed_per_round is True else self.seed_per_round
+        return self.seed + rank + round_index * apart
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ def test_more_gpus_than_ran_bring_a_reward_as_if_the_last_doubling_went_on() -> 
     def value(name: str) -> float:
         return float(rows[line + name]["value"])
 
-    fewer_frames = value("1024-1x1/frames_to_reward") / value("1024-1x1/16/frames_to_reward")
+    fewer_frames = value("1024-1x1/16/fewer_frames")
     faster = value("4096-1x4/over_gpus") * (value("4096-1x4/over_gpus") / value("2048-1x2/over_gpus")) ** 2
     assert value("1024-1x1/16/sooner_predicted") == pytest.approx(fewer_frames * faster)
 

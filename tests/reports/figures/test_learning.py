@@ -9,35 +9,41 @@ from typing import Any
 import pytest
 
 from reports.display.html import paragraph
+from reports.figures.declarations import MARKS, declarations
 from reports.figures.lines import Figure, Line, over_gpus
-from reports.figures.tables import computed
+from reports.figures.tables import computed, runs_of
 from reports.pages.home import _for_a_reward
-from reports.pages.rewards import sooner, times
+from reports.pages.rewards import by_marks, sooner, times
 from reports.sets.version import read_version
+from reports.verification.figures import _declared
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import make_case, make_record, make_result, on_gpus, write_results
 
 SERIES = "ant-weak/rl_games-kitless"
+OF_REWARDS = ("reward_to_reach", "to_reward", "reached", "sooner", "differs", "product")
 
 
-def measured(size: int = 128, gpus: Sequence[int] = (1, 2, 4)) -> list[CaseResult]:
+def measured(size: int = 128, gpus: Sequence[int] = (1, 2, 4), **changes: Any) -> list[CaseResult]:
     """Runs on GPUs, each doubling of which takes a tenth longer for an iteration."""
     name = "ant-weak" if size == 128 else f"ant-weak-{size}"
     cases = [
         make_case(
-            name, world_size=number, scaling="weak", num_envs_global=size * number, rl_library="rl_games", device="cuda"
+            name, world_size=number, scaling="weak", num_envs_global=size * number, rl_library="rl_games",
+            device="cuda", **changes,
         )
         for number in gpus
-    ]
+    ]  # fmt: skip
     times_s = {number: [1.1 ** math.log2(number) * noise for noise in (0.99, 1.0, 1.01)] for number in gpus}
     return on_gpus([make_result(case, *times_s[case.world_size]) for case in cases])
 
 
-def learned(processes: int, *, pace: float = 1.0, seed: int = 42, minibatch_size: int = 512) -> CaseResult:
+def learned(
+    processes: int, *, size: int = 128, pace: float = 1.0, seed: int = 42, minibatch_size: int = 512
+) -> CaseResult:
     """Three seeds that learn at a pace, in 60 iterations."""
     case = make_case(
-        "ant-weak", world_size=processes, scaling="weak", num_envs_global=128 * processes, rl_library="rl_games",
-        variant="learning", device="cuda", only_learning=True, seed_per_round=True, seed=seed, iterations=60,
+        "ant-weak", world_size=processes, scaling="weak", num_envs_global=size * processes, rl_library="rl_games",
+        variant="learning", device="cuda", only_learning=True, seed_per_round=1000, seed=seed, iterations=60,
         minibatch_size=minibatch_size,
     )  # fmt: skip
     records = []
@@ -52,9 +58,24 @@ def learned(processes: int, *, pace: float = 1.0, seed: int = 42, minibatch_size
 def figures(folder: Path, **sets: Sequence[CaseResult]) -> Mapping[str, Mapping[str, Any]]:
     for name, results in sets.items():
         write_results(on_gpus(list(results)), folder / name)
-    rows = list(computed(read_version(folder, name="v")).iter_rows(named=True))
+    version = read_version(folder, name="v")
+    rows, runs = list(computed(version).iter_rows(named=True)), runs_of(version)
     assert len({row["id"] for row in rows}) == len(rows)
+    assert declared_again([*runs.completed.iter_rows(named=True)][::-1]) == {
+        own.id: (own.kind, own.column, text(own.of), text(own.over or {}))
+        for own in declarations(runs)
+        if own.kind in (*OF_REWARDS, "ratio")
+    }
     return {row["id"]: row for row in rows}
+
+
+def text(selection: Mapping[str, str]) -> str:
+    return "&".join(f"{name}={value}" for name, value in selection.items())
+
+
+def declared_again(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, tuple[str, ...]]:
+    """What ``verify`` expects of rewards and pairs, whatever the order in which it has read the runs."""
+    return {name: own for name, own in _declared(runs) if own[0] in (*OF_REWARDS, "ratio")}
 
 
 def test_each_number_of_gpus_has_a_time_to_the_reward_whatever_other_sizes_ran(tmp_path: Path) -> None:
@@ -62,6 +83,37 @@ def test_each_number_of_gpus_has_a_time_to_the_reward_whatever_other_sizes_ran(t
     ratios = [name for name in rows if name.endswith("/over_gpus")]
     assert len(ratios) == 4
     assert all(f"{name.removesuffix('over_gpus')}time_to_reward_s" in rows for name in ratios)
+
+
+def test_gpus_without_runs_of_learning_have_their_own_beside_a_filled_one_that_has_some(tmp_path: Path) -> None:
+    on_one_gpu = [learned(1), learned(1, size=512)]
+    rows = figures(tmp_path, gpus=[*measured(gpus=(1, 3)), *measured(512, gpus=(1,))], one=on_one_gpu)
+    base, three, filled = f"gpus/{SERIES}-n128-1x1", f"gpus/{SERIES}-n384-1x3", "gpus/ant-weak-512/rl_games-kitless"
+    assert [rows[f"{name}/time_to_reward_s"]["kind"] for name in (base, three)] == ["to_reward"] * 2
+    assert rows[f"{three}/time_to_reward_s"]["over"] == f"set=gpus&configuration={base.removeprefix('gpus/')}"
+    needed = [rows[f"{name}/frames_to_reward"]["value"] for name in (f"{base}/1", f"{filled}-n512-1x1")]
+    faster = rows[f"{filled}-n512-1x1/over_environments_per_gpu"]["value"]
+    assert rows[f"{filled}-n512-1x1/sooner"]["value"] == pytest.approx(needed[0] / needed[1] * faster)
+    assert rows[f"{base}/1/reward_mean_to_reach"]["value"] > rows[f"{base}/reward_mean_to_reach"]["value"]
+
+
+def test_gpus_without_runs_of_learning_beside_others_are_compared_by_their_own_runs_alone(tmp_path: Path) -> None:
+    several_seeds = measured(gpus=(1, 2, 3), seed_per_round=1000)
+    rows = figures(tmp_path, gpus=several_seeds, one=[learned(1), learned(2)])
+    base, three = f"gpus/{SERIES}-n128-1x1", f"gpus/{SERIES}-n384-1x3"
+    assert rows[f"{base}/time_to_reward_s"]["kind"] == rows[f"gpus/{SERIES}-n256-1x2/sooner"]["kind"] == "product"
+    assert rows[f"{three}/sooner"]["value"] == pytest.approx(1 / 1.1 ** math.log2(3), rel=0.02)
+    assert not rows.keys() & {f"{three}/{name}" for name in ("time_to_reward_s", "frames_to_reward", "reached")}
+    (line,) = over_gpus(read_version(tmp_path, name="v"), "Ant")
+    assert [gpus for gpus, *_ in sooner(line)] == [2]  # that on 3 GPUs is to another reward
+    assert "on 3" not in paragraph(times(line)).text
+
+
+def test_of_two_possible_bases_it_is_the_one_as_shipped_whatever_their_names(tmp_path: Path) -> None:
+    settings: dict[str, dict[str, Any]] = {"a": {"division": "open"}, "b": {}, "c": {}, "d": {"deterministic": True}}
+    cases = [own for name, changes in settings.items() for own in measured(gpus=(1,), variant=name, **changes)]
+    ratio = figures(tmp_path, gpus=cases)[f"gpus/{SERIES}-n128-1x1-d/over_is_deterministic"]
+    assert ratio["over"] == f"set=gpus&configuration={SERIES}-n128-1x1-b"
 
 
 def test_a_reward_comes_after_the_frames_of_as_many_processes_over_the_speed_of_the_gpus(tmp_path: Path) -> None:
@@ -79,15 +131,32 @@ def test_a_reward_comes_after_the_frames_of_as_many_processes_over_the_speed_of_
     assert time_s["value"] == pytest.approx(frames["512-1x4"] / of("512-1x4/frames_per_s")["value"])
     assert four["value"] == pytest.approx(of("128-1x1/time_to_reward_s")["value"] / time_s["value"], rel=1e-3)
     assert four["low"] < four["value"] < four["high"]
-    assert (four["status"], of("256-1x2/sooner")["status"]) == ("clear", "within noise")
+    assert of("256-1x2/fewer_frames")["value"] == pytest.approx(0.5)  # of each seed
+    assert (four["status"], of("256-1x2/sooner")["status"]) == ("clear", "clear")
     assert of("512-1x4/reached")["value"] == of("512-1x4/seeds")["value"] == 3
     predicted = of("128-1x1/8/sooner_predicted")
     ratios = [of(f"{name}/over_gpus")["value"] for name in ("512-1x4", "256-1x2")]
     fewer = frames["128-1x1"] / of("128-1x1/8/frames_to_reward")["value"]
     assert predicted["value"] == pytest.approx(fewer * ratios[0] ** 2 / ratios[1])
     assert not [name for name in rows if name.endswith("/6/sooner_predicted")]  # no doubling
+    fewer_60 = [of(f"{name}/fewer_frames_60")["value"] for name in ("512-1x4", "128-1x1/8")]
+    assert fewer_60[0] < of("512-1x4/fewer_frames")["value"]  # windows are as long at the steep begin of a rise
+    assert of("512-1x4/sooner_60")["value"] == pytest.approx(fewer_60[0] * ratios[0])
+    assert of("128-1x1/8/sooner_predicted_60")["value"] == pytest.approx(fewer_60[1] * ratios[0] ** 2 / ratios[1])
+    assert of("512-1x4/reached_97")["value"] == of("128-1x1/8/reached_97")["value"] == 3
     (line,) = over_gpus(read_version(tmp_path, name="v"), "Ant")
     assert [(gpus, kind) for gpus, _, kind in sooner(line)] == [(2, ""), (4, ""), (8, "predicted")]
+
+
+def test_rewards_on_one_gpu_are_checked_by_runs_of_the_same_seeds_on_gpus_of_their_own(tmp_path: Path) -> None:
+    shared, on_gpus_of_their_own = [learned(1), learned(2)], []
+    for own in shared:
+        case = replace(own.case, only_learning=False, case_id=own.case.case_id.removesuffix("-learning"))
+        on_gpus_of_their_own.append(CaseResult(case=case, rounds=tuple(replace(run, case=case) for run in own.rounds)))
+    rows = figures(tmp_path, gpus=on_gpus_of_their_own, one=shared)
+    differs = rows[name := f"gpus/{SERIES}-n256-1x2/differs_on_one_gpu"]
+    assert (differs["value"], differs["runs"]) == (0, 6)
+    assert name.replace("on_one_gpu", "again") not in rows  # no seed ran twice
 
 
 def test_a_prediction_is_of_one_base_and_of_runs_on_one_node(tmp_path: Path) -> None:
@@ -103,7 +172,7 @@ def test_a_prediction_is_of_one_base_and_of_runs_on_one_node(tmp_path: Path) -> 
     on_one_gpu = [learned(processes) for processes in (1, 2, 4, 8)]
     for case in split:
         of_case = learned(case.world_size)
-        own = replace(case, only_learning=True, iterations=60, seed_per_round=True, case_id=f"{case.case_id}-learning")
+        own = replace(case, only_learning=True, iterations=60, seed_per_round=1000, case_id=f"{case.case_id}-learning")
         on_one_gpu.append(CaseResult(case=own, rounds=tuple(replace(run, case=own) for run in of_case.rounds)))
     rows = figures(tmp_path, gpus=speeds, one=on_one_gpu)
     predicted = {name: row["of"] for name, row in rows.items() if name.endswith("/8/sooner_predicted")}
@@ -137,11 +206,16 @@ class Known(Line):
         return self.figures.get((row["gpus"], name))
 
 
+def status(_: float, low: float | None = None, high: float = math.inf) -> str:
+    return "too few runs" if low is None else "within noise" if low < 1 <= high else "clear"
+
+
 def line_of(**known: Mapping[int, tuple[float, ...]]) -> Known:
     """``name``: of each number of GPUs a value, and its interval."""
     rows = tuple({"gpus": gpus} for gpus in (1, 2, 4))
     own = {
-        (gpus, name): dict(zip(("value", "low", "high"), (*values, None, None), strict=False)) | {"id": f"x/{name}"}
+        (gpus, name): dict(zip(("value", "low", "high"), (*values, None, None), strict=False))
+        | {"id": f"x/{name}", "runs": 4, "status": status(*values)}
         for name, by_gpus in known.items()
         for gpus, values in by_gpus.items()
     }
@@ -163,7 +237,38 @@ def test_what_to_do_for_a_reward_follows_from_what_is_clear(
     of_two: tuple[float, ...], of_four: tuple[float, ...] | None, advice: str
 ) -> None:
     known = {2: of_two} | ({4: of_four} if of_four else {})
-    assert _for_a_reward(line_of(sooner=known)).startswith(advice)
+    assert _for_a_reward(line_of(**{f"sooner{end}": known for end in MARKS})).startswith(advice)
+
+
+SOONER, LATER, OPEN = (1.6, 1.1, 2.8), (0.6, 0.5, 0.9), (1.6, 0.9, 2.8)
+
+
+@pytest.mark.parametrize(
+    ("at_60", "at_97", "words"),
+    [
+        (SOONER, SOONER, "clear"),
+        (SOONER, LATER, "depends on the mark: sooner at 60, 70, 80, 90 and 95 %, later at 97 % of the rise"),
+        (SOONER, OPEN, "depends on the mark: sooner at 60, 70, 80, 90 and 95 %, within noise at 97 % of the rise"),
+        (
+            SOONER,
+            None,
+            "depends on the mark: sooner at 60, 70, 80, 90 and 95 %, 1 of 4 runs had it at 97 % of the rise",
+        ),
+        (LATER, LATER, "clear"),
+        (OPEN, OPEN, "within noise"),
+        ((1.6,), (1.6,), "too few runs"),
+        ((1.6,), None, "too few runs at 60, 70, 80, 90 and 95 %, 1 of 4 runs had it at 97 % of the rise"),
+    ],
+)
+def test_how_much_sooner_is_clear_if_all_marks_agree(
+    at_60: tuple[float, ...], at_97: tuple[float, ...] | None, words: str
+) -> None:
+    known = {f"sooner{end}": {2: at_60} for end in MARKS if end != "_97"} | {"reached_97": {2: (1.0,)}}
+    line = line_of(**known, **({"sooner_97": {2: at_97}} if at_97 else {}))
+    assert paragraph(by_marks(lambda name: line.figure({"gpus": 2}, name))).text == words
+    is_open = _for_a_reward(line).startswith("open")
+    assert is_open == (words != "clear" or at_60 == LATER)  # on 4 GPUs nothing is known
+    assert ("on 2 GPUs it depends on the mark" in _for_a_reward(line)) == words.startswith("depends")
 
 
 def test_only_a_number_of_gpus_that_ran_is_said_not_to_have_the_reward() -> None:

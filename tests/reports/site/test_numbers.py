@@ -60,6 +60,7 @@ NO_MEASUREMENT: Final[Mapping[str, str]] = {
     "ids and names": r"(?<![\w.])[A-Za-z_][\w./:-]*\d[\w./-]*|\b80GB\b|RTX (?:PRO )?\d+",
     "what is listed": rf"{_COUNT} (?:of {_COUNT} )?(?:configurations?|[Mm]achines|[Rr]uns|Late)\b",
     "what is stored": rf"{_COUNT} (?:[Ff]iles|sets|packages|MB)\b",
+    "marks of a rise": r"\bat (?:(?:60|70|80|90|95|97)(?:, | and | %(?=,| of)))+",
     "rules": r"(?:95|90|80|50) ?% (?:interval|of|by)|(?:at least|below|of) 80 %|at most 5 %|over 1\.3 times|3,600",
     "slopes": r"1 is in proportion|0 is not at all|0\.5 is assumed",
 }

@@ -140,26 +140,44 @@ def test_machines_are_observations_of_a_fit_with_a_column_for_each_gpu_model() -
 def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     """The reward to reach is 90 % of the rise from 20, where the fastest run begins, to 97."""
     rates = (1, 2, 5, 10, 2, 4, 10, 20)
-    curves = [{"iteration_s": 1, "reward_mean": np.arange(100.0) * rate} for rate in rates]
+    curves = [{"iteration_s": 1, "reward_mean": np.arange(100.0) * rate, "reward_window": 5} for rate in rates]
     runs = [row | curve for row, curve in zip(RUNS, curves, strict=True)]
-    needed = [math.ceil(89.3 / rate) + 3 for rate in rates]
+    needed = [89.3 / rate + 1 for rate in rates]
     ratios = [needed[place] / needed[place + 4] for place in range(4)]
-    assert computed("sooner", "reward_mean/0.9", runs, over="a")[0] == pytest.approx(statistics.geometric_mean(ratios))
+    assert computed("sooner", "iteration_s/0.9", runs, over="a")[0] == pytest.approx(statistics.geometric_mean(ratios))
     assert computed("reward_to_reach", "reward_mean", runs[:4] + [{**row, "configuration": "b"} for row in runs[:4]])[
         0
     ] == pytest.approx(89.3)
     frames = [20 * number for number in needed[4:]]
     value, low, high, *_ = computed("to_reward", "frames_per_iteration", runs, over="a")
     assert value == pytest.approx(statistics.geometric_mean(frames)) == pytest.approx(math.sqrt(low * high))
+    lower = [20 * ((20 + 0.6 * 77) / rate + 1) for rate in rates[4:]]
+    value_60 = computed("to_reward", "frames_per_iteration/0.6", runs, over="a")[0]
+    assert value_60 == pytest.approx(statistics.geometric_mean(lower))
     of_one_seed = [row | {"seed": 1} for row in runs]
     assert computed("to_reward", "frames_per_iteration", of_one_seed, over="a")[:3] == [value, None, None]
-    assert computed("sooner", "reward_mean/0.9", of_one_seed, over="a")[0] is None
+    assert computed("sooner", "iteration_s/0.9", of_one_seed, over="a")[0] is None
     runs[-1]["reward_mean"] = np.ones(100)
-    assert computed("sooner", "reward_mean/0.9", runs, over="a") == [None, None, None, 8, None]
+    assert computed("sooner", "iteration_s/0.9", runs, over="a") == [None, None, None, 8, None]
     assert computed("to_reward", "iteration_s", runs, over="a") == [None, None, None, 4, None]
     assert computed("reached", "iteration_s", runs, over="a") == [3.0, None, None, 4, None]
     two_sets = [*runs[:7], {**runs[4], "set": "t"}]  # whose runs have equal numbers
     assert computed("reached", "iteration_s", two_sets, over="a") == [4.0, None, None, 4, None]
+    levels_off = [*runs[:7], {**runs[7], "reward_mean": np.full(100, 94.0)}]  # between 90 and 97 % of the rise
+    assert [computed("reached", f"iteration_s{mark}", levels_off, over="a")[0] for mark in ("", "/0.97")] == [4.0, 3.0]
+
+
+def test_runs_of_one_seed_differ_by_what_is_most_in_parts_of_the_rise() -> None:
+    """Rises of 10 and 20, and of 40 and 80; runs of other seeds would differ more."""
+    curves = [np.array([math.nan, *np.linspace(0, rise, 6)]) for rise in (10, 20, 40, 80)]
+    runs = [
+        row | {"reward_mean": curve, "reward_window": 1, "seed": seed}
+        for row, curve, seed in zip(RUNS, curves, (1, 1, 2, 2), strict=False)
+    ]
+    expected = statistics.fmean([(20 - 10) / 20, (20 - 10) / 10, (80 - 40) / 80, (80 - 40) / 40])
+    assert kinds.figure("differs", "reward_mean", runs, runs, ())["value"] == pytest.approx(expected)
+    assert kinds.figure("differs", "reward_mean", runs[:1], runs[1:], ())["value"] == pytest.approx(0.5)
+    assert kinds.figure("differs", "reward_mean", runs[:1], runs[2:], ())["value"] is None
 
 
 def test_a_product_has_an_interval_by_the_squares_of_distances_to_the_ends() -> None:
@@ -275,7 +293,10 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
         (of_another(f"{LEARNS}/sooner", "of", "over_gpus=1", "over_gpus=2"), f"{LEARNS}/sooner.of is "),
         (of_another(f"{LEARNS}/frames_to_reward", "over", "n512-1x1", "n1024-1x2"), "frames_to_reward.over is "),
         (lambda rows: rows.update(x={**rows[f"{LEARNS}/sooner"], "id": f"{LEARNS}/sooner_2"}), "over the base of what"),
-        (lambda rows: rows.pop(f"{LEARNS}/reached"), f"the figure {LEARNS}/reached is missing"),
+        *(
+            (lambda rows, name=name: rows.pop(f"{LEARNS}/{name}"), f"the figure {LEARNS}/{name} is missing")
+            for name in ("reached", "sooner_60", "fewer_frames_60")
+        ),
     ],
 )  # fmt: skip
 def test_a_forgery_of_the_file_is_named(version: Path, change: Change, words: str) -> None:

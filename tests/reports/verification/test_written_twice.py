@@ -59,4 +59,5 @@ def test_declarations() -> None:
     assert changes == [(column, entails, among) for column, entails, _, among in figures.CHANGES]
     assert {column.name for column in columns.WORK} - {"seed"} == {*runs.WORK}
     assert compare.LEARNING == figures.LEARNING
+    assert declarations.MARKS == figures.MARKS
     assert published.PATH == figures.PRINTED

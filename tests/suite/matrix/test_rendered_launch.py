@@ -35,6 +35,8 @@ def test_ranks_of_all_rounds_have_seeds_of_their_own_only_if_the_matrix_asks() -
     seeded = replace(two, seed_per_round=True)
     seeds = [seeded.seed_of(rank=rank, round_index=number) for number in range(3) for rank in (0, 1)]
     assert seeds == [ANT.seed + index for index in range(6)]
+    apart = replace(two, seed_per_round=1000)
+    assert [apart.seed_of(rank=1, round_index=number) for number in range(2)] == [ANT.seed + 1, ANT.seed + 1001]
     assert ROUND_VARIABLE not in launch_of(two).env
     assert launch_of(seeded).env[ROUND_VARIABLE] == "1"
     assert (round_of(two, {}), round_of(seeded, {ROUND_VARIABLE: "4"})) == (0, 4)
