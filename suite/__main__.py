@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupting())  # a scheduler's stop ends runs as Ctrl-C does
     return exit_code_of(
         run,
-        kept="Every finished round is kept; run the same command again to go on.",
+        kept="Every finished run is kept; run the same command again to go on.",
         tell=lambda text: say(Console(stderr=True, emoji=False), text, style="red"),
     )
 

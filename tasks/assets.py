@@ -94,11 +94,11 @@ def build(root: Path) -> Path:
     shutil.copyfile(site / "newton/examples/assets/ant.usda", root / ANT)
     author_ground(root / GROUND)
     manifest = root / "manifest.json"
-    manifest.write_text(json.dumps(describe(root, tendons), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    manifest.write_text(json.dumps(manifest_of(root, tendons), indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return manifest
 
 
-def describe(root: Path, tendons: dict[str, list[str]]) -> dict[str, Any]:
+def manifest_of(root: Path, tendons: dict[str, list[str]]) -> dict[str, Any]:
     """Return the manifest: every file with hash, origin and stand-in, and facts that a test checks."""
     return {
         "format": MANIFEST_FORMAT,

@@ -20,7 +20,7 @@ PACKAGES: Final = ("isaaclab", "newton", "warp-lang")
 
 
 @contextmanager
-def environment(task: str, presets: Sequence[str] = (), *, num_envs: int, seed: int) -> Iterator[Any]:
+def task_environment(task: str, presets: Sequence[str] = (), *, num_envs: int, seed: int) -> Iterator[Any]:
     """Create the environment of a task on the CPU, as it begins. Needs Isaac Lab: it runs in the worker environment."""
     import warp
 
@@ -49,7 +49,7 @@ def environment(task: str, presets: Sequence[str] = (), *, num_envs: int, seed: 
 
 def draw(view: dict[str, Any]) -> None:
     """Run the task for some steps and write the picture."""
-    with environment(view["task"], view["presets"], num_envs=1, seed=view["seed"]) as env:
+    with task_environment(view["task"], view["presets"], num_envs=1, seed=view["seed"]) as env:
         import torch
         from PIL import Image
 

@@ -91,7 +91,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         run_dir=run_dir,
     )
     started_utc = upstream.now_utc()
-    log.write("settings", settings=settings.environment())
+    log.write("settings", settings=settings.environment_variables())
     if backend_of(case) == "nccl":
         os.environ |= machine.nccl_log_variables(run_dir, ranks.rank, os.environ)
     with joined(case, ranks, device, log):

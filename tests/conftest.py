@@ -72,9 +72,9 @@ def environment() -> Environment:
 @pytest.fixture(scope="session")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
     """The worker environment of the pins, installed on first use (7 GB, some minutes) and kept in the cache."""
-    found = provision_worker(on_message=print)
-    warm_kernels(found, tmp_path_factory.mktemp("warm"))
-    return found
+    prepared_worker = provision_worker(on_message=print)
+    warm_kernels(prepared_worker, tmp_path_factory.mktemp("warm"))
+    return prepared_worker
 
 
 @pytest.fixture(scope="session")
@@ -85,8 +85,8 @@ def worker_of(worker: Worker) -> Callable[[Case], Worker]:
     def prepared(own: OwnWorker | None) -> Worker:
         if own is None:
             return worker
-        found = provision_own_worker(own, worker, on_message=print)
-        return found if own.packages else replace(found, cache_dir=worker.cache_dir)
+        prepared_worker = provision_own_worker(own, worker, on_message=print)
+        return prepared_worker if own.packages else replace(prepared_worker, cache_dir=worker.cache_dir)
 
     return lambda case: prepared(own_worker_of(case))
 

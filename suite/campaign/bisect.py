@@ -92,7 +92,7 @@ class Answer:
 
 
 def of_bisect(options: Options) -> Options:
-    """The options of a search: each release has ``RUNS`` runs in a step, unless the user gives a number."""
+    """The options of a search, with ``RUNS`` runs of a release by default. Raises UsageError for what it cannot use."""
     wanted, asked = _wanted(options), options.rounds
     refuse_unused(options, "--bisect", wanted.package)
     if options.place.render_only:
@@ -115,11 +115,11 @@ def of_bisect(options: Options) -> Options:
 
 
 def require_one_case(campaign: Campaign) -> Campaign:
-    """Refuse a selection of several cases before anything is installed: each release would run them all."""
+    """Raise UsageError for a selection of several cases before anything is installed: each release would run them."""
     if len(campaign.planned) > 1:
         listed = "".join(f"\n  {item.case.case_id}" for item in campaign.planned)
         raise UsageError(
-            f"--bisect measures one case, and {len(campaign.planned)} are chosen. Choose one with --case:{listed}"
+            f"--bisect measures one configuration, and {len(campaign.planned)} are chosen. Take one by --case:{listed}"
         )
     (item,) = campaign.planned
     if item.infeasible:

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from suite.campaign.cases import require_raw, set_failures_aside
 from suite.campaign.folder import identity, opened
-from suite.campaign.planning.plan import cases_of, judged, matrix_of
+from suite.campaign.planning.plan import cases_of, matrix_of, planned_cases
 from suite.campaign.runs.rounds import run_planned
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
@@ -82,14 +82,14 @@ class Answer:
 
 
 def of_capacity(options: Options) -> Options:
-    """The options of a capacity search: one rank of one series, and one round a point by default."""
+    """The options of a search: one rank of one series, by default one round a point. Raises UsageError for the rest."""
     asked, selection, series = options.rounds, options.selection, options.search.capacity or ""
     refuse_unused(options, "--capacity", series)
     if options.place.render_only:  # "leave it out" would be bad advice: its user does not want jobs
         raise UsageError(
-            f"--render-only cannot write the scripts of --capacity {series}: how many environments a round "
-            "of the search has depends on how the round before it ended. Nothing was submitted. Write the scripts of a "
-            "matrix without --capacity, or search without --render-only, which submits a job for each round."
+            f"--render-only cannot write the scripts of --capacity {series}: how many environments a run "
+            "of the search has depends on how the run before it ended. Nothing was submitted. Write the scripts of a "
+            "matrix without --capacity, or search without --render-only, which submits a job for each run."
         )
     one_rank = replace(selection, series=(series,), gpus=(1,))
     return replace(options, selection=one_rank, rounds=replace(asked, a_a=False, repeats=asked.repeats or 1))
@@ -98,12 +98,12 @@ def of_capacity(options: Options) -> Options:
 def find_capacity(campaign: Campaign) -> Campaign:
     """Search along every feasible case of the plan, one after the other, and store trials and answers.
 
-    Rounds that an earlier command finished are kept.
+    Rounds that an earlier command finished are kept. Raises UsageError if no case can run.
     """
     feasible = tuple(item for item in campaign.planned if not item.infeasible)
     if not feasible:
         reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
-        raise UsageError(f"No case of series {campaign.options.search.capacity} can run here: {reasons}.")
+        raise UsageError(f"No configuration of series {campaign.options.search.capacity} can run here: {reasons}.")
     campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
     matrix, answers, results = matrix_of(campaign), [], []
     with opened(campaign.out, identity(campaign)) as folder:
@@ -156,7 +156,7 @@ def granularity(case: Case, catalog: Catalog) -> int:
 def _planned(campaign: Campaign, matrix: Matrix, first: Case, num_envs: int) -> PlannedCase:
     cases = cases_of(campaign, with_num_envs(matrix, first.series, num_envs))
     case = next(case for case in cases if case.case_id == _resized_id(first, num_envs))
-    (item,) = judged(campaign, [case], rounds=campaign.rule.rounds)
+    (item,) = planned_cases(campaign, [case], rounds=campaign.rule.rounds)
     if item.infeasible:
         raise UsageError(
             f"The capacity search reached {num_envs} environments, but {case.case_id} {item.infeasible}. "

@@ -73,7 +73,7 @@ def require_raw(campaign: Campaign, folder: Folder) -> None:
 def _require_rounds(folder: Folder, stored: CaseResult, rounds: Sequence[int]) -> None:
     if gone := [record.round for record in stored.begun if record.round not in rounds]:
         raise StoreError(
-            f"{folder.case_path(stored.case)} has {counted(len(stored.begun), 'round')}, but "
+            f"{folder.case_path(stored.case)} has {counted(len(stored.begun), 'run')}, but "
             f"{folder.record_path(stored.case, gone[0])} is missing. Put OUT/raw back where it was, or choose another "
             "folder with --out: stored results are never removed."
         )

@@ -74,17 +74,17 @@ class Folder:
         return sorted(int(number) for name in names if (number := name.removeprefix("r")).isdecimal())
 
     def require_space(self) -> None:
-        """Check for free space before a round starts, so that it is not lost at its end."""
+        """Raise CampaignError for too little space before a round starts, so that it is not lost at its end."""
         free_gb = shutil.disk_usage(self.root).free / 1e9
         if free_gb < MIN_FREE_GB:
             raise CampaignError(
-                f"The disk of {self.root} has {free_gb:.2f} GB free; a round needs {MIN_FREE_GB} GB. "
-                "Free some space and run the same command again: every finished round is kept."
+                f"The disk of {self.root} has {free_gb:.2f} GB free; a run needs {MIN_FREE_GB} GB. "
+                "Free some space and run the same command again: every finished run is kept."
             )
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[Folder]:
+def locked_folder(root: Path) -> Iterator[Folder]:
     """Lock the folder for this process; create it if it is missing.
 
     Raises:
@@ -129,7 +129,7 @@ def _disk_errors(root: Path) -> Iterator[None]:
             raise
         raise CampaignError(
             f"The disk of {root} is full ({error}). Free some space and run the same command again: "
-            "every finished round is kept, and only the one in progress is repeated."
+            "every finished run is kept, and only the one in progress is repeated."
         ) from error
 
 
@@ -197,7 +197,7 @@ class _Stored(TypedDict, total=False):
 def read_identity(path: Path) -> dict[str, Any]:
     """Read a ``campaign.json``. Raises CampaignError if it cannot be read."""
     advice = (
-        f"Its rounds are kept: store the finished ones with `nox -s store -- {shlex.quote(str(path.parent))}`, and "
+        f"Its runs are kept: store the finished ones with `nox -s store -- {shlex.quote(str(path.parent))}`, and "
         "continue in another folder with --out."
     )
     try:
@@ -262,7 +262,7 @@ def opened(root: Path, whose: Mapping[str, object]) -> Iterator[Folder]:
             or locked.
         StoreError: the run log cannot be read or written.
     """
-    with locked(root) as folder:
+    with locked_folder(root) as folder:
         path = root / CAMPAIGN_FILE
         stored = read_identity(path) if path.exists() else whose
         _refuse_others(root, stored, whose)

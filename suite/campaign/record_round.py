@@ -22,7 +22,7 @@ from suite.files.input_file import read_input
 from suite.files.json_file import STORED, explained
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
-from suite.launch.images.worker import digest_of
+from suite.launch.images.worker import image_digest_of
 from suite.launch.manifests import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
@@ -58,7 +58,7 @@ def record(
         why=why,
         started_utc=datetime.fromtimestamp(started_unix_s, UTC).isoformat(timespec="seconds"),
         wall_time_s=time.time() - started_unix_s,
-        image_digest=digest_of(environ),
+        image_digest=image_digest_of(environ),
     )
     manifest = None if asset_root is None else asset_root / "manifest.json"
     machine = capture(host_label=host_label, asset_sha256=sha256(manifest) if manifest and manifest.exists() else None)
@@ -89,12 +89,12 @@ def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
         round_index = int(run_dir.name.removeprefix("r"))
     except (OSError, ValueError, ValidationError) as error:
         why = explained(error, skip=1) if isinstance(error, ValidationError) else error
-        raise StoreError(f"{run_dir} is not the directory of a round: {why}") from error
+        raise StoreError(f"{run_dir} is not the directory of a run: {why}") from error
     if not 1 <= case.num_processes <= MOST_RANKS:
-        raise StoreError(f"{run_dir} has a case with {case.num_processes} ranks, allowed are 1 to {MOST_RANKS}.")
+        raise StoreError(f"{run_dir} is configured for {case.num_processes} ranks, allowed are 1 to {MOST_RANKS}.")
     below_root = Folder(root=Path()).run_dir(case, round_index).parts
     if run_dir.parts[-len(below_root) :] != below_root:
-        raise StoreError(f"{run_dir} is not where round {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
+        raise StoreError(f"{run_dir} is not where run {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
     return case, round_index, Folder(root=run_dir.parents[len(below_root) - 1])
 
 
@@ -113,7 +113,7 @@ def main(argv: Sequence[str]) -> int:
     except LabscaleError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    print(f"{written.case.case_id} round {written.round}: {written.outcome}")
+    print(f"{written.case.case_id} run {written.round}: {written.outcome}")
     return 0
 
 

@@ -86,7 +86,7 @@ def provision(campaign: Campaign) -> Campaign:
     """Install the worker environments and build the assets, find the image, or check what the user brought."""
     refuse_other_options(campaign)  # now, because later it would cost an installation, and Slurm's nodes write there
     here = [item.case for item in campaign.planned if not item.infeasible]
-    place = registry.provision(
+    place = registry.runtime_of(
         Asked(
             options=campaign.options,
             stack=campaign.stack,
@@ -105,7 +105,7 @@ def provision(campaign: Campaign) -> Campaign:
 
 
 def check_environment(campaign: Campaign) -> Campaign:
-    """Run env_check, and store its result with every record."""
+    """Run env_check, and store its result with every record. Raises EnvironmentNotFit if the stack cannot run."""
     report = campaign.provided.check()
     print_faults(campaign.console, report)
     if report.failures and not campaign.options.place.ignore_env_check:
@@ -150,14 +150,14 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     rounds = sum(item.rounds for item in campaign.planned if not item.infeasible)
     infeasible = sum(1 for item in campaign.planned if item.infeasible)
     done = f", {rounds - todo} finished earlier and kept" if rounds > todo else ""
-    skipped = f", {counted(infeasible, 'case')} skipped here (the plan says why)" if infeasible else ""
+    skipped = f", {counted(infeasible, 'configuration')} skipped here (the plan says why)" if infeasible else ""
     say(campaign.console, f"{counted(todo, 'run')} to do{done}{skipped}. Results: {folder.root}")
     if campaign.device == "cuda" and (why := why_not_submitted(campaign.machine)):
         say(campaign.console, why)
     print_rule(campaign.console, campaign.rule)
 
 
-def summarise(campaign: Campaign) -> Campaign:
+def print_results(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     console, results, has_speed = campaign.console, campaign.results, has_speeds(campaign.results)
     if has_speed:
@@ -213,7 +213,7 @@ def judge(campaign: Campaign) -> Campaign:
     # A capacity search runs out of memory on purpose.
     expected = ("completed", "skipped", *(("oom",) if campaign.options.search.capacity else ()))
     failed = [
-        f"{record.case.case_id} round {record.round}: {record.outcome}: {record.reason}"
+        f"{record.case.case_id} run {record.round}: {record.outcome}: {record.reason}"
         for result in campaign.results
         for record in result.rounds
         if record.outcome not in expected
@@ -242,7 +242,7 @@ BENCH: Final[tuple[Step, ...]] = (
     run_all,
     uncounted.profile_all,
     uncounted.film_all,
-    summarise,
+    print_results,
     build_report,
     uncounted.tell_unfilmed,
     judge,

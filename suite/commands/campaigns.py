@@ -87,7 +87,7 @@ def bench(arguments: argparse.Namespace, console: Console) -> None:
 
 def _add_watch_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "case", type=any_text, metavar="CASE", help="id of a case, or a pattern, e.g. 'ant*': its first case that can"
+        "case", type=any_text, metavar="CASE", help="id of a configuration, or a pattern, e.g. 'ant*': the first one"
     )
     parser.add_argument(
         "--matrix",
@@ -140,8 +140,8 @@ def _judge(*words: str) -> int:
 
 
 PLAN_COMMAND: Final = Command(
-    summary="print every case of a matrix and start nothing",
-    description="Print every case of a matrix and start nothing; or write the files that a cluster needs to run it.",
+    summary="print every configuration of a matrix and start nothing",
+    description="Print every configuration of a matrix and start nothing; or write the files that a cluster needs.",
     add_arguments=_add_plan_options,
     run=_plan,
 )
@@ -153,8 +153,8 @@ BENCH_COMMAND: Final = Command(
     run=bench,
 )
 WATCH_COMMAND: Final = Command(
-    summary="train one case and show it in the browser of this machine",
-    description="Train one case and show it in the browser of this machine, until Ctrl-C.",
+    summary="train one configuration and show it in the browser of this machine",
+    description="Train one configuration and show it in the browser of this machine, until Ctrl-C.",
     add_arguments=_add_watch_options,
     run=_watch,
 )

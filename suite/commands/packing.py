@@ -46,7 +46,7 @@ def _add_build_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build(arguments: argparse.Namespace, console: Console) -> None:
+def _build(arguments: argparse.Namespace, console: Console) -> None:
     plan = plan_build(arguments.name, project_root=ROOT, version=__version__, git=git_state(ROOT), environ=os.environ)
     build_image(
         Engine.connect(),
@@ -85,7 +85,7 @@ def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="pack the packages of this Python")
 
 
-def make_bundle(arguments: argparse.Namespace, console: Console) -> None:
+def _make_bundle(arguments: argparse.Namespace, console: Console) -> None:
     """Provision the worker here, then pack what the target lacks."""
     on_message = partial(say, console)
     # Read first: what is refused should not cost an installation.
@@ -125,11 +125,11 @@ Two files describe the image: `<name>.json` (id, digest, labels and the report o
 (every package in it, CycloneDX).
 """,
     add_arguments=_add_build_options,
-    run=build,
+    run=_build,
 )
 BUNDLE_COMMAND: Final = Command(
     summary="pack labscale for a machine without internet",
     description="Pack labscale for a machine without internet: worker, assets and suite.",
     add_arguments=_add_bundle_options,
-    run=make_bundle,
+    run=_make_bundle,
 )

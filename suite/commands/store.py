@@ -9,7 +9,7 @@ from rich.console import Console
 
 from suite.campaign import cases, run_log
 from suite.campaign.display.results import print_rounds, print_summary, print_what_worked
-from suite.campaign.folder import Folder, locked, read_identity, stored_rule
+from suite.campaign.folder import Folder, locked_folder, read_identity, stored_rule
 from suite.campaign.runs import upstream
 from suite.commands import Command
 from suite.errors import CampaignError, StoreError
@@ -43,11 +43,9 @@ def _store(arguments: argparse.Namespace, console: Console) -> None:
     if paths := _unfinished(arguments.folder):
         names = ", ".join(str(path.relative_to(arguments.folder)) for path in paths)
         say(console, f"Left out, as they have not ended: {names}.")
-    say(
-        console,
-        f"Stored: {counted(len(results), 'case')}, {counted(sum(len(result.rounds) for result in results), 'round')}. "
-        f"Their page: nox -s report -- {arguments.folder}",
-    )
+    runs = counted(sum(len(result.rounds) for result in results), "run")
+    stored = f"{counted(len(results), 'configuration')}, {runs}"
+    say(console, f"Stored: {stored}. Their page: nox -s report -- {arguments.folder}")
 
 
 def store_finished(root: Path) -> list[CaseResult]:
@@ -63,12 +61,12 @@ def store_finished(root: Path) -> list[CaseResult]:
     except OSError as error:
         raise StoreError(f"{root} cannot be read: {error.strerror}. Check the path and its permissions.") from error
     if not has_raw:
-        raise StoreError(f"{root} has no folder raw, where `bench` keeps rounds. Name the --out of a campaign.")
-    with locked(root) as folder:
+        raise StoreError(f"{root} has no folder raw, where `bench` keeps runs. Name the --out of a campaign.")
+    with locked_folder(root) as folder:
         rule, unknown = _rule(root)
         finished = _finished(folder)
         if not finished:
-            raise StoreError(f"No round below {root / 'raw'} has ended, so there is nothing to store.")
+            raise StoreError(f"No run below {root / 'raw'} has ended, so there is nothing to store.")
         records_of = {case.case_id: records for case, records in finished}
         results = [
             CaseResult(case=case, rounds=tuple(records), ended_because=_why(case, records_of, rule, unknown))
@@ -89,7 +87,7 @@ def _finished(folder: Folder) -> list[tuple[Case, list[RunRecord]]]:
         record = store.read_record(path)
         if folder.record_path(record.case, record.round) != path:
             raise StoreError(
-                f"{path} is of {record.case.case_id}, round {record.round}, and belongs at "
+                f"{path} is of {record.case.case_id}, run {record.round}, and belongs at "
                 f"{folder.record_path(record.case, record.round)}. Put it there, or take it away."
             )
         records = by_case.setdefault(record.case.case_id, [])
@@ -142,11 +140,11 @@ def _unfinished(root: Path) -> list[Path]:
 
 
 STORE_COMMAND: Final = Command(
-    summary="store the rounds that a campaign finished before its machine was gone",
-    description="""The `store` command: make results of the rounds that a campaign finished before its machine was gone.
+    summary="store the runs that a campaign finished before its machine was gone",
+    description="""The `store` command: make results of the runs that a campaign finished before its machine was gone.
 
-`bench` stores a case with its last round, and goes on only where the campaign began. This stores what is there, on
-any machine. Where the campaign can still go on, the same `bench` adds the missing rounds to what was stored.
+`bench` stores a configuration with its last run, and goes on only where the campaign began. This stores what is there,
+on any machine. Where the campaign can still go on, the same `bench` adds the missing runs to what was stored.
 """,
     add_arguments=_add_options,
     run=_store,

@@ -309,7 +309,7 @@ def judge_core_speed(facts: CoreFacts) -> Judgement:
             "cores_slowed",
             found,
             "See what else runs here (top); of a virtual machine's provider, ask for whole cores, with both threads. "
-            "Until then rounds differ by tens of percent: give each case more of them, compare what ran in turns.",
+            "Until then runs differ by tens of percent: make more of them, and compare what ran in turns.",
         )
     return subject.warning(
         "cores_differ",

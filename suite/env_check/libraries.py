@@ -274,7 +274,7 @@ def _why_refused(elf: Elf, search: SearchPath) -> tuple[str, str | None, str | N
     return "library_unloadable", None, None
 
 
-def fault_of(library: Library, container: Container) -> Fault | None:
+def library_fault(library: Library, container: Container) -> Fault | None:
     """Return why a library does not load, and the next step in ``container``; None if it loads."""
     if library.fault is None:
         return None
@@ -350,7 +350,7 @@ def judge_libraries(facts: LibraryFacts, names: tuple[str, ...]) -> Judgement:
         replace(facts, libraries=libraries),
     )
     for library in libraries:
-        if fault := fault_of(library, facts.container):
+        if fault := library_fault(library, facts.container):
             return subject.faulty(fault)
     return subject.ok(", ".join(library.path or library.name for library in libraries))
 

@@ -168,7 +168,7 @@ CHECKS: Final = (
 )
 
 
-def judge(machine: Machine) -> tuple[Check, ...]:
+def checks_of(machine: Machine) -> tuple[Check, ...]:
     judged = ((row, row.judge(machine)) for row in CHECKS)
     return tuple(Check(name=row.name, feature=row.feature, **vars(judgement)) for row, judgement in judged if judgement)
 
@@ -288,7 +288,7 @@ def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Repo
         stack=request.stack,
         device=machine.device,
         needed=machine.needed,
-        checks=tuple(weigh(check, machine.needed) for check in judge(machine)),
+        checks=tuple(weigh(check, machine.needed) for check in checks_of(machine)),
         duration_s=time.monotonic() - start_s,
     )
 

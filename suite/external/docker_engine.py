@@ -130,7 +130,7 @@ class Engine:
         return cls(client)
 
     def find_image(self, reference: str) -> ImageFacts:
-        """Find an image by tag or id. It is never pulled: only images that were built or loaded on purpose run."""
+        """Find an image, never pulled: only those that are here on purpose run. Raises ContainerError without it."""
         if not IMAGE_NAME.fullmatch(reference):  # it becomes part of the engine's address
             raise ContainerError(
                 f"{reference!r} is no name of an image; allowed is [HOST[:PORT]/]NAME[:TAG][@DIGEST], the name in small"

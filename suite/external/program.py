@@ -148,7 +148,7 @@ class LineProgram:
             return exit_code, self.errors()
 
 
-def ask(python: Path, code: str, *arguments: str) -> Any:
+def answer_of(python: Path, code: str, *arguments: str) -> Any:
     """Run ``code`` in a Python and return what it leaves in ``answer``, as JSON has it.
 
     Its wrapper, start-up files and packages may print beside the answer.

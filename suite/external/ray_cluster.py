@@ -159,7 +159,7 @@ class Reservation:
         try:
             address, refusal = ray.get(carrier.start.remote(tuple(argv), str(working_dir)), timeout=START_TIMEOUT_S)
         except RayError as error:
-            raise SchedulerError(f"Ray does not start node {index} of the round: {_first_line(error)}") from error
+            raise SchedulerError(f"Ray does not start node {index} of the run: {_first_line(error)}") from error
         if refusal:
             raise SchedulerError(f"{address} {refusal}")
         return NodeProgram(address, carrier)

@@ -96,15 +96,6 @@ def replace_json(document: Any, path: Path, *, sort_keys: bool = False) -> None:
         ) from error
 
 
-def fault_of(document: object, shape: type) -> str | None:
-    """Why a document that was already parsed does not have the shape, in one line; None if it has."""
-    try:
-        TypeAdapter(shape).validate_python(document, strict=True)
-    except ValidationError as error:
-        return explained(error)
-    return None
-
-
 def explained(error: ValidationError, *, skip: int = 0, name: Callable[[str], str] = str) -> str:
     """Name the first wrong places, as ``ranks.0.samples.iteration_time_s.3: … (got …)``.
 

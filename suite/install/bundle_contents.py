@@ -23,7 +23,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from suite.errors import BundleError, WorkerEnvironmentError
-from suite.external.program import ask
+from suite.external.program import answer_of
 from suite.files.cache import path_in
 from suite.files.input_file import read_input
 from suite.files.json_file import read_json_or_none
@@ -134,7 +134,7 @@ def installed(place: Path | Iterable[str]) -> dict[str, Distribution]:
 
     Raises WorkerEnvironmentError if the Python does not run.
     """
-    folders = ask(place, "import sys; answer = sys.path[1:]") if isinstance(place, Path) else place
+    folders = answer_of(place, "import sys; answer = sys.path[1:]") if isinstance(place, Path) else place
     return {canonicalize_name(item.name): item for item in reversed([*distributions(path=list(folders))])}
 
 
@@ -195,7 +195,7 @@ def select(
 def files(packed: Iterable[Distribution], *, for_device: Device) -> Iterator[tuple[str, Path]]:
     """Yield (name inside ``site``, file), without byte code, scripts and ``LEFT_OUT_FILES``.
 
-    Each name comes once: namespace packages may list a file twice.
+    Each name comes once: namespace packages may list a file twice. Raises BundleError for what cannot be packed.
     """
     left_out = ("..", "/", *(name for name in LEFT_OUT_FILES if for_device == "cuda" or name != CPU_COMPILER))
     names: set[str] = set()

@@ -106,6 +106,7 @@ class InstallError(Exception):
 
 
 def read_bundle(folders: list[Path]) -> dict[str, Any]:
+    """Read ``bundle.json``. Raises InstallError if there is none that this program can install."""
     paths = _paths_of("bundle.json", folders)
     if not paths:
         where = ", ".join(map(str, folders))
@@ -152,6 +153,7 @@ def _wrong_values(bundle: dict[str, Any]) -> Iterator[str]:
 
 
 def require_version(python: str, wanted: str) -> None:
+    """Raise InstallError unless ``python`` has the version, such as 3.12."""
     version = _output_of([python, "-V"], hint=f"Name a Python {wanted} with --python.").strip()[:99]
     if not version.startswith(f"Python {wanted}."):
         raise InstallError(f"{python} is {version}, the bundle was made for Python {wanted}. Name one with --python.")
@@ -233,7 +235,7 @@ def _fault_of_member(member: tarfile.TarInfo) -> str:
 
 def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list[str]:
     """Return what does not fit but is used: ``--target-has`` named no version. Raises InstallError for any other."""
-    problems, doubts = _found_by(python, site, bundle)
+    problems, doubts = _misfits(python, site, bundle)
     if problems:
         raise InstallError(
             "The result would not be complete:\n  "
@@ -251,7 +253,7 @@ def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
         pairs = [package.partition("==")[::2] for package in item["packages"]]
         wanted = [{"name": name, "specifier": f"=={version}", "assumed": False} for name, version in pairs]
         asked = {"expected_on_target": wanted}
-        problems = _found_by(str(python), folder / "site", asked)[0] if python.is_file() else ["they are missing"]
+        problems = _misfits(str(python), folder / "site", asked)[0] if python.is_file() else ["they are missing"]
         if problems:
             raise InstallError(
                 f"The parts do not have the versions {', '.join(item['packages'])}, which bundle.json names: "
@@ -259,7 +261,7 @@ def check_versions(folder: Path, bundle: dict[str, Any]) -> None:
             )
 
 
-def _found_by(python: str, site: Path, wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
+def _misfits(python: str, site: Path, wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Return what ``python`` does not find in a fitting version, and what does not fit but was assumed."""
     python_path = os.pathsep.join(part for part in (str(site), os.environ.get("PYTHONPATH")) if part)
     environ, hint = {**os.environ, "PYTHONPATH": python_path}, "Name another Python with --python."
@@ -272,7 +274,7 @@ def _found_by(python: str, site: Path, wanted: dict[str, Any]) -> tuple[list[str
 
 
 def install(into: Path, *, python: str, folders: list[Path]) -> Path:
-    """Install into the folder ``into`` and return the launcher. Nothing stays there if a step fails."""
+    """Install into ``into`` and return the launcher. Raises InstallError if a step fails; then nothing stays there."""
     if os.pathsep in str(into):
         raise InstallError(f"{into} has a {os.pathsep!r}, which no folder of Python's may have. Choose another folder.")
     with _writing_to(into):

@@ -135,7 +135,7 @@ def install_worker(
     pins: str | None = None,
     on_message: Callable[[str], None],
 ) -> Worker:
-    """Return the worker of ``locate_worker``, installed if it is missing; its assets and kernels may be missing."""
+    """Return the worker of ``locate_worker``, installed, perhaps without assets. Raises WorkerEnvironmentError."""
     try:
         cache_root().mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -160,7 +160,7 @@ def _environment(pins_path: Path) -> Path:
 
 
 def worker_pins(stack: Stack, pins: str | None = None) -> Path:
-    """Return the requirement file of a stack, or that with the name ``pins``."""
+    """Return the requirement file of a stack, or ``pins``. Raises WorkerEnvironmentError for Isaac Sim."""
     if pins is None and stack == "isaacsim":
         raise WorkerEnvironmentError(
             "labscale cannot install Isaac Sim: its wheels are on NVIDIA's own index under NVIDIA's licence. "
@@ -188,7 +188,7 @@ def require_python(python: Path) -> None:
 def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dict[str, str | None]:
     """Return the versions of what the stack needs under ``python``, and of distributions that are needed ``also``.
 
-    The error names all that is missing or differs.
+    Raises WorkerEnvironmentError, which names all that is missing or differs.
     """
     needed = {**NEEDED[stack], **dict.fromkeys(also)}
     python_version, installed = installed_in(python)
@@ -297,7 +297,7 @@ def locate_own_worker(own: OwnWorker, base: Worker, *, setup: Setup = AS_PINNED)
     return replace(worker, python=python or installed, cache_dir=kernels)
 
 
-def names_of(own: OwnWorker) -> list[str]:
+def own_package_names(own: OwnWorker) -> list[str]:
     """Return the distributions that its pins have been made for, such as torchrl."""
     return [item.name for item in requirements_of(ROOT / PINS_DIR / f"{own.pins}.in")] if own.pins else []
 
@@ -333,7 +333,7 @@ def with_assets(
 ) -> Worker:
     """Return the worker with its assets and a folder for its kernels; build offline assets that do not exist.
 
-    ``run`` runs the worker's Python if it is not on this machine, as in a container.
+    ``run`` runs the worker's Python if it is not on this machine. Raises WorkerEnvironmentError as ``build_assets``.
     """
     worker.cache_dir.mkdir(exist_ok=True)
     if worker.asset_root is None or assets == "official":
@@ -353,7 +353,7 @@ def with_assets(
 def build_assets(
     root: Path, *, python: Path, run: RunPython = parent_death.run, on_message: Callable[[str], None]
 ) -> None:
-    """Build the offline assets in the folder ``root``, unless they are there."""
+    """Build the offline assets in ``root``, unless they are there. Raises WorkerEnvironmentError if that fails."""
     if (root / "manifest.json").exists():
         return
     building = root.with_name(f"{root.name}-building")

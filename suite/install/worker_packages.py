@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from suite.errors import UsageError, WorkerEnvironmentError
 from suite.external import parent_death
-from suite.external.program import ask
+from suite.external.program import answer_of
 from suite.files.cache import locked
 from suite.files.json_file import read_json_or_none, replace_json
 from suite.files.toml_file import TomlTable
@@ -128,7 +128,7 @@ def _link(source: str, target: str) -> None:
 
 def installed_in(python: Path) -> tuple[str, Distributions]:
     """Return the version of an environment's Python, and everything that is installed there."""
-    version, items = ask(python, DISTRIBUTIONS)
+    version, items = answer_of(python, DISTRIBUTIONS)
     # The first of a name is the one that Python imports.
     return version, {str(canonicalize_name(name)): (there, requires) for name, there, requires in reversed(items)}
 
@@ -336,7 +336,7 @@ def install_versions(base: Path, packages: Sequence[str], *, on_message: Callabl
         if done.returncode != 0:
             raise WorkerEnvironmentError(
                 f"Isaac Lab 3.0.0 does not import with {listed}: {last_lines(done.stderr, 1)}. Take other versions, or "
-                "leave these cases out."
+                "leave these configurations out."
             )
         for need in aside:
             on_message(f"Set aside: {need}")

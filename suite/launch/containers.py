@@ -223,7 +223,7 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
     engine = Engine.connect()
     tag = options.place.image
     image = build.find_built(engine, asked.stack) if tag is None else engine.find_image(tag)
-    asked.say(f"Rounds run in containers of {', '.join(image.tags) or image.image_id} ({engine.name})")
+    asked.say(f"Runs take place in containers of {', '.join(image.tags) or image.image_id} ({engine.name})")
     of_run = ContainerOptions(
         project_root=ROOT,
         gpus=requested_gpus(asked.device, os.environ),

@@ -20,9 +20,9 @@ from suite.errors import UsageError
 from suite.external.machine import capture, cores_in_order
 from suite.files.wording import counted
 from suite.install.bundle_contents import require_device
-from suite.install.worker import check_python, names_of, provision_own_worker, provision_worker
+from suite.install.worker import check_python, own_package_names, provision_own_worker, provision_worker
 from suite.launch.contract import TO_ITS_END, Asked, LauncherEntry, NoSettings, RunControl, Runtime
-from suite.launch.images.worker import digest_of
+from suite.launch.images.worker import image_digest_of
 from suite.launch.nodes.node import LOOPBACK, free_port, node_variables
 from suite.launch.processes import RunProcesses
 from suite.launch.telemetry_sampler import sampling
@@ -125,7 +125,7 @@ def on_this_machine(asked: Asked) -> Runtime:
     setup = asked.options.setup
     worker = provision_worker(stack=asked.stack, setup=setup, on_message=asked.say)
     if setup.worker_python is not None:
-        also = [name for own in asked.own_workers for name in names_of(own)]
+        also = [name for own in asked.own_workers for name in own_package_names(own)]
         check_python(worker.python, stack=asked.stack, also=also)
     own_workers = {
         own: provision_own_worker(own, worker, setup=setup, on_message=asked.say)
@@ -149,7 +149,7 @@ def all_of(machine: Environment) -> Resources:
 
 def in_this_image(here: Runtime) -> Runtime:
     """Name the image that labscale itself runs in, if it runs in one and was told its digest."""
-    return replace(here, image_digest=digest_of(os.environ))
+    return replace(here, image_digest=image_digest_of(os.environ))
 
 
 NATIVE: Final = LauncherEntry(

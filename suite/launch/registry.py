@@ -48,7 +48,7 @@ def one_worker(options: Options) -> str | None:
         return f"--render {options.manifests.render} runs the worker of an image"
     if not entry_of(options).installs_workers:
         those = _named(lambda entry: entry.installs_workers)
-        return f"--launcher {options.place.launcher} has one worker for all cases; run it with --launcher {those}"
+        return f"--launcher {options.place.launcher} has one worker for all runs; run it with --launcher {those}"
     if options.setup.worker_python is not None and not is_bundled():
         return "--worker-python takes a Python as it is; leave it out"
     return None
@@ -66,7 +66,7 @@ def resources(options: Options, machine: Environment) -> Resources:
     return entry_of(options).resources(_settings(options), machine)
 
 
-def provision(asked: Asked) -> Runtime:
+def runtime_of(asked: Asked) -> Runtime:
     """Install, build or find what is needed to run ``asked.stack`` in the place that the user chose.
 
     Raises:
@@ -92,7 +92,7 @@ def add_choosing_options(parser: argparse.ArgumentParser) -> None:
 def add_launcher_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--launcher``, what several launchers share, and the options of those that it alone chooses."""
     parser.add_argument(
-        "--launcher", choices=tuple(LAUNCHERS), default=DEFAULT, help=f"where rounds run (default: {DEFAULT})"
+        "--launcher", choices=tuple(LAUNCHERS), default=DEFAULT, help=f"how runs are started (default: {DEFAULT})"
     )
     for entry in LAUNCHERS.values():
         if not entry.chosen_by:

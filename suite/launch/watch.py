@@ -30,7 +30,7 @@ def prepare(run_dir: Path, case: Case) -> None:
     Raises StoreError if the directory cannot be written, or contains a finished round.
     """
     if (run_dir / "record.json").exists():
-        message = f"{run_dir} contains a finished round, which is never overwritten. Choose another results folder."
+        message = f"{run_dir} contains a finished run, which is never overwritten. Choose another results folder."
         raise StoreError(message)
     try:
         run_dir.mkdir(parents=True, exist_ok=True)

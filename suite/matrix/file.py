@@ -80,7 +80,7 @@ def _catalog_faults(series: Series, catalog: Catalog) -> Iterator[Fault]:
     reserved = {key for library in needed for key in _reserved_keys(catalog, task, library)}
     for override in series.overrides:
         if override.split("=")[0] in reserved:
-            yield ("overrides",), f"got {override!r}; labscale sets it from the case; use the keys of the matrix."
+            yield ("overrides",), f"got {override!r}; labscale sets it itself; use the keys of the matrix."
     versions = [(("versions", variant), packages) for variant, packages in series.versions.items()]
     for place, packages in ((("with_packages",), series.with_packages), *versions):
         names = [name_of(package) for package in packages]
@@ -143,7 +143,7 @@ def _series_faults(series: Series) -> Iterator[Fault]:
             yield (key,), message
     for place, variant in ((("variant",), series.variant), *((("versions", name), name) for name in series.versions)):
         if f"-{variant}".endswith(OWN_SUFFIXES):
-            yield place, f"got {variant!r}, the end of case ids that labscale adds itself; take another word."
+            yield place, f"got {variant!r}, the end of configuration ids that labscale adds itself; take another word."
 
 
 def _rounds_faults(table: MatrixTable) -> Iterator[Fault]:

@@ -216,7 +216,7 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
         yield f"is a pipeline of {PIPELINE} processes, and has {case.world_size} ranks; needs the topology 1x1 or 1x2"
     elif library.one_process and case.world_size > 1 and not case.is_pipeline:
         yield (
-            f"{case.rl_library} trains in one process only, and the case has {case.world_size} ranks; "
+            f"{case.rl_library} trains in one process only, and the configuration has {case.world_size} ranks; "
             "needs the topology 1x1, or another RL library"
         )
     if not case.learns and case.rl_library != (runs := CONTROLS_RUN_WITH.get(case.workload, "rsl_rl")):

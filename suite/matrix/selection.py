@@ -70,7 +70,7 @@ def with_num_envs(matrix: Matrix, series: str, num_envs: int) -> Matrix:
     return matrix.model_copy(update={"series": tables})
 
 
-def select(
+def selected_cases(
     cases: Sequence[Case],
     *,
     series: Sequence[str] = (),
@@ -95,7 +95,7 @@ def select(
     if not chosen:
         criteria = {"series": series, "case": case_glob, "RL library": rl_library, "GPUs": sorted(gpus)}
         asked = "; ".join(f"{name} {', '.join(map(str, values))}" for name, values in criteria.items() if values)
-        raise MatrixError(f"no case matches {asked or 'an empty matrix'}.{_what_exists(cases)}")
+        raise MatrixError(f"no configuration matches {asked or 'an empty matrix'}.{_what_exists(cases)}")
     return chosen
 
 
@@ -105,4 +105,4 @@ def _what_exists(cases: Sequence[Case]) -> str:
     libraries = ", ".join(dict.fromkeys(case.rl_library for case in cases))
     world_sizes = ", ".join(map(str, sorted({case.world_size for case in cases})))
     ids = "".join(f"\n  {case.case_id}" for case in cases)
-    return f" Series: {series}. RL libraries: {libraries}. GPUs: {world_sizes}. Cases:{ids}"
+    return f" Series: {series}. RL libraries: {libraries}. GPUs: {world_sizes}. Configurations:{ids}"

@@ -38,7 +38,7 @@ class Selection:
         default=(), type=any_text, action="append", metavar="NAME", unused=("--capacity",),
     )  # fmt: skip
     case_globs: tuple[str, ...] = option(
-        "only cases whose ids match this pattern; repeatable",
+        "only configurations whose ids match this pattern; repeatable",
         default=(), flag="--case", type=any_text, action="append", metavar="GLOB",
     )  # fmt: skip
     rl_libraries: tuple[RlLibrary, ...] = option(
@@ -46,7 +46,7 @@ class Selection:
         default=(), flag="--rl-library", action="append", choices=get_args(RlLibrary),
     )  # fmt: skip
     gpus: tuple[int, ...] = option(
-        "only cases with these numbers of GPUs (processes on a CPU), e.g. 1,2,4",
+        "only configurations with these numbers of GPUs (processes on a CPU), e.g. 1,2,4",
         default=(), type=types.counts, metavar="N[,N]", unused=("--capacity",),
     )  # fmt: skip
 
@@ -56,23 +56,23 @@ class Rounds:
     """How many rounds a case gets, and what else runs."""
 
     repeats: int | None = option(
-        "run exactly N rounds of each case; with --target-precision, at least N (default: the matrix's)",
+        "run each configuration exactly N times; with --target-precision, at least N times (default: the matrix's)",
         type=types.rounds,
         metavar="N",
     )
     target_precision: float | None = option(
-        "add rounds until half the width of the 95 %% interval of the ratio to the baseline of the series (of a "
+        "add runs until half the width of the 95 %% interval of the ratio to the baseline of the series (of a "
         "baseline: of its median) is at most this fraction of it "
         f"(without a value: {TARGET_PRECISION}; default: the matrix's)",
         type=types.fraction, nargs="?", const=TARGET_PRECISION, metavar="FRACTION",
         unused=("--capacity", "only_learning"),
     )  # fmt: skip
     max_rounds: int | None = option(
-        "stop a case after N rounds, even if it misses the target",
+        "stop a configuration after N runs, even if it misses the target",
         type=types.rounds, metavar="N", unused=("--capacity", "only_learning"),
     )  # fmt: skip
     budget_minutes: float | None = option(
-        "after this wall time, run no more rounds of a case than --repeats or the matrix requires",
+        "after this wall time, start no more runs of a configuration than --repeats or the matrix requires",
         type=types.above_zero, metavar="MIN", unused=("--capacity", "only_learning"),
     )  # fmt: skip
     a_a: bool | None = option(
@@ -81,23 +81,23 @@ class Rounds:
         unused=(*SEARCHES, "only_learning"),
     )
     turns: bool = option(
-        "measure rounds one after another (default: rounds that fit the machine together start together, and are "
+        "measure runs one after another (default: runs that fit the machine together start together, and are "
         "measured in turns)",
         default=True, flag="--no-turns", action="store_false",
     )  # fmt: skip
     profile: tuple[int, ...] = option(  # ranks
-        "afterwards run each case once more, with Nsight Systems on these ranks; this round is not counted",
+        "afterwards run each configuration once more, with Nsight Systems on these ranks; this run is not counted",
         default=(), type=types.ranks, metavar="N[,N]", only="bench", unused=(*SEARCHES, "--render-only"),
     )  # fmt: skip
     video: bool = option(
-        "afterwards run each case once more and film its last seconds; this round is not counted",
+        "afterwards run each configuration once more and film its last seconds; this run is not counted",
         default=False, action="store_true", only="bench", unused=(*SEARCHES, "--render-only"),
     )  # fmt: skip
     retry_failed: bool = option(
-        "run failed rounds again", default=False, action="store_true", only="bench", unused=("--render-only",)
+        "repeat failed runs", default=False, action="store_true", only="bench", unused=("--render-only",)
     )
     upstream: bool = option(
-        "after each round, run Isaac Lab's own benchmark with the same arguments",
+        "after each run, start Isaac Lab's own benchmark with the same arguments",
         default=False, action="store_true", only="bench", unused=(*SEARCHES, "--render-only", "only_learning"),
     )  # fmt: skip
 
@@ -168,8 +168,8 @@ class Search:
         "with --capacity: try at most N environments", type=types.positive, metavar="N", unused=("--bisect",)
     )
     bisect: Releases | None = option(
-        "in place of a matrix, find between which two releases of this package one case of it became slower by "
-        "a sure amount (default: those on the index with the major version that the worker has); or list them: "
+        "in place of a matrix, find between which two releases of this package one configuration of it became slower "
+        "by a sure amount (default: those on the index with the major version that the worker has); or list them: "
         "NAME==VERSION,VERSION",
         type=Releases.read, metavar="NAME[==OLDEST..NEWEST]", unused=("only_learning",),
     )  # fmt: skip

@@ -152,8 +152,8 @@ def only_learned_less(record: RunRecord) -> bool:
     failed = {check.name for rank in record.ranks for check in rank.validity if check.verdict == "failure"}
     digests = {rank.parameters_sha256 for rank in record.ranks} - {None}
     # A record's reason is its first fault. Those of the ranks' checks come last, before unlike parameters.
-    is_said = record.outcome == "invalid" and (record.reason or "").endswith(f"({LEARNS_WORSE})")
-    return is_said and failed == {LEARNING} and len(digests) <= 1 and not record.profiled_ranks
+    is_named = record.outcome == "invalid" and (record.reason or "").endswith(f"({LEARNS_WORSE})")
+    return is_named and failed == {LEARNING} and len(digests) <= 1 and not record.profiled_ranks
 
 
 def _result(verdict: Literal["ok", "failure", "not_checked"], found: str, *, fault: str | None = None) -> CheckResult:

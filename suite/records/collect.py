@@ -40,14 +40,14 @@ def collect(
         StoreError: the run directory cannot be read.
     """
     if result.ended_by == "interrupted":
-        raise Interrupted(f"{run_dir}: the round was ended before it finished. Run the same command again to resume.")
+        raise Interrupted(f"{run_dir}: the run was ended before it finished. Run the same command again to resume.")
     try:
         files = [read_rank_file(rank, path) for rank, path in rank_paths(run_dir).items()]
         for file in files:
             file.validity += checks_from_outside(run_dir, case, environment, file, files)
         outcome, reason = _verdict(run_dir, case, files, result)
     except OSError as error:
-        raise StoreError(f"cannot read {error.filename or run_dir}: {error.strerror}. Run this round again.") from error
+        raise StoreError(f"cannot read {error.filename or run_dir}: {error.strerror}. Repeat this run.") from error
     record = RunRecord(
         case=case,
         round=round_index,

@@ -25,10 +25,10 @@ from suite.schema.record import Case, CaseResult, RunRecord
 
 _SIGNIFICANT_DIGITS: Final = 9
 AGAIN_ROUND: Final = (
-    "Move the file away, and the stored case of the round below cases/ if there is one, and run again: only this round"
-    " is repeated."
+    "Move the file away, and the stored configuration of the run below cases/ if there is one, and run again: only this"
+    " run is repeated."
 )
-AGAIN_CASE: Final = "Move the file away and run again: the case is stored again from the records of its rounds."
+AGAIN_CASE: Final = "Move the file away and run again: the configuration is stored again from the records of its runs."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
 
 
@@ -64,8 +64,8 @@ def require_place(record: RunRecord, case: Case, round_index: int, path: Path) -
         named = [item.name for item in fields(case) if getattr(case, item.name) != getattr(record.case, item.name)]
         other = f" that differs in {', '.join(named)}" if named else ""
         raise StoreError(
-            f"{path} is the record of round {record.round} of {record.case.case_id}{other}, where round {round_index}"
-            f" of {case.case_id} belongs. Put it where it belongs, or move it away and run again: only this round is"
+            f"{path} is the record of run {record.round} of {record.case.case_id}{other}, where run {round_index}"
+            f" of {case.case_id} belongs. Put it where it belongs, or move it away and run again: only this run is"
             " repeated."
         )
 
@@ -112,7 +112,7 @@ def load_results(folder: Path) -> list[CaseResult]:
         result = read_case(path)
         case_id = result.case.case_id
         if case_id in cases:
-            raise StoreError(f"{cases[case_id][0]} and {path} both contain the case {case_id}. Move one of them away.")
+            raise StoreError(f"{cases[case_id][0]} and {path} both contain {case_id}. Move one of them away.")
         cases[case_id] = (path, result)
     return [cases[case_id][1] for case_id in sorted(cases)]
 

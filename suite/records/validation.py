@@ -102,7 +102,7 @@ def fault_of(record: RunRecord) -> str | None:
 def fault_of_case(result: CaseResult) -> str | None:
     """Return the first fault of a case or of its rounds."""
     if other := [record.round for record in result.rounds if record.case != result.case]:
-        return f"run {other[0]} is of another case than {result.case.case_id}"
+        return f"run {other[0]} is of another configuration than {result.case.case_id}"
     return _fault_of_fields(result.rounds, skip=0) or _fault_of_rounds(result)
 
 
@@ -116,7 +116,7 @@ def _fault_of_fields(records: tuple[RunRecord, ...], *, skip: int) -> str | None
 
 def _fault_of_rounds(result: CaseResult) -> str | None:
     if not result.rounds:
-        return f"{result.case.case_id} has no runs; a case that cannot run has a skipped one"
+        return f"{result.case.case_id} has no runs; a configuration that cannot run has a skipped one"
     numbers = [record.round for record in result.rounds]
     if len(set(numbers)) != len(numbers):
         return f"the runs of {result.case.case_id} are {numbers}; each may be there once"
@@ -168,7 +168,7 @@ def _refusal(error: ValidationError, path: Path, next_step: str, *, skip: int = 
     elif not first["loc"]:
         text = f"{path} contains a {type(first['input']).__name__} where a JSON object was expected"
     elif first["loc"] == ("labscale",):
-        text = f"{path} is not a case stored by labscale: it has no labscale"
+        text = f"{path} is not a configuration stored by labscale: it has no labscale"
     elif of_version:
         version = None if of_version[0]["type"] == "missing" else of_version[0]["input"]
         text = f"{path}: schema_version is {version!r}; this labscale reads {SCHEMA_VERSION}"

@@ -19,7 +19,7 @@ LEGEND: Final[Mapping[State, str]] = {
     "works": "works",
     "failed": "failed",
     "none": "the task has no camera, or nothing ran with several ranks",
-    "unknown": "a round ended before it got there",
+    "unknown": "a run ended before it got there",
 }
 TIMES_MEAN_NOTHING: Final = (
     "Only what is learned counts here: runs may have trained at the same time, and their times mean nothing."

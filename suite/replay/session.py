@@ -23,7 +23,7 @@ _ARGUMENTS: Final = (
     )),
 )  # fmt: skip
 _NEXT_STEP: Final = (
-    "Nothing was stored, and the rounds are kept. Run again; if the error stays, report it with the output above."
+    "Nothing was stored, and the runs are kept. Run again; if the error stays, report it with the output above."
 )
 
 

@@ -76,7 +76,10 @@ def _mean_log(probes_s: np.ndarray) -> float | None:
 
 
 class Fit:
-    """Least squares of ``y`` on the columns of ``design`` and, if it is given, on x with its pseudo-observation."""
+    """Least squares of ``y`` on the columns of ``design`` and, if it is given, on x with its pseudo-observation.
+
+    Shapes are (runs,), (runs, effects) and (runs,). A contrast has a factor for each effect; with x, its slope is last.
+    """
 
     def __init__(self, design: np.ndarray, y: np.ndarray, x: np.ndarray | None) -> None:
         count = len(y)

@@ -112,10 +112,10 @@ def views_of(env: Any) -> list[View]:
 
 def _judged(name: str, feature: str, run: Callable[[], str]) -> CheckResult:
     try:
-        found = run()
+        text = run()
     except Fault as fault:
         return CheckResult(name=name, feature=feature, verdict="failure", found=str(fault), fault=fault.word)
-    return CheckResult(name=name, feature=feature, verdict="ok", found=found, fault=None)
+    return CheckResult(name=name, feature=feature, verdict="ok", found=text, fault=None)
 
 
 def check_state(env: Any) -> str:
@@ -216,7 +216,7 @@ def move(env: Any, environments: Sequence[int], *, share: float = 1.0) -> None:
 
 
 def changed_share(before: Pictures, after: Pictures) -> torch.Tensor:
-    """Return the share of each environment's pixels that differ in any data type, shape (environments,)."""
+    """Return the share of pixels that differ in any data type, shape (environments,). Raises Fault without pictures."""
     pixels: list[torch.Tensor] = []
     for kind, old in before.items():
         new, noise = after[kind], NOISE.get(old.dtype, 0)

@@ -130,7 +130,7 @@ def written_out(value: Any, name: str, places: Mapping[str, str]) -> Iterator[tu
 
 
 def portable(value: Any, places: Mapping[str, str]) -> Any:
-    """Convert ``value`` to JSON types, with sorted keys and with ``places`` instead of paths."""
+    """Convert ``value`` to JSON types, keys sorted and ``places`` for paths. Raises TypeError for an unknown type."""
     if isinstance(value, Mapping):
         return {str(key): portable(value[key], places) for key in sorted(value, key=str)}
     if isinstance(value, Sequence) and not isinstance(value, str):

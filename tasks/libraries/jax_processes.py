@@ -58,7 +58,7 @@ def variables(
 
 
 @contextmanager
-def joined(context: "RankContext") -> Iterator[None]:
+def jax_environment(context: "RankContext") -> Iterator[None]:
     """Set the variables for the block, in which skrl is imported and trains.
 
     A rank that fails ends at once. JAX would wait at the interpreter's end for the other ranks, for five minutes.

@@ -37,7 +37,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     Raises:
         RuntimeError: JAX has no GPU, and the case asks for one.
     """
-    with jax_processes.joined(context):
+    with jax_processes.jax_environment(context):
         import jax
         import skrl
         from isaaclab_rl.skrl import SkrlVecEnvWrapper

@@ -55,7 +55,7 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
     }
 
 
-def environment() -> dict[str, str]:
+def environment_variables() -> dict[str, str]:
     """Return the variables of this rank that may decide its speed."""
     return {f"environment.{name}": value for name, value in recorded(os.environ).items()}
 

@@ -37,7 +37,7 @@ from suite.install import bundle_contents
 from suite.install.worker import locate_worker
 from suite.launch.containers import requested_gpus
 from suite.launch.images.table import host_files, tag_of
-from suite.launch.images.worker import digest_of
+from suite.launch.images.worker import image_digest_of
 from suite.matrix import cases, catalog, file, plan, selection
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options import declaration
@@ -202,7 +202,7 @@ VARIABLES: Final[dict[str, Callable[[], object]]] = {
     "DOCKER_HOST": Engine.connect,
     "HOME": lambda: (locate_worker(), host_files(os.environ)),
     "LABSCALE_CACHE": lambda: public(f"{ROOT} and {cache_root()}"),
-    "LABSCALE_IMAGE_DIGEST": lambda: digest_of(os.environ),
+    "LABSCALE_IMAGE_DIGEST": lambda: image_digest_of(os.environ),
     "NVIDIA_VISIBLE_DEVICES": lambda: container.read_container(os.environ),
     "SLURM_JOB_NODELIST": lambda: slurm_nodes(os.environ),
     "VK_DRIVER_FILES": lambda: manifests._search_vulkan(Path("/"), os.environ),

@@ -22,7 +22,7 @@ SWING_UP = "swing-up/rsl_rl-kitless-cpu-n64-1x1-deterministic"
 
 
 def test_every_round_completes_with_one_rank_and_with_two(own_tasks: OwnTasks) -> None:
-    assert own_tasks.exit_code == 0, own_tasks.said
+    assert own_tasks.exit_code == 0, own_tasks.output
     outcomes = {name: [record.outcome for record in result.rounds] for name, result in own_tasks.results.items()}
     two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "swing-up/rsl_rl-kitless-cpu-n128-1x2")
     cases = (CAMERA, SWING_UP, *two_ranks)
@@ -46,12 +46,12 @@ def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_sett
 
 
 def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> None:
-    assert own_tasks.said_before.count("cost unknown") == 4
-    assert "4 cases can run here: 4 of unknown cost." in own_tasks.said_before
-    assert "unknown" not in own_tasks.said_after
+    assert own_tasks.plan_before.count("cost unknown") == 4
+    assert "4 configurations can run here: 4 of unknown cost." in own_tasks.plan_before
+    assert "unknown" not in own_tasks.plan_after
     (record,) = own_tasks.results[SWING_UP].rounds
     minutes, seconds = divmod(round(record.wall_time_s or 0), 60)
-    cost = own_tasks.said_after.partition(SWING_UP)[2].partition(" a round")[0]
+    cost = own_tasks.plan_after.partition(SWING_UP)[2].partition(" a run")[0]
     assert cost.endswith(f"about {minutes}:{seconds:02}")
 
 

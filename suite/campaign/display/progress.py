@@ -141,7 +141,7 @@ class Reporter:
     def _line(self, case: Case, round_index: int, note: str | None, block: list["RunLine"]) -> "RunLine":
         self._begun += 1
         return RunLine(
-            title=f"[{self._begun}/{self._total}] {case.case_id} round {round_index}" + (f", {note}" if note else ""),
+            title=f"[{self._begun}/{self._total}] {case.case_id} run {round_index}" + (f", {note}" if note else ""),
             iterations=case.iterations,
             campaign_started_s=self._started_s,
             block_s=self._rest.of([self._block]),
@@ -172,7 +172,7 @@ class Reporter:
         wall = "" if record.wall_time_s is None else f" in {clock(record.wall_time_s)}"
         left = "" if rest_s is None or not self._waiting else f", about {clock(rest_s)} left"
         self._console.print(
-            f"[{self._ended}/{self._total}] {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
+            f"[{self._ended}/{self._total}] {record.case.case_id} run {record.round}: {mark}{wall}{figures}"
             f" (elapsed {clock(time.monotonic() - self._started_s)}{left})",
             highlight=False,
             soft_wrap=True,

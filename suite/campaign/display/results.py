@@ -69,7 +69,7 @@ def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: 
     for record in (record for work in worked for record in work.failed):
         say(
             console,
-            f"{symbols['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason}\n"
+            f"{symbols['failed']} {record.case.case_id} run {record.round} {record.outcome}: {record.reason}\n"
             f"  logs: {logs(record.case, record.round)}",
             style="red",
         )
@@ -86,7 +86,7 @@ def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: 
 
 def print_learned(console: Console, results: Sequence[CaseResult]) -> None:
     """Print a row for each case: the median over its completed runs of the reward at the end."""
-    table = _table("case", columns=("ranks", "envs", "runs", "reward at the end"))
+    table = _table("configuration", columns=("ranks", "envs", "runs", "reward at the end"))
     table.add_column("outcome", overflow="fold")
     for result in results:
         rewards = [reward for record in result.completed if (reward := last_reward(record)) is not None]
@@ -117,8 +117,8 @@ def _table(first: str, *, columns: Iterable[str], justify: JustifyMethod = "righ
 def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
     """Print a row for each case: the mean time of an iteration over its rounds."""
     has_power = any(_of_gpus(result) for result in results)
-    names = ("ranks", "envs", "rounds", "s/iteration", "frames/s", *(("W", "frames/J") if has_power else ()))
-    table = _table("case", columns=names)
+    names = ("ranks", "envs", "runs", "s/iteration", "frames/s", *(("W", "frames/J") if has_power else ()))
+    table = _table("configuration", columns=names)
     table.add_column("outcome", overflow="fold")
     for result in results:
         case = result.case
@@ -162,8 +162,8 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
                 say(console, f"  {line}")
     single = [result for result in results if len(result.completed) == 1]
     if single:
-        with_one = f"{counted(len(single), 'case')} with one completed round"
-        say(console, f"{with_one}: the spread between rounds is unknown.")
+        with_one = f"{counted(len(single), 'configuration')} with one completed run"
+        say(console, f"{with_one}: the spread between runs is unknown.")
         for result in single:
             for flag in flags(result.rounds):
                 say(console, f"{result.case.case_id}: {flag}", style="yellow")
@@ -173,7 +173,7 @@ def _lines_on_rounds(result: CaseResult) -> list[str]:
     times_s = completed_times_s(result.rounds)
     mean = mean_of(times_s)
     interval, width = mean.interval, relative_half_width(mean)
-    lines = [f"rounds: {result.ended_because}"] if result.ended_because else []
+    lines = [f"runs: {result.ended_because}"] if result.ended_because else []
     if interval and width is not None:
         lines.append(f"between {interval[0]:.4g} and {interval[1]:.4g} s/iteration at 95 % (half-width {width:.1%})")
     starts = [start_up(record) for record in result.completed]
@@ -183,9 +183,7 @@ def _lines_on_rounds(result: CaseResult) -> list[str]:
         if chosen:
             name = f"{kind} start" if kind else "start"
             time_s = statistics.median(start.total_s for start in chosen)
-            lines.append(
-                f"{name}: {time_s:.1f} s{_compiled(chosen)} ({len(chosen)} of {counted(len(starts), 'round')})"
-            )
+            lines.append(f"{name}: {time_s:.1f} s{_compiled(chosen)} ({len(chosen)} of {counted(len(starts), 'run')})")
     return lines + [f"flag: {flag}" for flag in flags(result.rounds)]
 
 
@@ -236,7 +234,7 @@ def print_pair(console: Console, case: Case, pair: Pair | None) -> None:
 def print_agreement(console: Console, pairs: Sequence[Pair]) -> None:
     """Print for each case how our clock compares with upstream's, between processes and within our own process."""
     names = ("pairs", "direct, median", "bracketed, median", "smallest", "largest", "same process")
-    table = _table("case", columns=names, title="Rank 0 against Isaac Lab's own benchmark")
+    table = _table("configuration", columns=names, title="Rank 0 against Isaac Lab's own benchmark")
     for case_id in dict.fromkeys(pair.case_id for pair in pairs):
         group = [pair for pair in pairs if pair.case_id == case_id]
         direct = [pair.difference for pair in group]
@@ -267,7 +265,7 @@ def print_answers(campaign: Campaign) -> None:
     say(campaign.console, f"In brackets: the interval at {CONFIDENCE:.0%}.")
     if rounds < MORE_ROUNDS:
         more = f"{_command(campaign)} --repeats {MORE_ROUNDS}"
-        say(campaign.console, f"More certain, with {MORE_ROUNDS} rounds (finished ones count): {more}")
+        say(campaign.console, f"More certain, with {MORE_ROUNDS} runs (finished ones count): {more}")
 
 
 def answers(results: Sequence[CaseResult]) -> dict[str, list[str]]:
@@ -286,7 +284,7 @@ def answers(results: Sequence[CaseResult]) -> dict[str, list[str]]:
 
 def _of_work(results: Sequence[CaseResult], model: SetModel) -> Iterator[str]:
     first, *others = sorted(results, key=_size)
-    yield f"{_frames(first)}, {counted(len(first.completed), 'round')}."
+    yield f"{_frames(first)}, {counted(len(first.completed), 'run')}."
     for other in others:
         base = min((result for result in results if result.case.series == other.case.series), key=_size)
         base = first if base is other else base

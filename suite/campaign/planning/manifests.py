@@ -51,7 +51,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
     image = find_image(campaign.stack, ROOT)
     documents = dict(_documents(campaign, image))
     if not documents:
-        raise UsageError("No case is left to render: osmo takes cases of one node, and the selection has none.")
+        raise UsageError("No configuration is left to render: osmo takes those of one node, and none is selected.")
     for name, document in documents.items():
         path = options.results.out / name
         _write(document, path)

@@ -26,7 +26,7 @@ from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
 from suite.matrix.resources import GPU_SHARE, UNBOUNDED, Room, gpu_minutes, time_of_block_s
-from suite.matrix.selection import on_nodes_of, select, with_packages
+from suite.matrix.selection import on_nodes_of, selected_cases, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options, given_unused
@@ -48,15 +48,16 @@ def make_plan(campaign: Campaign) -> Campaign:
     copied = with_copies if matrix.turns_check else list
     whole = tuple(copied(with_twins(cases) if has_twins else cases))
     timed_starts = frozenset(case.series for case in cases if case.kernel_cache == "empty")
-    cases = select(
+    cases = selected_cases(
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
     )
     if has_twins:
         cases = with_twins(cases)  # after the selection, so that every campaign has them
-    cases = select(copied(cases), case_glob=options.selection.case_globs)  # twins and copies have ids of their own
-    planned = judged(campaign, cases, rounds=rule.rounds)
+    # Twins and copies have ids of their own.
+    cases = selected_cases(copied(cases), case_glob=options.selection.case_globs)
+    planned = planned_cases(campaign, cases, rounds=rule.rounds)
     feasible = [item.case for item in planned if not item.infeasible]
-    warm_ups = judged(campaign, warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else ()
+    warm_ups = planned_cases(campaign, warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else ()
     return replace(campaign, planned=planned, whole=whole, timed_starts=timed_starts, warm_ups=warm_ups, rule=rule)
 
 
@@ -75,7 +76,7 @@ def cases_of(campaign: Campaign, matrix: Matrix) -> list[Case]:
     )
 
 
-def judged(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
+def planned_cases(campaign: Campaign, cases: Sequence[Case], *, rounds: int) -> tuple[PlannedCase, ...]:
     """Check for each case whether it can run here, and what it costs."""
     options = campaign.options
     is_here = not entry_of(options).elsewhere and campaign.resources is not UNBOUNDED
@@ -132,11 +133,11 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS
     if precision is None and (options.rounds.max_rounds or options.rounds.budget_minutes):
         raise UsageError(
-            "--max-rounds and --budget-minutes limit the rounds that --target-precision adds, which is not given: "
-            f"every case has exactly {counted(rounds, 'round')}. Add --target-precision, or leave them out."
+            "--max-rounds and --budget-minutes limit the runs that --target-precision adds, which is not given: "
+            f"every configuration has exactly {counted(rounds, 'run')}. Add --target-precision, or leave them out."
         )
     if precision is not None and max_rounds < rounds:
-        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: that many rounds always run.")
+        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: that many runs always run.")
     budget_s = None if options.rounds.budget_minutes is None else 60 * options.rounds.budget_minutes
     return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
 
@@ -203,7 +204,7 @@ def print_plan(
     """Print each case with its size, its cost, and the command that would run it, or why it cannot run here."""
     gpus = ", ".join(sorted({gpu.name for gpu in machine.gpus}))
     here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
-    say(console, f"{counted(len(planned), 'case')} on this machine ({here})\n")
+    say(console, f"{counted(len(planned), 'configuration')} on this machine ({here})\n")
     for item, command in zip(planned, commands, strict=True):
         case = item.case
         seeds = ", each with seeds of its own" if case.seed_per_round and item.rounds > 1 else ""
@@ -217,7 +218,7 @@ def print_plan(
         say(
             console,
             f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
-            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'round')}{seeds}\n"
+            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'run')}{seeds}\n"
             f"  {learning}",
         )
         if item.infeasible:
@@ -227,7 +228,7 @@ def print_plan(
         if command is not None:
             say(console, f"  {command}", style="dim")
     feasible = [item for item in planned if not item.infeasible]
-    say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
+    say(console, f"\n{counted(len(feasible), 'configuration')} can run here: {_total(feasible)}.")
     if len(feasible) < len(planned):
         say(console, f"All {len(planned)}: {_total(planned)}.")
     if feasible and not any(item.case.device == "cuda" or item.case.only_learning for item in feasible):
@@ -252,7 +253,7 @@ def _print_blocks(campaign: Campaign) -> None:
         return
     only_learning = all(item.case.only_learning for block in together for item in block)
     how = "train at the same time, since only what they learn counts" if only_learning else "are measured in turns"
-    say(console, f"\nRounds of {counted(len(together), 'block')} start together and {how}:")
+    say(console, f"\nRuns of {counted(len(together), 'block')} start together and {how}:")
     for block in together:
         case_ids = [item.case.case_id for item in block]
         block_needs = [need for case_id in case_ids if (need := needs[case_id]) is not None]
@@ -269,7 +270,7 @@ def _print_blocks(campaign: Campaign) -> None:
             for block in blocks
             if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
         ]
-        how = f"in {counted(len(blocks), 'block')} a round"
+        how = f"in {counted(len(blocks), 'block')}"
         say(console, f"  All: {_in_words(costs, how, unknown=len(blocks) - len(costs))}.")
 
 
@@ -279,7 +280,7 @@ def _saved(block: Sequence[PlannedCase]) -> str:
         return ""
     alone_s, alone = (sum(column) / block[0].rounds for column in zip(*costs, strict=True))
     gpu = f", {minutes:.1f} GPU-minutes, {alone:.1f} one after another" if minutes else ""
-    return f"; about {clock(block_s)} a round, {clock(alone_s)} one after another{gpu}"
+    return f"; about {clock(block_s)} each time, {clock(alone_s)} one after another{gpu}"
 
 
 def _known_costs(items: Sequence[PlannedCase]) -> list[tuple[float, float]]:
@@ -295,8 +296,8 @@ def _cost_in_words(item: PlannedCase) -> str:
     if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
         return "cost unknown"
     gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
-    cold = ", and the time that its kernels take to compile in every round" if item.case.kernel_cache == "empty" else ""
-    return f"about {clock(item.estimated_wall_s)} a round{gpu}{cold}"
+    cold = ", and the time that its kernels take to compile in every run" if item.case.kernel_cache == "empty" else ""
+    return f"about {clock(item.estimated_wall_s)} a run{gpu}{cold}"
 
 
 def _total(items: Sequence[PlannedCase]) -> str:
@@ -326,7 +327,7 @@ def print_rule(console: Console, rule: Rule) -> None:
     )
     say(
         console,
-        f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its ratio"
-        " to the baseline of its series"
-        f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
+        f"After {counted(rule.rounds, 'run')} a configuration goes on until the half-width of the 95 % interval of its"
+        " ratio to the baseline of its series"
+        f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'run')}{budget}.",
     )

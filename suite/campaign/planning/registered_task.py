@@ -58,7 +58,7 @@ def unknown_tasks(tasks: Sequence[str], catalog: Catalog) -> list[str]:
 def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> Catalog:
     """Return the catalog with the registered tasks, and with all registered ids if a task is not among them.
 
-    ``out`` is the campaign's folder, whose rounds give the cost of a task.
+    ``out`` is the campaign's folder, whose rounds give the cost of a task. Raises MatrixError if a task cannot load.
     """
     for answer in answers:
         if answer.cannot_load:
@@ -162,7 +162,7 @@ def _cost_in(path: Path, record: RunRecord, wall_time_s: float) -> CostEntry:
             num_steps_per_env=case.num_steps_per_env,
             start_up_s=max(wall_time_s - case.iterations * iteration_s, iteration_s),
             iteration_s=iteration_s,
-            source=f"round {record.round} of {case.case_id}",
+            source=f"run {record.round} of {case.case_id}",
         )
     except ValidationError as error:
         raise StoreError(f"{path} cannot be true: {explained(error)}. {store.AGAIN_ROUND}") from None

@@ -137,7 +137,7 @@ class Keeper:
         except OSError as error:
             listener.close()
             raise CampaignError(
-                f"{seat.run_dir} cannot have a socket, through which rounds get their turns: {error.strerror}. Run "
+                f"{seat.run_dir} cannot have a socket, through which runs get their turns: {error.strerror}. Run "
                 "with --no-turns, or choose a folder on a local disk with --out."
             ) from error
         listener.listen()

@@ -167,8 +167,8 @@ def _train_at(
             return None
         keep(run, record)
         if record.outcome != "completed":  # its own lines follow when the block has ended, which can take long
-            others = f"; {counted(len(beside), 'other round')} of its block may go on" if beside else ""
-            say(campaign.console, f"{run.case.case_id} round {run.round}: {record.outcome}{others}: {record.reason}")
+            others = f"; {counted(len(beside), 'other run')} of its block may go on" if beside else ""
+            say(campaign.console, f"{run.case.case_id} run {run.round}: {record.outcome}{others}: {record.reason}")
         return record
     finally:
         keeper.ended(seat)

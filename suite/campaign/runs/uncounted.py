@@ -36,7 +36,7 @@ from suite.options.options import Options
 from suite.records import store
 from suite.records.collect import collect
 from suite.records.folders import VIDEOS, Facts, intact_videos, store_video
-from suite.schema.record import Case, RunRecord
+from suite.schema.record import Case
 
 # tasks/rank/profiling.py reads both.
 RANKS_VARIABLE: Final = "LABSCALE_PROFILE_RANKS"
@@ -58,12 +58,12 @@ LONGEST_S: Final = 7 * 24 * 3600.0  # a page can pause the simulation, which mus
 
 
 def check_tools(campaign: Campaign) -> Campaign:
-    """Check that profiler and camera are there before hours of rounds, not after them."""
+    """Raise UsageError for a missing profiler or camera before hours of rounds, not after them."""
     options = campaign.options
     find_nsys(options)
     if options.rounds.video and not entry_of(options).runs_here:
         raise UsageError(
-            f"--video takes the files of a filmed round from this machine, and --launcher {options.place.launcher} was "
+            f"--video takes the files of a filmed run from this machine, and --launcher {options.place.launcher} was "
             "never tried with it. Film with --launcher native, or leave --video out."
         )
     return campaign
@@ -107,7 +107,7 @@ def profile_all(campaign: Campaign) -> Campaign:
                         f"{run.run_dir}",
                         style="yellow",
                     )
-    say(campaign.console, f"{counted(len(runs), 'profiled round')}: {campaign.out / 'profiles'}")
+    say(campaign.console, f"{counted(len(runs), 'profiled run')}: {campaign.out / 'profiles'}")
     return campaign
 
 
@@ -149,7 +149,10 @@ def film_all(campaign: Campaign) -> Campaign:
                 if record.outcome == "completed":
                     _keep_video(run, folder.root)
                 else:
-                    unfilmed.append(_why_unfilmed(run, record))
+                    unfilmed.append(
+                        f"{run.case.case_id} {record.outcome} while it was filmed: {record.reason}; its logs are below "
+                        f"{run.run_dir}. Film it again with --video --retry-failed."
+                    )
             videos = intact_videos(folder.root)
     except LabscaleError as error:
         return replace(campaign, unfilmed=(str(error),))
@@ -187,13 +190,6 @@ def why_not_filmed(case: Case) -> str | None:
     return None
 
 
-def _why_unfilmed(run: Run, record: RunRecord) -> str:
-    return (
-        f"{run.case.case_id} {record.outcome} while it was filmed: {record.reason}; its logs are below {run.run_dir}. "
-        "Film it again with --video --retry-failed."
-    )
-
-
 def _keep_video(run: Run, root: Path) -> None:
     """Store the video that a filmed round wrote. Raises StoreError if a file is missing or cannot be written."""
     again = f"Remove {run.run_dir} and run the same command again."
@@ -218,14 +214,14 @@ def watch(campaign: Campaign) -> Campaign:
     """
     case = _watched_case(campaign)
     worker = _worker_with_viewer(campaign)
-    port = free_port()
+    port = viewer_port()
     say(campaign.console, f"{case.case_id} is starting, which takes a minute. Its results are not kept.")
-    is_said = False
+    is_shown = False
 
     def say_address(iterations: int) -> None:
-        nonlocal is_said
-        if iterations and not is_said:
-            is_said = True
+        nonlocal is_shown
+        if iterations and not is_shown:
+            is_shown = True
             say(campaign.console, f"Watch it at http://{HOST}:{port} (this machine only). Ctrl-C ends it.")
 
     try:
@@ -244,8 +240,8 @@ def watch(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def free_port() -> int:
-    """Return ``PORT``, or another one if a program of this machine has it."""
+def viewer_port() -> int:
+    """Return ``PORT``, or another one if a program of this machine has it. Raises UsageError if none is free."""
     for wanted in (PORT, 0):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -273,6 +269,6 @@ def _watched_case(campaign: Campaign) -> Case:
         reasons[item.case.case_id] = why
     listed = "\n".join(f"  {case_id}: {reason}" for case_id, reason in reasons.items())
     raise UsageError(
-        f"None of these cases can be watched here:\n{listed}\nName another; nox -s plan -- --matrix"
+        f"None of these configurations can be watched here:\n{listed}\nName another; nox -s plan -- --matrix"
         f" {campaign.options.selection.matrix} lists all."
     )

@@ -118,7 +118,7 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         return None
     if len(theirs) != (ours := record.ranks[0].num_iterations):
         raise StoreError(
-            f"{theirs_path} has {counted(len(theirs), 'iteration')}, but its round has {ours}, so they are not a pair. "
+            f"{theirs_path} has {counted(len(theirs), 'iteration')}, but its run has {ours}, so they are not a pair. "
             "Move it away, and the same command runs upstream again."
         )
     ours_s, library_s = medians_of_rank_0(record)

@@ -53,12 +53,10 @@ class GpuCheck:
         if not state.gpus:
             return subject.not_checked("no GPU")
         if len(answering) < len(state.gpus):
-            return subject.not_checked(self._why_unknown(state))
+            gpu, field = next((gpu, name) for gpu in state.gpus for name in self.fields if getattr(gpu, name) is None)
+            why = gpu.unanswered.get(field, "no value")
+            return subject.not_checked(f"NVML does not report {field} of GPU {gpu.index}: {why}")
         return subject.ok(found)
-
-    def _why_unknown(self, state: NvmlState) -> str:
-        gpu, field = next((gpu, field) for gpu in state.gpus for field in self.fields if getattr(gpu, field) is None)
-        return f"NVML does not report {field} of GPU {gpu.index}: {gpu.unanswered.get(field, 'no value')}"
 
 
 def values_of(state: NvmlState, fields: Sequence[str]) -> dict[str, object]:
@@ -273,7 +271,7 @@ def judge_gpus_present(state: NvmlState, driver: DriverFacts) -> Judgement:
     return subject.failure(
         "no_gpu",
         "no NVIDIA GPU",
-        "Run with --device cpu, or use a machine with an NVIDIA GPU: one adds the cuda cases of every matrix, more"
+        "Run with --device cpu, or use a machine with an NVIDIA GPU: one adds what needs a GPU in every matrix, more"
         " add the scaling over GPUs.",
     )
 
@@ -364,7 +362,7 @@ class RtCores:
 
 
 @functools.cache
-def read_table() -> RtCoreTable:
+def rt_core_table() -> RtCoreTable:
     return read_toml(GPUS_PATH).validate(RtCoreTable)
 
 
@@ -402,7 +400,7 @@ def judge_denoiser(driver: DriverFacts, state: NvmlState) -> Judgement:
 
 
 def _rt_cores(gpu: GpuState) -> RtCores:
-    table = read_table()
+    table = rt_core_table()
 
     def is_word(word: str, name: str) -> bool:
         return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", name, re.IGNORECASE) is not None

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.gpu.driver import GRAPHICS, DriverFacts, judge_device_nodes
 from suite.env_check.graphics.manifests import LIBEGL, Manifest, ManifestFacts, all_faults, usable
-from suite.env_check.libraries import LibraryFacts, fault_of, is_nvidia
+from suite.env_check.libraries import LibraryFacts, is_nvidia, library_fault
 from suite.env_check.probes.run import Ending, run_probe
 from suite.env_check.probes.vulkan import INCOMPATIBLE_DRIVER, NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
 
@@ -209,7 +209,7 @@ def read_egl(environ: Mapping[str, str], manifests: ManifestFacts, *, timeout_s:
         return alone.as_facts(LoneDriver, manifest=manifest.path, library=library, num_devices=num_devices)
 
     facts = run_probe("egl", "devices", environ=environ, timeout_s=timeout_s).as_facts(EglFacts)
-    return replace(facts, vendors=_ask_each(facts, manifests, ask))
+    return replace(facts, vendors=_lone_drivers(facts, manifests, ask))
 
 
 def read_vulkan(environ: Mapping[str, str], manifests: ManifestFacts, *, timeout_s: float = TIMEOUT_S) -> VulkanFacts:
@@ -221,10 +221,10 @@ def read_vulkan(environ: Mapping[str, str], manifests: ManifestFacts, *, timeout
         return alone.as_facts(LoneDriver, manifest=manifest.path, library=Path(library).name)
 
     facts = run_probe("vulkan", "devices", environ=environ, timeout_s=timeout_s).as_facts(VulkanFacts)
-    return replace(facts, drivers=_ask_each(facts, manifests, ask))
+    return replace(facts, drivers=_lone_drivers(facts, manifests, ask))
 
 
-def _ask_each(
+def _lone_drivers(
     facts: AnyFacts, manifests: ManifestFacts, ask: Callable[[Manifest], LoneDriver]
 ) -> tuple[LoneDriver, ...]:
     """Ask each driver alone if the loader works and lists no usable GPU."""
@@ -245,13 +245,13 @@ def judge_devices(
 
     ``cuda_uuids``: UUIDs in CUDA order, as NVML writes them ("GPU-…"); empty if they are unknown.
     """
-    for_each = f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else ""
+    for_gpus = f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else ""
     article = "an" if facts.API == "EGL" else "a"
-    subject = Subject(f"{article} {facts.API} device that is a GPU{for_each}", facts)
+    subject = Subject(f"{article} {facts.API} device that is a GPU{for_gpus}", facts)
     next_step = _next_step(driver)
     if facts.loader_error is not None:
         name, package = facts.LOADER
-        loader = next((fault_of(library, manifests.container) for library in libraries.named(name)), None)
+        loader = next((library_fault(library, manifests.container) for library in libraries.named(name)), None)
         repair = loader.repair if loader else f"apt-get install {package}"
         return subject.failure("no_loader", f"{name} does not load: {facts.loader_error}", repair)
     if facts.end != "answered":
@@ -329,7 +329,7 @@ def _cause(facts: AnyFacts, manifests: ManifestFacts, next_step: str) -> Fault |
 def _refusal(facts: AnyFacts, driver: LoneDriver, manifests: ManifestFacts, next_step: str) -> Fault | None:
     """Return why a driver that was loaded alone gives no GPU."""
     libegl = manifests.nvidia.get(LIBEGL)  # which only the Vulkan half of NVIDIA's driver needs
-    without_egl = fault_of(libegl, manifests.container) if libegl else None
+    without_egl = library_fault(libegl, manifests.container) if libegl else None
     if without_egl and (driver.missing or driver.is_nvidia):
         next_step = without_egl.repair
     if driver.end != "answered":

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.container import Container, is_folder, read_container
-from suite.env_check.libraries import Library, fault_of, host, read_libraries, version_mismatch
+from suite.env_check.libraries import Library, host, library_fault, read_libraries, version_mismatch
 from suite.files.input_file import read_input
 from suite.files.wording import counted
 
@@ -249,7 +249,7 @@ def faults_of(manifest: Manifest, facts: ManifestFacts) -> Iterator[Fault]:
     library = manifest.library
     if library is None:
         return
-    if fault := fault_of(library, facts.container):
+    if fault := library_fault(library, facts.container):
         yield replace(fault, found=f"{manifest.path}: {fault.found}")
         return
     if not library.symbols:
@@ -351,7 +351,7 @@ def _manifest_repair(facts: ManifestFacts) -> str:
         return facts.container.repair_without_gpus
     if library.fault == "library_missing":
         return facts.container.repair_of("graphics", name)
-    if fault := fault_of(library, facts.container):
+    if fault := library_fault(library, facts.container):
         return fault.repair
     version = ', "api_version": "1.3"' if facts.kind == "vulkan" else ""
     text = f'{{"file_format_version": "1.0.0", "ICD": {{"library_path": "{name}"{version}}}}}'

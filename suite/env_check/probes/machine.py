@@ -101,7 +101,7 @@ def open_nodes(answer: Answer, *paths: str) -> None:
         answer(refusals)
 
 
-def read_nvml(answer: Answer) -> None:
+def ask_nvml(answer: Answer) -> None:
     from suite.external.nvml.gpus import read_state  # noqa: PLC0415  (NVML's package, which no other question needs)
 
     answer(dataclasses.asdict(read_state()))
@@ -170,7 +170,7 @@ if __name__ == "__main__":
             "cores": time_cores,
             "cuda": start_cuda,
             "nodes": open_nodes,
-            "nvml": read_nvml,
+            "nvml": ask_nvml,
             "libraries": load_libraries,
         }
     )

@@ -183,7 +183,7 @@ def _labels(
 
 
 def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the user's index settings and certificates as files of the context; they may be empty."""
+    """Return the user's index settings and certificates, or empty files. Raises ContainerError if one is unreadable."""
     settings = {key: environ[key] for key in INDEX_SETTINGS if environ.get(key)}
     if "UV_DEFAULT_INDEX" in settings:  # pip installs uv first
         settings.setdefault("PIP_INDEX_URL", settings["UV_DEFAULT_INDEX"])

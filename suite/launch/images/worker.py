@@ -51,7 +51,7 @@ def digest_variables(image: str) -> dict[str, str]:
     return {DIGEST: digest} if _DIGEST.fullmatch(digest) else {}
 
 
-def digest_of(environ: Mapping[str, str]) -> str | None:
+def image_digest_of(environ: Mapping[str, str]) -> str | None:
     """The digest of the image, as the container's environment gives it; None if it gives none.
 
     Raises UsageError if it is not a digest.

@@ -43,7 +43,7 @@ def arguments_for(request: Request) -> tuple[str, ...]:
     return ("-m", MODULE, "describe", *request.options())
 
 
-def read(text: str) -> NodeFacts:
+def node_facts(text: str) -> NodeFacts:
     """The facts in what this program prints. Raises ValueError for any other text."""
     return TypeAdapter(NodeFacts).validate_json(text)
 
@@ -56,7 +56,7 @@ def provision_on_nodes(asked: Asked, ask: Callable[[Sequence[str]], dict[str, st
         EnvironmentNotFit: the nodes differ, and the user has not said that they may.
     """
     inner = on_this_machine(asked)
-    facts = {host: parsed(host, text, read) for host, text in ask(arguments_for(asked.request)).items()}
+    facts = {host: node_answer(host, text, node_facts) for host, text in ask(arguments_for(asked.request)).items()}
     for difference in differences({host: node.report for host, node in facts.items()}):
         asked.say(f"The hosts differ: {difference}")
         if not difference.subject.startswith("check ") and not asked.options.place.ignore_env_check:
@@ -85,7 +85,7 @@ def worst(reports: Sequence[Report]) -> Report:
     return min(reports, key=lambda report: (not report.failures, not report.warnings))
 
 
-def parsed[T](host: str, text: str, parse: Callable[[str], T]) -> T:
+def node_answer[T](host: str, text: str, parse: Callable[[str], T]) -> T:
     """What the host printed. Raises SchedulerError if that is anything else."""
     try:
         return parse(text)

@@ -19,7 +19,7 @@ from suite.external.program import LineProgram
 from suite.external.ssh import run_on_hosts, ssh_argv
 from suite.files.paths import ROOT
 from suite.launch.contract import TO_ITS_END, Asked, LauncherEntry, RunControl, Runtime, Say
-from suite.launch.nodes.facts import parsed, printed, provision_on_nodes
+from suite.launch.nodes.facts import node_answer, printed, provision_on_nodes
 from suite.launch.nodes.supervisor import Part, supervise
 from suite.matrix.resources import Resources
 from suite.options.command_line import configuration_file
@@ -74,7 +74,7 @@ def resources(settings: SshSettings) -> Resources:
             f"--launcher ssh needs --nodes host1,host2: each host once, got {', '.join(settings.nodes) or 'none'}."
         )
     answers = _ask(settings, ("-m", "suite.external.machine"))
-    machines = [parsed(host, text, TypeAdapter(Environment).validate_json) for host, text in answers.items()]
+    machines = [node_answer(host, text, TypeAdapter(Environment).validate_json) for host, text in answers.items()]
     return Resources(
         nnodes=len(settings.nodes),
         gpus_per_node=min(len(machine.gpus) for machine in machines),

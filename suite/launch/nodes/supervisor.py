@@ -167,7 +167,7 @@ def addresses(ready: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, st
         address, interface = answer["address"], answer["interface"]
         if address is None:
             if len(elsewhere) != len(ready) - 1 or not elsewhere:
-                raise SchedulerError(f"{', '.join(ready)} are one machine: a round of several nodes wants several.")
+                raise SchedulerError(f"{', '.join(ready)} are one machine: a run of several nodes wants several.")
             address = address_towards(elsewhere[0])
             interface = interface_of(address)
         if ":" in address:

@@ -40,7 +40,7 @@ def meet(environ: Mapping[str, str], *, nnodes: int, within_s: float) -> None:
         raise SchedulerError(
             f"{listed('node', missing)} of {nnodes} did not come within {within_s:g} s, so node {rank} does not train."
             " See what keeps them, such as GPUs that others have or an image that cannot be fetched; then start the"
-            " round again."
+            " run again."
         )
 
 
@@ -69,7 +69,7 @@ def _listening(port: int, nnodes: int) -> socket.socket:
     except OSError as error:
         raise SchedulerError(
             f"node 0 cannot listen on port {port}, where the other nodes meet it: {error.strerror}. See what uses the"
-            " port, such as another round on a host network; then start the round again."
+            " port, such as another run on a host network; then start the run again."
         ) from error
 
 

@@ -28,7 +28,7 @@ from suite.launch.slurm.script import (
     SCRIPT,
     NodeCheck,
     SlurmOptions,
-    render,
+    batch_script,
     without,
 )
 from suite.launch.telemetry_sampler import sampler_argv
@@ -129,7 +129,7 @@ def write_script(launch: Launch, place: SlurmPlace) -> Path:
     (run_dir / END).unlink(missing_ok=True)
     for node in range(launch.case.nnodes):
         (run_dir / NODE_LOG.format(node)).parent.mkdir(exist_ok=True)
-    text = render(
+    text = batch_script(
         place.wrap(launch) if place.wrap else launch,
         place.options,
         name=job_name(run_dir),
@@ -154,7 +154,7 @@ def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1, dead: Sequen
     """Submit the round, without its dead nodes where enough others are in service."""
     run_dir = Path(launch.run_dir)
     if earlier := slurm.find(job_name(run_dir)):  # a command died before it could write the job's id, or a job closes
-        place.say(f"Slurm job {earlier} of an earlier command has this round's folder; it is cancelled first")
+        place.say(f"Slurm job {earlier} of an earlier command has this run's folder; it is cancelled first")
         _end(earlier)
     script = write_script(launch, replace(place, options=without(place.options, dead)))
     if dead and not slurm.could_start(script):
@@ -195,7 +195,7 @@ def _follow(launch: Launch, job_id: str, say: Say, control: RunControl) -> tuple
             break
     end = ended(run_dir)
     nodes = nodes or (end.nodes if end else None)  # Slurm may no longer know the job
-    result = replace(watch.result(0, ended_by), nodes=slurm.names_of(nodes) if nodes else ())
+    result = replace(watch.result(0, ended_by), nodes=slurm.node_names(nodes) if nodes else ())
     if end:  # the script's own times, since it ran also while labscale was closed
         result = replace(
             result,
@@ -279,7 +279,7 @@ def _dump_stacks(job_id: str, nnodes: int, name: str) -> None:
 
 def submitted(run_dir: Path) -> Submitted | None:
     """The job that writes to the folder; None if there is none. Raises SchedulerError if the file is damaged."""
-    again = "Delete it, and the round is submitted anew; a job of it that still runs is then cancelled."
+    again = "Delete it, and the run is submitted anew; a job of it that still runs is then cancelled."
     return _read(Submitted, run_dir / JOB, again)
 
 

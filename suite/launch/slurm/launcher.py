@@ -95,7 +95,7 @@ def look_at_a_node(options: SlurmOptions, asked: Asked, command: Command) -> Nod
     kept = asked.out / FACTS
     if kept.exists():
         try:
-            return facts.read(read_text(kept))
+            return facts.node_facts(read_text(kept))
         except (OSError, ValueError) as error:
             raise SchedulerError(f"{kept} is not readable: {error}. Delete it, and a node is asked again.") from error
     asked.say("Waiting for a node of Slurm, to see what it is")
@@ -113,7 +113,7 @@ def look_at_a_node(options: SlurmOptions, asked: Asked, command: Command) -> Nod
     variables = (f"{name}={value}" for name, value in env.items())
     run = slurm.run_step((*of_srun, "env", *variables, *argv), timeout_s=QUEUE_TIMEOUT_S)
     try:
-        node = facts.read(run.stdout)
+        node = facts.node_facts(run.stdout)
     except ValueError as error:
         is_refused = "allocate" in run.stderr or "srun: error: Invalid" in run.stderr
         step = "The checkout, its Python and the worker must be in the same folders on every node."

@@ -181,7 +181,7 @@ def searches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searches]:
     with pytest.MonkeyPatch.context() as patch, no_replay():
         patch.setattr(bisect, "installed_in", lambda _: ("3.12", {"newton": ("1.0.0", []), "solver": ("1.0", [])}))
         patch.setattr("suite.install.pins.releases", lambda _, within, __: [name for name in INDEX if name in within])
-        patch.setattr("suite.campaign.steps.registry.provision", made.provision)
+        patch.setattr("suite.campaign.steps.registry.runtime_of", made.provision)
         yield made
 
 

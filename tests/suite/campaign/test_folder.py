@@ -132,7 +132,7 @@ def test_other_options_are_refused_before_anything_is_installed(
     tmp_path: Path, environment: Environment, options: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(tmp_path, planned(environment, repeats=3))
-    monkeypatch.setattr("suite.launch.registry.provision", lambda *_, **__: pytest.fail("it installs"))
+    monkeypatch.setattr("suite.launch.registry.runtime_of", lambda *_, **__: pytest.fail("it installs"))
     with pytest.raises(CampaignError, match=re.escape(line)):
         steps.provision(planned(environment, repeats=3, out=tmp_path, **options))
 
@@ -241,7 +241,7 @@ def test_what_is_set_aside_is_kept_and_is_no_result(tmp_path: Path, make_case: C
 
 def test_too_little_space_is_said_before_a_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_module, "MIN_FREE_GB", 1e9)
-    with pytest.raises(CampaignError, match="GB free; a round needs"):
+    with pytest.raises(CampaignError, match="GB free; a run needs"):
         Folder(root=tmp_path).require_space()
     with pytest.raises(CampaignError, match="is full"), opened(tmp_path, IDENTITY):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -29,9 +29,9 @@ print(len(set(Image.open(sys.argv[1]).convert("RGB").getdata())))
 
 
 def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_running(interrupted_campaign: Stage) -> None:
-    assert interrupted_campaign.exit_code == 130, interrupted_campaign.said
+    assert interrupted_campaign.exit_code == 130, interrupted_campaign.output
     assert interrupted_campaign.left_running == ()
-    assert f"[1/1] {CASE} round 0: completed" in interrupted_campaign.said
+    assert f"[1/1] {CASE} run 0: completed" in interrupted_campaign.output
     assert read_record(interrupted_campaign.bench.run_dir(CASE, 0) / "record.json").outcome == "completed"
     assert f"raw/{CASE}/r1/rank-0.jsonl" in interrupted_campaign.files
     assert f"raw/{CASE}/r1/record.json" not in interrupted_campaign.files
@@ -39,16 +39,16 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_running(interrupted_ca
 
 
 def test_a_killed_command_takes_its_ranks_along(killed_campaign: Stage) -> None:
-    assert killed_campaign.exit_code == -signal.SIGKILL, killed_campaign.said
+    assert killed_campaign.exit_code == -signal.SIGKILL, killed_campaign.output
     assert killed_campaign.left_running == ()
-    assert "0 runs to do, 1 finished earlier and kept" in killed_campaign.said
+    assert "0 runs to do, 1 finished earlier and kept" in killed_campaign.output
     assert f"raw/{CASE}/r1/record.json" not in killed_campaign.files
     assert "iteration" in killed_campaign.last_run_events
     assert "end" not in killed_campaign.last_run_events, "the orphans trained to their end, nobody stopped them"
 
 
 def test_the_same_command_goes_on_to_the_end(interrupted_campaign: Stage, finished_campaign: Stage) -> None:
-    assert finished_campaign.exit_code == 0, finished_campaign.said
+    assert finished_campaign.exit_code == 0, finished_campaign.output
     bench = finished_campaign.bench
     first = f"raw/{CASE}/r0/"
     of_first = {path: state for path, state in interrupted_campaign.files.items() if path.startswith(first)}
@@ -72,7 +72,7 @@ def test_the_case_is_filmed(finished_campaign: Stage, worker: Worker) -> None:
     assert_whole(path, frames=FRAMES, duration_s=video.duration_s, size_px=size_px)
     assert 10_000 < path.stat().st_size < 1_500_000
     assert int(run_in_worker(worker, "-c", SHOWN, str(poster_path(out, case_id)))) > 500  # colours
-    assert "1 video: " in finished_campaign.said
+    assert "1 video: " in finished_campaign.output
     assert json.loads((out / "campaign.json").read_text())["max_rounds"] == 2, "the filmed one is none of them"
 
 
@@ -94,8 +94,8 @@ def test_a_machine_that_is_not_fit_is_refused_before_anything_runs(worker: Worke
     bench = Bench(matrix=tmp_path / "three.toml", out=tmp_path / "out")
     bench.matrix.write_text(MATRIX, encoding="utf-8")
     assert bench.run(asset_root=assets) == 18
-    assert "asset_root: assets_changed" in bench.said()
-    assert "--ignore-env-check" in bench.said()
+    assert "asset_root: assets_changed" in bench.output()
+    assert "--ignore-env-check" in bench.output()
     assert not bench.out.exists()
 
 
@@ -111,7 +111,7 @@ def test_what_cannot_run_is_a_result_with_its_reason(finished_campaign: Stage) -
     (record,) = read_case(finished_campaign.bench.case_path(WIDE)).rounds
     assert record.outcome == "skipped"
     assert "4096 CPU cores" in (record.reason or "")
-    (row,) = (line for line in finished_campaign.said.splitlines() if line.split()[:1] == [WIDE])
+    (row,) = (line for line in finished_campaign.output.splitlines() if line.split()[:1] == [WIDE])
     assert row.split()[-1] == "skipped"
     assert "0/1" in row
 
@@ -119,7 +119,7 @@ def test_what_cannot_run_is_a_result_with_its_reason(finished_campaign: Stage) -
 def test_once_more_starts_nothing_and_changes_nothing(finished_campaign: Stage) -> None:
     bench = finished_campaign.bench
     assert bench.run("--video") == 0
-    assert "0 runs to do, 1 finished earlier and kept, 1 case skipped here" in bench.said()
+    assert "0 runs to do, 1 finished earlier and kept, 1 configuration skipped here" in bench.output()
     assert bench.snapshot() == finished_campaign.files
 
 
@@ -132,6 +132,6 @@ def test_a_damaged_record_is_named_and_nothing_is_touched(finished_campaign: Sta
     path.write_bytes(path.read_bytes()[:-100])
     before = bench.snapshot()
     assert bench.run() == 14
-    assert str(path) in bench.said()
+    assert str(path) in bench.output()
     assert bench.snapshot() == before
     assert json.loads((bench.out / "campaign.json").read_text(encoding="utf-8"))["device"] == "cpu"

@@ -246,7 +246,7 @@ def test_without_the_raw_records_nothing_is_added(tmp_path: Path) -> None:
     gone = Folder(root=root).record_path(QUIET, 1)
     gone.unlink()
     before = stored(campaign, root)
-    message = re.escape(f"has 3 rounds, but {gone} is missing. Put OUT/raw back")
+    message = re.escape(f"has 3 runs, but {gone} is missing. Put OUT/raw back")
     with pytest.raises(StoreError, match=message):
         run(campaign, root)
     assert stored(campaign, root) == before

@@ -107,14 +107,14 @@ def damaged(root: Path) -> None:
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (in_the_place_of_another, r"r1/record\.json is of .*, round 0, and belongs at .*r0/record\.json"),
+        (in_the_place_of_another, r"r1/record\.json is of .*, run 0, and belongs at .*r0/record\.json"),
         (
             of_another_case_of_the_same_name,
-            r"r1/record\.json is the record of round 1 of .* in minibatch_size, seed",
+            r"r1/record\.json is the record of run 1 of .* in minibatch_size, seed",
         ),
-        (lambda root: shutil.rmtree(two_stored(root).parent), r"has 2 rounds, but .*/r1/record\.json is missing\. Put"),
-        (damaged, "Move the file away, and the stored case of the round below cases/"),
-        (lambda root: (root / "raw").mkdir(), r"No round below .* has ended"),
+        (lambda root: shutil.rmtree(two_stored(root).parent), r"has 2 runs, but .*/r1/record\.json is missing\. Put"),
+        (damaged, "Move the file away, and the stored configuration of the run below cases/"),
+        (lambda root: (root / "raw").mkdir(), r"No run below .* has ended"),
         (lambda _: None, "has no folder raw"),
     ],
 )
@@ -168,9 +168,9 @@ def cut_off(finished_campaign: Stage, tmp_path: Path) -> Bench:
 @pytest.mark.worker
 def test_a_killed_campaign_is_stored_elsewhere(cut_off: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", str(cut_off.out)]) == 0
-    said = capsys.readouterr().out
-    assert f"Left out, as they have not ended: raw/{CASE}/r1." in said
-    assert "Stored: 1 case, 1 round." in said
+    output = capsys.readouterr().out
+    assert f"Left out, as they have not ended: raw/{CASE}/r1." in output
+    assert "Stored: 1 configuration, 1 run." in output
     before = store.read_case(cut_off.case_path(CASE))
     assert [record.round for record in before.completed] == [0]
     assert before.ended_because is not None

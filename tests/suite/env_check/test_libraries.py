@@ -10,9 +10,9 @@ from suite.env_check.check import Judgement
 from suite.env_check.libraries import (
     Library,
     LibraryFacts,
-    fault_of,
     judge_driver_libraries,
     judge_libraries,
+    library_fault,
     read_libraries,
 )
 from suite.env_check.probes.run import run_probe
@@ -56,7 +56,7 @@ def test_a_library_that_does_not_load_is_explained(
     tmp_path: Path, make: Callable[[Path], Path], fault: str, repair_names: str
 ) -> None:
     path = make(tmp_path / "broken.so")
-    explained = fault_of(load(path), HOST)
+    explained = library_fault(load(path), HOST)
     assert explained
     assert explained.word == fault
     assert repair_names.format(path=path) in explained.repair

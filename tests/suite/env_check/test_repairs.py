@@ -171,7 +171,7 @@ def graphics_seen(seen: GraphicsFacts | None, container: Container, *, loads: bo
 def test_no_check_advises_what_is_set_already(this_machine: Machine) -> None:
     words, wrong = set(), set()
     for machine in machines(this_machine):
-        for check in all_checks.judge(machine):
+        for check in all_checks.checks_of(machine):
             words.add(check.fault)
             wrong |= {
                 (check.name, check.fault, phrase)

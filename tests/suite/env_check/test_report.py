@@ -13,7 +13,7 @@ from suite import __main__
 from suite.env_check import host, libraries
 from suite.env_check import report as all_checks
 from suite.env_check.display import print_faults, print_report
-from suite.env_check.report import CHECKS, Machine, Report, env_check, judge, read_report, summarised
+from suite.env_check.report import CHECKS, Machine, Report, checks_of, env_check, read_report, summarised
 from suite.env_check.request import Request
 from suite.external.nvml.gpus import read_gpus
 from suite.files.cache import cache_root
@@ -75,7 +75,7 @@ def test_a_machine_without_a_gpu_says_what_one_would_add(report: Report) -> None
     (gpus,) = (check for check in report.checks if check.name == "gpus_present")
     assert (gpus.verdict, gpus.fault) == ("not_needed", "no_gpu")
     assert "no NVIDIA GPU" in shown(report)
-    assert "adds the cuda cases" in shown(report)
+    assert "adds what needs a GPU" in shown(report)
 
 
 @without_gpu
@@ -99,7 +99,7 @@ def test_a_driver_is_judged_for_the_release_of_isaac_sim_that_is_there(this_mach
     with_driver = replace(this_machine.driver, kernel_version="595.71.05")
     for release, fault in (("5.1.0", "driver_known_bad"), ("6.2.0.0", None), (None, None)):
         there = replace(this_machine.worker, isaac_sim=release)
-        checks = judge(replace(this_machine, stack="isaacsim", driver=with_driver, worker=there))
+        checks = checks_of(replace(this_machine, stack="isaacsim", driver=with_driver, worker=there))
         assert [check.fault for check in checks if check.name == "driver_for_stack"] == [fault]
 
 

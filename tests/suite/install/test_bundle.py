@@ -159,8 +159,8 @@ def test_what_the_target_has_is_bundled_when_a_later_dependant_does_not_accept_i
         selection = bundle_contents.select([Requirement("a")], pool=pool, target={"b": version})
         assert [item.name for item in selection.bundled] == bundled
         assert [item["specifier"] for item in selection.expected] == specifiers
-    for root, said in (("missing-one>=1", "missing-one"), ("a>=2", r"a is 1\.0 here.*>=2")):
-        with pytest.raises(BundleError, match=said):
+    for root, message in (("missing-one>=1", "missing-one"), ("a>=2", r"a is 1\.0 here.*>=2")):
+        with pytest.raises(BundleError, match=message):
             bundle_contents.select([Requirement(root)], pool=pool, target={})
 
 

@@ -51,8 +51,8 @@ def test_versions_are_packed_installed_and_come_before_the_workers(
     ask = "import newton, isaaclab, os, sys; print(newton.VERSION, isaaclab.VERSION, sys.executable, os.getpid())"
     environ = os.environ | {"PYTHONPATH": str(tmp_path / "in/site")}
     with subprocess.Popen([folder / "bin/python", "-c", ask], env=environ, stdout=subprocess.PIPE, text=True) as asked:
-        said, _ = asked.communicate()
-    assert said == f"1.6.0 3.0.0 {target} {asked.pid}\n"
+        output, _ = asked.communicate()
+    assert output == f"1.6.0 3.0.0 {target} {asked.pid}\n"
     (tmp_path / "in/labscale/suite/__main__.py").write_text(f"import os; print(os.environ['{VERSIONS_VARIABLE}'])")
     started = subprocess.run([tmp_path / "in/labscale.sh", "plan"], capture_output=True, text=True, check=True)
     assert started.stdout == f"{tmp_path / 'in/versions'}\n"
@@ -63,14 +63,14 @@ def test_versions_that_are_not_those_of_the_index_are_not_installed(
 ) -> None:
     index = make(made, tmp_path / "out", versions={OLDER: python})
     (listed,) = index["versions"]
-    for wrong, said in (
+    for wrong, message in (
         ({**listed, "packages": ["newton==9.0"]}, "newton==9.0, .* 1.6.0"),
         ({**listed, "digest": "none"}, "newton==1.6"),
     ):
         (tmp_path / "out/bundle.json").write_text(json.dumps({**index, "versions": [wrong]}))
         done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
         assert done.returncode == BundleError.exit_code
-        assert re.search(said, done.stderr)
+        assert re.search(message, done.stderr)
         assert str(tmp_path / "in") not in done.stderr  # nothing to run is named: all of it is deleted
         assert list((tmp_path / "in").iterdir()) == []
 

@@ -74,7 +74,7 @@ def test_missing_cut_and_changed_parts_are_all_named(cut: Path, tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    ("change", "into", "said"),
+    ("change", "into", "message"),
     [
         ({"python": "3.10"}, "in", "the bundle was made for Python 3.10"),
         ({"unpacked_bytes": 10**18}, "in", "1000000000000 MB"),
@@ -85,12 +85,12 @@ def test_missing_cut_and_changed_parts_are_all_named(cut: Path, tmp_path: Path, 
     ],
 )
 def test_what_cannot_be_installed_is_said_and_leaves_nothing(
-    made: Path, tmp_path: Path, target: Path, change: dict[str, Any], into: str, said: str
+    made: Path, tmp_path: Path, target: Path, change: dict[str, Any], into: str, message: str
 ) -> None:
     index = make(made, tmp_path / "out")
     (tmp_path / "out/bundle.json").write_text(json.dumps({**index, **change}))
     done = run_installer(tmp_path / "out", "--into", tmp_path / into, "--python", target)
-    assert (done.returncode, said in done.stderr) == (BundleError.exit_code, True)
+    assert (done.returncode, message in done.stderr) == (BundleError.exit_code, True)
     assert list((tmp_path / "in").glob("*")) == []
 
 
@@ -102,8 +102,8 @@ def test_target_that_is_not_as_said_is_told_what_it_lacks(made: Path, tmp_path: 
     python = make_environment(tmp_path / "target", [old_numpy, old_torch])
     done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", python)
     assert done.returncode == BundleError.exit_code
-    found = [name for name in ("torch on this host is 2.10.0", "mujoco", "numpy") if name in done.stderr]
-    assert found == ["torch on this host is 2.10.0", "mujoco"]  # the version of numpy was not promised
+    named = [name for name in ("torch on this host is 2.10.0", "mujoco", "numpy") if name in done.stderr]
+    assert named == ["torch on this host is 2.10.0", "mujoco"]  # the version of numpy was not promised
     assert list((tmp_path / "in").iterdir()) == []
     good = worker_wheels(tmp_path / "wheels", ["torch", "mujoco"])
     done = run_installer(
@@ -192,7 +192,7 @@ def member(name: str, **fields: Any) -> tarfile.TarInfo:
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
+    ("members", "message"),
     [
         *(([member("site/a", mode=mode)], f"has mode {mode:o}") for mode in (0o4755, 0o2755, 0o1644, 0o666, 0o777, 0)),
         *(
@@ -210,12 +210,12 @@ def member(name: str, **fields: Any) -> tarfile.TarInfo:
         ([member("site/a", size=101)], "makes it larger than bundle.json says"),
     ],
 )  # fmt: skip
-def test_what_labscale_does_not_pack_is_refused(tmp_path: Path, members: list[tarfile.TarInfo], said: str) -> None:
+def test_what_labscale_does_not_pack_is_refused(tmp_path: Path, members: list[tarfile.TarInfo], message: str) -> None:
     part = tmp_path / "part-000"
     with tarfile.open(part, "w:xz", format=tarfile.PAX_FORMAT) as tar:
         for packed in members:
             tar.addfile(packed, io.BytesIO(bytes(packed.size)))
-    with pytest.raises(install_bundle.InstallError, match=said):
+    with pytest.raises(install_bundle.InstallError, match=message):
         install_bundle.unpack([part], tmp_path / "in", most_bytes=100)
     assert not (tmp_path / "a").exists()
 

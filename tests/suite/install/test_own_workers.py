@@ -14,7 +14,7 @@ from suite.install.worker import (
     check_python,
     locate_own_worker,
     locate_worker,
-    names_of,
+    own_package_names,
     provision_own_worker,
     provision_worker,
 )
@@ -83,7 +83,7 @@ def test_it_shares_files_with_a_worker_of_the_stack_that_nobody_edited(base: Wor
 
 def test_what_pins_were_made_for_is_asked_of_a_python_that_the_user_brings(project: Path) -> None:
     (project / pins.PINS_DIR / "games.in").write_text("# why\nrl-games==7.0\nother[extra]==1\n")
-    assert (names_of(GAMES), names_of(SKRL)) == (["rl-games", "other"], [])
+    assert (own_package_names(GAMES), own_package_names(SKRL)) == (["rl-games", "other"], [])
     with pytest.raises(WorkerEnvironmentError, match="other is missing"):
         check_python(Path(sys.executable), stack="kitless", also=["other"])
 

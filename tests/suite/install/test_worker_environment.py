@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from suite.errors import UsageError, WorkerEnvironmentError
-from suite.external.program import ask
+from suite.external.program import answer_of
 from suite.files.cache import cache_root
 from suite.install import pins
 from suite.install import worker as provision
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.usefixtures("project")
 
 
 def provide(messages: list[str] | None = None, *, stack: Stack = "kitless", **setup: Any) -> Worker:
-    said = messages if messages is not None else []
-    return provision_worker(stack=stack, setup=Setup(**setup), on_message=said.append)
+    collected = messages if messages is not None else []
+    return provision_worker(stack=stack, setup=Setup(**setup), on_message=collected.append)
 
 
 def test_worker_is_installed_once_and_reused(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_own_python_without_what_is_needed_names_all_of_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         (None, "does not exist"),
         ("exit 3", "exit code 3: it said nothing"),
@@ -136,12 +136,12 @@ def test_own_python_without_what_is_needed_names_all_of_it(tmp_path: Path) -> No
         ("cat", "exit code 0: it said nothing"),
     ],
 )
-def test_what_is_no_python_is_named_with_what_it_said(tmp_path: Path, script: str | None, said: str) -> None:
+def test_what_is_no_python_is_named_with_what_it_said(tmp_path: Path, script: str | None, message: str) -> None:
     python = tmp_path / "python"
     if script is not None:
         python.write_text(f"#!/bin/sh\n{script}\n")
         python.chmod(0o755)
-    with pytest.raises(WorkerEnvironmentError, match=rf"^The worker's Python {python} .*{re.escape(said)}"):
+    with pytest.raises(WorkerEnvironmentError, match=rf"^The worker's Python {python} .*{re.escape(message)}"):
         provide(worker_python=python)
 
 
@@ -151,19 +151,19 @@ def test_a_python_may_print_at_its_start_and_end(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\necho "{{}}"; PYTHONPATH={tmp_path} {sys.executable} "$@"; echo "{{}}"\n')
     python.chmod(0o755)
-    assert ask(python, "import sys; answer = sys.argv[1:]", "a", "b c") == ["a", "b c"]
+    assert answer_of(python, "import sys; answer = sys.argv[1:]", "a", "b c") == ["a", "b c"]
 
 
 def test_assets_that_fail_leave_nothing_and_are_built_again_when_their_sources_change(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for build, said in (
+    for build, message in (
         ("import os, sys; os.mkdir(sys.argv[1]); sys.exit('no such mesh')", r"exit code 1(.|\n)*no such mesh"),
         ("import os, sys; os.mkdir(sys.argv[1])", "could not build the offline assets, exit code 0"),  # no manifest
     ):
         with monkeypatch.context() as patch:
             patch.setattr(provision, "BUILD_ASSETS", ("-c", build))
-            with pytest.raises(WorkerEnvironmentError, match=said):
+            with pytest.raises(WorkerEnvironmentError, match=message):
                 provide()
         assert not [path for path in (tmp_path / "cache").glob("assets-*") if path.suffix != ".lock"]
     first = provide()

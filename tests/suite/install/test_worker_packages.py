@@ -40,8 +40,8 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def add(base: Path, *texts: str, messages: list[str] | None = None) -> tuple[Path, tuple[str, ...]]:
     packages = [read_package(text) for text in texts]
-    said = messages if messages is not None else []
-    added = add_packages(base, packages, pins_path=base.with_name("worker.txt"), on_message=said.append)
+    collected = messages if messages is not None else []
+    added = add_packages(base, packages, pins_path=base.with_name("worker.txt"), on_message=collected.append)
     return environment_of(base, packages) / "bin/python", added
 
 
@@ -174,14 +174,14 @@ def newton_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_version_that_isaac_lab_does_not_ask_for_is_installed_over_a_copy_once(newton_worker: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     packages = ["newton==2.0", "solver==2.0"]
-    python = install_versions(newton_worker, packages, on_message=said.append)
+    python = install_versions(newton_worker, packages, on_message=messages.append)
     assert python == versions_folder(newton_worker, packages) / "bin" / "python"
     versions = {name: version for name, (version, _) in installed_in(python)[1].items()}
     assert versions == {"isaaclab": "3.0.0", "newton": "2.0", "solver": "2.0"}
     assert installed_in(newton_worker / "bin" / "python")[1]["newton"][0] == "1.0"
-    installing, aside = said
+    installing, aside = messages
     assert "newton==2.0, solver==2.0" in installing
     assert "isaaclab 3.0.0 needs newton[sim]==1.0" in aside
     assert install_versions(newton_worker, packages[::-1], on_message=pytest.fail) == python
@@ -192,7 +192,7 @@ def test_a_version_that_isaac_lab_does_not_ask_for_is_installed_over_a_copy_once
 
 
 @pytest.mark.parametrize(
-    ("package", "said"),
+    ("package", "message"),
     [
         ("newton==2.0", r"newton 2\.0 needs solver~=2\.0"),
         ("solver==2.0", r"newton 1\.0 needs solver~=1\.0"),
@@ -201,8 +201,8 @@ def test_a_version_that_isaac_lab_does_not_ask_for_is_installed_over_a_copy_once
         ("solver==99.0", r"newton 1\.0 needs solver~=1\.0 and finds 99\.0"),  # no index has it, and uv is not asked
     ],
 )
-def test_what_cannot_be_combined_is_said_and_leaves_nothing(newton_worker: Path, package: str, said: str) -> None:
-    with pytest.raises(WorkerEnvironmentError, match=said):
+def test_what_cannot_be_combined_is_said_and_leaves_nothing(newton_worker: Path, package: str, message: str) -> None:
+    with pytest.raises(WorkerEnvironmentError, match=message):
         install_versions(newton_worker, [package], on_message=lambda _: None)
     assert not versions_folder(newton_worker, [package]).exists()
 

@@ -16,7 +16,7 @@ from suite.launch.contract import TO_ITS_END, Launcher, RunControl
 from suite.schema.rank_protocol import LaunchResult
 from suite.schema.record import Launch
 from tests.conftest import CaseMaker
-from tests.fixtures.runs.real_runs import MARK, marked_processes, wait_until
+from tests.fixtures.runs.real_runs import MARK, cartpole, marked_processes, matrix_of, wait_until
 
 # Stands for torchrun and its rank. It starts a program that ignores SIGTERM, in a session of its own as torchrun does.
 # It goes on until a test writes an exit code for its node, and writes all the time where a file says so.
@@ -43,6 +43,9 @@ with (run_dir / f"rank-{node}.jsonl").open("a", buffering=1) as log:
             print(json.dumps({"event": "phase"}), file=log)
 os._exit(int((run_dir / f"exit-{node}").read_text()))
 """
+# What trains on two nodes: a short control of the real worker.
+MATRIX: Final = matrix_of(cartpole("rsl_rl", workload="all_reduce", topologies=["2x1"], iterations=4, num_envs=8))
+CASE: Final = "cartpole/rsl_rl-kitless-cpu-n16-2x1"
 START_TIMEOUT_S: Final = 60.0  # of real torchruns too
 SLACK_S: Final = 15.0  # of a busy machine
 

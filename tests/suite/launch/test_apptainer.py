@@ -52,7 +52,7 @@ OPTIONS = options_with(matrix="smoke", launcher="apptainer")
 
 
 def provision(options: Options) -> Runtime:
-    return registry.provision(Asked(options=options, stack="kitless", device="cpu", say=print, out=Path("out")))
+    return registry.runtime_of(Asked(options=options, stack="kitless", device="cpu", say=print, out=Path("out")))
 
 
 @pytest.fixture

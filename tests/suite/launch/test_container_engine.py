@@ -71,13 +71,13 @@ def test_podman_is_not_trusted_with_gpus_and_the_user_alone_accepts_a_licence(tm
     isaac_sim = replace(image, labels={"labscale.stack": "isaacsim"})
     check_options(podman, image, plain)
     check_options(podman, isaac_sim, replace(plain, accept_eula=True))
-    for refused, options, said in ((image, replace(plain, gpus="all"), "GPUs"), (isaac_sim, plain, "--accept-eula")):
-        with pytest.raises(ContainerError, match=said):
+    for refused, options, message in ((image, replace(plain, gpus="all"), "GPUs"), (isaac_sim, plain, "--accept-eula")):
+        with pytest.raises(ContainerError, match=message):
             check_options(podman, refused, options)
 
 
 @pytest.mark.parametrize(
-    ("said", "step"),
+    ("message", "step"),
     [
         ("failed to discover GPU vendor from CDI: no known GPU vendor found", "nvidia-ctk cdi generate"),
         ("CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=all", "nvidia-ctk cdi generate"),
@@ -103,8 +103,8 @@ def test_podman_is_not_trusted_with_gpus_and_the_user_alone_accepts_a_licence(tm
         ("something new", "otherwise"),
     ],
 )
-def test_the_next_step_after_a_message(said: str, step: str) -> None:
-    assert step in step_after_refusal(said, "otherwise")
+def test_the_next_step_after_a_message(message: str, step: str) -> None:
+    assert step in step_after_refusal(message, "otherwise")
 
 
 def test_an_engine_elsewhere_is_refused_with_what_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,7 +178,7 @@ def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--render", "kubernetes", "--image", "x y", "--out", "jobs"), "--image is 'x y'"),
         (("--render", "osmo", "--out", "jobs"), "got --image missing and --out jobs."),
@@ -187,7 +187,7 @@ def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path, capsys: p
 )
 def test_what_cannot_be_rendered_is_refused(
     words: tuple[str, ...],
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -195,7 +195,7 @@ def test_what_cannot_be_rendered_is_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     assert plan(*words) == UsageError.exit_code
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "jobs").exists()
 
 

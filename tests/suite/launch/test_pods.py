@@ -126,7 +126,7 @@ def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(round_of_p
     assert "earlier" not in (run_dir / "rank-0.jsonl").read_text(encoding="utf-8")
     samples = (run_dir / "rank-0.jsonl").read_bytes()
     again = subprocess.run(argv, cwd=ROOT, env=environ_of(0), check=False, capture_output=True, text=True)
-    assert (again.returncode, "contains a finished round" in again.stderr) == (14, True)
+    assert (again.returncode, "contains a finished run" in again.stderr) == (14, True)
     assert (run_dir / "rank-0.jsonl").read_bytes() == samples
 
 

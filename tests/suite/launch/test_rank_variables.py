@@ -15,8 +15,7 @@ from suite.errors import UsageError
 from suite.install.worker import Worker
 from suite.launch import apptainer, containers
 from suite.launch.nodes import node
-from suite.launch.slurm.script import SlurmOptions
-from suite.launch.slurm.script import render as render_script
+from suite.launch.slurm.script import SlurmOptions, batch_script
 from suite.options.command_line import forget_inner_variables
 from suite.schema.rank_protocol import of_rank, recorded, travelling
 from suite.schema.record import Environment, Launch
@@ -76,7 +75,7 @@ def test_settings_reach_every_launcher(launch: Launch, tmp_path: Path) -> None:
     assert inside.env["NCCL_ALGO"] == "Ring, Tree"
     wrapped = apptainer.apptainer_launch(launch, apptainer.ApptainerOptions(image=tmp_path, project_root=tmp_path))
     assert wrapped.env["APPTAINERENV_NCCL_ALGO"] == "Ring, Tree"
-    assert "\nexport NCCL_ALGO='Ring, Tree'\n" in render_script(launch, SlurmOptions(), name="a", sampler=())
+    assert "\nexport NCCL_ALGO='Ring, Tree'\n" in batch_script(launch, SlurmOptions(), name="a", sampler=())
 
 
 @pytest.mark.parametrize(

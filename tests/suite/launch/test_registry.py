@@ -191,7 +191,7 @@ def test_labscale_inside_an_image_names_the_digest_that_it_was_told(
 
     def digest() -> str | None:
         asked = Asked(options=options, stack="kitless", device="cpu", say=print, out=tmp_path)
-        return registry.provision(asked).image_digest
+        return registry.runtime_of(asked).image_digest
 
     monkeypatch.setenv(image_worker.DIGEST, told or "")
     assert digest() == told

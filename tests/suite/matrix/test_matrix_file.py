@@ -10,7 +10,7 @@ from suite.errors import MatrixError
 from suite.matrix.cases import Minibatch, expand, minibatch_per_rank
 from suite.matrix.catalog import CATALOG_PATH, AgentEntry, Catalog, load_catalog
 from suite.matrix.file import load_matrix
-from suite.matrix.selection import select, with_packages
+from suite.matrix.selection import selected_cases, with_packages
 from suite.matrix.tables import Matrix
 from suite.schema.record import Case, MinibatchRule
 
@@ -194,18 +194,18 @@ def smoke(catalog: Catalog) -> Matrix:
 
 def test_select(smoke: Matrix, catalog: Catalog) -> None:
     cases = expand(smoke, catalog, device="cpu", assets="offline")
-    assert select(cases) == cases
-    assert {case.series for case in select(cases, series=["shadow-*"])} == {"shadow-horizontal"}
-    assert {case.world_size for case in select(cases, gpus=[2])} == {2}
-    assert {case.rl_library for case in select(cases, rl_library=["rl_games"])} == {"rl_games"}
-    chosen = select(cases, case_glob=["cartpole*-1x1-*", "ant*"], gpus=[1])
+    assert selected_cases(cases) == cases
+    assert {case.series for case in selected_cases(cases, series=["shadow-*"])} == {"shadow-horizontal"}
+    assert {case.world_size for case in selected_cases(cases, gpus=[2])} == {2}
+    assert {case.rl_library for case in selected_cases(cases, rl_library=["rl_games"])} == {"rl_games"}
+    chosen = selected_cases(cases, case_glob=["cartpole*-1x1-*", "ant*"], gpus=[1])
     assert [case.series for case in chosen] == ["cartpole-strong", "ant-weak"]
 
 
 def test_selecting_nothing_lists_what_exists(smoke: Matrix, catalog: Catalog) -> None:
     cases = expand(smoke, catalog, device="cuda", assets="offline")
     with pytest.raises(MatrixError) as error:
-        select(cases, series=["ant-weak"], gpus=[8])
+        selected_cases(cases, series=["ant-weak"], gpus=[8])
     message = str(error.value)
     assert "series ant-weak; GPUs 8" in message
     assert "rsl_rl, skrl, sb3, rl_games" in message

@@ -33,8 +33,8 @@ def test_ranks_of_all_rounds_have_seeds_of_their_own_only_if_the_matrix_asks() -
     two = replace(ANT, nproc_per_node=2)
     assert [two.seed_of(rank=rank, round_index=1) for rank in (0, 1)] == [ANT.seed, ANT.seed + 1]
     seeded = replace(two, seed_per_round=True)
-    found = [seeded.seed_of(rank=rank, round_index=number) for number in range(3) for rank in (0, 1)]
-    assert found == [ANT.seed + index for index in range(6)]
+    seeds = [seeded.seed_of(rank=rank, round_index=number) for number in range(3) for rank in (0, 1)]
+    assert seeds == [ANT.seed + index for index in range(6)]
     apart = replace(two, seed_per_round=1000)
     assert [apart.seed_of(rank=1, round_index=number) for number in range(2)] == [ANT.seed + 1, ANT.seed + 1001]
     assert ROUND_VARIABLE not in launch_of(two).env

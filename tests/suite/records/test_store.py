@@ -217,7 +217,7 @@ def test_rounds_that_do_not_belong_together_are_refused(
     for rounds, message in (
         ((), "has no runs"),
         ((record, record), r"are \[0, 0\]; each may be there once"),
-        ((make_record(case=make_case(seed=1)),), "run 0 is of another case"),
+        ((make_record(case=make_case(seed=1)),), "run 0 is of another configuration"),
         ((replace(record, ranks=record.ranks[:1]),), r"is not valid: of run 0, its ranks are \[0\], needed are 0 to 1"),
     ):
         with pytest.raises(StoreError, match=message):
@@ -268,7 +268,7 @@ def golden_copy(path: Path, edit: Callable[[dict[str, Any]], object] = lambda _:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda document: document.pop("labscale"), "not a case stored by labscale"),
+        (lambda document: document.pop("labscale"), "not a configuration stored by labscale"),
         (
             lambda document: document["labscale"].update(schema_version=5),
             "schema_version is 5; this labscale reads 6. Read it with the labscale of commit a230a9f6",
@@ -294,7 +294,7 @@ def test_a_folder_that_is_not_one_set_of_cases_is_refused(tmp_path: Path) -> Non
     (tmp_path / "cases").unlink()
     golden_copy(tmp_path / "a.json")
     golden_copy(tmp_path / "b.json")
-    with pytest.raises(StoreError, match=r"a.json and .*b.json both contain the case cartpole-strong/"):
+    with pytest.raises(StoreError, match=r"a.json and .*b.json both contain cartpole-strong/"):
         store.load_results(tmp_path)
     (tmp_path / "b.json").write_text(GOLDEN.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     with pytest.raises(StoreError, match=r"b.json is corrupt, not JSON: EOF while"):
@@ -311,7 +311,7 @@ def test_a_campaign_without_a_stored_case_is_told_to_go_on_or_store(tmp_path: Pa
     for name in ("campaign.json", "raw/s/a/r0/record.json", "raw/s/a/r1/configuration.json", "cases/none"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("{}", encoding="utf-8")
-    message = rf"^{root} is a campaign of which no case is stored yet\. .*`nox -s store -- '{root}'`\.$"
+    message = rf"^{root} is a campaign with no stored configuration yet\. .*`nox -s store -- '{root}'`\.$"
     for folder in (root, root / "raw", root / "raw" / "s" / "a" / "r0"):
         with pytest.raises(StoreError, match=message):
             store.load_results(folder)

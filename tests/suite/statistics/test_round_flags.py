@@ -81,12 +81,12 @@ def test_rounds_whose_machine_was_short_of_cpu_time_are_named(
 ) -> None:
     def seen(percent: float | None) -> TelemetrySummary:
         stolen = percent is not None and column == "host_stolen_percent"
-        found: Any = Spread(min=0.0, mean=percent or 0.0, max=50.0) if stolen else percent
+        value: Any = Spread(min=0.0, mean=percent or 0.0, max=50.0) if stolen else percent
         summary = TelemetrySummary(
             window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50,
             host_cpu_percent=Spread(min=10.0, mean=20.0, max=50.0),
         )  # fmt: skip
-        return replace(summary, **{column: found})
+        return replace(summary, **{column: value})
 
     records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
     watched = [replace(record, telemetry=seen(value)) for record, value in zip(records, percents, strict=True)]

@@ -106,8 +106,8 @@ def test_the_baseline_of_each_series_is_followed_by_its_twin() -> None:
     cases = [make_case("cartpole-strong", world_size=size) for size in (2, 1, 4)]
     cases += [make_case("ant-weak", scaling="weak", world_size=2)]
     ids = [case.case_id for case in with_twins(cases)]
-    two, one, four, ant = (case.case_id for case in cases)
-    assert ids == [two, one, f"{one}-aa", four, ant, f"{ant}-aa"]
+    two, baseline, four, ant = (case.case_id for case in cases)
+    assert ids == [two, baseline, f"{baseline}-aa", four, ant, f"{ant}-aa"]
     twin = with_twins(cases)[2]
     assert is_twin(twin)
     assert not is_twin(cases[1])
@@ -117,11 +117,11 @@ def test_the_baseline_of_each_series_is_followed_by_its_twin() -> None:
 
 
 def test_a_baseline_has_part_in_all_ratios_and_another_case_in_its_own() -> None:
-    two, one, four = (make_case(world_size=ranks) for ranks in (2, 1, 4))
+    two, baseline, four = (make_case(world_size=ranks) for ranks in (2, 1, 4))
     others = [make_case(rl_library="rl_games"), make_case(world_size=2, minibatch_rule="fixed_updates")]
-    cases = [*with_twins([two, one, four]), *others]
+    cases = [*with_twins([two, baseline, four]), *others]
     twin = cases[2]
-    assert ratios_of(one, cases) == ratios_of(twin, cases) == [(two, one), (four, one)]
-    assert ratios_of(two, cases) == [(two, one)]
+    assert ratios_of(baseline, cases) == ratios_of(twin, cases) == [(two, baseline), (four, baseline)]
+    assert ratios_of(two, cases) == [(two, baseline)]
     assert [ratios_of(other, cases) for other in others] == [[], []]
     assert ratios_of(two, []) == []

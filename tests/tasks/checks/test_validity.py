@@ -45,6 +45,6 @@ def test_the_environment_at_fault_is_named(judged: dict[str, dict[str, Any]]) ->
 
 
 def test_a_body_that_is_nowhere_is_found(judged: dict[str, dict[str, Any]]) -> None:
-    verdict, word, found = judged["nan_position"][END]
+    verdict, word, text = judged["nan_position"][END]
     assert (verdict, word) == ("failure", "physics_not_finite")
-    assert found.endswith("is not finite in 1 of 4 environments (1)")
+    assert text.endswith("is not finite in 1 of 4 environments (1)")

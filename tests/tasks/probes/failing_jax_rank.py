@@ -20,7 +20,7 @@ def add_up_until_rank_1_fails(case: Case, run_dir: Path, log: RankLog, training:
     from tasks.rank.context import Ranks, joined
 
     context: Any = SimpleNamespace(ranks=Ranks.from_torchrun(), device=torch.device("cpu"))
-    with joined(case, context.ranks, context.device, log), jax_processes.joined(context):
+    with joined(case, context.ranks, context.device, log), jax_processes.jax_environment(context):
         import jax
         import skrl
 

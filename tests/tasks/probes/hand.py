@@ -16,7 +16,7 @@ from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
-from tasks.picture import environment
+from tasks.picture import task_environment
 
 FRACTIONS = (0.25, 0.35, 0.5, 0.6)  # of the tendon's range, one per environment
 STEPS = 120  # 2 s
@@ -27,11 +27,11 @@ COUNTS_AS_DIFFERENT = 16  # of 255, in any channel
 
 
 def main(frame_path: str, golden_path: str) -> None:
-    with environment("Isaac-Reorient-Cube-Shadow-Camera-Direct", num_envs=len(FRACTIONS), seed=SEED) as env:
+    with task_environment("Isaac-Reorient-Cube-Shadow-Camera-Direct", num_envs=len(FRACTIONS), seed=SEED) as env:
         results = {"channels": save_frame(env, frame_path), **follow(env), "cuda_graph": graph_of(env)}
         results |= {"pictures": judge_faults(env)}
     differences = [difference(frame_path, golden_path, shift) for shift in (0, 3)]
-    with environment("Isaac-Ant", SMALL_BUFFERS, num_envs=4, seed=SEED) as env:
+    with task_environment("Isaac-Ant", SMALL_BUFFERS, num_envs=4, seed=SEED) as env:
         results |= {"differences": differences, "ant": weigh(env), "dropped": dropped(env)}
     ctypes.CDLL(None).fflush(None)  # what MuJoCo Warp prints of full buffers: the answer is the last line
     print(json.dumps(results))

@@ -94,8 +94,8 @@ def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker, monkeypat
     record = plain_round(item.case, outcome="crashed", reason="rank 1: [oops]", exit_code=1, wall_time_s=12.0)
     reporter.ended([(record, "")])
     start, end, reason = output.getvalue().splitlines()
-    assert start.startswith("[1/1] a/1 round 0 starting, 0:00 (elapsed 0:00, about 0:10 left)")
-    assert end.startswith("[1/1] a/1 round 0: crashed in 0:12 (elapsed 0:00)")
+    assert start.startswith("[1/1] a/1 run 0 starting, 0:00 (elapsed 0:00, about 0:10 left)")
+    assert end.startswith("[1/1] a/1 run 0: crashed in 0:12 (elapsed 0:00)")
     assert reason.strip() == "rank 1: [oops]"
 
 

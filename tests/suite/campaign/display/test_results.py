@@ -53,7 +53,7 @@ def ended(results: Sequence[CaseResult], out: Path, *, encoding: str = "utf-8") 
         results=tuple(results),
         began_s=time.monotonic() - 192,
     )
-    steps.build_report(steps.summarise(campaign))
+    steps.build_report(steps.print_results(campaign))
     text = raw.getvalue().decode(encoding).replace(str(out), "OUT")
     return re.sub(r"This took 3:1[0-9]\.", "This took 3:12.", text)
 

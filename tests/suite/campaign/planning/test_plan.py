@@ -14,7 +14,7 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.folder import Folder
-from suite.campaign.planning.plan import NO_SPEEDS, _print_blocks, judged, make_plan, print_plan, rule_of
+from suite.campaign.planning.plan import NO_SPEEDS, _print_blocks, make_plan, planned_cases, print_plan, rule_of
 from suite.campaign.schedule import blocks_of
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError, UsageError
@@ -128,7 +128,7 @@ def test_where_physx_cannot_run_it_is_refused(options: dict[str, Any]) -> None:
     ],
 )
 def test_a_part_of_a_campaign_has_a_twin_of_its_own_baseline(asked: dict[str, Any], twins: list[str]) -> None:
-    """Only patterns of case ids name the twins too."""
+    """Patterns of case ids name the twins too; nothing else does."""
     campaign = planned(4, matrix="full", **asked)
     assert [item.case.case_id for item in campaign.planned if is_twin(item.case)] == twins
     assert len(campaign.planned) > len(twins)
@@ -167,7 +167,7 @@ def refused_for_memory(items: Sequence[PlannedCase]) -> set[int]:
 def test_ranks_that_share_a_gpu_need_memory_of_the_machine_that_trains_them(launcher: str) -> None:
     campaign = planned(1, memory_gb=64.0, matrix="learning-scaling")
     campaign = replace(campaign, options=changed(campaign.options, launcher=launcher))
-    items = judged(campaign, [item.case for item in campaign.planned], rounds=1)
+    items = planned_cases(campaign, [item.case for item in campaign.planned], rounds=1)
     assert refused_for_memory(items) == (set() if launcher in {"slurm", "ssh", "ray"} else {16})
 
 
@@ -191,7 +191,7 @@ def cases_of(results: Path) -> list[CaseResult]:
 
 @pytest.mark.parametrize("results", sorted(NEWEST.glob("*-shared*")), ids=lambda results: results.name)
 def test_trainings_that_share_a_gpu_were_not_much_slower_than_planned(results: Path) -> None:
-    """With MPS they were less slow, with rsl_rl slower; the plan cannot know whether MPS will be there."""
+    """They were less slow with MPS and slower with rsl_rl; the plan cannot know whether MPS will be there."""
     measured = cases_of(results)
     times_s = {result.case: fmean(map(round_time_s, result.completed)) for result in measured}
     shared = [case for case in times_s if case.trainings_per_gpu > 1]
@@ -205,7 +205,7 @@ def test_trainings_that_share_a_gpu_were_not_much_slower_than_planned(results: P
 
 
 def test_blocks_of_learning_took_at_most_as_long_as_planned_and_a_third_or_more() -> None:
-    """On an H200 with MPS. The first block compiled kernels too."""
+    """The machine was an H200 with MPS. The first block compiled kernels too."""
     runs = [record for result in cases_of(NEWEST / "h200-learning-scaling-1") for record in result.completed]
     runs.sort(key=_started_s)
     blocks: list[list[RunRecord]] = []
@@ -216,7 +216,7 @@ def test_blocks_of_learning_took_at_most_as_long_as_planned_and_a_third_or_more(
     assert [len(block) for block in blocks] == [4, 1, 6, 1, 1, 6, 5, 3, 1]
     campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")
     for block in blocks:
-        planned_s = time_of_block_s(judged(campaign, [record.case for record in block], rounds=1))
+        planned_s = time_of_block_s(planned_cases(campaign, [record.case for record in block], rounds=1))
         assert planned_s is not None
         took_s = max(record.wall_time_s or 0.0 for record in block)
         assert 1 / 3 < took_s / planned_s < 1.1, [record.case.case_id for record in block]

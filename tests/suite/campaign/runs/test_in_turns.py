@@ -88,8 +88,8 @@ def test_a_fault_ends_its_own_case_only(block: Block) -> None:
     assert {runs[A].outcome, runs[C].outcome} == {"completed"}
     assert {len(runs[name].ranks[0].samples["iteration_time_s"]) for name in (A, C)} == {ITERATIONS}
     failed = next(index for index, line in enumerate(block.lines) if line.startswith(f"{FAULTY['killed'].case_id} "))
-    assert "round 0: crashed" in block.lines[failed]  # before the block has ended
-    assert failed < next(index for index, line in enumerate(block.lines) if f"{A} round 0: completed" in line)
+    assert "run 0: crashed" in block.lines[failed]  # before the block has ended
+    assert failed < next(index for index, line in enumerate(block.lines) if f"{A} run 0: completed" in line)
 
 
 def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(block: Block) -> None:

@@ -27,9 +27,9 @@ from suite.campaign.runs.uncounted import (
     check_tools,
     film_all,
     find_nsys,
-    free_port,
     profile_all,
     tell_unfilmed,
+    viewer_port,
     watch,
 )
 from suite.campaign.steps import judge
@@ -232,7 +232,7 @@ def test_a_port_that_is_taken_is_left_alone() -> None:
             other.listen()
         except OSError:
             pass  # somebody else has it, which is as good
-        assert free_port() not in {0, PORT}
+        assert viewer_port() not in {0, PORT}
 
 
 def test_what_cannot_be_watched_is_said_before_anything_is_installed() -> None:

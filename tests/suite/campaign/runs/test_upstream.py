@@ -8,7 +8,7 @@ import pytest
 
 from suite.campaign.folder import Folder
 from suite.campaign.runs import upstream
-from suite.campaign.steps import summarise
+from suite.campaign.steps import print_results
 from suite.errors import StoreError
 from suite.records import store
 from suite.schema.rank_protocol import LaunchResult
@@ -75,7 +75,7 @@ def test_a_missing_side_is_none_and_a_corrupt_one_an_error(run_dir: Path, make_c
     with pytest.raises(StoreError, match=r"upstream\.json is not readable"):
         upstream.read_pair(make_case(), 0, run_dir)
     theirs.write_text(json.dumps({"iteration_time_s": [7.0, 1.0]}))
-    with pytest.raises(StoreError, match="has 2 iterations, but its round has 3"):
+    with pytest.raises(StoreError, match="has 2 iterations, but its run has 3"):
         upstream.read_pair(make_case(), 0, run_dir)
     theirs.unlink()
     assert upstream.read_pair(make_case(), 0, run_dir) is None
@@ -134,7 +134,7 @@ def test_a_command_for_some_cases_keeps_the_pairs_of_the_others(folder: Folder) 
     pairs = upstream.write_pairs(folder)
     assert len(pairs) == 4
     campaign = campaign_of(FIXED, (OTHER.case,), upstream=True)
-    summarise(replace(campaign, options=changed(campaign.options, out=folder.root), results=(OTHER,)))
+    print_results(replace(campaign, options=changed(campaign.options, out=folder.root), results=(OTHER,)))
     assert list(upstream.read_pairs(folder.root / "upstream.json")) == pairs
 
 

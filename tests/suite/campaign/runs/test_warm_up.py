@@ -92,7 +92,7 @@ def test_warm_ups_run_first_count_nowhere_and_are_not_run_on_a_warm_machine(warm
     assert warming.started == [*WARM_UPS, *ROUNDS]
     assert text.count("warm-up, not counted") == 2 * len(WARM_UPS)
     assert "2 warm-ups come first, not counted, so that no kernel is compiled while something is timed: " in text
-    assert f"[{len(WARM_UPS)}/{len(WARM_UPS)}] {WARM_UPS[-1]} round 0" in text
+    assert f"[{len(WARM_UPS)}/{len(WARM_UPS)}] {WARM_UPS[-1]} run 0" in text
     assert sorted(record.case.case_id for record in records(warming.out)) == sorted(ROUNDS)
     kept = store.read_record(warming.out / "warm-up" / "raw" / WARM_UPS[0] / "r0" / "record.json")
     assert (kept.outcome, kept.case.iterations) == ("completed", 2)

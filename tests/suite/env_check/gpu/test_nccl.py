@@ -193,11 +193,11 @@ def test_what_works_or_has_another_cause_is_tried_once(tmp_path: Path) -> None:
 
 
 def test_what_the_user_turned_off_already_is_neither_tried_nor_advised(tmp_path: Path) -> None:
-    found = check(probe_that(tmp_path, SHM, FAILS), shm=None, NCCL_P2P_DISABLE="1")
-    assert found.fault == "nccl_shm_broken"
-    assert "--shm-size" not in (found.repair or "--shm-size")  # /dev/shm is large enough
+    judged = check(probe_that(tmp_path, SHM, FAILS), shm=None, NCCL_P2P_DISABLE="1")
+    assert judged.fault == "nccl_shm_broken"
+    assert "--shm-size" not in (judged.repair or "--shm-size")  # /dev/shm is large enough
     assert starts(tmp_path) == ["P2P=1 SHM=", "P2P=1 SHM=1"]
-    assert found.evidence.variables == {"NCCL_P2P_DISABLE": "1"}
+    assert judged.evidence.variables == {"NCCL_P2P_DISABLE": "1"}
     nowhere = check(probe_that(tmp_path, "false", FAILS), NCCL_P2P_DISABLE="1", NCCL_DEBUG="INFO")
     tried = [attempt.variables for attempt in nowhere.evidence.tries]
     assert tried == [("NCCL_SHM_DISABLE=1",), ("NCCL_NVLS_ENABLE=0",)]

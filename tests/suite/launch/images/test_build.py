@@ -76,7 +76,7 @@ PASSED = report("ok")
 def make_plan() -> MakePlan:
     """Plan a small image that answers env_check as told; ``step`` is added at the end of its Dockerfile."""
 
-    def make(*, said: Report = PASSED, exit_code: int | None = None, answer: str = "", step: str = "") -> BuildPlan:
+    def make(*, checks: Report = PASSED, exit_code: int | None = None, answer: str = "", step: str = "") -> BuildPlan:
         plan = plan_build(
             "kitless",
             project_root=ROOT,
@@ -86,8 +86,8 @@ def make_plan() -> MakePlan:
         )
         stand_in = {
             "os-release": "ID=busybox\n",
-            "answer": answer or said.as_json(),
-            "exit_code": str(said.exit_code if exit_code is None else exit_code),
+            "answer": answer or checks.as_json(),
+            "exit_code": str(checks.exit_code if exit_code is None else exit_code),
             "suite_python": SUITE_PYTHON,
             "dpkg-query": DPKG_QUERY,
         }
@@ -116,13 +116,13 @@ def test_an_image_that_passes_is_named_and_written_down(engine: Engine, make_pla
     from cyclonedx.schema import SchemaVersion  # noqa: PLC0415
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415 - 1.5 s, for each process of the tests
 
-    said, lines = report("warning"), list[str]()
-    plan = make_plan(said=said)
+    checks, lines = report("warning"), list[str]()
+    plan = make_plan(checks=checks)
     built = build_image(engine, plan, out_dir=tmp_path, on_line=lines.append)
     assert engine.find_image("labscale/small:test").image_id == built.image_id
     record = json.loads(built.record.read_text())
     assert record["image_id"] == record["digest"] == built.image_id
-    assert record["env_check"] == said.as_document()
+    assert record["env_check"] == checks.as_document()
     assert record["labels"] == dict(plan.labels)
     assert record["labels"]["org.opencontainers.image.revision"] == "c0ffee"
     assert record["num_packages"] == 6
@@ -139,9 +139,9 @@ def test_an_image_that_passes_is_named_and_written_down(engine: Engine, make_pla
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "words"),
     [
-        ({"said": report("failure")}, ("  vulkan_manifests: no_manifest", "NVIDIA_DRIVER_CAPABILITIES")),
+        ({"checks": report("failure")}, ("  vulkan_manifests: no_manifest", "NVIDIA_DRIVER_CAPABILITIES")),
         ({"exit_code": 139}, ("env_check",)),
         ({"exit_code": 1}, ("env_check",)),
         ({"exit_code": 0, "answer": "Segmentation fault"}, ("env_check",)),
@@ -155,11 +155,11 @@ def test_an_image_that_passes_is_named_and_written_down(engine: Engine, make_pla
     ],
 )
 def test_an_image_that_fails_gets_no_name_and_the_error_says_why(
-    running_engine: RunningEngine, make_plan: MakePlan, build_it: Build, changes: dict[str, Any], said: tuple[str, ...]
+    running_engine: RunningEngine, make_plan: MakePlan, build_it: Build, changes: dict[str, Any], words: tuple[str, ...]
 ) -> None:
     with pytest.raises(ContainerError) as error:
         build_it(make_plan(**changes))
-    assert [words for words in said if words not in str(error.value)] == []
+    assert [text for text in words if text not in str(error.value)] == []
     assert not running_engine.client.images.list("labscale/small")
 
 

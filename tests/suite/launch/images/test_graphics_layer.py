@@ -70,9 +70,9 @@ def spec_of_env_check(image: str, *, env: Mapping[str, str], gpus: Gpus = None) 
     )
 
 
-def faults(said: str) -> dict[str, str | None]:
+def faults(output: str) -> dict[str, str | None]:
     """Name of each check of a report with its fault."""
-    return {check["name"]: check["fault"] for check in json.loads(said)["checks"]}
+    return {check["name"]: check["fault"] for check in json.loads(output)["checks"]}
 
 
 def test_env_check_renders_inside_and_tells_software_from_a_gpu(engine: Engine, graphics: str) -> None:
@@ -92,7 +92,7 @@ def test_env_check_inside_names_the_missing_graphics_capability(
     """The launcher's request brings the driver's Vulkan half into the container; a request for compute does not."""
     asked = spec_of_env_check(graphics, env={}, gpus="all")
     assert faults(engine.run_to_end(asked, timeout_s=120).stdout)["vulkan_manifests"] is None
-    said = running_engine.client.containers.run(
+    output = running_engine.client.containers.run(
         graphics,
         ["sh", "-c", f"cd {ROOT}; {shlex.join(asked.argv)}; true"],
         environment=dict(asked.env),
@@ -101,4 +101,4 @@ def test_env_check_inside_names_the_missing_graphics_capability(
         network_mode="none",
         remove=True,
     )
-    assert faults(said.decode())["vulkan_manifests"] == "library_missing"
+    assert faults(output.decode())["vulkan_manifests"] == "library_missing"

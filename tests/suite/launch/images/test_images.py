@@ -150,7 +150,7 @@ def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "message"),
     [
         (lambda _: find_image("kitles", ROOT), "no image 'kitles'; it has kitless, isaacsim. Did you mean 'kitless'"),
         (lambda project: tag_of("tiny", project_root=project, version="1"), r"tiny\.Dockerfile"),
@@ -158,9 +158,9 @@ def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path
         (lambda _: host_files({"SSL_CERT_FILE": "/nowhere/ca.crt"}), r"certificates /nowhere/ca.crt, .* No such file"),
     ],
 )
-def test_what_is_not_there_is_named(project: Path, ask: Callable[[Path], object], said: str) -> None:
+def test_what_is_not_there_is_named(project: Path, ask: Callable[[Path], object], message: str) -> None:
     (project / "containers" / "tiny.Dockerfile").unlink()
-    with pytest.raises(ContainerError, match=said):
+    with pytest.raises(ContainerError, match=message):
         ask(project)
 
 

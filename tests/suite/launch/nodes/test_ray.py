@@ -26,9 +26,8 @@ from suite.records.store import read_case, read_record
 from tests.fixtures.machines.namespaces import LOGIN
 from tests.fixtures.machines.ray_hosts import DRIVER, HEAD, HOSTS, RayHosts
 from tests.fixtures.runs.real_runs import wait_until
-from tests.fixtures.runs.two_nodes import CASE, MATRIX
 from tests.reports.accept.test_session import noxfile
-from tests.suite.launch.contract import SLACK_S, NodesContract, Place, Round
+from tests.suite.launch.contract import CASE, MATRIX, SLACK_S, NodesContract, Place, Round
 
 # A driver that gives the other nodes no time to end by themselves.
 IMPATIENT: Final = """
@@ -145,7 +144,7 @@ def test_a_cluster_that_cannot_be_used(
 
 
 def test_a_priority_that_may_not_be_undone() -> None:
-    """Only root may undo it. The parent stands for Ray, and its child has been made nice."""
+    """Nobody but root may undo it. The parent stands for Ray, and its child has been made nice."""
     limited = ("setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice")
     argv = (*limited, "sh", "-c", '"$@"; exit', "sh", "nice", "-n", "15", sys.executable, "-c", NICE)
     done = subprocess.run(argv, capture_output=True, text=True, check=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -23,8 +24,20 @@ from suite.records.telemetry_file import read_telemetry, telemetry_path
 from suite.schema.record import Environment, RunRecord
 from tests.fixtures.machines.ssh_hosts import HOSTS, SshHosts
 from tests.fixtures.runs.real_runs import launch_of, wait_until
-from tests.fixtures.runs.two_nodes import CASE, MATRIX, RANK
-from tests.suite.launch.contract import SLACK_S, NodesContract, Place, Round
+from tests.suite.launch.contract import CASE, MATRIX, SLACK_S, NodesContract, Place, Round
+
+# Ranks of torchrun that reduce a number again and again, each with a log as the real worker has.
+RANK: Final = """
+import os, sys, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+open(f"{sys.argv[1]}/started-{os.environ['RANK']}", "w").close()
+with open(f"{sys.argv[1]}/rank-{os.environ['RANK']}.jsonl", "w") as log:
+    while True:
+        dist.all_reduce(torch.ones(1))
+        log.write("{}")
+        log.flush()
+        __import__("time").sleep(0.1)
+"""
 
 
 @pytest.fixture

@@ -275,7 +275,7 @@ def test_a_second_attempt_leaves_dead_nodes_out_where_others_suffice(
 
     monkeypatch.setattr(slurm, "find", lambda _: None)
     monkeypatch.setattr(slurm, "job", lambda _: next(states))
-    monkeypatch.setattr(slurm, "names_of", lambda _: ("n1", "n2"))
+    monkeypatch.setattr(slurm, "node_names", lambda _: ("n1", "n2"))
     monkeypatch.setattr(slurm, "dead_nodes", lambda _: ("n2",))
     monkeypatch.setattr(slurm, "could_start", lambda _: others_suffice)
     monkeypatch.setattr(slurm, "submit", submit)

@@ -12,7 +12,7 @@ import pytest
 
 from suite.errors import UsageError
 from suite.launch import apptainer
-from suite.launch.slurm.script import NodeCheck, SlurmOptions, render, without
+from suite.launch.slurm.script import NodeCheck, SlurmOptions, batch_script, without
 from suite.schema.record import Launch
 from tests.fixtures.runs.real_runs import is_running, wait_until
 from tests.suite.matrix.test_plan import ANT
@@ -39,7 +39,7 @@ CHECK: Final = NodeCheck(
 
 
 def script_of(launch: Launch, options: SlurmOptions = DEFAULTS, **changes: Any) -> str:
-    return render(launch, options, **{"name": "labscale-0", "sampler": ("true",), **changes})
+    return batch_script(launch, options, **{"name": "labscale-0", "sampler": ("true",), **changes})
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ def test_nodes_that_differ_are_refused_by_name(slurm: SlurmCluster, worker: Work
     done = bench(slurm, tmp_path, "--sbatch-option", "nodelist=n2,n3")
     slurm.kill_node("n3")  # the fixture starts it as it was
     assert done.returncode == 18, done.stdout
-    said = done.stdout + done.stderr
-    assert "check nofile: ok on n2; failure (low_nofile) on n3" in said
-    assert "Keep one of them out (--sbatch-option exclude=NODE)" in said
+    output = done.stdout + done.stderr
+    assert "check nofile: ok on n2; failure (low_nofile) on n3" in output
+    assert "Keep one of them out (--sbatch-option exclude=NODE)" in output
     assert not list(tmp_path.rglob("rank-*.jsonl")), "it trained"
     assert not list(tmp_path.rglob("record.json"))
 
