@@ -133,36 +133,36 @@ def _of_rewards(pairs: Sequence[Pair], runs: Runs) -> Iterator[Declaration]:
     """Yield what more GPUs or environments than those of a base need to a reward: frames, and by their speed the time.
 
     Runs of only_learning say it of GPUs if the base and a pair have some, and of a filled GPU if it and the base have
-    some; else own runs say it of GPUs (a filled one is then compared with ``<base>/1``, what the base learned), and of
-    a pair without runs of only_learning, beside one that has some, how much sooner and nothing else.
+    some; else own runs say it of GPUs and of the base, and of a pair without runs of only_learning, beside one that
+    has some, how much sooner and nothing else.
     """
     over, base = pairs[0].over, runs.learned(pairs[0].over)
     on_gpus = [pair for pair in pairs if pair.change.column == "gpus"]
     learned = [(pair, row) for pair in pairs if base and (row := runs.learned(pair.of))]
     own = [pair for pair in on_gpus if not base or not runs.learned(pair.of)]
+    is_own, pool = bool(own) and own == on_gpus, _pool(base) if base else {}
+    target = _selection(over) if is_own else pool
+    if is_own or learned:
+        yield Declaration(id=_id(over, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=target)
     for pair in own:
         yield from _sooner(pair)
-    if is_own := bool(own) and own == on_gpus:
-        yield _to_reach(over, _selection(over))
+    if is_own:
         for row in (over, *(pair.of for pair in own)):
-            yield from _to_reward(row, _selection(over))
-    if base and learned:
-        target, own_id = _pool(base), f"{over['configuration']}/{over['gpus']}"
-        of_base = {**over, "configuration": own_id} if is_own else over
-        yield _to_reach(of_base, target)
-        for of, ran, row in ((of_base, over, base), *((pair.of, pair.of, row) for pair, row in learned)):
-            yield from _frames(of, row, target)
-            yield _product(of, "time_to_reward_s", {_id(of, FRAMES): 1, _id(ran, "frames_per_s"): -1}, unit="s")
-        for pair, row in learned:
-            yield from _sooner_by_frames(pair.of, row, target, "sooner", {pair.id: 1})
-            if pair.change.column == "gpus":
-                yield from _checked(pair.of, row)
-        if not is_own:
-            yield from _predicted(on_gpus, runs, target)
+            yield from _to_reward(row, target)
+    elif base and learned:
+        yield from _learned(over, base, target)
+        yield from _predicted(on_gpus, runs, target)
+    for pair, row in learned:
+        yield from _learned(pair.of, row, pool)
+        yield from _sooner_by_frames(pair.of, row, pool, "sooner", {pair.id: 1})
+        if pair.change.column == "gpus":
+            yield from _checked(pair.of, row)
 
 
-def _to_reach(row: Row, target: Selection) -> Declaration:
-    return Declaration(id=_id(row, "reward_mean_to_reach"), kind="reward_to_reach", column="reward_mean", of=target)
+def _learned(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
+    """Yield what a configuration needs to a reward, by the runs that say what it learns."""
+    yield from _frames(of, learned, target)
+    yield _product(of, "time_to_reward_s", {_id(of, FRAMES): 1, _id(of, "frames_per_s"): -1}, unit="s")
 
 
 def _checked(of: Row, learned: Row) -> Iterator[Declaration]:

@@ -241,38 +241,33 @@ def _to_rewards(
         pools = {of: learned.get(tuple(row[name] for name in LEARNING)) for of, row in rows.items()}
         known = {of: row for of, row in pools.items() if row and pools[over]}
         names = {of: f"{row['set']}/{row['configuration']}" for of, row in rows.items()}
-        on_gpus, base_name = [of for of, change in others.items() if change == "gpus"], names[over]
-        if on_gpus and known.keys().isdisjoint(on_gpus):
-            yield f"{base_name}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", over, "")
-            for of in (over, *on_gpus):
-                yield f"{names[of]}/time_to_reward_s", ("to_reward", "iteration_s", of, over)
-                yield f"{names[of]}/frames_to_reward", ("to_reward", "frames_per_iteration", of, over)
-            base_name += f"/{rows[over]['gpus']}"  # has its figures by runs of learning
-        elif on_gpus:
-            ran = {rows[of]["gpus"]: rows[of] for of in on_gpus if rows[of]["nodes"] == 1}
-            yield from _predicted(rows[over], ran, learned.values(), _pool(known[over]))
+        on_gpus = [of for of, change in others.items() if change == "gpus"]
         for end, mark in MARKS.items():
             alone = (of for of in on_gpus if of not in known)
             yield from ((f"{names[of]}/sooner{end}", ("sooner", f"iteration_s{mark}", of, over)) for of in alone)
-        if len(known) > 1:
-            yield from _by_learning(over, known, names | {over: base_name}, names, others)
+        target = _pool(known[over]) if over in known else ""
+        if on_gpus and known.keys().isdisjoint(on_gpus):
+            yield f"{names[over]}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", over, "")
+            for of in (over, *on_gpus):
+                yield f"{names[of]}/time_to_reward_s", ("to_reward", "iteration_s", of, over)
+                yield f"{names[of]}/frames_to_reward", ("to_reward", "frames_per_iteration", of, over)
+        elif len(known) > 1:
+            yield f"{names[over]}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", target, "")
+            yield from _learned(names[over], known[over], target)
+            ran = {row["gpus"]: row for of in on_gpus if (row := rows[of])["nodes"] == 1}
+            yield from _predicted(rows[over], ran, learned.values(), target)
+        for of in known.keys() - {over}:
+            yield from _learned(names[of], known[of], target)
+            yield from _sooner(names[of], known[of], target, "sooner", f"&{names[of]}/over_{others[of]}=1")
+        for of in known.keys() & {*on_gpus}:
+            yield f"{names[of]}/differs_on_one_gpu", ("differs", "reward_mean", _pool(known[of]), of)
+            yield f"{names[of]}/differs_again", ("differs", "reward_mean", of, of)
 
 
-def _by_learning(
-    over: str, known: Mapping[str, Row], names: Mapping[str, str], ran: Mapping[str, str], changes: Mapping[str, str]
-) -> Iterator[tuple[str, Declaration]]:
-    """Yield the same by runs of learning: of how many frames, and products with the speed of what ran."""
-    target = _pool(known[over])
-    yield f"{names[over]}/reward_mean_to_reach", ("reward_to_reach", "reward_mean", target, "")
-    for of, row in known.items():
-        yield from _frames(names[of], row, target)
-        factors = f"{names[of]}/frames_to_reward=1&{ran[of]}/frames_per_s=-1"
-        yield f"{names[of]}/time_to_reward_s", ("product", "", factors, "")
-        if of != over:
-            yield from _sooner(names[of], row, target, "sooner", f"&{names[of]}/over_{changes[of]}=1")
-            if changes[of] == "gpus":
-                yield f"{names[of]}/differs_on_one_gpu", ("differs", "reward_mean", _pool(row), of)
-                yield f"{names[of]}/differs_again", ("differs", "reward_mean", of, of)
+def _learned(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration]]:
+    """Yield the frames and the time to a reward of what ran, by runs of learning."""
+    yield from _frames(name, own, target)
+    yield f"{name}/time_to_reward_s", ("product", "", f"{name}/frames_to_reward=1&{name}/frames_per_s=-1", "")
 
 
 def _pool(row: Row) -> str:
