@@ -262,7 +262,7 @@ def test_a_campaign_has_the_image_render_what_its_stack_needs_alone(
     monkeypatch.setattr(build, "env_check_inside", lambda _engine, _image, request, **_: requests.append(request))
     options = options_with(matrix="smoke", launcher="container", image=image.image_id)
     asked = Asked(options=options, stack="kitless", device="cpu", say=print, out=Path("out"))
-    registry.provision(asked).check()
+    registry.runtime_of(asked).check()
     assert requests == [Request(device="cpu", everything=False)]
 
 
