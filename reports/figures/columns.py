@@ -69,6 +69,8 @@ _ALL: Final = (
     Column("time_to_reward_s", "Time to the reward", "digits", of="iteration_s", meaning="without start-up"),
     Column("frames_to_reward", "Frames to the reward", "count"),
     Column("reached", "Runs that had the reward", "count"),
+    Column("differs_on_one_gpu", "Rewards on one GPU from those on several", "percent", meaning="of the rise, at most"),
+    Column("differs_again", "Rewards of one run from another", "percent", meaning="of the rise, at most, of one seed"),
     Column("seeds", "Seeds that say how it learns", "count"),
     Column("learned_reward", "Reward at the end", "digits", meaning="by runs that say how it learns"),
     Column("reward_mean_to_reach", "Reward to reach", "digits", meaning="after nine tenths of its rise"),

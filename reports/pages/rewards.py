@@ -21,12 +21,17 @@ from suite.files.wording import counted, joined
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 REWARD: Final = (
-    "The reward is the one after 90 % of the rise that every run on the fewest GPUs has. Times are of"
-    " iterations, without start-up. Runs of one seed say nothing of another."
+    "The reward is the mean over an episode of full length after 90 % of the rise that every run on the fewest GPUs has."
+    " Times are of iterations, without start-up. Runs of one seed say nothing of another."
 )
 LEARNED: Final = (
     "how many frames it takes is measured with as many processes on one GPU, which learn the same; the time is these"
     " frames over the frames per second of the GPUs. They ran on"
+)
+
+AGREEMENT: Final = (
+    "That processes on one GPU learn the same was checked with runs of the same seed on as many GPUs. Where their"
+    " rewards are most apart, mean of pairs of runs, it is by this part of the rise:"
 )
 
 
@@ -77,13 +82,27 @@ def sooner(line: Line) -> Mapping[int, tuple[Figure | None, str]]:
     for row in line.rows[1:]:
         gpus, rest = (row["gpus"], 0) if is_over_gpus else divmod(row["environments"], base["environments"])
         own = sooner_on(line, row)
-        if not rest and (own or _is_missed(line.figure(row, "reached"))):
+        if not rest and (own or (row in line.learned and _is_missed(line.figure(row, "reached")))):
             known[gpus] = own, ""
     for gpus in map(processes_of, runs_of(line.version).learned_on_more(line.rows[-1]) if is_over_gpus else ()):
         own = line.figure(base, f"{gpus}/sooner_predicted")
         if own or _is_missed(line.figure(base, f"{gpus}/reached")):
             known[gpus] = own, PREDICTED
     return known
+
+
+def agreement(line: Line) -> str:
+    """How far rewards on one GPU are from those on as many as they stand for; empty if no seed ran both ways."""
+    known = [
+        (row["gpus"], own, line.figure(row, "differs_again"))
+        for row in line.rows
+        if (own := line.figure(row, "differs_on_one_gpu"))
+    ]
+    apart = [
+        f"{measured(own)} on {gpus} GPUs" + (f" (two runs on these: {measured(again)})" if again else "")
+        for gpus, own, again in known
+    ]
+    return f"{line.label}: {joined(apart)}" if apart else ""
 
 
 def _is_missed(reached: Figure | None) -> bool:

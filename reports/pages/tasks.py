@@ -33,7 +33,18 @@ from reports.display.page import read_text
 from reports.figures.compare import Row
 from reports.figures.lines import Figure, Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
 from reports.figures.tables import rows_by_id
-from reports.pages.rewards import LEARNED, REWARD, curve, filled_or_added, learned_at, point, sooner, time_to_reward
+from reports.pages.rewards import (
+    AGREEMENT,
+    LEARNED,
+    REWARD,
+    agreement,
+    curve,
+    filled_or_added,
+    learned_at,
+    point,
+    sooner,
+    time_to_reward,
+)
 from reports.sets.version import ResultSet, Version
 from suite.files.paths import ROOT
 from suite.files.wording import counted, joined
@@ -297,6 +308,8 @@ def _times(version: Version, task: str, scaling: Sequence[Line]) -> Iterator[Dis
     learned = {line.label: places for line in (*scaling, *filled) if (places := learned_at(line, *line.rows))}
     if learned:
         yield paragraph(f"{'; '.join(learned)}: {LEARNED} {joined(sorted(set.union(*learned.values())))}.")
+    if checked := [text for line in scaling if (text := agreement(line))]:
+        yield paragraph(f"{AGREEMENT} {'; '.join(checked)}.")
     if times or filled:
         yield from (*_sooner(version, task, [*scaling, *filled]), bullets(times), paragraph(REWARD))
 
