@@ -21,8 +21,8 @@ from suite.files.wording import counted, joined
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 REWARD: Final = (
-    "The reward is the mean over an episode of full length after 90 % of the rise that every run on the fewest GPUs has."
-    " Times are of iterations, without start-up. Runs of one seed say nothing of another."
+    "The reward is the mean over an episode of full length, after 90 % of the rise that every run on the fewest GPUs"
+    " has. Times are of iterations, without start-up. Runs of one seed say nothing of another."
 )
 LEARNED: Final = (
     "how many frames it takes is measured with as many processes on one GPU, which learn the same; the time is these"
