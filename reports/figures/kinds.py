@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from reports.data.rewards import CONVERGED_SHARE, converged_reward
+from reports.data.rewards import CONVERGED_SHARE, Levels, converged_reward
 from reports.figures.compare import Row, Runs
 from suite.schema.record import ALONE_SUFFIX
 from suite.statistics.intervals import Estimate, mean_of, product_of_means
@@ -176,21 +176,23 @@ def _differs(declaration: Declaration, runs: Runs) -> Figure:
 
     The mean over pairs of runs of one seed. Equal selections: of one run from another.
     """
-    frames = [_selected(selection or {}, runs) for selection in (declaration.of, declaration.over)]
-    of, over = (
-        [(levels[set_name, run], (set_name, configuration, run), seed) for set_name, configuration, run, seed in keys]
-        for frame in frames
-        for levels, keys in [(runs.levels(frame), frame.select("set", "configuration", "run", "seed").iter_rows())]
-    )
+    of, over = (_by_run(selection or {}, runs) for selection in (declaration.of, declaration.over))
     pairs = [
-        own.largest_difference(levels)
-        for own, key, seed in of
-        for levels, other, other_seed in over
-        if key != other and seed == other_seed
+        levels.largest_difference(other_levels)
+        for run, (seed, levels) in of.items()
+        for other, (other_seed, other_levels) in over.items()
+        if run != other and seed == other_seed
     ]
     known = [share for share in pairs if share is not None]
     mean = Estimate(value=statistics.fmean(known), interval=None) if known else None
-    return _figure(declaration, mean, len({key for _, key, _ in (*of, *over)}))
+    return _figure(declaration, mean, len({*of, *over}))
+
+
+def _by_run(selection: Selection, runs: Runs) -> Mapping[tuple[str, str, int], tuple[int, Levels]]:
+    """The seed and the rewards of each selected run."""
+    rows, names = _selected(selection, runs), ("set", "configuration", "run")
+    levels, keys = runs.levels(rows), rows.select(*names, "seed").iter_rows()
+    return {(set_name, name, run): (seed, levels[set_name, run]) for set_name, name, run, seed in keys}
 
 
 type _Needed = Mapping[int, Sequence[float | None]]  # by seed, of each of its runs; None: it never got there
