@@ -38,6 +38,7 @@ IMPORTS: Final = ("imports_torch", "imports")  # phases
 
 type Value = str | int | float | bool | None
 
+LONGEST: Final = 10**9  # iterations of an episode
 COMPARABLE: Final = range(20, 101)  # iterations: fewer are a start, and after more the policy has another pace
 MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, where machines are compared
 
@@ -129,11 +130,12 @@ def _one_gpu_training(run: Run) -> str | None:
 
 
 def _reward_window(record: RunRecord) -> int:
-    work = record.workload or {}
-    episode_s, step_s, steps = (work.get(name) for name in ("episode_length_s", "physics_dt_s", "decimation"))
-    if not (isinstance(episode_s, float) and isinstance(step_s, float) and isinstance(steps, int)):
+    values = map((record.workload or {}).get, ("episode_length_s", "physics_dt_s", "decimation"))
+    parts = [value for value in values if type(value) in {int, float} and isinstance(value, int | float) and value > 0]
+    if len(parts) < 3:  # noqa: PLR2004 - all of them
         return SMOOTHING_WINDOW
-    return max(SMOOTHING_WINDOW, round(episode_s / (step_s * steps * record.case.num_steps_per_env)))
+    iterations = parts[0] / parts[1] / parts[2] / record.case.num_steps_per_env
+    return max(SMOOTHING_WINDOW, round(min(iterations, LONGEST)))
 
 
 def _learned_reward(record: RunRecord) -> float | None:

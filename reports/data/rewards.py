@@ -8,6 +8,7 @@ from typing import Final
 from suite.records.rewards import Rewards
 
 CONVERGED_SHARE: Final = 0.9  # of a rise
+LEAST_RISE: Final = 1e-9  # of the largest reward: less is an error of rounding
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ class Levels:
         both = zip(self.rewards, other.rewards, strict=False)
         differences = [abs(own - level) for own, level in both if own is not None and level is not None]
         known = [level for level in other.rewards if level is not None]
-        return max(differences) / (max(known) - min(known)) if differences and max(known) > min(known) else None
+        if not differences:
+            return None
+        rise = max(known) - min(known)
+        return max(differences) / rise if rise > LEAST_RISE * max(map(abs, known)) else None
 
 
 def converged_reward(curves: Sequence[Levels], share: float = CONVERGED_SHARE) -> float | None:

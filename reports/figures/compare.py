@@ -66,7 +66,7 @@ LEARNING: Final = (
     "minibatch_size", "optimiser_steps", "is_tuned", "is_deterministic", "trainings_per_gpu", "packages",
 )  # fmt: skip
 # What equal names of configurations of learning do not say of themselves; runs that are equal in it are of one pool.
-POOL: Final = ("configuration", "iterations", "steps", "minibatch_size", "optimiser_steps")
+POOL: Final = ("configuration", "iterations", "task", "steps", "minibatch_size", "optimiser_steps")
 _WORK: Final = tuple(column.name for column in WORK if column.name != "seed")
 
 

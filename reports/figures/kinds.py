@@ -229,7 +229,7 @@ def _number(needed: _Needed) -> int:
 def _status(ratio: Estimate, against: float = 1.0) -> Status:
     if ratio.interval is None:
         return "too few runs"
-    return "within noise" if ratio.interval[0] < against <= ratio.interval[1] else "clear"
+    return "within noise" if ratio.interval[0] <= against <= ratio.interval[1] else "clear"
 
 
 def _both(declaration: Declaration, runs: Runs) -> tuple[Row, Row, int]:

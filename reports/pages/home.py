@@ -181,7 +181,7 @@ def _for_a_reward(line: Line) -> str:
     """What to do, by how many times as soon a reward comes on more GPUs: whichever part of the rise is asked for."""
     known = [(row["gpus"], sooner_on(line, row)) for row in line.rows[1:]]
     clear = [(own["low"], gpus) for gpus, own in known if own and own["status"] == "clear"]
-    if sooner := [end for end in clear if end[0] >= 1]:
+    if sooner := [end for end in clear if end[0] > 1]:
         return f"use {max(sooner)[1]} GPUs"
     if len(clear) == len(known):
         return "use one GPU: more bring it later"

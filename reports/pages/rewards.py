@@ -22,16 +22,17 @@ from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 REWARD: Final = (
     "The reward is the mean over an episode of full length, after 90 % of the rise that every run on the fewest GPUs"
-    " has. Times are of iterations, without start-up. Runs of one seed say nothing of another."
+    " has. Times are of iterations, without start-up, and of all seeds; how many times as soon a reward comes is of"
+    " seeds that both have. Runs of one seed say nothing of another."
 )
 LEARNED: Final = (
-    "how many frames it takes is measured with as many processes on one GPU, which learn the same; the time is these"
+    "how many frames it takes is measured with as many processes on one GPU, which learn alike; the time is these"
     " frames over the frames per second of the GPUs. They ran on"
 )
 
 AGREEMENT: Final = (
-    "That processes on one GPU learn the same was checked with runs of the same seed on as many GPUs. Where their"
-    " rewards are most apart, mean of pairs of runs, it is by this part of the rise:"
+    "Rewards of processes on one GPU were compared with those of runs of the same seed on as many GPUs, over the"
+    " iterations of these. Where they are most apart, mean of pairs of runs, it is by this part of the rise:"
 )
 
 
@@ -82,32 +83,29 @@ def sooner(line: Line) -> Mapping[int, tuple[Figure | None, str]]:
     for row in line.rows[1:]:
         gpus, rest = (row["gpus"], 0) if is_over_gpus else divmod(row["environments"], base["environments"])
         own = sooner_on(line, row)
-        if not rest and (own or (row in line.learned and _is_missed(line.figure(row, "reached")))):
+        if not rest and (own or (row in line.learned and _is_missed(line, line.figure(row, "reached")))):
             known[gpus] = own, ""
     for gpus in map(processes_of, runs_of(line.version).learned_on_more(line.rows[-1]) if is_over_gpus else ()):
         own = line.figure(base, f"{gpus}/sooner_predicted")
-        if own or _is_missed(line.figure(base, f"{gpus}/reached")):
+        if own or _is_missed(line, line.figure(base, f"{gpus}/reached")):
             known[gpus] = own, PREDICTED
     return known
 
 
 def agreement(line: Line) -> str:
     """How far rewards on one GPU are from those on as many as they stand for; empty if no seed ran both ways."""
-    known = [
-        (row["gpus"], own, line.figure(row, "differs_again"))
-        for row in line.rows
-        if (own := line.figure(row, "differs_on_one_gpu"))
-    ]
-    apart = [
-        f"{measured(own)} on {gpus} GPUs" + (f" (two runs on these: {measured(again)})" if again else "")
-        for gpus, own, again in known
-    ]
+    apart = []
+    for row in line.rows:
+        if own := line.figure(row, "differs_on_one_gpu"):
+            again = line.figure(row, "differs_again")
+            runs = f" (two runs on these: {measured(again)})" if again else ""
+            apart.append(f"{measured(own)} in {row['iterations']} iterations on {row['gpus']} GPUs{runs}")
     return f"{line.label}: {joined(apart)}" if apart else ""
 
 
-def _is_missed(reached: Figure | None) -> bool:
-    """Whether a run ended before it had the reward."""
-    return reached is not None and reached["value"] < reached["runs"]
+def _is_missed(line: Line, reached: Figure | None) -> bool:
+    """Whether a run ended before it had the reward, which there is."""
+    return bool(reached and reached["value"] < reached["runs"] and line.figure(line.base, "reward_mean_to_reach"))
 
 
 def filled_or_added(filled: Line, added: Line) -> str:
@@ -121,18 +119,17 @@ def filled_or_added(filled: Line, added: Line) -> str:
     ratio, _, rival, kind, gpus = max(both, key=lambda item: (bool(item[0] and item[2]), not item[3], item[4]))
     size, number = filled.base["environments"], counted(gpus, "GPU")
     comes = [f"{measured(own)} times as soon" if own else "not in every run" for own in (ratio, rival)]
-    claims = {
-        _claim(
-            *(
-                own and rows_by_id(line.version).get(f"{own['id']}{end}")
-                for own, line in ((ratio, filled), (rival, added))
-            )
-        )
-        for end in MARKS
+    pair = ((ratio, filled), (rival, added))
+    answers = {
+        _answer(*(own and rows_by_id(line.version).get(f"{own['id']}{end}") for own, line in pair)) for end in MARKS
     }
-    claim = (
-        claims.pop() if len(claims) == 1 else "It depends on the mark whether filling one GPU brings the reward sooner"
-    )
+    if len(answers) > 1:
+        answers = {"It depends on the mark" if answers & {"sooner", "later"} else "It is open"}
+    claim = answers.pop()
+    if claim in ("sooner", "later"):
+        claim = f"Filling one GPU brings the reward {claim}"
+    else:
+        claim += " whether filling one GPU brings the reward sooner"
     return (
         f"{claim} than {f'is predicted of {number}' if kind else number}: against one with {environments_text(size)} it"
         f" comes {comes[0]} with {environments_text(gpus * size)}, and {comes[1]} on {number} ({filled.label};"
@@ -140,12 +137,12 @@ def filled_or_added(filled: Line, added: Line) -> str:
     )
 
 
-def _claim(filled: Figure | None, added: Figure | None) -> str:
+def _answer(filled: Figure | None, added: Figure | None) -> str:
     """What is clear only where the intervals do not overlap."""
     one, several = (estimate(own).interval if own else None for own in (filled, added))
     if one and several and (one[0] > several[1] or one[1] < several[0]):
-        return f"Filling one GPU brings the reward {'sooner' if one[0] > several[1] else 'later'}"
-    return f"It is {'within noise' if one and several else 'open'} whether filling one GPU brings the reward sooner"
+        return "sooner" if one[0] > several[1] else "later"
+    return "It is within noise" if one and several else "It is open"
 
 
 def sooner_on(line: Line, row: Row) -> Figure | None:
@@ -158,18 +155,21 @@ def sooner_on(line: Line, row: Row) -> Figure | None:
 
 def by_marks(figure_of: Callable[[str], Figure | None]) -> str:
     """``clear`` if what comes sooner or later does so surely at every mark of the rise; else what each mark says."""
-    answers: dict[str, list[str]] = {}
+    answers: dict[object, list[str]] = {}  # what is equal -> marks
+    texts: dict[object, str] = {}
     for end in MARKS:
         own, reached = figure_of(f"sooner{end}"), figure_of(f"reached{end}")
         if own is None:
-            answer = f"{measured(reached)} of {runs_in(reached, 'run')} had it" if reached else "not every run had it"
+            text = f"{measured(reached)} of {runs_in(reached, 'run')} had it" if reached else "not every run had it"
+            answer: object = reached and (reached["value"], reached["runs"])
         else:
-            answer = own["status"] if own["status"] != "clear" else "sooner" if own["value"] > 1 else "later"
+            answer = text = own["status"] if own["status"] != "clear" else "sooner" if own["value"] > 1 else "later"
+        texts.setdefault(answer, text)
         answers.setdefault(answer, []).append(end[1:] or f"{100 * CONVERGED_SHARE:.0f}")
     is_clear = not answers.keys().isdisjoint({"sooner", "later"})
     if len(answers) == 1:
-        return "clear" if is_clear else next(iter(answers))
-    all_marks = ", ".join(f"{answer} at {joined(marks)} %" for answer, marks in answers.items())
+        return "clear" if is_clear else next(iter(texts.values()))
+    all_marks = ", ".join(f"{texts[answer]} at {joined(marks)} %" for answer, marks in answers.items())
     return f"{'depends on the mark: ' if is_clear else ''}{all_marks} of the rise"
 
 

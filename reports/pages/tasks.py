@@ -221,7 +221,15 @@ def _over_gpus(
     points += [point(line.label, gpus, own, kind=kind) for line, gpus, own, kind in known]
     points.sort(key=lambda own: ([*labels].index(own.label), own.x))
     texts = replace(_texts(version, [*labels.values()], title, "GPUs", y), note=note)
-    cells = [[line.label, str(gpus), measured(own), kind or own["status"]] for line, gpus, own, kind in known]
+    cells = [
+        [
+            line.label,
+            f"environments of {gpus}" if line.rows[-1]["gpus"] < gpus and not kind else str(gpus),
+            measured(own),
+            kind or own["status"],
+        ]
+        for line, gpus, own, kind in known
+    ]
     data = html_table(["Training", "GPUs", name, "How sure"], cells, label=title)
     bases = {line.base["gpus"] for line in labels.values()}
     chart = speedup(points, texts, baselines=bases, is_share=name == "share_kept")

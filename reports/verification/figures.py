@@ -84,7 +84,7 @@ LEARNING: Final = (  # equal for what learns the same in an iteration, on a GPU 
     "minibatch_size", "optimiser_steps", "is_tuned", "is_deterministic", "trainings_per_gpu", "packages",
 )  # fmt: skip
 # What runs of learning have equal that are taken together, whatever their set.
-POOL: Final = ("configuration", "iterations", "steps", "minibatch_size", "optimiser_steps")
+POOL: Final = ("configuration", "iterations", "task", "steps", "minibatch_size", "optimiser_steps")
 OF_PROCESSES: Final = {"weak": {"environments"}, "strong": {"environments_per_gpu", "optimiser_steps"}}  # which differ
 MEND_FIRST: Final = "Mend these records first, as the findings of each case file say; then verify again."
 _WRITE_AGAIN: Final = "Write the file again with `python -m reports.figures.tables VERSION`."

@@ -51,7 +51,7 @@ def _stored(computed: Computed, against: float | None) -> Mapping[str, float | s
     status = None
     if against is not None and value is not None:
         status = "clear" if interval else "too few runs"
-        if interval and interval[0] < against <= interval[1]:
+        if interval and interval[0] <= against <= interval[1]:
             status = "within noise"
     return {"value": value, "low": low, "high": high, "runs": runs, "status": status}
 
@@ -320,8 +320,8 @@ def _differs(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
         length = min(map(len, curves))
         differences = np.abs(curves[0][:length] - curves[1][:length])
         if row is not other and row["seed"] == other["seed"] and not np.isnan(differences).all():
-            rise = np.nanmax(curves[1]) - np.nanmin(curves[1])
-            shares += [float(np.nanmax(differences) / rise)] if rise else []
+            rise, largest = np.nanmax(curves[1]) - np.nanmin(curves[1]), np.nanmax(np.abs(curves[1]))
+            shares += [float(np.nanmax(differences) / rise)] if rise > 1e-9 * largest else []
     return statistics.fmean(shares) if shares else None, None, len({id(row) for row in (*of, *over)})
 
 

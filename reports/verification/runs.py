@@ -31,6 +31,7 @@ SLOWED: Final = 1.3  # times the fastest probe of a machine
 COLD: Final = 1.75  # times the shortest start of a configuration
 COMPARABLE: Final = range(20, 101)  # iterations of runs by which machines are compared
 MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, in such a run
+LONGEST: Final = 1e9  # iterations of an episode
 SMOOTHING: Final = 5  # iterations that the reward at the end is the median of, and at least that of a level
 
 
@@ -280,12 +281,11 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
 def _reward_window(run: Run) -> int:
     """Iterations of an episode that is not cut short; at least ``SMOOTHING``."""
     work: Mapping[str, Any] = run.record["workload"] or {}
-    names = ("episode_length_s", "physics_dt_s", "decimation")
-    if not all(work.get(name) for name in names):
+    parts: list[Any] = [work.get(name) for name in ("episode_length_s", "physics_dt_s", "decimation")]
+    if not all(type(part) in {int, float} and part > 0 for part in parts):
         return SMOOTHING
-    episode_s, step_s, steps = (work[name] for name in names)
-    iterations = round(episode_s / (step_s * steps * run.case["num_steps_per_env"]))
-    return max(SMOOTHING, int(iterations))
+    iterations: float = parts[0] / parts[1] / parts[2] / run.case["num_steps_per_env"]
+    return max(SMOOTHING, round(min(iterations, LONGEST)))
 
 
 def _ending(statistic: Any, rewards: Array, window: int) -> float | None:

@@ -50,6 +50,9 @@ READING_TOLERANCE: Final = 0.06  # readings are stored with one digit or more
 MEAN_SPREADS: Final = 2.5  # the mean of stored readings and of all, in spread over root of their number: at most 1.4
 ENERGY_TOLERANCE: Final = 0.001  # the counter at the ends of a window, between its readings: at most 0.0001
 INTEGRAL_TOLERANCE: Final = 0.05  # power once a second and all readings of it: at most 0.031
+_TWICE: Final = {  # part of a workload -> the setting that it has to equal
+    "physics_dt_s": "env.sim.dt", "decimation": "env.decimation", "episode_length_s": "env.episode_length_s",
+}  # fmt: skip
 _ALWAYS_SET: Final = frozenset({"seed", "num_envs", "device"})
 _SOUND: Final = frozenset({"ok", "warning", "not_needed", "not_checked"})  # verdicts of a check in a completed run
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -130,6 +133,7 @@ def _check_completed(place: Place, run: Run) -> None:
             own.fault(check["name"], got, "no failure", RUN_AGAIN)
     learning = 1 if run.is_pipeline else case["nnodes"] * case["nproc_per_node"]
     stated = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * learning, **case}
+    stated |= {name: workload[setting] for name, setting in _TWICE.items() if workload.get(setting) is not None}
     place.same("workload", workload, {name: value for name, value in stated.items() if name in workload})
     checks = {check["name"]: check["found"] for check in machine["checks"]}
     if machine["gpus"] and "gpus_present" in checks:

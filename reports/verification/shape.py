@@ -25,6 +25,7 @@ SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
     "amount": ("a number from 0 on", {int, float}, 0),
     "length": ("a number above 0", {int, float}, sys.float_info.min),
     "number": ("a number", {int, float}, -LARGEST),
+    "step": ("true, false or a whole number above 0", {bool, int}, 0),
     "scalar": ("a text, a number, true or false", {str, bool, int, float}, -LARGEST),
 }
 # Fields that schema 6 did not have at first, and what is meant where they are missing.
@@ -43,7 +44,7 @@ _CASE: Final = {
     **_all("text", "division kernel_cache"),
     **_all("size", "nnodes nproc_per_node num_envs num_envs_global num_steps_per_env iterations trainings_per_gpu"),
     **_all("count", "minibatch_size optimiser_steps seed cpu_threads?"),
-    "seed_per_run": "scalar",
+    "seed_per_run": "step",
     **_all("flag", "deterministic only_learning"),
     **_all(["text"], "presets with_packages"),
 }

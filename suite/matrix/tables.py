@@ -124,7 +124,7 @@ class MatrixTable(TomlTable):
     warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.campaign.runs.warm_up
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     only_learning: bool = False  # ranks and runs share one GPU, see Case.only_learning
-    seed_per_round: bool | Annotated[int, Field(ge=1, le=LARGEST_SEED)] = False  # see Case.seed_per_round
+    seed_per_round: bool | Annotated[int, Field(ge=1000, le=1_000_000)] = False  # see Case.seed_per_round
     defaults: Defaults = Defaults()
     series: NonEmptyTuple[Series]
 

@@ -1,4 +1,4 @@
-"""Rewards of a run over its iterations: the mean over processes, smoothed, and the one at the end. Pure."""
+"""Rewards of a run over its iterations: the mean over processes, and the one at the end. Pure."""
 
 import statistics
 from collections.abc import Sequence
@@ -20,14 +20,7 @@ def mean_rewards(record: RunRecord) -> list[float | None]:
     return mean_over_ranks(rank.samples.get("reward_mean", ()) for rank in record.ranks)
 
 
-def smoothed(rewards: Rewards, window: int = SMOOTHING_WINDOW) -> list[float]:
-    """The median of every window that is full and has a reward in every iteration, in their order."""
-    windows = (rewards[end - window : end] for end in range(window, len(rewards) + 1))
-    known = ([value for value in values if value is not None] for values in windows)
-    return [statistics.median(values) for values in known if len(values) == window]
-
-
 def last_reward(record: RunRecord) -> float | None:
     """The median of the last window; None unless every iteration in it has a reward."""
-    curve = smoothed(mean_rewards(record)[-SMOOTHING_WINDOW:])
-    return curve[0] if curve else None
+    rewards = [reward for reward in mean_rewards(record)[-SMOOTHING_WINDOW:] if reward is not None]
+    return statistics.median(rewards) if len(rewards) == SMOOTHING_WINDOW else None

@@ -129,7 +129,7 @@ class Case:
     pin_cpus: bool = False  # each rank uses its own cores only, as many as it has threads
     # How far the seeds of a round are from those of the round before. True: as many as there are processes, so that no
     # seed comes twice. A number: rounds of all numbers of processes begin with equal seeds. False: all rounds do.
-    seed_per_round: bool | int = False
+    seed_per_round: bool | Count = False
     deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.simulation
     trainings_per_gpu: Size = 1  # at the same time, independent; several only if ``world_size`` is 1
     # Its ranks share one GPU, and other runs train at the same time: it shows what they learn, and not how fast.

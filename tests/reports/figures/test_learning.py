@@ -5,10 +5,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from reports.data.columns import _reward_window
 from reports.display.html import paragraph
 from reports.figures.declarations import MARKS, declarations
 from reports.figures.lines import Figure, Line, over_environments, over_gpus
@@ -18,6 +20,7 @@ from reports.pages.home import _for_a_reward
 from reports.pages.rewards import by_marks, filled_or_added, sooner, times
 from reports.sets.version import read_version
 from reports.verification.figures import _declared
+from reports.verification.runs import _reward_window as verified_window
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import (
     GPU_HOST,
@@ -157,6 +160,33 @@ def test_a_reward_comes_after_the_frames_of_as_many_processes_over_the_speed_of_
     assert {gpus: kind for gpus, (_, kind) in sooner(line).items()} == {2: "", 4: "", 8: "predicted"}
 
 
+def test_one_seed_says_nothing_of_how_much_sooner_a_reward_comes(tmp_path: Path) -> None:
+    rows = figures(tmp_path, gpus=measured(gpus=(1, 2)), one=[learned(own, paces=(1.0,)) for own in (1, 2)])
+    name = f"gpus/{SERIES}-n256-1x2"
+    assert rows[f"{name}/reached"]["value"] == 1
+    assert not rows.keys() & {f"{name}/fewer_frames", f"{name}/sooner"}
+
+
+@pytest.mark.parametrize(
+    ("work", "window"),
+    [
+        ({"episode_length_s": 16.0, "physics_dt_s": 1 / 120, "decimation": 2}, 60),
+        ({"episode_length_s": 16, "physics_dt_s": 0.5, "decimation": 2.0}, 5),  # one iteration
+        ({"episode_length_s": 16.0, "physics_dt_s": 0.0, "decimation": 2}, 5),
+        ({"episode_length_s": 16.0, "physics_dt_s": 1e-320, "decimation": 2}, 10**9),
+        ({"episode_length_s": "16", "physics_dt_s": 0.01, "decimation": 2}, 5),
+        ({"episode_length_s": 16.0, "decimation": True}, 5),
+        (None, 5),
+    ],
+)
+def test_a_reward_is_the_mean_over_an_episode_in_the_report_and_in_verify(work: Any, window: int) -> None:
+    case = make_case("ant-weak", world_size=1, num_envs_global=128, num_steps_per_env=16)
+    record = replace(make_record(case, index=0), workload=work)
+    assert _reward_window(record) == window
+    run = SimpleNamespace(record={"workload": work}, case={"num_steps_per_env": 16})
+    assert verified_window(run) == window  # type: ignore[arg-type]
+
+
 def test_rewards_on_one_gpu_are_checked_by_runs_of_the_same_seeds_on_gpus_of_their_own(tmp_path: Path) -> None:
     shared, on_gpus_of_their_own = [learned(1), learned(2)], []
     for own in shared:
@@ -166,6 +196,7 @@ def test_rewards_on_one_gpu_are_checked_by_runs_of_the_same_seeds_on_gpus_of_the
     differs = rows[name := f"gpus/{SERIES}-n256-1x2/differs_on_one_gpu"]
     assert (differs["value"], differs["runs"]) == (0, 6)
     assert name.replace("on_one_gpu", "again") not in rows  # no seed ran twice
+    assert "0.0 % in 60 iterations on 2 GPUs" in tasks.charts(read_version(tmp_path, name="v"), "Ant").text
 
 
 def test_a_prediction_is_of_one_base_and_of_runs_on_one_node(tmp_path: Path) -> None:

@@ -206,6 +206,7 @@ def test_hashes_that_cannot_be_written_are_said(folder: Path, capsys: pytest.Cap
         (f"{RUN}/wall_time_s", 1e300, "1e+300"),
         (f"{RUN}/exit_code", [1], "[1]"),
         (f"{RUN}/telemetry/window_s", 0, "0"),
+        *(("labscale/configuration/seed_per_run", value, repr(value)) for value in ("x", "1000", 1.5, -1, None)),
         (f"{RUN}/telemetry/power_w", 70, "70"),
         (f"{RUN}/ranks/0/samples/iteration_time_s/3", "fast", "'fast'"),
     ],

@@ -1,4 +1,4 @@
-"""Rewards over iterations: smoothed, the one at the end, the one to reach, and when it is reached."""
+"""Rewards over iterations: the one at the end, the one to reach, and when it is reached."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reports.data.rewards import Levels, converged_reward
-from suite.records.rewards import Rewards, last_reward, smoothed
+from suite.records.rewards import Rewards, last_reward
 from tests.fixtures.results.generated_results import make_case, make_record
 
 RISING = [float(index) for index in range(12)]
@@ -44,7 +44,6 @@ def test_a_run_has_a_reward_in_the_middle_of_the_first_window_whose_mean_reaches
 
 
 def test_a_window_with_a_missing_reward_does_not_count() -> None:
-    assert smoothed([1.0, 2.0, None, 9.0, 9.0], 2) == [1.5, 9.0]
     assert Levels.of([None, 9.0, 9.0], 2).iterations_to(9.0) == 2.5
     assert Levels.of([9.0, None, 9.0], 2).iterations_to(9.0) is None
     assert Levels.of([9.0], 2).rewards == []
