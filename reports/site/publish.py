@@ -74,10 +74,10 @@ def _write_site(
     """``hashes``: of what each version is made of, by its name, and of what all are made of, by an empty one."""
     out_dir.mkdir(parents=True, exist_ok=True)
     names = [version.name for version in versions]
-    stamps = {  # everything that a version's pages are made of
-        own.name: "\n".join([*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)])
-        for own in versions
+    parts = {  # everything that a version's pages are made of
+        own.name: [*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)] for own in versions
     }
+    stamps = {name: hashlib.sha256("\n".join(own).encode()).hexdigest() for name, own in parts.items()}
     changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
     build_sites({out_dir / version.name: version for version in changed}, siblings=siblings)
     built = [version.name for version in changed]

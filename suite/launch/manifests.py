@@ -58,7 +58,7 @@ export {" ".join(f"{variable}=$threads" for variable in THREAD_VARIABLES)}
 [ -z "${{ISAACSIM_ASSET_ROOT:-}}" ] || "$1" -m tasks.assets "$ISAACSIM_ASSET_ROOT" || exit
 logs=$run_dir/logs/node-${NODE_RANK} part=$run_dir/{CONFIGURATION_FILE}.${NODE_RANK}
 if [ -e "$run_dir/record.json" ]; then
-    echo "$run_dir contains a finished round, which is never overwritten. Render with another --volume-claim." >&2
+    echo "$run_dir contains a finished run, which is never overwritten. Render with another --volume-claim." >&2
     exit {StoreError.exit_code}
 fi
 # What an attempt that was evicted left of this node: ranks append.

@@ -27,7 +27,7 @@ _ITERATION_EVENT: Final = re.compile(rb'"event":\s*"iteration"')
 def prepare(run_dir: Path, case: Case) -> None:
     """Remove what an interrupted attempt left in the directory; write ``configuration.json`` and an empty log.
 
-    Raises StoreError if the directory cannot be written, or contains a finished round.
+    Raises StoreError if the directory cannot be written, or contains a finished run.
     """
     if (run_dir / "record.json").exists():
         message = f"{run_dir} contains a finished run, which is never overwritten. Choose another results folder."

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, PlainValidator, StringConstraints
 
 from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple
 from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
@@ -13,6 +13,8 @@ from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary,
 
 MOST_ROUNDS: Final = 1000
 MOST_TRAININGS: Final = 64
+MOST_RANKS: Final = 1000  # of one training; rounds that are so far apart in seeds share none
+LARGEST_STEP: Final = 100_000  # times the most rounds it stays below numpy's limit
 LARGEST_SEED: Final = 4_000_000_000  # numpy's limit is 2**32 - 1; rank r adds r, and rl_games adds it again
 # RL libraries evaluate some strings of an agent's settings as Python, and import others by name. A matrix is data, so a
 # string is one of these words, whatever its field: none of them runs or names any code when it is evaluated.
@@ -57,6 +59,15 @@ type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", m
 type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}x([1-9][0-9]{0,4}|all)$")]
 type Rounds = Annotated[int, Field(gt=0, le=MOST_ROUNDS)]
 type Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+def seeds_apart(value: object) -> bool | int:
+    """Return how far the seeds of rounds are apart, see ``Case.seed_per_round``. Raises ValueError for others."""
+    if isinstance(value, bool) or (isinstance(value, int) and MOST_RANKS <= value <= LARGEST_STEP):
+        return value
+    raise ValueError(f"should be true, false or a number from {MOST_RANKS} to {LARGEST_STEP}")
+
+
 type Package = Annotated[str, AfterValidator(exact_package)]
 type Override = Annotated[str, AfterValidator(plain_override)]
 
@@ -124,7 +135,7 @@ class MatrixTable(TomlTable):
     warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.campaign.runs.warm_up
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     only_learning: bool = False  # ranks and runs share one GPU, see Case.only_learning
-    seed_per_round: bool | Annotated[int, Field(ge=1000, le=1_000_000)] = False  # see Case.seed_per_round
+    seed_per_round: Annotated[bool | int, PlainValidator(seeds_apart)] = False  # see Case.seed_per_round
     defaults: Defaults = Defaults()
     series: NonEmptyTuple[Series]
 

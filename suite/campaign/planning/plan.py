@@ -253,7 +253,7 @@ def _print_blocks(campaign: Campaign) -> None:
         return
     only_learning = all(item.case.only_learning for block in together for item in block)
     how = "train at the same time, since only what they learn counts" if only_learning else "are measured in turns"
-    say(console, f"\nRuns of {counted(len(together), 'block')} start together and {how}:")
+    say(console, f"\nIn {counted(len(together), 'block')} the runs start together and {how}:")
     for block in together:
         case_ids = [item.case.case_id for item in block]
         block_needs = [need for case_id in case_ids if (need := needs[case_id]) is not None]
@@ -270,8 +270,9 @@ def _print_blocks(campaign: Campaign) -> None:
             for block in blocks
             if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
         ]
-        how = f"in {counted(len(blocks), 'block')}"
-        say(console, f"  All: {_in_words(costs, how, unknown=len(blocks) - len(costs))}.")
+        how = f"in {counted(len(blocks), 'block')} each time"
+        runs = counted(max(block[0].rounds for block in blocks), "run")
+        say(console, f"  All, {runs} of each: {_in_words(costs, how, unknown=len(blocks) - len(costs))}.")
 
 
 def _saved(block: Sequence[PlannedCase]) -> str:

@@ -230,7 +230,7 @@ def test_the_plan_of_learning_says_what_its_blocks_cost() -> None:
     campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")
     blocks_s = [time_of_block_s(block) or 0.0 for block in blocks_of(campaign, campaign.planned)]
     _print_blocks(campaign)
-    (total,) = (line for line in printed(campaign).splitlines() if line.startswith("  All: "))
+    (total,) = (line for line in printed(campaign).splitlines() if line.startswith("  All, "))
     assert f", {6 * sum(blocks_s) / 60:.0f} GPU-minutes" in total
 
 

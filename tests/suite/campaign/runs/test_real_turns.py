@@ -13,6 +13,7 @@ from reports.verification.finding import Place
 from reports.verification.stored import read_case
 from suite.__main__ import main
 from suite.campaign.runs.keeper import MIN_ITERATIONS
+from suite.errors import RunsFailed
 from suite.install.worker import Worker
 from suite.records.folders import ALONE
 from suite.records.rank_file import rank_path, read_rank_file
@@ -45,7 +46,7 @@ def bench(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Callable[
         folder = tmp_path_factory.mktemp("campaign")
         (folder / "own.toml").write_text(matrix, encoding="utf-8")
         words = ("--matrix", str(folder / "own.toml"), "--device", "cpu", "--out", str(folder / "out"), "--no-report")
-        main(["bench", *words])  # 20 on a busy host
+        assert main(["bench", *words]) in (0, RunsFailed.exit_code)  # on a busy host
         return folder / "out"
 
     return run
