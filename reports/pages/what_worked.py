@@ -188,7 +188,7 @@ def _symbols(worked: Worked) -> list[Cell]:
 
 def _reasons(worked: Sequence[Worked]) -> list[str]:
     return [
-        f"{SYMBOLS['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason} "
+        f"{SYMBOLS['failed']} {record.case.case_id} run {record.round} {record.outcome}: {record.reason} "
         f"(logs: raw/{record.case.case_id}/r{record.round}/logs in the campaign's folder)"
         for training in worked
         for record in training.failed
