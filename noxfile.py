@@ -189,7 +189,7 @@ def export(session: nox.Session) -> None:
 
 @nox.session
 def verify(session: nox.Session) -> None:
-    """Compute the figures of every case again from the samples: `nox -s verify -- RESULTS`. 21: a figure differs."""
+    """Compute all figures again from the samples: `nox -s verify -- RESULTS`. 21: a figure differs."""
     install(session, "report")
     run_module(session, "reports", "verify")
 

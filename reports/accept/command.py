@@ -127,7 +127,7 @@ def show(judgement: Judgement, console: Console) -> None:
 
 def _cases_table(judgement: Judgement) -> Table:
     numbers = ("Quickest", "Median", "Slowest", "Machines", "Would see", "Verdict")
-    table = _table("Case", "Runs", "s/iteration", "95 % interval", *numbers)
+    table = _table("Configuration", "Runs", "s/iteration", "95 % interval", *numbers)
     for judged in judgement.cases:
         interval = judged.time.value.interval
         table.add_row(
@@ -145,7 +145,7 @@ def _cases_table(judgement: Judgement) -> Table:
 def _parts_table(judgement: Judgement) -> Table:
     """A row for each part that another machine has, in the case in which it is furthest above the slowest."""
     numbers = ("Here", "Quickest", "Median", "Slowest", "Machines", "Would see")
-    table = _table("Part", "Points to", "Cases", *numbers, "Furthest off in", "Verdict")
+    table = _table("Part", "Points to", "Configurations", *numbers, "Furthest off in", "Verdict")
     for judged in judgement.parts:
         if judged.worst is not None:
             case_id, worst = judged.worst

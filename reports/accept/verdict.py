@@ -15,7 +15,7 @@ def verdict(judgement: Judgement) -> str:
     if judgement.answer == "cannot say":
         return f"Cannot say: {_nothing_comparable(judgement)}"
     every = f"every other published machine with {judgement.model}"
-    compared = counted(len(judgement.with_word("slow", "within", "fast")), "comparable case")
+    compared = counted(len(judgement.with_word("slow", "within", "fast")), "comparable configuration")
     if judgement.answer == "accepted":
         return " ".join(
             [f"Accepted: at equal core speed, none of {compared} is slower than {every}.", *_beside(judgement)]
@@ -78,7 +78,7 @@ def _beside(judgement: Judgement) -> Iterator[str]:
         yield f"Slower than on every comparable machine: the {_named(slow)}."
     number = len(judgement.with_word("open"))
     if number:
-        yield f"{counted(number, 'case')} could not be compared."
+        yield f"{counted(number, 'configuration')} could not be compared."
 
 
 def _nothing_comparable(judgement: Judgement) -> str:
@@ -89,4 +89,4 @@ def _nothing_comparable(judgement: Judgement) -> str:
     if not judgement.machines:
         return f"no other machine with {judgement.model} is published."
     reasons = dict.fromkeys(case.reason for case in judgement.cases)
-    return f"no case can be compared ({'; '.join(reasons)})."
+    return f"no configuration can be compared ({'; '.join(reasons)})."

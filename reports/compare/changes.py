@@ -77,7 +77,8 @@ def _earlier(name: str, old: Campaigns) -> str | None:
 def _look(folder: Path) -> str:
     """What ``verify`` finds, and which shares of the ideal speed the campaign adds."""
     verified = verify_folder(folder)
-    read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
+    read = f"{counted(verified.cases, 'configuration')}, {counted(verified.rounds, 'run')}"
+    read += f", {verified.samples:,} samples"
     faults = [f"- {code(str(fault))}" for fault in verified.findings]
     more = [f"- and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
     word = counted(len(faults), "fault") if faults else "nothing differs"

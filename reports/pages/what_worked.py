@@ -64,7 +64,9 @@ def opening(version: Version) -> Html:
     times_s = [record.wall_time_s for result in results for record in result.begun]
     known_s = present(times_s)
     is_known = known_s and len(known_s) == len(times_s)
-    lasted = f"One after another they took {counted(round(sum(known_s) / 60, 1), 'minute')}." if is_known else ""
+    hours = sum(known_s) / 3600
+    duration = counted(round(hours, 1), "hour") if hours >= 1 else counted(round(60 * hours, 1), "minute")
+    lasted = f"One after another they took {duration}." if is_known else ""
     if only_learning(results):
         lasted = TIMES_MEAN_NOTHING
     return paragraph(" ".join(filter(None, [sentences, lasted, unfinished])))
@@ -172,7 +174,8 @@ def _byline(result_set: ResultSet) -> list[Html]:
     if (who := contributor(result_set)) is None:
         return []
     sentence = "Checked here, not repeated; measured and contributed by"
-    return [Html(markup=f"<p>{sentence} {who.markup}</p>", text=f"{sentence} {who.text}")]
+    stop = "" if who.text.endswith(".") else "."
+    return [Html(markup=f"<p>{sentence} {who.markup}{stop}</p>", text=f"{sentence} {who.text}{stop}")]
 
 
 def _symbols(worked: Worked) -> list[Cell]:
@@ -188,7 +191,7 @@ def _symbols(worked: Worked) -> list[Cell]:
 
 def _reasons(worked: Sequence[Worked]) -> list[str]:
     return [
-        f"{SYMBOLS['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason} "
+        f"{SYMBOLS['failed']} {record.case.case_id} run {record.round} {record.outcome}: {record.reason} "
         f"(logs: raw/{record.case.case_id}/r{record.round}/logs in the campaign's folder)"
         for training in worked
         for record in training.failed

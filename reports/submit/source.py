@@ -90,7 +90,7 @@ def read_source(folder: Path) -> Source:
         )
     if not (folder / CASES).is_dir():
         raise NotFitToSubmit(
-            f"{folder} has no stored configuration. Run the same `nox -s bench` again: it goes on where it stopped."
+            f"{folder} has no stored result. Run the same `nox -s bench` again: it goes on where it stopped."
         )
     source = Source(folder=folder, identity=identity, version=read_version(folder, name=""))
     if source.result_set.plan is None:

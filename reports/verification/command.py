@@ -36,8 +36,8 @@ def main(arguments: Sequence[str]) -> int:
     """Return 0 if every finding is a known weakness; else the code of ResultsDiffer, or of what kept it from that."""
     parser = Parser(
         prog="nox -s verify --",
-        description="Compute the figures of every case again from the raw samples of every rank, and check schema,"
-        f" hashes and completeness. Exit code 0: nothing differs but the known weaknesses of a version;"
+        description="Compute the figures of every configuration again from the raw samples of every rank, and check"
+        f" schema, hashes and completeness. Exit code 0: nothing differs but the known weaknesses of a version;"
         f" {ResultsDiffer.exit_code}: something does.",
     )
     where = "a set of results, a version, or a folder of them (default: reports/results)"
@@ -68,8 +68,9 @@ def _show(verified: Verified) -> None:
     if verified.known_weaknesses:
         known = counted(len(verified.known_weaknesses), "known weakness", "known weaknesses")
         print(f"{known}, listed with why each stands in {WEAKNESSES}.")
-    published = counted(verified.published_cases, "published case")
-    read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
+    published = counted(verified.published_cases, "published configuration")
+    read = f"{counted(verified.cases, 'configuration')}, {counted(verified.rounds, 'run')}"
+    read += f", {verified.samples:,} samples"
     read += f", figures of {published}" if verified.published_cases else ""
     faults = f"{counted(len(verified.findings), 'fault')} found" if verified.findings else "nothing differs"
     print(f"{read} and {counted(verified.hashed_files, 'hashed file')}: {faults}.")

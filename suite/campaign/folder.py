@@ -310,8 +310,8 @@ def _difference(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any])
         why = ", since labscale's own code changed; go back to that state to continue it" if name in OF_CODE else ""
         return f"{name}: there {there}, now {now}{why}"
     return (
-        f"cases: there from the matrix {stored.get(SPELLED)!r}, now from {wanted.get(SPELLED)!r}, and they differ: the "
-        "matrix is another or was edited, --stack differs, or labscale has another version"
+        f"configurations: there from the matrix {stored.get(SPELLED)!r}, now from {wanted.get(SPELLED)!r}, and they "
+        "differ: the matrix is another or was edited, --stack differs, or labscale has another version"
     )
 
 

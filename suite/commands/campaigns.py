@@ -87,7 +87,10 @@ def bench(arguments: argparse.Namespace, console: Console) -> None:
 
 def _add_watch_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "case", type=any_text, metavar="CASE", help="id of a configuration, or a pattern, e.g. 'ant*': the first one"
+        "case",
+        type=any_text,
+        metavar="CASE",
+        help="id of a configuration, or a pattern, e.g. 'ant*': the first that can be shown here",
     )
     parser.add_argument(
         "--matrix",

@@ -40,7 +40,8 @@ _REFUSALS: Final[Mapping[str, str]] = {
     r"time limit|time specification": "Choose a shorter time with --time. `sinfo --format='%P %l'` lists the longest.",
     r"node count|more nodes|too many nodes|node specification|node name": (
         "The partition does not give a job that many nodes, or those. Choose another --partition, leave out "
-        "--sbatch-option nodelist, or select smaller ones with --gpus. `sinfo --format='%P %D %s'` says what it gives."
+        "--sbatch-option nodelist, or select smaller configurations with --gpus. `sinfo --format='%P %D %s'` says what "
+        "it gives."
     ),
     r"feature|constraint": "Choose another --sbatch-option constraint=NAME. `sinfo --format='%P %f'` lists them.",
     r"memory": "Choose the memory of a node with --sbatch-option mem=SIZE; mem=0 asks for all of it.",

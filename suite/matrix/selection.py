@@ -93,7 +93,7 @@ def selected_cases(
         and (not gpus or case.world_size in gpus)
     ]
     if not chosen:
-        criteria = {"series": series, "case": case_glob, "RL library": rl_library, "GPUs": sorted(gpus)}
+        criteria = {"series": series, "id": case_glob, "RL library": rl_library, "GPUs": sorted(gpus)}
         asked = "; ".join(f"{name} {', '.join(map(str, values))}" for name, values in criteria.items() if values)
         raise MatrixError(f"no configuration matches {asked or 'an empty matrix'}.{_what_exists(cases)}")
     return chosen

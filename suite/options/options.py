@@ -168,9 +168,9 @@ class Search:
         "with --capacity: try at most N environments", type=types.positive, metavar="N", unused=("--bisect",)
     )
     bisect: Releases | None = option(
-        "in place of a matrix, find between which two releases of this package one configuration of it became slower "
-        "by a sure amount (default: those on the index with the major version that the worker has); or list them: "
-        "NAME==VERSION,VERSION",
+        "in place of a matrix, find between which two releases of this package one configuration of the matrix became "
+        "slower by a sure amount (default: those on the index with the major version that the worker has); or list "
+        "them: NAME==VERSION,VERSION",
         type=Releases.read, metavar="NAME[==OLDEST..NEWEST]", unused=("only_learning",),
     )  # fmt: skip
 

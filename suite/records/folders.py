@@ -69,7 +69,7 @@ def _refuse_campaigns(files: Sequence[Path]) -> None:
         else:
             continue
         raise StoreError(
-            f"{root} is a campaign with no stored configuration yet. Run the same `nox -s bench` again to go on with"
+            f"{root} is a campaign with no stored result yet. Run the same `nox -s bench` again to go on with"
             f" it, or store the runs that have ended with `nox -s store -- {shlex.quote(str(root))}`."
         )
 

@@ -25,10 +25,9 @@ from suite.schema.record import Case, CaseResult, RunRecord
 
 _SIGNIFICANT_DIGITS: Final = 9
 AGAIN_ROUND: Final = (
-    "Move the file away, and the stored configuration of the run below cases/ if there is one, and run again: only this"
-    " run is repeated."
+    "Move the file away, and its result below cases/ if there is one, and run again: only this run is repeated."
 )
-AGAIN_CASE: Final = "Move the file away and run again: the configuration is stored again from the records of its runs."
+AGAIN_CASE: Final = "Move the file away and run again: the result is stored again from the records of its runs."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
 
 

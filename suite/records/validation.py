@@ -168,7 +168,7 @@ def _refusal(error: ValidationError, path: Path, next_step: str, *, skip: int = 
     elif not first["loc"]:
         text = f"{path} contains a {type(first['input']).__name__} where a JSON object was expected"
     elif first["loc"] == ("labscale",):
-        text = f"{path} is not a configuration stored by labscale: it has no labscale"
+        text = f"{path} is not a result stored by labscale: it has no labscale"
     elif of_version:
         version = None if of_version[0]["type"] == "missing" else of_version[0]["input"]
         text = f"{path}: schema_version is {version!r}; this labscale reads {SCHEMA_VERSION}"

@@ -51,7 +51,7 @@ def bimodal(times_s: Sequence[float]) -> str | None:
         return None
     low, high = ordered[:above], ordered[above:]
     return (
-        f"bimodal: {len(low)} rounds around {statistics.median(low):.4g} s and {len(high)} around "
+        f"bimodal: {len(low)} runs around {statistics.median(low):.4g} s and {len(high)} around "
         f"{statistics.median(high):.4g} s ({statistics.median(high) / statistics.median(low) - 1:+.1%})"
     )
 
@@ -69,7 +69,7 @@ def drifting(times_s: Sequence[float]) -> str | None:
     p = trend_p_value(times_s)
     if p >= DRIFT_LEVEL or abs(change) <= MATTERS:
         return None
-    return f"drifting: {change:+.1%} from the first round to the last in the order they started (p = {p:.3f})"
+    return f"drifting: {change:+.1%} from the first run to the last in the order they started (p = {p:.3f})"
 
 
 def trend_p_value(values: Sequence[float]) -> float:
@@ -92,12 +92,12 @@ def short_of_cpu_time(completed: Sequence[RunRecord]) -> Iterator[str]:
     stolen = {number: share for number, share in shares.items() if share is not None and share > MATTERS}
     if stolen:
         most = f"a hypervisor gave up to {max(stolen.values()):.1%} of the CPU time in use here to others"
-        yield f"{listed('round', [*stolen])}: {most}"
+        yield f"{listed('run', [*stolen])}: {most}"
     percents = {number: seen.host_others_percent for number, seen in telemetry.items()}
     others = {number: share for number, share in percents.items() if share is not None and share > OTHERS_PERCENT}
     if others:
         most = f"other processes took up to {max(others.values()):.0f}% of the host's CPU time"
-        yield f"{listed('round', [*others])}: {most}"
+        yield f"{listed('run', [*others])}: {most}"
 
 
 def warned(completed: Sequence[RunRecord]) -> list[str]:
@@ -108,7 +108,7 @@ def warned(completed: Sequence[RunRecord]) -> list[str]:
             for check in (check for check in rank.validity if check.verdict == "warning"):
                 message = f"rank {rank.rank} says of {check.name}: {check.found}"
                 warnings.setdefault(check.fault or check.name, {}).setdefault(record.round, message)
-    return [f"{listed('round', [*messages])}: {next(iter(messages.values()))}" for messages in warnings.values()]
+    return [f"{listed('run', [*messages])}: {next(iter(messages.values()))}" for messages in warnings.values()]
 
 
 def _inversion_counts(size: int) -> list[int]:

@@ -173,7 +173,7 @@ def _lines_on_rounds(result: CaseResult) -> list[str]:
     times_s = completed_times_s(result.rounds)
     mean = mean_of(times_s)
     interval, width = mean.interval, relative_half_width(mean)
-    lines = [f"runs: {result.ended_because}"] if result.ended_because else []
+    lines = [f"ended: {result.ended_because}"] if result.ended_because else []
     if interval and width is not None:
         lines.append(f"between {interval[0]:.4g} and {interval[1]:.4g} s/iteration at 95 % (half-width {width:.1%})")
     starts = [start_up(record) for record in result.completed]

@@ -34,7 +34,7 @@ from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.twins import with_copies, with_twins
 
-NO_SPEEDS: Final = "On a CPU they show what works: a speed counts on a GPU alone."
+NO_SPEEDS: Final = "On a CPU a run shows what works; only a speed on a GPU counts."
 
 
 def make_plan(campaign: Campaign) -> Campaign:

@@ -70,7 +70,7 @@ class SlurmOptions:
     partition: str | None = option("with --launcher slurm: as for sbatch", type=any_text, metavar="NAME")
     account: str | None = option("with --launcher slurm: as for sbatch", type=any_text, metavar="NAME")
     time: str | None = option(
-        f"with --launcher slurm: a job's time limit (default: its timeout + {SLACK_MINUTES} min)",
+        f"with --launcher slurm: a job's time limit (default: the run's timeout + {SLACK_MINUTES} min)",
         type=slurm_time, metavar="TIME",
     )  # fmt: skip
     gpu_type: str | None = option(

@@ -50,7 +50,7 @@ def test_two_h100s_are_compared_with_h200s_only_if_asked(tmp_path: Path, capsys:
         (version / name).symlink_to(RESULTS / name)
     for options, code, words in (
         ([], 2, "no other published machine ran it"),
-        (["--baseline", "h200"], 0, "none of 2 comparable cases is slower"),
+        (["--baseline", "h200"], 0, "none of 2 comparable configurations is slower"),
         (["--baseline", "nvidia"], UsageError.exit_code, f"Allowed are {H100}, {H200}, or"),
     ):
         assert session("accept", [str(own), "--published", str(tmp_path), *options]) == code

@@ -108,5 +108,7 @@ def test_an_added_campaign_has_the_verifiers_word_and_its_shares_of_the_ideal_sp
     after = tmp_path / "after" / "2026.11" / "h100-x2-first"
     shutil.copytree(RESULTS / after.name, after)
     text = changes(tmp_path / "before", tmp_path / "after", threshold=0.02)
-    assert re.search(r"Computed again from the samples: \d+ cases, \d+ rounds, [\d,]+ samples: nothing differs\.", text)
+    assert re.search(
+        r"Computed again from the samples: \d+ configurations, \d+ runs, [\d,]+ samples: nothing differs\.", text
+    )
     assert re.search(r"\| <code>ant-weak/rl&#95;games-kitless-n2048-1x2</code> \| 0\.92 \(0\.82", text)

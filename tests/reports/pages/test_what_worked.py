@@ -52,6 +52,23 @@ def test_it_opens_with_what_failed_and_gives_the_reason(version: Version) -> Non
     assert f'<span role="img" aria-label="{LEGEND["failed"]}">✗</span>' in worked.marks(version).markup
 
 
+@pytest.mark.parametrize(
+    ("citation", "end"),
+    [("", "contributed by Lab."), ('citation = "Results."', "contributed by Lab. To cite: Results.")],
+)
+def test_a_campaign_of_days_says_its_hours_and_a_contributor_ends_with_one_full_stop(
+    tmp_path: Path, citation: str, end: str
+) -> None:
+    ran = make_result(make_case(device="cpu"), 0.5)
+    long = replace(ran, rounds=(replace(ran.rounds[0], wall_time_s=297738.0),))
+    write_results([long], tmp_path / "v" / "long")
+    entry = f'[[set]]\nfolder = "long"\ncontributed_by = "Lab"\n{citation}\n'
+    (tmp_path / "v" / "report.toml").write_text(entry)
+    version = read_version(tmp_path / "v", name="v")
+    assert "took 82.7 hours." in worked.opening(version).text
+    assert worked.marks(version).text.splitlines()[0].endswith(end)
+
+
 def test_a_campaign_that_was_cut_off_says_what_it_lacks(tmp_path: Path) -> None:
     ran = replace(make_result(make_case(device="cpu"), 0.5), ended_because=f"{CUT_OFF}: 1 of 2 rounds")
     folder = write_results([ran], tmp_path)

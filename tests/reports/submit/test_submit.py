@@ -196,7 +196,7 @@ def with_another_kernel(stored: Any) -> None:
         (lambda folder: (folder / "campaign.json").write_text('{"rounds": "x"}'), StoreError, "rounds: Input"),
         (lambda folder: (folder / "plan.json").unlink(), NotFitToSubmit, "has no plan.json"),
         (lambda folder: (folder / CASE).unlink(), NotFitToSubmit, "1 of 2 planned configurations is not"),
-        (lambda folder: shutil.rmtree(folder / "cases"), NotFitToSubmit, "has no stored configuration"),
+        (lambda folder: shutil.rmtree(folder / "cases"), NotFitToSubmit, "has no stored result"),
         (lambda folder: damage(folder / CASE, with_changes), NotFitToSubmit, "a commit with local changes"),
         (lambda folder: damage(folder / CASE, without_commit), NotFitToSubmit, "know no commit of labscale"),
         (lambda folder: damage(folder / CASE, of_another_commit), NotFitToSubmit, "runs of several commits"),

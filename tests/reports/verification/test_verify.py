@@ -292,7 +292,7 @@ def test_the_program_says_what_differs_and_how_many_it_looked_at(
     shutil.copytree(folder / "cases", folder / "report" / "data" / "results" / "cases")  # for download: no other cases
     assert session("verify", [str(folder.parent)]) == 0
     said = capsys.readouterr().out
-    assert "8 cases, 24 rounds" in said
+    assert "8 configurations, 24 runs" in said
     assert "Without SHA256SUMS nothing shows whether the samples themselves are as they were measured" in said
     damage(folder / CASE, put("benchmarks/0/stats/median", 0.05))
     assert session("verify", [str(folder.parent)]) == ResultsDiffer.exit_code

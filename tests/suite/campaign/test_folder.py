@@ -83,7 +83,7 @@ def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, enviro
     begin(tmp_path / "out", planned(environment, matrix))
     matrix.write_text(re.sub(r"^iterations = \d+", "iterations = 77", text, flags=re.MULTILINE), encoding="utf-8")
     line = refusal(tmp_path / "out", planned(environment, matrix))
-    assert line.startswith(f"cases: there from the matrix {str(matrix)!r}, now")
+    assert line.startswith(f"configurations: there from the matrix {str(matrix)!r}, now")
     assert not re.search(r"sha256|[0-9a-f]{32}|--seed", line)
 
 

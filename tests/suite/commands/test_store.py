@@ -113,7 +113,7 @@ def damaged(root: Path) -> None:
             r"r1/record\.json is the record of run 1 of .* in minibatch_size, seed",
         ),
         (lambda root: shutil.rmtree(two_stored(root).parent), r"has 2 runs, but .*/r1/record\.json is missing\. Put"),
-        (damaged, "Move the file away, and the stored configuration of the run below cases/"),
+        (damaged, "Move the file away, and its result below cases/"),
         (lambda root: (root / "raw").mkdir(), r"No run below .* has ended"),
         (lambda _: None, "has no folder raw"),
     ],

@@ -268,7 +268,7 @@ def golden_copy(path: Path, edit: Callable[[dict[str, Any]], object] = lambda _:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda document: document.pop("labscale"), "not a configuration stored by labscale"),
+        (lambda document: document.pop("labscale"), "not a result stored by labscale"),
         (
             lambda document: document["labscale"].update(schema_version=5),
             "schema_version is 5; this labscale reads 6. Read it with the labscale of commit a230a9f6",
@@ -311,7 +311,7 @@ def test_a_campaign_without_a_stored_case_is_told_to_go_on_or_store(tmp_path: Pa
     for name in ("campaign.json", "raw/s/a/r0/record.json", "raw/s/a/r1/configuration.json", "cases/none"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("{}", encoding="utf-8")
-    message = rf"^{root} is a campaign with no stored configuration yet\. .*`nox -s store -- '{root}'`\.$"
+    message = rf"^{root} is a campaign with no stored result yet\. .*`nox -s store -- '{root}'`\.$"
     for folder in (root, root / "raw", root / "raw" / "s" / "a" / "r0"):
         with pytest.raises(StoreError, match=message):
             store.load_results(folder)

@@ -25,8 +25,8 @@ def test_what_ranks_warn_of_is_a_flag_for_each_kind_of_fault() -> None:
     fine = of("ok", "all is well", None)
     assert flags([round_with(0, fine), round_with(1)]) == ()
     assert flags([round_with(0, misplaced, fine), round_with(1), round_with(2, misplaced, late)]) == (
-        "rounds 0, 2: rank 0 says of some_check: it is on GPU 0",
-        "round 2: rank 0 says of some_check: it is late",
+        "runs 0, 2: rank 0 says of some_check: it is on GPU 0",
+        "run 2: rank 0 says of some_check: it is late",
     )
 
 
@@ -55,10 +55,10 @@ def test_the_p_value_is_that_of_all_permutations(size: int) -> None:
 @pytest.mark.parametrize(
     ("times_s", "flag"),
     [
-        ([1.0, 1.101, 1.001, 1.1, 0.999, 1.102], "bimodal: 3 rounds around 1 s and 3 around 1.101 s (+10.1%)"),
+        ([1.0, 1.101, 1.001, 1.1, 0.999, 1.102], "bimodal: 3 runs around 1 s and 3 around 1.101 s (+10.1%)"),
         ([1.0, 1.009, 1.0, 1.009, 1.0, 1.009], None),  # a gap that does not matter
         ([1.0] * 6, None),
-        ([1.0, 1.01, 1.02, 1.03, 1.04], "drifting: +3.9% from the first round to the last"),
+        ([1.0, 1.01, 1.02, 1.03, 1.04], "drifting: +3.9% from the first run to the last"),
         ([1.10, 1.08, 1.09, 1.05, 1.03, 1.0], "drifting: -"),
         ([1.0, 1.001, 1.002, 1.003, 1.004], None),  # a trend that does not matter
         ([1.0, 1.05, 0.95, 1.05, 1.0], None),  # a change without order
@@ -91,6 +91,6 @@ def test_rounds_whose_machine_was_short_of_cpu_time_are_named(
     records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
     watched = [replace(record, telemetry=seen(value)) for record, value in zip(records, percents, strict=True)]
     (flag,) = flags(watched)
-    assert flag.startswith("rounds 1, 3: ")
+    assert flag.startswith("runs 1, 3: ")
     assert named in flag
     assert flags(watched[:1]) == flags(watched[2:3]) == flags(records) == ()
