@@ -48,7 +48,6 @@ def _element(figure: re.Match[str]) -> str:
 
 
 type Cell = str | Html  # text is escaped
-type Displayed = Html  # what a cell of a page shows
 
 
 # --- values as text ----------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from reports.display.charts.speedup import speedup
 from reports.display.charts.sweep import sweep
 from reports.display.figure import make_figure, source_line
 from reports.display.html import (
-    Displayed,
     Html,
     answer_of_page,
     bullets,
@@ -173,7 +172,7 @@ def charts(version: Version, task: str) -> Html:
     """Show the four charts that have data, each below the question that it answers."""
     scaling, sizes = over_gpus(version, task)[:MAX_LINES], over_environments(version, task)[:MAX_LINES]
     lines = (scaling or sizes or over_environments(version, task, least=1))[:MAX_BARS]
-    answers: Sequence[tuple[str, str, Sequence[Displayed]]] = (
+    answers: Sequence[tuple[str, str, Sequence[Html]]] = (
         ("How it scales", "scaling", _shares(version, task, scaling)),
         ("What fills a GPU", "environments", _sizes(version, task, sizes)),
         ("Where the time goes", "parts", _parts(version, task, lines)),
@@ -184,7 +183,7 @@ def charts(version: Version, task: str) -> Html:
     )
 
 
-def _drawn(task: str, name: str, chart: Mapping[str, Any], data: Html) -> Displayed:
+def _drawn(task: str, name: str, chart: Mapping[str, Any], data: Html) -> Html:
     return make_figure(chart, figure_id=f"{page_of_task(task)}-{name}", data=data)
 
 
@@ -192,7 +191,7 @@ def _texts(version: Version, lines: Sequence[Line], title: str, x: str, y: str =
     return Texts(title=title, source=source_line(version.name, (line.where for line in lines)), x=x, y=y)
 
 
-def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Html]:
     """The share of the ideal speed that each number of GPUs keeps."""
     known = [
         (line, row["gpus"], kept, "") for line in lines for row in line.rows if (kept := line.figure(row, "share_kept"))
@@ -200,7 +199,7 @@ def _shares(version: Version, task: str, lines: Sequence[Line]) -> list[Displaye
     return _over_gpus(version, task, known, "share_kept", f"Share of the ideal speed that {task} keeps")
 
 
-def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Html]:
     """How many times as soon the reward comes on more GPUs, and on one that is filled."""
     known = [(line, gpus, own, kind) for line in lines for gpus, (own, kind) in sorted(sooner(line).items()) if own]
     note = "Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval."
@@ -211,7 +210,7 @@ def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Displaye
 
 def _over_gpus(
     version: Version, task: str, known: Sequence[tuple[Line, int, Figure, str]], name: str, title: str, note: str = ""
-) -> list[Displayed]:
+) -> list[Html]:
     """The figure ``name`` of lines over GPUs, each with its kind."""
     if not known:
         return []
@@ -221,13 +220,9 @@ def _over_gpus(
     points += [point(line.label, gpus, own, kind=kind) for line, gpus, own, kind in known]
     points.sort(key=lambda own: ([*labels].index(own.label), own.x))
     texts = replace(_texts(version, [*labels.values()], title, "GPUs", y), note=note)
+    filled = {label for label, line in labels.items() if line.rows[-1]["gpus"] == 1}
     cells = [
-        [
-            line.label,
-            f"environments of {gpus}" if line.rows[-1]["gpus"] < gpus and not kind else str(gpus),
-            measured(own),
-            kind or own["status"],
-        ]
+        [line.label, "environments of " * (line.label in filled) + str(gpus), measured(own), kind or own["status"]]
         for line, gpus, own, kind in known
     ]
     data = html_table(["Training", "GPUs", name, "How sure"], cells, label=title)
@@ -236,7 +231,7 @@ def _over_gpus(
     return [_drawn(task, name.partition("_")[0], chart, data)]
 
 
-def _sizes(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+def _sizes(version: Version, task: str, lines: Sequence[Line]) -> list[Html]:
     """Frames per second over environments on a GPU."""
     if not lines:
         return []
@@ -260,7 +255,7 @@ def _ends(lines: Sequence[Line]) -> Iterator[tuple[str, Line, Row]]:
             yield f"{line.label}, {gpus if is_over_gpus else size}", line, row
 
 
-def _parts(version: Version, task: str, lines: Sequence[Line]) -> list[Displayed]:
+def _parts(version: Version, task: str, lines: Sequence[Line]) -> list[Html]:
     """What an iteration consists of, on the fewest and the most GPUs."""
     points, cells = [], []
     for label, line, row in _ends(lines):
@@ -288,7 +283,7 @@ def _cores(version: Version, task: str) -> Iterator[str]:
             yield f"{name}: {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 
-def _learning(version: Version, task: str, others: Sequence[Line]) -> list[Displayed]:
+def _learning(version: Version, task: str, others: Sequence[Line]) -> list[Html]:
     """Rewards over frames, the median of the runs, and when they come. ``others``: if none ran on several GPUs."""
     known = sorted(over_gpus(version, task, of_rewards=True), key=lambda line: not line.learned)
     scaling, points, cells, places = known[:MAX_LINES], [], [], []
@@ -305,7 +300,7 @@ def _learning(version: Version, task: str, others: Sequence[Line]) -> list[Displ
     return [_drawn(task, "learning", curves(points, texts), data), *_times(version, task, scaling)]
 
 
-def _times(version: Version, task: str, scaling: Sequence[Line]) -> Iterator[Displayed]:
+def _times(version: Version, task: str, scaling: Sequence[Line]) -> Iterator[Html]:
     """Yield when the reward comes on more GPUs, and on one with more environments."""
     filled = [own for own in over_environments(version, task, of_rewards=True) if own.learned and own.base["gpus"] == 1]
     rewards = [(line, own["value"]) for line in scaling if (own := line.figure(line.base, "reward_mean_to_reach"))]
