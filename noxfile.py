@@ -131,7 +131,7 @@ def env_check(session: nox.Session) -> None:
 
 @nox.session
 def plan(session: nox.Session) -> None:
-    """Print every case of a matrix: its size, command and cost, or why it cannot run here."""
+    """Print every configuration of a matrix: its size, command and cost, or why it cannot run here."""
     install(session, "suite")
     run_module(session, "suite", "plan")
 
@@ -147,14 +147,14 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def watch(session: nox.Session) -> None:
-    """Train one case and show it in the browser of this machine, until Ctrl-C: `nox -s watch -- 'ant*'`."""
+    """Train one configuration and show it in the browser of this machine, until Ctrl-C: `nox -s watch -- 'ant*'`."""
     install(session, "suite")
     run_module(session, "suite", "watch")
 
 
 @nox.session
 def store(session: nox.Session) -> None:
-    """Store the finished rounds of a campaign after losing its machine: `nox -s store -- runs/full`."""
+    """Store the finished runs of a campaign after losing its machine: `nox -s store -- runs/full`."""
     install(session, "suite")
     run_module(session, "suite", "store")
 

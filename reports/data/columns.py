@@ -38,7 +38,7 @@ IMPORTS: Final = ("imports_torch", "imports")  # phases
 
 type Value = str | int | float | bool | None
 
-LONGEST: Final = 10**9  # iterations of an episode
+LONGEST: Final = 10**9  # seconds, steps or iterations of an episode
 COMPARABLE: Final = range(20, 101)  # iterations: fewer are a start, and after more the policy has another pace
 MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, where machines are compared
 
@@ -131,7 +131,8 @@ def _one_gpu_training(run: Run) -> str | None:
 
 def _reward_window(record: RunRecord) -> int:
     values = map((record.workload or {}).get, ("episode_length_s", "physics_dt_s", "decimation"))
-    parts = [value for value in values if type(value) in {int, float} and isinstance(value, int | float) and value > 0]
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    parts = [value for value in numbers if 0 < value <= LONGEST]
     if len(parts) < 3:  # noqa: PLR2004 - all of them
         return SMOOTHING_WINDOW
     iterations = parts[0] / parts[1] / parts[2] / record.case.num_steps_per_env

@@ -60,7 +60,7 @@ CHANGES: Final = (
         among=("collection", "collection_ray"),
     ),
 )
-# What decides what an iteration learns. Processes that share a GPU learn as they do on GPUs of their own.
+# What decides what an iteration learns. Processes that share a GPU learn alike, see the kind ``differs``.
 LEARNING: Final = (
     "task", "library", "physics", "workload", "device", "environments", "environments_per_gpu", "steps",
     "minibatch_size", "optimiser_steps", "is_tuned", "is_deterministic", "trainings_per_gpu", "packages",

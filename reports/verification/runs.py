@@ -31,7 +31,7 @@ SLOWED: Final = 1.3  # times the fastest probe of a machine
 COLD: Final = 1.75  # times the shortest start of a configuration
 COMPARABLE: Final = range(20, 101)  # iterations of runs by which machines are compared
 MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, in such a run
-LONGEST: Final = 1e9  # iterations of an episode
+LONGEST: Final = 1e9  # seconds, steps or iterations of an episode
 SMOOTHING: Final = 5  # iterations that the reward at the end is the median of, and at least that of a level
 
 
@@ -282,7 +282,7 @@ def _reward_window(run: Run) -> int:
     """Iterations of an episode that is not cut short; at least ``SMOOTHING``."""
     work: Mapping[str, Any] = run.record["workload"] or {}
     parts: list[Any] = [work.get(name) for name in ("episode_length_s", "physics_dt_s", "decimation")]
-    if not all(type(part) in {int, float} and part > 0 for part in parts):
+    if not all(type(part) in {int, float} and 0 < part <= LONGEST for part in parts):
         return SMOOTHING
     iterations: float = parts[0] / parts[1] / parts[2] / run.case["num_steps_per_env"]
     return max(SMOOTHING, round(min(iterations, LONGEST)))

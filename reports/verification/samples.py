@@ -133,8 +133,10 @@ def _check_completed(place: Place, run: Run) -> None:
             own.fault(check["name"], got, "no failure", RUN_AGAIN)
     learning = 1 if run.is_pipeline else case["nnodes"] * case["nproc_per_node"]
     stated = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * learning, **case}
-    stated |= {name: workload[setting] for name, setting in _TWICE.items() if workload.get(setting) is not None}
-    place.same("workload", workload, {name: value for name, value in stated.items() if name in workload})
+    wanted = {name: value for name, value in stated.items() if name in workload}
+    if workload:  # without it there is a finding of its own
+        wanted |= {name: workload.get(setting, "as its settings say") for name, setting in _TWICE.items()}
+    place.same("workload", workload, wanted)
     checks = {check["name"]: check["found"] for check in machine["checks"]}
     if machine["gpus"] and "gpus_present" in checks:
         sizes = ["" if gpu["memory_gb"] is None else f" {gpu['memory_gb']:.0f} GB" for gpu in machine["gpus"]]

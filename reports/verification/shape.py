@@ -25,7 +25,7 @@ SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
     "amount": ("a number from 0 on", {int, float}, 0),
     "length": ("a number above 0", {int, float}, sys.float_info.min),
     "number": ("a number", {int, float}, -LARGEST),
-    "step": ("true, false or a whole number above 0", {bool, int}, 0),
+    "step": ("true, false or a whole number from 0 on", {bool, int}, 0),
     "scalar": ("a text, a number, true or false", {str, bool, int, float}, -LARGEST),
 }
 # Fields that schema 6 did not have at first, and what is meant where they are missing.

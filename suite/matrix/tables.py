@@ -13,7 +13,7 @@ from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary,
 
 MOST_ROUNDS: Final = 1000
 MOST_TRAININGS: Final = 64
-MOST_RANKS: Final = 1000  # of one training; rounds that are so far apart in seeds share none
+LEAST_STEP: Final = 1000  # between the seeds of rounds; a training of more ranks would share some
 LARGEST_STEP: Final = 100_000  # times the most rounds it stays below numpy's limit
 LARGEST_SEED: Final = 4_000_000_000  # numpy's limit is 2**32 - 1; rank r adds r, and rl_games adds it again
 # RL libraries evaluate some strings of an agent's settings as Python, and import others by name. A matrix is data, so a
@@ -63,9 +63,9 @@ type Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 def seeds_apart(value: object) -> bool | int:
     """Return how far the seeds of rounds are apart, see ``Case.seed_per_round``. Raises ValueError for others."""
-    if isinstance(value, bool) or (isinstance(value, int) and MOST_RANKS <= value <= LARGEST_STEP):
+    if isinstance(value, bool) or (isinstance(value, int) and LEAST_STEP <= value <= LARGEST_STEP):
         return value
-    raise ValueError(f"should be true, false or a number from {MOST_RANKS} to {LARGEST_STEP}")
+    raise ValueError(f"should be true, false or a number from {LEAST_STEP} to {LARGEST_STEP}")
 
 
 type Package = Annotated[str, AfterValidator(exact_package)]

@@ -39,7 +39,7 @@ def forest(points: Sequence[Point], texts: Texts) -> Spec:
     kinds = list(dict.fromkeys(point.kind for point in points))
     colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=list(PALETTE[: len(kinds)])), legend=None)
     values: list[dict[str, Any]] = [
-        {"kind": point.kind, "place": at, "x": point.x, "label": point.label, "Case": point.case}
+        {"kind": point.kind, "place": at, "x": point.x, "label": point.label, "Configuration": point.case}
         for point, at in zip(points, rows.marks_px, strict=True)
     ]
     drawn = [
@@ -48,7 +48,7 @@ def forest(points: Sequence[Point], texts: Texts) -> Spec:
         for ends in bounds(point)
     ]
     base = alt.Chart(inline(values)).encode(y=y)
-    tooltip = ["label:N", alt.Tooltip("x:Q", title=texts.x, format=".3g"), "Case:N"]
+    tooltip = ["label:N", alt.Tooltip("x:Q", title=texts.x, format=".3g"), "Configuration:N"]
     return layered(
         [
             base.mark_tick(color=RULE, thickness=1.5, size=MARK_PX, orient="vertical").encode(x=alt.datum(1)),

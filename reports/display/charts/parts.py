@@ -31,7 +31,7 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
     for label, of_label in bars.items():
         start = 0.0
         for point in of_label:
-            bar = {"case": label, "part": point.kind, "place": places[label]}
+            bar = {"configuration": label, "part": point.kind, "place": places[label]}
             values.append({**bar, "x": start, "x2": start + point.x})
             start += point.x
         ends.append({"place": places[label], "total": f"{totals[label]:.3g} {unit}"})
@@ -50,7 +50,7 @@ def parts(points: Sequence[Point], texts: Texts, colours: Mapping[str, str], *, 
                 legend=alt.Legend(columns=alt.ExprRef(LEGEND_COLUMNS), symbolType="square"),
             ),
             opacity=alt.OpacityValue(FADED, condition={"param": picked.name, "value": 1}),
-            tooltip=["case:N", "part:N"],
+            tooltip=["configuration:N", "part:N"],
         )
         .add_params(picked)
     )

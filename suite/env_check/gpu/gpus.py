@@ -271,8 +271,8 @@ def judge_gpus_present(state: NvmlState, driver: DriverFacts) -> Judgement:
     return subject.failure(
         "no_gpu",
         "no NVIDIA GPU",
-        "Run with --device cpu, or use a machine with an NVIDIA GPU: one GPU runs the GPU configurations"
-        " of every matrix, several also show the scaling.",
+        "Run with --device cpu, or use a machine with an NVIDIA GPU: with one GPU what needs one runs, with several"
+        " the scaling too.",
     )
 
 

@@ -174,6 +174,7 @@ def test_one_seed_says_nothing_of_how_much_sooner_a_reward_comes(tmp_path: Path)
         ({"episode_length_s": 16, "physics_dt_s": 0.5, "decimation": 2.0}, 5),  # one iteration
         ({"episode_length_s": 16.0, "physics_dt_s": 0.0, "decimation": 2}, 5),
         ({"episode_length_s": 16.0, "physics_dt_s": 1e-320, "decimation": 2}, 10**9),
+        ({"episode_length_s": 10**400, "physics_dt_s": 0.01, "decimation": 2}, 5),
         ({"episode_length_s": "16", "physics_dt_s": 0.01, "decimation": 2}, 5),
         ({"episode_length_s": 16.0, "decimation": True}, 5),
         (None, 5),
@@ -311,6 +312,13 @@ def test_how_much_sooner_is_clear_if_all_marks_agree(
     assert ("on 2 GPUs it depends on the mark" in _for_a_reward(line)) == words.startswith("depends")
 
 
+def test_marks_at_which_as_many_runs_have_the_reward_are_said_together() -> None:
+    missing = {f"reached_{mark}": {2: (1.0,)} for mark in (95, 97)}
+    line = line_of(**{f"sooner{end}": {2: SOONER} for end in MARKS if end not in ("_95", "_97")}, **missing)
+    words = paragraph(by_marks(lambda name: line.figure({"gpus": 2}, name))).text
+    assert words.endswith("sooner at 60, 70, 80 and 90 %, 1 of 4 runs had it at 95 and 97 % of the rise")
+
+
 def test_only_a_number_of_gpus_that_ran_is_said_not_to_have_the_reward() -> None:
     time = {1: (10.0,), 2: (12.0,)}
     not_reached = line_of(time_to_reward_s=time, reached={1: (3.0,), 2: (3.0,), 4: (1.0,)})
@@ -381,7 +389,9 @@ def test_filling_a_gpu_is_said_to_be_sooner_than_adding_gpus_only_where_their_in
     assert len(ratios) == shown
     seeds = min(len(filled_paces), len(paces))
     assert f"{seeds} seed{': too few to say' if seeds < 3 else 's)'}" in sentence.text
-    assert sentence.text in tasks.charts(version, "Ant").text
+    page = tasks.charts(version, "Ant")
+    assert sentence.text in page.text
+    assert ("environments of 4" in page.markup) == any("ant-envs" in name for name in ratios)  # in the table
 
 
 def test_a_filled_gpu_is_compared_with_added_ones_where_their_numbers_meet_and_are_known(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_machine_without_a_gpu_says_what_one_would_add(report: Report) -> None
     (gpus,) = (check for check in report.checks if check.name == "gpus_present")
     assert (gpus.verdict, gpus.fault) == ("not_needed", "no_gpu")
     assert "no NVIDIA GPU" in shown(report)
-    assert "one GPU runs" in shown(report)
+    assert "with one GPU what needs one runs" in shown(report)
 
 
 @without_gpu

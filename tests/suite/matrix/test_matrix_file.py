@@ -131,6 +131,15 @@ def test_a_case_holds_what_matrix_and_catalog_say(tmp_path: Path, catalog: Catal
     assert {case.seed for case in expand(matrix, catalog, device="cpu", assets="official")} == {7}
 
 
+@pytest.mark.parametrize("apart", ["999", "100001", "1.5", "-1", '"x"'])
+def test_seeds_of_rounds_are_apart_by_more_than_ranks_and_less_than_seeds(
+    tmp_path: Path, catalog: Catalog, apart: str
+) -> None:
+    path = edited(tmp_path, ("seed = ", f"seed_per_round = {apart}\nseed = "))
+    with pytest.raises(MatrixError, match=r"seed_per_round: got .*; should be true, false or a number"):
+        load_matrix(path, catalog)
+
+
 @pytest.mark.parametrize(
     ("library", "tokens"),
     [
