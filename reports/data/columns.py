@@ -270,7 +270,7 @@ WORK: Final = (
     ),
     _count("trainings_per_gpu", "independent ones at the same time", lambda run: run.record.case.trainings_per_gpu),
     _flag(
-        "only_learning", "whether all ranks and other runs shared one GPU, so that no time of it means anything",
+        "only_learning", "whether all processes and other runs shared one GPU, so that no time of it means anything",
         lambda run: run.record.case.only_learning,
     ),
     _text("kernel_cache", "empty: each run compiles all kernels", lambda run: run.record.case.kernel_cache),

@@ -57,13 +57,12 @@ def page_of_task(name: str) -> str:
 
 
 def ranks_text(case: Case) -> str:
-    """``1 GPU``, ``4 GPUs``; on CPUs ``2 ranks``."""
-    return counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
+    """``1 GPU``, ``4 GPUs``; on CPUs ``2 processes``."""
+    return counted(case.world_size, "GPU" if case.device == "cuda" else "process")
 
 
 def environments_text(number: int) -> str:
-    """``1 environment``, ``4,096 environments``."""
-    return f"{number:,} environment{'' if number == 1 else 's'}"
+    return counted(number, "environment")
 
 
 def size_text(row: Mapping[str, Any]) -> str:
@@ -75,8 +74,8 @@ def size_text(row: Mapping[str, Any]) -> str:
 
 
 def hardware_text(row: Mapping[str, Any]) -> str:
-    """``2 x H200``, and of several nodes their number; ``4 ranks on 1 x H200`` if they share it."""
-    shared = f"{counted(row['processes'], 'rank')} on " if row["only_learning"] else ""
+    """``2 x H200``, and of several nodes their number; ``4 processes on 1 x H200`` if they share it."""
+    shared = f"{counted(row['processes'], 'process')} on " if row["only_learning"] else ""
     nodes = counted(row["nodes"], "simulated node" if row["is_emulated"] else "node")
     return f"{shared}{row['gpus']} x {gpu_name(row)}" + (f", {nodes}" if row["nodes"] > 1 else "")
 

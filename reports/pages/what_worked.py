@@ -89,7 +89,7 @@ def learned(version: Version) -> Html:
 
 
 def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
-    """Ranks, environments, runs and the reward at the end of each configuration that reports one; [] if none does."""
+    """Processes, environments, runs and the reward at the end of each configuration that has it; [] if none has."""
     cells = [
         [
             _series(rows),
@@ -103,7 +103,7 @@ def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
         for row in rows
         if (reward := figure(version, row, "last_reward"))
     ]
-    headings = ["Series", "Trained by", "Ranks", "Environments", "Runs", "last_reward"]
+    headings = ["Series", "Trained by", "Processes", "Environments", "Runs", "last_reward"]
     return [html_table(headings, cells, label="Rewards at the end")] if cells else []
 
 
@@ -134,7 +134,7 @@ def _series(rows: Sequence[Row]) -> str:
 
 def _label(row: Row) -> str:
     """A label of a chart follows a reward, so it does not begin with a number."""
-    return f"{_trained_by(row)}, {counted(row['processes'], 'rank')}, {environments_text(row['environments'])}"
+    return f"{_trained_by(row)}, {counted(row['processes'], 'process')}, {environments_text(row['environments'])}"
 
 
 def _trained_by(row: Row) -> str:
@@ -147,7 +147,7 @@ def _marks_of(result_set: ResultSet) -> Html:
     if not worked:
         return paragraph("Nothing was trained.")
     table = html_table(
-        ["Task and library", "Ranks", *(part.capitalize() for part in worked[0].parts)],
+        ["Task and library", "Processes", *(part.capitalize() for part in worked[0].parts)],
         (
             [training.name, ", ".join(map(str, training.ranks)) or SYMBOLS["none"], *_symbols(training)]
             for training in worked

@@ -276,5 +276,5 @@ def print_capacity(console: Console, answers: Sequence[Answer]) -> None:
         for trial in sorted(answer.trials, key=lambda trial: trial.num_envs):
             speed = trial.outcome if trial.fps is None else f"{trial.fps:,.0f} frames/s"
             say(console, f"  {trial.num_envs:>9,} environments: {speed}")
-        number = "no answer" if capacity.num_envs is None else f"{capacity.num_envs:,} environments on one rank"
+        number = "no answer" if capacity.num_envs is None else f"{capacity.num_envs:,} environments in one process"
         say(console, f"  capacity: {number}, bound by {capacity.bound}: {capacity.reason}")

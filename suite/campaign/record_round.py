@@ -91,10 +91,10 @@ def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
         why = explained(error, skip=1) if isinstance(error, ValidationError) else error
         raise StoreError(f"{run_dir} is not the directory of a run: {why}") from error
     if not 1 <= case.num_processes <= MOST_RANKS:
-        raise StoreError(f"{run_dir} is configured for {case.num_processes} ranks, allowed are 1 to {MOST_RANKS}.")
+        raise StoreError(f"{run_dir} is configured for {case.num_processes} processes, allowed are 1 to {MOST_RANKS}.")
     below_root = Folder(root=Path()).run_dir(case, round_index).parts
     if run_dir.parts[-len(below_root) :] != below_root:
-        raise StoreError(f"{run_dir} is not where run {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
+        raise StoreError(f"{run_dir} does not end in {Path(*below_root)}, where this run belongs.")
     return case, round_index, Folder(root=run_dir.parents[len(below_root) - 1])
 
 

@@ -6,8 +6,9 @@ from datetime import date
 
 
 def counted(number: float, noun: str) -> str:
-    """``1 GPU``, ``2 GPUs``, ``0.5 minutes``."""
-    return f"{number if isinstance(number, int) else format(number, 'g')} {noun}" + ("" if number == 1 else "s")
+    """``1 GPU``, ``1,024 processes``, ``0.5 minutes``."""
+    plural = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{format(number, ',' if isinstance(number, int) else 'g')} {noun}{plural}"
 
 
 def are(number: float) -> str:

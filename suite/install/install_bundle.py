@@ -240,7 +240,7 @@ def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list
         raise InstallError(
             "The result would not be complete:\n  "
             + "\n  ".join(problems)
-            + "\nInstall these on this host, or make the bundle again with what\n"
+            + "\nInstall these on this machine, or make the bundle again with what\n"
             f"  {shlex.quote(python)} -m pip freeze --all\nprints here, as --target-has."
         )
     return doubts
@@ -360,7 +360,7 @@ def _sha256(path: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Install a labscale bundle on a host without a network.")
+    parser = argparse.ArgumentParser(description="Install a labscale bundle on a machine without a network.")
     parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="folder to install into")
     parser.add_argument("--python", default=sys.executable, metavar="PATH", help="Python for labscale (default: this)")
     parser.add_argument("--parts", type=Path, nargs="+", default=[], metavar="FOLDER", help="more folders with parts")

@@ -72,7 +72,7 @@ NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
 AS_PINNED: Final = Setup()
 
 NEXT_STEP: Final = (
-    "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "
+    "Check the network, or set UV_DEFAULT_INDEX to your mirror; a machine without a network installs a bundle "
     "(`nox -s bundle`)."
 )
 

@@ -168,18 +168,18 @@ def _machine_reasons(case: Case, resources: Resources) -> Iterator[str]:
         yield f"needs {counted(wanted, 'GPU')}{per_node}, available: {gpus}"
     if processes > cpus and (case.device == "cpu" or case.only_learning):
         # Ranks that share a core would measure the scheduler.
-        yield f"needs {processes} CPU cores, one per rank, available: {cpus}"
+        yield f"needs {processes} CPU cores, one per process, available: {cpus}"
 
 
 def _sharing_reasons(case: Case, need: Need, room: Room | None) -> Iterator[str]:
     """Yield why the ranks of a case cannot share one GPU, and which memory is too small for all of them."""
-    ranks = counted(case.num_processes, "rank")
+    processes = counted(case.num_processes, "process")
     if case.rl_library == "skrl_jax" and case.device == "cuda":
         yield "gives each process a GPU of its own, and here they share one; needs the topology 1x1, or skrl"
     if room is not None and need.host_gb > room.host_gb:
-        yield f"its {ranks} need {need.host_gb:.0f} GB of memory, available: {room.host_gb:.0f}"
+        yield f"its {processes} need {need.host_gb:.0f} GB of memory, available: {room.host_gb:.0f}"
     if room is not None and need.gpu_gb is not None and room.gpu_gb is not None and need.gpu_gb > room.gpu_gb:
-        yield f"its {ranks} need {need.gpu_gb:.0f} GB of the GPU that they share, available: {room.gpu_gb:.0f}"
+        yield f"its {processes} need {need.gpu_gb:.0f} GB of the GPU that they share, available: {room.gpu_gb:.0f}"
 
 
 def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:
@@ -213,10 +213,10 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
         yield f"{task.task} has no agent for {case.agent_library}; needs {' or '.join(task.agents)}"
         return
     if case.is_pipeline and (case.nnodes > 1 or case.nproc_per_node > PIPELINE):
-        yield f"is a pipeline of {PIPELINE} processes, and has {case.world_size} ranks; needs the topology 1x1 or 1x2"
+        yield f"is a pipeline of {PIPELINE} processes, got {case.topology}; needs the topology 1x1 or 1x2"
     elif library.one_process and case.world_size > 1 and not case.is_pipeline:
         yield (
-            f"{case.rl_library} trains in one process only, and the configuration has {case.world_size} ranks; "
+            f"{case.rl_library} trains in one process only, and the configuration has {case.world_size}; "
             "needs the topology 1x1, or another RL library"
         )
     if not case.learns and case.rl_library != (runs := CONTROLS_RUN_WITH.get(case.workload, "rsl_rl")):
@@ -224,10 +224,10 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
     if case.workload in LOOK and not task.cameras:
         yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
-        yield "has no other rank to reduce gradients with; needs 2 ranks or more"
+        yield "has no other process to reduce gradients with; needs 2 processes or more"
     if case.num_envs * case.num_simulating != case.num_envs_global:
         yield (
-            f"{case.num_envs_global} environments do not divide by {case.world_size} ranks; "
+            f"{counted(case.num_envs_global, 'environment')} cannot be divided among {case.world_size} processes; "
             f"needs a multiple of {case.world_size}"
         )
         return  # without it the batch of a rank is unknown
@@ -244,7 +244,7 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
     if not fits:
         allowed = " or ".join(map(str, nearest_divisors(batch, case.minibatch_size)))
         yield (
-            f"{case.rl_library} cannot cut a rank's {batch} samples ({counted(case.num_envs, 'environment')} x "
+            f"{case.rl_library} cannot cut the {batch} samples of a process ({counted(case.num_envs, 'environment')} x "
             f"{counted(case.num_steps_per_env, 'step')}) into minibatches of {case.minibatch_size}; "
             f"needs minibatches of {allowed}"
         )

@@ -86,7 +86,7 @@ class Rounds:
         default=True, flag="--no-turns", action="store_false",
     )  # fmt: skip
     profile: tuple[int, ...] = option(  # ranks
-        "afterwards run each configuration once more, with Nsight Systems on these ranks; this run is not counted",
+        "afterwards run each configuration once more, not counted, with Nsight Systems on these processes (from 0)",
         default=(), type=types.ranks, metavar="N[,N]", only="bench", unused=(*SEARCHES, "--render-only"),
     )  # fmt: skip
     video: bool = option(
@@ -108,14 +108,14 @@ class Setup:
 
     stack: Stack | None = option("physics and renderer (default: the matrix's)", choices=get_args(Stack))
     device: Device | None = option(
-        "where the ranks run (default: cuda if there is a GPU, else cpu)", choices=get_args(Device)
+        "where the processes run (default: cuda if there is a GPU, else cpu)", choices=get_args(Device)
     )
     assets: Assets = option(
         "offline: labscale builds them; official: NVIDIA's (default: offline)",
         default="offline",
         choices=get_args(Assets),
     )
-    seed: int | None = option("seed of rank 0 (default: the matrix's)", type=types.seed)
+    seed: int | None = option("seed of the first process (default: the matrix's)", type=types.seed)
     with_packages: tuple[str, ...] = option(  # over the worker's pins
         "every configuration with this version of a package, in an environment of its own; give it once for each",
         default=(), flag="--with", type=types.package, action="append", metavar="NAME==VERSION",
@@ -161,7 +161,7 @@ class Search:
     """A search in place of a matrix: for the most environments that fit, or for a release that made a case slower."""
 
     capacity: str | None = option(
-        "in place of a matrix, find the most environments that one rank of this series can run",
+        "in place of a matrix, find the most environments that one process of this series can run",
         type=any_text, metavar="SERIES", unused=("--bisect", "only_learning"),
     )  # fmt: skip
     most_envs: int | None = option(

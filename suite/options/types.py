@@ -117,7 +117,7 @@ def counts(text: str) -> tuple[int, ...]:
 
 def ranks(text: str) -> tuple[int, ...]:
     if not all(part.isdecimal() for part in text.split(",")):
-        _refuse(text, "are numbers of ranks from 0 on, e.g. 0 or 0,3")
+        _refuse(text, "are numbers of processes from 0 on, e.g. 0 or 0,3")
     return tuple(int(part) for part in text.split(","))
 
 

@@ -109,9 +109,9 @@ def _ended_reason(case: Case, files: Sequence[RankFile], result: LaunchResult) -
     elif result.ended_by == "timeout":
         why = f"not finished after {case.timeout_s:g} s, start-up included"
     else:
-        why = f"no rank wrote anything for {case.hang_timeout_s:g} s"
-    progress = "; ".join(f"rank {file.rank}: {_progress(file, case)}" for file in files) or "no rank had started"
-    stacks = " The stacks of the ranks are in their stderr under logs." if result.why is None else ""
+        why = f"no process wrote anything for {case.hang_timeout_s:g} s"
+    progress = "; ".join(f"rank {file.rank}: {_progress(file, case)}" for file in files) or "no process had started"
+    stacks = " The stacks of the processes are in their stderr under logs." if result.why is None else ""
     return f"{why}; {progress}.{stacks}"
 
 
@@ -133,7 +133,7 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
     if missing := sorted(set(range(case.num_processes)) - ranks):
         yield f"{listed('rank', missing)} of {case.num_processes} wrote no file"
     if surplus := sorted(ranks - set(range(case.num_processes))):
-        yield f"{listed('rank', surplus)} should not exist: the case has {counted(case.num_processes, 'rank')}"
+        yield f"{listed('rank', surplus)} should not be in a configuration of {counted(case.num_processes, 'process')}"
     for file in files:
         if file.start is None:
             yield f"rank {file.rank} has no start event"

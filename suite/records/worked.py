@@ -18,7 +18,7 @@ SYMBOLS: Final[Mapping[State, str]] = {"works": "✓", "failed": "✗", "none": 
 LEGEND: Final[Mapping[State, str]] = {
     "works": "works",
     "failed": "failed",
-    "none": "the task has no camera, or nothing ran with several ranks",
+    "none": "the task has no camera, or nothing ran with several processes",
     "unknown": "a run ended before it got there",
 }
 TIMES_MEAN_NOTHING: Final = (

@@ -85,7 +85,7 @@ def slowed_cores(results: Sequence[CaseResult], fastest_s: Mapping[Host, float])
         return f"{text}."
     cost = round(statistics.median(costs), 2)
     longer = f"{abs(cost):.0%} {'longer' if cost > 0 else 'less'}" if cost else "as long"
-    return f"{text}; the next iteration took {longer} (median of {counted(len(costs), 'case')})."
+    return f"{text}; the next iteration took {longer} (median of {counted(len(costs), 'configuration')})."
 
 
 def _looks(record: RunRecord, fastest_s: Mapping[Host, float]) -> Iterator[tuple[bool, float | None]]:

@@ -96,7 +96,7 @@ def short_of_cpu_time(completed: Sequence[RunRecord]) -> Iterator[str]:
     percents = {number: seen.host_others_percent for number, seen in telemetry.items()}
     others = {number: share for number, share in percents.items() if share is not None and share > OTHERS_PERCENT}
     if others:
-        most = f"other processes took up to {max(others.values()):.0f}% of the host's CPU time"
+        most = f"other processes took up to {max(others.values()):.0f}% of the machine's CPU time"
         yield f"{listed('run', [*others])}: {most}"
 
 

@@ -78,7 +78,7 @@ def collect_by_ray(context: RankContext, simulation: Simulation, settings: dict[
         (there,) = collector.map_fn("fingerprint")
         here = workload.describe(context, simulation, settings)
         if differing := sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name)):
-            raise RuntimeError(f"Ray's process simulates something else than this rank: {', '.join(differing)} differ")
+            raise RuntimeError(f"Ray's process simulates something else than this one: {', '.join(differing)} differ")
         batches = iter(collector)
         for _ in range(case.iterations):
             timer.begin()

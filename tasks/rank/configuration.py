@@ -129,8 +129,8 @@ def check_agent(case: Case, settings: Mapping[str, Any]) -> None:
     """Raise ValueError if the library would not train as the case states. A control trains nothing."""
     if (case.learns or case.is_pipeline) and (differences := list(contradictions(case, settings))):
         raise ValueError(
-            f"{case.rl_library} would not train what the case says: {'; '.join(differences)}. The catalog describes "
-            "Isaac Lab 3.0.0: use the worker with its pins, or set these in the matrix."
+            f"{case.rl_library} would not train what the configuration says: {'; '.join(differences)}. The catalog "
+            "describes Isaac Lab 3.0.0: use the worker with its pins, or set these in the matrix."
         )
 
 
@@ -152,7 +152,7 @@ def contradictions(case: Case, settings: Mapping[str, Any]) -> Iterator[str]:
         f"the number of optimiser steps by agent.{names.epochs}": (count * epochs, case.optimiser_steps),
     }
     yield from (
-        f"{what} is {got}, and the case has {stated}" for what, (got, stated) in compared.items() if got != stated
+        f"{what} is {got}, the configuration has {stated}" for what, (got, stated) in compared.items() if got != stated
     )
 
 

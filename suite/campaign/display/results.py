@@ -58,7 +58,7 @@ def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: 
     worked = what_worked(results)
     symbols = SYMBOLS if console.encoding.startswith("utf") else PLAIN
     if worked:
-        table = _table("what works", justify="center", columns=("ranks", *worked[0].parts))
+        table = _table("what works", justify="center", columns=("processes", *worked[0].parts))
         for work in worked:
             marks = (f"[{STYLES[state]}]{symbols[state]}[/]" for state in work.parts.values())
             table.add_row(work.name, ", ".join(map(str, work.ranks)) or "-", *marks)
@@ -86,7 +86,7 @@ def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: 
 
 def print_learned(console: Console, results: Sequence[CaseResult]) -> None:
     """Print a row for each case: the median over its completed runs of the reward at the end."""
-    table = _table("configuration", columns=("ranks", "envs", "runs", "reward at the end"))
+    table = _table("configuration", columns=("processes", "environments", "runs", "reward at the end"))
     table.add_column("outcome", overflow="fold")
     for result in results:
         rewards = [reward for record in result.completed if (reward := last_reward(record)) is not None]
@@ -107,7 +107,7 @@ def _outcomes(result: CaseResult) -> str:
 
 
 def _table(first: str, *, columns: Iterable[str], justify: JustifyMethod = "right", title: str | None = None) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column(first, overflow="fold")
     for name in columns:
         table.add_column(name, justify=justify)
@@ -117,7 +117,8 @@ def _table(first: str, *, columns: Iterable[str], justify: JustifyMethod = "righ
 def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
     """Print a row for each case: the mean time of an iteration over its rounds."""
     has_power = any(_of_gpus(result) for result in results)
-    names = ("ranks", "envs", "runs", "s/iteration", "frames/s", *(("W", "frames/J") if has_power else ()))
+    size = ("GPUs" if has_speeds(results) else "processes", "environments")
+    names = (*size, "runs", "s/iteration", "frames/s", *(("W", "frames/J") if has_power else ()))
     table = _table("configuration", columns=names)
     table.add_column("outcome", overflow="fold")
     for result in results:
@@ -162,8 +163,7 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
                 say(console, f"  {line}")
     single = [result for result in results if len(result.completed) == 1]
     if single:
-        with_one = f"{counted(len(single), 'configuration')} with one completed run"
-        say(console, f"{with_one}: the spread between runs is unknown.")
+        say(console, f"{counted(len(single), 'configuration')} with one completed run: how runs differ is unknown.")
         for result in single:
             for flag in flags(result.rounds):
                 say(console, f"{result.case.case_id}: {flag}", style="yellow")
@@ -173,7 +173,8 @@ def _lines_on_rounds(result: CaseResult) -> list[str]:
     times_s = completed_times_s(result.rounds)
     mean = mean_of(times_s)
     interval, width = mean.interval, relative_half_width(mean)
-    lines = [f"ended: {result.ended_because}"] if result.ended_because else []
+    why = (result.ended_because or "").replace("round", "run")  # as it is stored, runs are rounds
+    lines = [f"ended: {why}"] if why else []
     if interval and width is not None:
         lines.append(f"between {interval[0]:.4g} and {interval[1]:.4g} s/iteration at 95 % (half-width {width:.1%})")
     starts = [start_up(record) for record in result.completed]
@@ -214,8 +215,7 @@ def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
     say(
         console,
         f"Detailed timing changes the time of an iteration by {cost.value:+.1%} ({between}"
-        f"{iterations} iterations had it). "
-        "The times above are of the other iterations.",
+        f"{iterations} iterations had it). The times above are of the other iterations.",
     )
 
 
@@ -304,7 +304,7 @@ def _frames(result: CaseResult) -> str:
     case = result.case
     fps = mean_of(completed_times_s(result.rounds)).mapped(lambda time_s: case.frames_per_iteration / time_s)
     variant = f" ({case.case_id.rpartition('/')[2]})" if case.division == "open" else ""
-    size = f"{counted(case.world_size, 'GPU')}, {case.num_envs_global:,} environments{variant}"
+    size = f"{counted(case.world_size, 'GPU')}, {counted(case.num_envs_global, 'environment')}{variant}"
     return f"{size}: {fps.value:,.0f} frames/s{_between(fps, '{:,.0f}')}"
 
 

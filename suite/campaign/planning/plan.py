@@ -216,18 +216,19 @@ def print_plan(
     for item, command in zip(planned, commands, strict=True):
         case = item.case
         seeds = ", each with seeds of its own" if case.seed_per_round and item.rounds > 1 else ""
+        nodes = f" on {case.nnodes} nodes" if case.nnodes > 1 else ""
         learning = f"nothing is trained: {case.workload}"
         if case.learns or case.is_pipeline:
             learning = (
-                f"minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
+                f"minibatch {case.minibatch_size:,} a process ({case.global_minibatch_size:,} in all), "
                 f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
             )
         say(console, case.case_id, style="bold")
         say(
             console,
-            f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
-            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'run')}{seeds}\n"
-            f"  {learning}",
+            f"  {case.task}, {counted(case.num_processes, 'process')}{nodes}, {counted(case.num_envs, 'environment')} "
+            f"a process, {case.num_envs_global:,} in all, {case.iterations} iterations, "
+            f"{counted(item.rounds, 'run')}{seeds}\n  {learning}",
         )
         if item.infeasible:
             console.print("  [yellow]not here:[/] ", end="")

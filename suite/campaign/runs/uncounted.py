@@ -75,8 +75,8 @@ def find_nsys(options: Options) -> str | None:
         return None
     if not entry_of(options).runs_here:
         raise UsageError(
-            f"--profile starts ranks under the nsys of this machine, which --launcher {options.place.launcher} cannot "
-            "reach. Profile with --launcher native, or leave --profile out."
+            f"--profile starts processes under the nsys of this machine, which --launcher {options.place.launcher} "
+            "cannot reach. Profile with --launcher native, or leave --profile out."
         )
     nsys = shutil.which("nsys")
     if nsys is None:
@@ -103,8 +103,7 @@ def profile_all(campaign: Campaign) -> Campaign:
                 if not (run.run_dir / f"profile-rank-{rank}.nsys-rep").exists():
                     say(
                         campaign.console,
-                        f"    nsys left no report of rank {rank}; its messages are in the rank's log below "
-                        f"{run.run_dir}",
+                        f"    nsys left no report of rank {rank}; see the log of that process below {run.run_dir}",
                         style="yellow",
                     )
     say(campaign.console, f"{counted(len(runs), 'profiled run')}: {campaign.out / 'profiles'}")

@@ -99,7 +99,7 @@ def is_of(warm_up: Case, case: Case) -> bool:
 
 
 def in_words(case: Case) -> str:
-    sizes = f"{case.num_envs:,} environment{'' if case.num_envs == 1 else 's'} on {counted(case.world_size, 'rank')}"
+    sizes = f"{counted(case.num_envs, 'environment')} on {counted(case.world_size, 'process')}"
     return ", ".join([f"{case.task} with {case.rl_library}, {sizes}", *case.with_packages])
 
 

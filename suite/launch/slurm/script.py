@@ -150,7 +150,7 @@ def without(options: SlurmOptions, nodes: Sequence[str]) -> SlurmOptions:
 def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[str]:
     case, run_dir = launch.case, launch.run_dir.replace("%", "%%")
     yield "#!/bin/bash"
-    yield f"# {case.case_id}, round {launch.round}: rendered by labscale."
+    yield f"# {case.case_id}, run {launch.round}: rendered by labscale."
     directives = [
         f"job-name={name}",
         f"comment={case.case_id}/r{launch.round}",

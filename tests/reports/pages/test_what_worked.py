@@ -85,7 +85,7 @@ def test_rewards_of_each_task_are_shown_where_training_was_long_enough_for_some(
     version: Version, tmp_path: Path
 ) -> None:
     assert worked.learned(version).markup.count("<figure") == 4  # of each series
-    assert "At the end: rsl_rl, 1 rank, 32 environments: 3.64; rsl_rl, 2 ranks, 64 environments: 3.64." in (
+    assert "At the end: rsl_rl, 1 process, 32 environments: 3.64; rsl_rl, 2 processes, 64 environments: 3.64." in (
         worked.learned(version).text
     )
     short = make_result(make_case(iterations=worked.MIN_LEARNED - 1), 0.5)
@@ -114,7 +114,7 @@ def test_of_runs_that_shared_a_gpu_it_says_what_they_learned_and_no_time(tmp_pat
     assert "1 of 7 runs did not complete" in worked.opening(version).text
     assert "One after another" not in worked.opening(version).text
     assert (
-        "Ant, 1,024 environments per process. At the end: rsl_rl, 1 rank, 1,024 environments: "
+        "Ant, 1,024 environments per process. At the end: rsl_rl, 1 process, 1,024 environments: "
         in worked.learned(version).text
     )
 
@@ -127,7 +127,7 @@ def test_a_series_of_several_sizes_is_named_by_them_and_each_curve_by_its_own(tm
         for size in (2048, 16384)
     ]
     learned = worked.learned(read_version(write_results(results, tmp_path), name="v")).text
-    assert "Ant, 2,048 to 16,384 environments per process. At the end: rsl_rl, 1 rank, 2,048 environments: " in learned
+    assert "Ant, 2,048 to 16,384 environments per process. At the end: rsl_rl, 1 process, 2,048 environm" in learned
     assert "ant-as-several" not in learned
 
 

@@ -142,7 +142,7 @@ def test_each_library_has_an_answer_that_the_same_command_keeps(tmp_path: Path) 
         GAMES: (512, 1024, "memory"),  # whole minibatches
     }
     assert {result.case.world_size for result in campaign.results} == {1}
-    assert "capacity: 576 environments on one rank, bound by memory" in printed(campaign)
+    assert "capacity: 576 environments in one process, bound by memory" in printed(campaign)
     started = [(launch.case.rl_library, launch.case.num_envs, launch.round) for launch in gpu.started]
     assert started[:4] == [("rsl_rl", 512, 0), ("rsl_rl", 512, 1), ("rsl_rl", 1024, 0), ("rsl_rl", 768, 0)]
     gpu.started.clear()
@@ -187,4 +187,4 @@ def test_a_real_search_on_the_cpu(worker: Worker, tmp_path: Path, capsys: pytest
     assert all(trial["outcome"] == "completed" and trial["fps"] > 0 for trial in answer["trials"])
     assert answer["capacity"]["bound"] in ("asked", "throughput")  # a busy machine may end it early
     assert [result.case.num_envs for result in load_results(out)] == [16, 32]
-    assert "environments on one rank, bound by" in capsys.readouterr().out
+    assert "environments in one process, bound by" in capsys.readouterr().out

@@ -126,7 +126,7 @@ def test_plan_prints_what_would_run_and_why_not(capsys: pytest.CaptureFixture[st
     )
     printed = capsys.readouterr().out
     assert "ant-weak/rl_games-kitless-n1024-1x1" in printed
-    assert "minibatch 16,384 a rank" in printed
+    assert "minibatch 16,384 a process" in printed
     assert "needs a multi-node launcher and 2 nodes" in printed
 
 

@@ -61,14 +61,14 @@ def planned(
     [
         (replace(ANT, device="cpu", nproc_per_node=32, num_envs=64, minibatch_size=1024), "32 CPU cores"),
         (replace(ANT, nnodes=2, num_envs=512, minibatch_size=8192), "2 nodes"),
-        (replace(ANT, num_envs_global=2049), "2049 environments"),
+        (replace(ANT, num_envs_global=2049), "2,049 environments"),
         (replace(ANT, minibatch_size=10000), "needs minibatches of 8192 or 16384"),
         (replace(RSL, minibatch_size=20000, optimiser_steps=5), "needs minibatches of 16384 or 32768"),
         (replace(ANT, stack="ovphysx", device="cpu"), "needs cuda"),
         (replace(RSL, stack="ovphysx", task=HAND), "Isaac-Cartpole-Direct, Isaac-Ant"),
         (replace(ANT, task=HAND, rl_library="skrl"), "needs rl_games or rsl_rl"),
         (replace(ANT, rl_library="sb3"), "needs the topology 1x1"),
-        (replace(CARTPOLE, rl_library="rsl_rl", workload="all_reduce"), "needs 2 ranks"),
+        (replace(CARTPOLE, rl_library="rsl_rl", workload="all_reduce"), "needs 2 processes"),
         (replace(ANT, rl_library="rsl_rl", workload="rendering"), "needs a task with one"),
         (replace(CARTPOLE, workload="async_pipeline", nproc_per_node=4), "needs the topology 1x1 or 1x2"),
         (

@@ -55,7 +55,7 @@ def test_trainings_that_share_a_gpu_are_processes_of_one_launch_on_one_gpu() -> 
     assert planned(replace(case, num_envs_global=1024)).infeasible is not None
     on_cpu = planned(replace(case, device="cpu"), cpus=1).infeasible
     assert on_cpu is not None
-    assert "needs 2 CPU cores, one per rank" in on_cpu
+    assert "needs 2 CPU cores, one per process" in on_cpu
 
 
 def test_ranks_of_which_only_what_they_learn_counts_share_one_gpu() -> None:
@@ -72,15 +72,15 @@ def test_ranks_of_which_only_what_they_learn_counts_share_one_gpu() -> None:
     assert here.estimated_wall_s is not None
     assert here.estimated_wall_s < many.estimated_wall_s < 16 * here.estimated_wall_s
     for room, reason in (
-        (Room(gpu_gb=99, host_gb=9, ranks=1), "its 2 ranks need 13 GB of memory, available: 9"),
-        (Room(gpu_gb=2, host_gb=99, ranks=2), "its 2 ranks need 9 GB of the GPU that they share, available: 2"),
+        (Room(gpu_gb=99, host_gb=9, ranks=1), "its 2 processes need 13 GB of memory, available: 9"),
+        (Room(gpu_gb=2, host_gb=99, ranks=2), "its 2 processes need 9 GB of the GPU that they share, available: 2"),
     ):
         assert planned(case, gpus=1, room=room).infeasible == reason
         assert planned(ANT, gpus=2, room=room).infeasible is None
         alone = replace(case, nproc_per_node=1, num_envs_global=case.num_envs)
         assert planned(alone, gpus=1, room=replace(room, host_gb=3)).infeasible is None  # as without only_learning
     every = str(planned(case, gpus=1, cpus=1, room=Room(gpu_gb=2, host_gb=9, ranks=1)).infeasible).split("; ")
-    assert [reason for reason in every if "core" in reason] == ["needs 2 CPU cores, one per rank, available: 1"]
+    assert [reason for reason in every if "core" in reason] == ["needs 2 CPU cores, one per process, available: 1"]
     assert len(every) == 3
     jax = replace(case, rl_library="skrl_jax")
     own_gpu = "gives each process a GPU of its own"

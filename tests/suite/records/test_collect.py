@@ -132,7 +132,7 @@ def test_output_that_fails_a_check_is_invalid(rank_1: Events | None, reason: str
 def test_surplus_rank_is_invalid(rank_files: RankFiles) -> None:
     for rank in (0, 1, 2):
         rank_files.rank(rank, whole(rank))
-    assert rank_files.collect().reason == "rank 2 should not exist: the case has 2 ranks"
+    assert rank_files.collect().reason == "rank 2 should not be in a configuration of 2 processes"
 
 
 PHYSX = "[Error] [omni.physx.plugin] PhysX error: "

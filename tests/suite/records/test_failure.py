@@ -20,7 +20,7 @@ WARP_OOM = (
 
 @pytest.mark.parametrize(
     ("ended_by", "why"),
-    [("timeout", "not finished after 600 s, start-up included"), ("hung", "no rank wrote anything for 300 s")],
+    [("timeout", "not finished after 600 s, start-up included"), ("hung", "no process wrote anything for 300 s")],
 )
 def test_a_run_that_labscale_ended_says_how_far_each_rank_got_and_keeps_it(
     ended_by: EndedBy, why: str, rank_files: RankFiles

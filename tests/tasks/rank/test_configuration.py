@@ -80,9 +80,9 @@ SETTINGS: dict[RlLibrary, dict[str, Any]] = {
     ("changed", "wanted"),
     [
         ({}, []),
-        ({"num_steps_per_env": 8, "num_envs": 64}, ["is 16, and the case has 8"]),
-        ({"minibatch_size": 256}, ["is 128, and the case has 256"]),
-        ({"optimiser_steps": 16}, ["is 20, and the case has 16"]),
+        ({"num_steps_per_env": 8, "num_envs": 64}, ["is 16, the configuration has 8"]),
+        ({"minibatch_size": 256}, ["is 128, the configuration has 256"]),
+        ({"optimiser_steps": 16}, ["is 20, the configuration has 16"]),
     ],
 )
 def test_what_differs_from_the_case_is_named(
@@ -104,7 +104,7 @@ def test_what_the_adapter_of_sb3_does_not_run_is_named(name: str, value: float, 
 
 def test_a_library_with_other_or_without_settings_does_not_train(make_case: CaseMaker) -> None:
     """Frames a second would be those of the catalog's rollout, half of what was collected."""
-    with pytest.raises(ValueError, match=r"agent\.num_steps_per_env is 32, and the case has 16"):
+    with pytest.raises(ValueError, match=r"agent\.num_steps_per_env is 32, the configuration has 16"):
         check_agent(make_case(), SETTINGS["rsl_rl"] | {"num_steps_per_env": 32})
     with pytest.raises(ValueError, match="None"):
         check_agent(make_case(), {"num_steps_per_env": 16, "algorithm": {}})

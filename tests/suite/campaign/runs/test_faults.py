@@ -94,7 +94,7 @@ def test_a_stopped_rank_is_a_hang(worker: Worker, environment: Environment, case
     record = train(launch, environment, on_progress=after_two(tmp_path / "r0", 1, signal.SIGSTOP))
     assert record.outcome == "hung", record.reason
     assert record.reason is not None
-    assert record.reason.startswith("no rank wrote anything for 6 s; rank 0: ")
+    assert record.reason.startswith("no process wrote anything for 6 s; rank 0: ")
     assert f"of {ENDLESS} iterations" in record.reason
     assert min(kept(record)) >= 1
     assert kept(record)[0] >= 2
