@@ -158,14 +158,14 @@ def _rounds_faults(table: MatrixTable) -> Iterator[Fault]:
 def _seed_faults(table: MatrixTable) -> Iterator[Fault]:
     """Yield topologies whose ranks have seeds that other ranks have in the next round."""
     apart = table.seed_per_round
-    if isinstance(apart, bool):  # as far as a case has ranks
+    if isinstance(apart, bool):  # true: as far as a case has ranks
         return
     for index, series in enumerate(table.series):
         for topology in series.topologies:
             ranks = prod(int(number) for number in topology.split("x") if number != "all")
             if ranks > apart:
-                allowed = f"seed_per_round {apart} allows up to {apart} ranks, or two runs would share seeds"
-                why = f"got {topology}, which is {ranks} ranks; {allowed}. Take fewer ranks, a larger number, or true."
+                allowed = f"seed_per_round {apart} allows up to {apart} processes, or two runs would share seeds"
+                why = f"got {topology}, {ranks} processes; {allowed}. Take fewer, a larger seed_per_round, or true."
                 yield ("series", index, "topologies"), why
 
 
