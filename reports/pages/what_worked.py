@@ -9,17 +9,7 @@ from reports.data.words import environments_text, page_of_task, physics_name, si
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Texts
 from reports.display.figure import make_figure, source_line
-from reports.display.html import (
-    Cell,
-    Html,
-    bullets,
-    heading,
-    html_table,
-    measured,
-    paragraph,
-    runs_in,
-    together,
-)
+from reports.display.html import Cell, Html, bullets, heading, html_table, measured, paragraph, runs_in, together
 from reports.figures.compare import Row
 from reports.figures.lines import figure
 from reports.figures.tables import runs_of

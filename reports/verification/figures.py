@@ -43,15 +43,8 @@ _UNITS: Final = {  # end of a measure's column -> unit, the first that fits; oth
     "frames_per_s": "frames/s", "_us": "µs", "_s": "s", "_gb": "GB", "_w": "W", "_percent": "%",
     "joules_per_million_frames": "J", "bytes_per_frame": "B", "frames_per_iteration": "frames",
 }  # fmt: skip
-_OF_A_COLUMN: Final = (
-    "mean",
-    "average",
-    "median",
-    "least",
-    "most",
-    "to_reward",
-    "product",
-)  # with the unit of their column
+# Kinds with the unit of their column.
+_OF_A_COLUMN: Final = ("mean", "average", "median", "least", "most", "to_reward", "product")
 TOTALS: Final = ("set", "machine", "gpu_model", "task", "library")
 _SIZES: Final = ("environments", "frames_per_iteration", "minibatch_size", "optimiser_steps")
 _SETTINGS: Final = (*_SIZES, "environments_per_gpu", "size", "variant", "is_tuned")

@@ -38,6 +38,7 @@ _OF_A_CURVE: Final = (
     "iterations", "seed", "seed_per_run", "num_steps_per_env", "cpu_threads", "deterministic", "presets",
 )  # fmt: skip
 _OF_A_SIZE: Final = re.compile(r"minibatch_size|optimiser_steps|env\.scene\.terrain")  # what depends on the size
+_OF_AN_EPISODE: Final = ("env.sim.dt", "env.decimation", "env.episode_length_s")  # settings
 _PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 _HASHED: Final = ("run", "outcome", "started_utc", "wall_time_s", "readings")  # of a run, in its line of the log
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -119,6 +120,17 @@ def _alike(run: Run) -> Iterator[tuple[tuple[str, ...], Any]]:
         )
         versions = [name for name in settings if name.startswith("versions.") and name not in asked]
         yield from (((name, " of its ranks"), settings[name]) for name in versions)
+
+
+def check_episodes(place: Place, runs: Sequence[Run]) -> None:
+    """Check that an episode of a task is as long in all sets: its length decides when a run has a reward."""
+    values = (
+        ((name, " of ", run.case["task"], " on ", run.case["stack"]), (run.record["workload"] or {}).get(name))
+        for run in runs
+        for name in _OF_AN_EPISODE
+        if not any(override.startswith(f"{name}=") for override in run.case["overrides"])
+    )
+    _check_one(place, ((what, value) for what, value in values if value is not None), OR_LIST)
 
 
 def check_probes(place: Place, runs: Sequence[Run]) -> None:

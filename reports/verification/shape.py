@@ -46,7 +46,7 @@ _CASE: Final = {
     **_all("count", "minibatch_size optimiser_steps seed cpu_threads?"),
     "seed_per_run": "step",
     **_all("flag", "deterministic only_learning"),
-    **_all(["text"], "presets with_packages"),
+    **_all(["text"], "presets with_packages overrides"),
 }
 _MACHINE: Final = {
     **_all("text", "host_label? driver_version? cuda_driver_version? cpu_model git_commit kernel"),

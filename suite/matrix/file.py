@@ -3,6 +3,7 @@
 import os
 import reprlib
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +64,7 @@ def _faults(table: MatrixTable, catalog: Catalog) -> list[Fault]:
         for index, series in enumerate(table.series)
         for place, message in (*_catalog_faults(series, catalog), *_series_faults(series))
     ]
-    return alone or [*_rounds_faults(table), *_learning_faults(table), *_contradictions(table)]
+    return alone or [*_rounds_faults(table), *_seed_faults(table), *_learning_faults(table), *_contradictions(table)]
 
 
 def _catalog_faults(series: Series, catalog: Catalog) -> Iterator[Fault]:
@@ -152,6 +153,20 @@ def _rounds_faults(table: MatrixTable) -> Iterator[Fault]:
         yield ("max_rounds",), f"got {table.max_rounds} {needs}."
     elif table.max_rounds is not None and table.max_rounds < table.rounds:
         yield ("max_rounds",), f"got {table.max_rounds}; should be at least rounds, which is {table.rounds}."
+
+
+def _seed_faults(table: MatrixTable) -> Iterator[Fault]:
+    """Yield topologies whose ranks have seeds that other ranks have in the next round."""
+    apart = table.seed_per_round
+    if isinstance(apart, bool):  # true: as far as a case has ranks
+        return
+    for index, series in enumerate(table.series):
+        for topology in series.topologies:
+            ranks = prod(int(number) for number in topology.split("x") if number != "all")
+            if ranks > apart:
+                allowed = f"seed_per_round {apart} allows up to {apart} processes, or two runs would share seeds"
+                why = f"got {topology}, {ranks} processes; {allowed}. Take fewer, a larger seed_per_round, or true."
+                yield ("series", index, "topologies"), why
 
 
 def _learning_faults(table: MatrixTable) -> Iterator[Fault]:

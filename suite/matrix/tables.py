@@ -13,7 +13,7 @@ from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary,
 
 MOST_ROUNDS: Final = 1000
 MOST_TRAININGS: Final = 64
-LEAST_STEP: Final = 1000  # between the seeds of rounds; a training of more ranks would share some
+LEAST_STEP: Final = 1000  # between the seeds of rounds
 LARGEST_STEP: Final = 100_000  # times the most rounds it stays below numpy's limit
 LARGEST_SEED: Final = 4_000_000_000  # numpy's limit is 2**32 - 1; rank r adds r, and rl_games adds it again
 # RL libraries evaluate some strings of an agent's settings as Python, and import others by name. A matrix is data, so a

@@ -182,9 +182,10 @@ def show_plan(campaign: Campaign) -> Campaign:
         for item in campaign.planned
     )
     commands = [shell_command(launch) if launch.case.nnodes == 1 else None for launch in launches]
-    print_plan(campaign.console, campaign.planned, commands, campaign.machine)
+    blocks = blocks_of(campaign, [item for item in campaign.planned if not item.infeasible])
+    print_plan(campaign.console, campaign.planned, commands, campaign.machine, blocks)
     if takes_turns(campaign):
-        _print_blocks(campaign)
+        _print_blocks(campaign, blocks)
     needed = {warm_up.kernels_of(item.case) for item in campaign.planned if warm_up.is_warmed(item.case)}
     for item in campaign.warm_ups:
         if warm_up.is_missing(worker_of(item.case).cache_dir, item.case, campaign.machine, needed):
@@ -199,9 +200,16 @@ def show_plan(campaign: Campaign) -> Campaign:
 
 
 def print_plan(
-    console: Console, planned: Sequence[PlannedCase], commands: Sequence[str | None], machine: Environment
+    console: Console,
+    planned: Sequence[PlannedCase],
+    commands: Sequence[str | None],
+    machine: Environment,
+    blocks: Sequence[Sequence[PlannedCase]],
 ) -> None:
-    """Print each case with its size, its cost, and the command that would run it, or why it cannot run here."""
+    """Print each case with its size, its cost, and the command that would run it, or why it cannot run here.
+
+    ``blocks`` has those that can.
+    """
     gpus = ", ".join(sorted({gpu.name for gpu in machine.gpus}))
     here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
     say(console, f"{counted(len(planned), 'configuration')} on this machine ({here})\n")
@@ -229,7 +237,10 @@ def print_plan(
         if command is not None:
             say(console, f"  {command}", style="dim")
     feasible = [item for item in planned if not item.infeasible]
-    say(console, f"\n{counted(len(feasible), 'configuration')} can run here: {_total(feasible)}.")
+    say(
+        console,
+        f"\n{counted(len(feasible), 'configuration')} can run here: {_total_of_blocks(blocks) or _total(feasible)}.",
+    )
     if len(feasible) < len(planned):
         say(console, f"All {len(planned)}: {_total(planned)}.")
     if feasible and not any(item.case.device == "cuda" or item.case.only_learning for item in feasible):
@@ -240,14 +251,14 @@ def print_plan(
         say(
             console,
             f"A process that shares a GPU is taken to need it for {GPU_SHARE:.0%} of its time, the most that Ant and "
-            "Cartpole need with rl_games on an H200 without MPS. With MPS it is less, with rsl_rl it can be more.",
+            "Cartpole need with rl_games on an H200 without MPS. With MPS a matrix of learning took half the time; with"
+            " rsl_rl it can be more.",
         )
 
 
-def _print_blocks(campaign: Campaign) -> None:
+def _print_blocks(campaign: Campaign, blocks: Sequence[Sequence[PlannedCase]]) -> None:
     """Print which rounds start together, with their memory by the catalog, and what that saves."""
     console = campaign.console
-    blocks = blocks_of(campaign, [item for item in campaign.planned if not item.infeasible])
     needs = {item.case.case_id: need_of(campaign, item.case, None) for block in blocks for item in block}
     together = [block for block in blocks if len(block) > 1]
     if not together:
@@ -265,15 +276,6 @@ def _print_blocks(campaign: Campaign) -> None:
         say(console, f"    at most {memory}{_saved(block)}", style="dim")
     if unknown := [case_id for case_id, need in needs.items() if need is None]:
         say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
-    if only_learning and campaign.device == "cuda":
-        costs = [
-            (block[0].rounds * block_s, block[0].rounds * minutes)
-            for block in blocks
-            if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
-        ]
-        how = f"in {counted(len(blocks), 'block')} each time"
-        runs = counted(max(block[0].rounds for block in blocks), "run")
-        say(console, f"  All, {runs} of each: {_in_words(costs, how, unknown=len(blocks) - len(costs))}.")
 
 
 def _saved(block: Sequence[PlannedCase]) -> str:
@@ -308,6 +310,19 @@ def _total(items: Sequence[PlannedCase]) -> str:
         return "nothing to do"
     costs = _known_costs(items)
     return _in_words(costs, "one after another", unknown=len(items) - len(costs))
+
+
+def _total_of_blocks(blocks: Sequence[Sequence[PlannedCase]]) -> str:
+    """The cost of all rounds if runs share the GPU, which is held while a block runs; empty if none do."""
+    if not any(len(block) > 1 and block[0].case.only_learning and block[0].case.device == "cuda" for block in blocks):
+        return ""
+    costs = [
+        (block[0].rounds * block_s, block[0].rounds * minutes)
+        for block in blocks
+        if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
+    ]
+    how = f"without MPS, in {counted(len(blocks), 'block')} each time"
+    return _in_words(costs, how, unknown=len(blocks) - len(costs))
 
 
 def _in_words(costs: Sequence[tuple[float, float]], how: str, *, unknown: int) -> str:

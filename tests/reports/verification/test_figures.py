@@ -157,6 +157,8 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     of_one_seed = [row | {"seed": 1} for row in runs]
     assert computed("to_reward", "frames_per_iteration", of_one_seed, over="a")[:3] == [value, None, None]
     assert computed("sooner", "iteration_s/0.9", of_one_seed, over="a")[0] is None
+    equal = [row | curve for row, curve in zip(RUNS, curves[:4] * 2, strict=True)]
+    assert computed("sooner", "iteration_s/0.9", equal, over="a") == [1.0, 1.0, 1.0, 8, "within noise"]
     runs[-1]["reward_mean"] = np.ones(100)
     assert computed("sooner", "iteration_s/0.9", runs, over="a") == [None, None, None, 8, None]
     assert computed("to_reward", "iteration_s", runs, over="a") == [None, None, None, 4, None]
@@ -178,6 +180,8 @@ def test_runs_of_one_seed_differ_by_what_is_most_in_parts_of_the_rise() -> None:
     assert kinds.figure("differs", "reward_mean", runs, runs, ())["value"] == pytest.approx(expected)
     assert kinds.figure("differs", "reward_mean", runs[:1], runs[1:], ())["value"] == pytest.approx(0.5)
     assert kinds.figure("differs", "reward_mean", runs[:1], runs[2:], ())["value"] is None
+    rounded = runs[1] | {"reward_mean": np.array([0.1 + 0.2, 0.3])}
+    assert kinds.figure("differs", "reward_mean", runs[:1], [rounded], ())["value"] is None
 
 
 def test_a_product_has_an_interval_by_the_squares_of_distances_to_the_ends() -> None:

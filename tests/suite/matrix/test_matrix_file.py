@@ -140,6 +140,18 @@ def test_seeds_of_rounds_are_apart_by_more_than_ranks_and_less_than_seeds(
         load_matrix(path, catalog)
 
 
+@pytest.mark.parametrize("apart", ["false", "true", "1000", "1999", "2000"])
+def test_no_seed_of_a_run_is_that_of_another_rank_in_the_next(tmp_path: Path, catalog: Catalog, apart: str) -> None:
+    path = edited(tmp_path, ("seed = ", f"seed_per_round = {apart}\nseed = "), ('"1x2", "2x4"', '"2x1000", "1xall"'))
+    if apart in {"1000", "1999"}:
+        with pytest.raises(
+            MatrixError, match=rf"line 13: series\[0\]\.topologies: got 2x1000, .*up to {apart} processes"
+        ):
+            load_matrix(path, catalog)
+    else:
+        assert load_matrix(path, catalog).seed_per_round in {False, True, 2000}
+
+
 @pytest.mark.parametrize(
     ("library", "tokens"),
     [

@@ -71,6 +71,7 @@ def test_two_runs_differ_by_what_is_most_in_parts_of_the_rise_of_the_second() ->
     assert first.largest_difference(second) == pytest.approx(1 / 4)
     assert second.largest_difference(first) == pytest.approx(1 / 8)
     assert first.largest_difference(Levels.of([3.0, 3.0, 3.0], 1)) is None  # no rise
+    assert first.largest_difference(Levels.of([0.1 + 0.2, 0.3], 1)) is None  # nor this: an error of rounding
     assert first.largest_difference(Levels.of([3.0, None], 1)) is None  # no iteration of both
 
 

@@ -1,6 +1,7 @@
 """What a campaign plans: the default matrix, the stack of its worker, repeats of baselines, and what is said first."""
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from suite.campaign import steps
 from suite.campaign.folder import Folder
-from suite.campaign.planning.plan import NO_SPEEDS, _print_blocks, make_plan, planned_cases, print_plan, rule_of
+from suite.campaign.planning.plan import NO_SPEEDS, make_plan, planned_cases, print_plan, rule_of, show_plan
 from suite.campaign.schedule import blocks_of
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError, UsageError
@@ -215,23 +216,28 @@ def test_blocks_of_learning_took_at_most_as_long_as_planned_and_a_third_or_more(
         blocks[-1].append(record)
     assert [len(block) for block in blocks] == [4, 1, 6, 1, 1, 6, 5, 3, 1]
     campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")
+    all_planned_s = all_took_s = 0.0
     for block in blocks:
         planned_s = time_of_block_s(planned_cases(campaign, [record.case for record in block], rounds=1))
         assert planned_s is not None
         took_s = max(record.wall_time_s or 0.0 for record in block)
         assert 1 / 3 < took_s / planned_s < 1.1, [record.case.case_id for record in block]
+        all_planned_s, all_took_s = all_planned_s + planned_s, all_took_s + took_s
+    assert all_took_s / all_planned_s == pytest.approx(0.5, abs=0.05)  # as the plan says of MPS
 
 
 def _started_s(record: RunRecord) -> float:
     return datetime.fromisoformat(record.started_utc or "").timestamp()
 
 
-def test_the_plan_of_learning_says_what_its_blocks_cost() -> None:
-    campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")
-    blocks_s = [time_of_block_s(block) or 0.0 for block in blocks_of(campaign, campaign.planned)]
-    _print_blocks(campaign)
-    (total,) = (line for line in printed(campaign).splitlines() if line.startswith("  All, "))
-    assert f", {6 * sum(blocks_s) / 60:.0f} GPU-minutes" in total
+@pytest.mark.parametrize("turns", [True, False])
+def test_the_plan_of_learning_says_how_long_the_gpu_is_held(*, turns: bool) -> None:
+    campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling", turns=turns)
+    blocks = blocks_of(campaign, campaign.planned)
+    show_plan(campaign)
+    (total,) = re.findall(r"can run here: .* ([\d,]+) GPU-minutes\.", printed(campaign))
+    assert total == f"{6 * sum(time_of_block_s(block) or 0.0 for block in blocks) / 60:.0f}"
+    assert printed(campaign).count("\n    at most ") == sum(len(block) > 1 for block in blocks)
 
 
 @pytest.mark.parametrize(
@@ -239,14 +245,14 @@ def test_the_plan_of_learning_says_what_its_blocks_cost() -> None:
 )
 def test_the_plan_says_that_a_cpu_has_no_speeds(num_gpus: int, matrix: str, *, is_said: bool) -> None:
     campaign = planned(num_gpus, matrix=matrix)
-    print_plan(campaign.console, campaign.planned, [None] * len(campaign.planned), campaign.machine)
+    print_plan(campaign.console, campaign.planned, [None] * len(campaign.planned), campaign.machine, [])
     assert (NO_SPEEDS in printed(campaign)) == is_said
 
 
 @pytest.mark.parametrize(("matrix", "is_used"), [("learning-scaling", True), ("shared-gpu", True), ("short", False)])
 def test_the_plan_says_what_it_takes_for_granted_of_a_gpu_that_is_shared(matrix: str, *, is_used: bool) -> None:
     campaign = planned(1, matrix=matrix, turns=False)
-    print_plan(campaign.console, campaign.planned, [None] * len(campaign.planned), campaign.machine)
+    print_plan(campaign.console, campaign.planned, [None] * len(campaign.planned), campaign.machine, [])
     assert (f"{GPU_SHARE:.0%}" in printed(campaign)) == is_used
 
 
@@ -280,7 +286,7 @@ def test_a_total_over_unknown_costs_is_a_least_one(walls_s: list[float | None], 
         for wall_s in walls_s
     ]
     console = Console(file=io.StringIO(), width=200)
-    print_plan(console, items, [None] * len(items), GPU_HOST)
+    print_plan(console, items, [None] * len(items), GPU_HOST, [])
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().splitlines()[-1].partition(": ")[2] == total
 
