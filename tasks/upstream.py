@@ -107,7 +107,7 @@ def write_bundle(context: "RankContext", running: "Simulation", started_utc: str
         learning=builders.build_learning(
             reward_series=_column(samples, "reward_mean"),
             ep_length_series=_column(samples, "episode_length_mean"),
-            success_rate_series=_column(samples, "success_rate") or None,
+            success_rate_series=_column(samples, "success_mean") or None,
             ema_alpha=0.1,
         ),
         extra={

@@ -121,7 +121,11 @@ def show(judgement: Judgement, console: Console) -> None:
         if placed.reason:
             say(console, f"{placed.name}: open: {placed.reason}")
     if judgement.machines and judgement.cases:
-        say(console, _drivers(judgement))
+        published = ", ".join(
+            f"{driver} on {counted(number, 'machine')}" for driver, number in judgement.published_drivers.items()
+        )
+        own = ", ".join(judgement.drivers) or "unknown"
+        say(console, f"Driver: {own} here; published: {published or 'unknown'}.")
     say(console, verdict(judgement))
 
 
@@ -172,10 +176,3 @@ def _table(*names: str) -> Table:
 
 def _word(word: str) -> Text:
     return Text(word, style=_STYLES.get(word, ""))
-
-
-def _drivers(judgement: Judgement) -> str:
-    published = ", ".join(
-        f"{driver} on {counted(number, 'machine')}" for driver, number in judgement.published_drivers.items()
-    )
-    return f"Driver: {', '.join(judgement.drivers) or 'unknown'} here; published: {published or 'unknown'}."

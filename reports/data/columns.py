@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from reports.data.facts import iteration_of
@@ -139,8 +140,8 @@ def _reward_window(record: RunRecord) -> int:
     return max(SMOOTHING_WINDOW, round(min(iterations, LONGEST)))
 
 
-def _learned_reward(record: RunRecord) -> float | None:
-    levels = Levels.of(mean_rewards(record), _reward_window(record)).rewards
+def _learned(record: RunRecord, column: str = "reward_mean") -> float | None:
+    levels = Levels.of(mean_rewards(record, column), _reward_window(record)).rewards
     return levels[-1] if levels else None
 
 
@@ -207,10 +208,6 @@ def _library_median(column: str) -> Callable[[RunRecord], float | None]:
         return statistics.median(known) if known else None
 
     return median
-
-
-def _peak_memory_gb(record: RunRecord) -> float | None:
-    return _most(rank.peak_memory_gb for rank in record.ranks)
 
 
 def _most(values: Iterable[float | None]) -> float | None:
@@ -347,11 +344,15 @@ MEASURED: Final = (
         "reward_window", "of an episode of full length, at least 5: a reward that is waited for is the mean over them",
         lambda run: _reward_window(run.record), "iterations",
     ),
-    _measured("learned_reward", "", "mean over the last episode of full length", _learned_reward),
+    _measured("learned_reward", "", "mean over the last episode of full length", _learned),
+    _measured("learned_success", "", "the same of the task's success rate", partial(_learned, column="success_mean")),
     _timed("policy_call_s", "s", "a call of LeRobot's policy, median", _library_median("lerobot.latency_median_s")),
     _timed("written_s", "s", "until LeRobot's data set is complete", _library_median("lerobot.written_time_s")),
     _measured("bytes_per_frame", "B", "of LeRobot's data set", _library_median("lerobot.bytes_per_frame")),
-    _measured("peak_memory_gb", "GB", "of torch, on the GPU with most", _peak_memory_gb),
+    _measured(
+        "peak_memory_gb", "GB", "of torch, on the GPU with most",
+        lambda record: _most(rank.peak_memory_gb for rank in record.ranks),
+    ),
     _timed(
         "gpu_memory_gb", "GB", "in use on the GPU with most",
         _seen(lambda seen: _most(of_gpus(seen, "memory_used_gb", "max"))),

@@ -73,6 +73,7 @@ _ALL: Final = (
     Column("differs_again", "Rewards of one run from another", "percent", meaning="of the rise, at most, of one seed"),
     Column("seeds", "Seeds that say how it learns", "count"),
     Column("learned_reward", "Reward at the end", "digits", meaning="by runs that say how it learns"),
+    Column("learned_success", "Success at the end", "percent"),
     Column("reward_mean_to_reach", "Reward to reach", "digits", meaning="after nine tenths of its rise"),
     Column("iteration_s", "Time of an iteration", "digits", "mean"),
     Column("iteration_s_in_turns", "Time in turns over time alone", "ratio"),

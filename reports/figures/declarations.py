@@ -178,7 +178,8 @@ def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
     for end, mark in MARKS.items():
         yield Declaration(id=_id(of, f"reached{end}"), kind="reached", column=f"{column}{mark}", of=own, over=target)
     yield Declaration(id=_id(of, "seeds"), kind="count", column="seed", of=own)
-    yield Declaration(id=_id(of, "learned_reward"), kind="median", column="learned_reward", of=own)
+    for name in ("learned_reward", "learned_success"):
+        yield Declaration(id=_id(of, name), kind="median", column=name, of=own)
 
 
 def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator[Declaration]:

@@ -101,7 +101,7 @@ def _advice(version: Version) -> str:
     sentences = []
     if filled := _largest_steps(_clear(ratios(version, "environments_per_gpu"))):
         advice = "Start with one GPU and fill it: more environments on it" if _all_more(filled) else "More environments"
-        sentences.append(f"{advice} make {_range(filled)} times the frames.")
+        sentences.append(f"{advice} make {span([ratio.own for ratio in filled])} times the frames.")
     task, line = max(lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
     last, reward = line.rows[-1], "how much sooner a reward comes was not measured"
     if line.figure(line.base, "time_to_reward_s"):
@@ -142,7 +142,7 @@ def _of_ratios(all_ratios: Sequence[Ratio], what: str) -> list[str]:
     clear = _clear(all_ratios)
     if not clear:
         return []
-    return [f"{_range(_largest_steps(clear))} {what}", "clear"]
+    return [f"{span([ratio.own for ratio in _largest_steps(clear)])} {what}", "clear"]
 
 
 def _how_many(of_lines: Sequence[tuple[str, Line]]) -> str:
@@ -206,10 +206,6 @@ def _largest_steps(ratios: Sequence[Ratio]) -> list[Ratio]:
     for own in ratios:
         largest[own.subject] = max(steps[id(own)], largest.get(own.subject, 0))
     return [ratio for ratio in ratios if steps[id(ratio)] == largest[ratio.subject]]
-
-
-def _range(ratios: Sequence[Ratio]) -> str:
-    return span([ratio.own for ratio in ratios])
 
 
 # --- chart, calculator, releases, trust ------------------------------------------------------------------------------

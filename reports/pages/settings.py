@@ -36,10 +36,6 @@ class Setting:
     value: Callable[[Row], str]
 
 
-def _tuned(row: Row) -> str:
-    return f"{row['environments_per_gpu']:,}, {row['variant'].replace('-', ' ') or 'as shipped'}"
-
-
 def _process(row: Row) -> str:
     words = {
         "train": "in turn", "async_pipeline": f"at the same time, on {counted(row['gpus'], 'GPU')}",
@@ -54,7 +50,10 @@ SETTINGS: Final = (
         lambda row: f"{row['environments_per_gpu']:,}",
     ),
     Setting("trainings_per_gpu", "Trainings at once", "several trainings on a GPU make {} in total", trainings_text),
-    Setting("is_tuned", "Tuned", "tuned settings make {}", _tuned),
+    Setting(
+        "is_tuned", "Tuned", "tuned settings make {}",
+        lambda row: f"{row['environments_per_gpu']:,}, {row['variant'].replace('-', ' ') or 'as shipped'}",
+    ),
     Setting("library", "RL library", "another RL library makes {} of rl_games", lambda row: str(row["library"])),
     Setting("physics", "Physics", "PhysX in place of Newton makes {}", lambda row: physics_name(row["physics"])),
     Setting(

@@ -29,9 +29,9 @@ from reports.display.html import (
     together,
 )
 from reports.display.page import read_text
-from reports.figures.compare import Row
+from reports.figures.compare import Row, processes_of
 from reports.figures.lines import Figure, Line, estimate, figure, over_environments, over_gpus, rows_of, tasks
-from reports.figures.tables import rows_by_id
+from reports.figures.tables import rows_by_id, runs_of
 from reports.pages.rewards import (
     AGREEMENT,
     LEARNED,
@@ -286,18 +286,32 @@ def _cores(version: Version, task: str) -> Iterator[str]:
 def _learning(version: Version, task: str, others: Sequence[Line]) -> list[Html]:
     """Rewards over frames, the median of the runs, and when they come. ``others``: if none ran on several GPUs."""
     known = sorted(over_gpus(version, task, of_rewards=True), key=lambda line: not line.learned)
-    scaling, points, cells, places = known[:MAX_LINES], [], [], []
-    for label, line, row in _ends(scaling[:MAX_BARS] or others):
+    scaling, points, places = known[:MAX_LINES], [], []
+    lines = scaling[:MAX_BARS] or others
+    for label, line, row in _ends(lines):
         drawn = list(curve(line.version, row, label))
         points += drawn
         places += sorted(learned_at(line, row)) or [line.where] if drawn else []
-        if drawn and (reward := line.figure(row, "learned_reward") or line.figure(row, "last_reward")):
-            cells.append([label, f"{drawn[-1].x:,.0f}", measured(reward)])
     if not points:
         return []
     texts = Texts(title=f"What {task} learns", source=source_line(version.name, places), x="Million frames", y="Reward")
-    data = html_table(["Training", "Million frames", "last_reward"], cells, label="Rewards at the end")
+    headings = ("Training", "Processes", "Environments", "Million frames", "last_reward", "learned_success")
+    data = html_table(headings, (row for line in lines for row in _at_the_end(line)), label="Rewards at the end")
     return [_drawn(task, "learning", curves(points, texts), data), *_times(version, task, scaling)]
+
+
+def _at_the_end(line: Line) -> Iterator[list[str]]:
+    """What each configuration learned, and more processes on one GPU than GPUs ran."""
+    runs = runs_of(line.version)
+    more = runs.learned_on_more(line.rows[-1]) if line.rows[-1]["gpus"] > line.base["gpus"] else ()
+    for row in (*line.rows, *more):
+        of, start = (line.base, f"{processes_of(row)}/") if row in more else (row, "")
+        learned, success = (line.figure(of, f"{start}learned_{end}") for end in ("reward", "success"))
+        own = (learned and runs.learned(row)) or row
+        if reward := learned or line.figure(of, f"{start}last_reward"):
+            frames = own["environments"] * own["steps"] * own["iterations"] / 1e6
+            size = f"{row['environments']:,}"
+            yield [line.label, str(processes_of(row)), size, f"{frames:,.0f}", measured(reward), measured(success)]
 
 
 def _times(version: Version, task: str, scaling: Sequence[Line]) -> Iterator[Html]:
@@ -322,20 +336,17 @@ def _times(version: Version, task: str, scaling: Sequence[Line]) -> Iterator[Htm
 
 def videos(version: Version, task: str) -> Html:
     """Show the first video, and the others in a fold; nothing if the task has none."""
-    figures = [_figure(result_set, case, video) for result_set, case, video in _of_task(version, task)]
+    figures = [
+        _figure(result_set, result.case, video)
+        for result_set in version.scaling
+        for result in result_set.campaign.results
+        if (video := result_set.videos.get(result.case.case_id)) and task_name(result.case.task) == task
+    ]
     if not figures:
         return Html(markup="", text="")
     first, *others = figures
     more = [fold(counted(len(others), "more video"), others)] if others else []
     return together([heading("What a training looks like", depth=2, anchor="videos"), first, *more])
-
-
-def _of_task(version: Version, task: str) -> Iterator[tuple[ResultSet, Case, Video]]:
-    for result_set in version.scaling:
-        for result in result_set.campaign.results:
-            video = result_set.videos.get(result.case.case_id)
-            if video is not None and task_name(result.case.task) == task:
-                yield result_set, result.case, video
 
 
 def _figure(result_set: ResultSet, case: Case, video: Video) -> Html:

@@ -28,14 +28,13 @@ def places(results: Sequence[CaseResult]) -> tuple[Place, ...]:
     for result in results:
         for record in result.rounds:
             by_environment.setdefault(record.environment, []).append(record)
-    return tuple(_place(environment, records) for environment, records in by_environment.items())
-
-
-def _place(environment: Environment, records: Sequence[RunRecord]) -> Place:
-    return Place(
-        environment=environment,
-        num_rounds=sum(record.outcome == "completed" for record in records),
-        first_started_utc=min((record.started_utc for record in records if record.started_utc), default=None),
+    return tuple(
+        Place(
+            environment=environment,
+            num_rounds=sum(record.outcome == "completed" for record in records),
+            first_started_utc=min((record.started_utc for record in records if record.started_utc), default=None),
+        )
+        for environment, records in by_environment.items()
     )
 
 
@@ -94,12 +93,11 @@ class Machine:
 def machines(of_sets: Iterable[PlaceOfSet]) -> tuple[Machine, ...]:
     """Every machine, the one that ran first first; those without a known start are last."""
     alike: dict[tuple[object, ...], list[PlaceOfSet]] = {}
-    for place_of_set in of_sets:
-        alike.setdefault(_key(place_of_set), []).append(place_of_set)
-    unnamed = sorted(
-        (_unnamed(place_of_set) for place_of_set in alike.values()),
-        key=lambda machine: machine.first_started_utc or "~",
-    )
+    for own in of_sets:
+        environment = own.place.environment
+        model = environment.gpus[0].name if environment.gpus else None
+        alike.setdefault((own.whose, environment.host_label or plain_name(own.place), model), []).append(own)
+    unnamed = sorted(map(_unnamed, alike.values()), key=lambda machine: machine.first_started_utc or "~")
     plain = [machine.name for machine in unnamed]
     timed = [
         f"{name}, {_in_utc(begun):%H:%M}" if plain.count(name) > 1 and begun else name
@@ -108,12 +106,6 @@ def machines(of_sets: Iterable[PlaceOfSet]) -> tuple[Machine, ...]:
     counts = [timed[: place + 1].count(name) for place, name in enumerate(timed)]  # a name is of one machine
     names = [f"{name} ({count})" if count > 1 else name for name, count in zip(timed, counts, strict=True)]
     return tuple(replace(machine, name=name) for machine, name in zip(unnamed, names, strict=True))
-
-
-def _key(own: PlaceOfSet) -> tuple[object, ...]:
-    environment = own.place.environment
-    model = environment.gpus[0].name if environment.gpus else None
-    return own.whose, environment.host_label or plain_name(own.place), model
 
 
 def _unnamed(of_sets: Sequence[PlaceOfSet]) -> Machine:

@@ -108,7 +108,10 @@ def built(source: Path, content: Mapping[Path, bytes], target: Target) -> Iterat
         version = Path(temporary) / target.version.name
         if target.version.is_dir():
             shutil.copytree(target.version, version, symlinks=True)
-        _write(source, content, version / target.entry.folder)
+        for path, text in content.items():
+            copy = version / target.entry.folder / path.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(text)
         with (version / MANIFEST).open("a", encoding="utf-8") as manifest:
             manifest.write(manifest_entry(target.entry, is_first=not manifest.tell()))
         tables.write(version)
@@ -137,10 +140,3 @@ def manifest_entry(entry: Entry, *, is_first: bool) -> str:
     values = {name: value for name, value in entry.model_dump(exclude_defaults=True).items() if value is not None}
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()]
     return "\n".join([*([] if is_first else [""]), "[[set]]", *lines, ""])
-
-
-def _write(source: Path, content: Mapping[Path, bytes], folder: Path) -> None:
-    for path, text in content.items():
-        copy = folder / path.relative_to(source)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(text)

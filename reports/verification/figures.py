@@ -273,7 +273,8 @@ def _frames(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration
     for end, mark in MARKS.items():
         yield f"{name}/reached{end}", ("reached", f"frames_per_iteration{mark}", _pool(own), target)
     yield f"{name}/seeds", ("count", "seed", _pool(own), "")
-    yield f"{name}/learned_reward", ("median", "learned_reward", _pool(own), "")
+    for end in ("reward", "success"):
+        yield f"{name}/learned_{end}", ("median", f"learned_{end}", _pool(own), "")
 
 
 def _sooner(name: str, own: Row, target: str, what: str, faster: str) -> Iterator[tuple[str, Declaration]]:

@@ -222,7 +222,9 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
     log_probe = float(np.mean(log_probes)) if len(log_probes) == len(probes_s) else None
     iteration_s, (ours_s, library_s) = run.iteration_s(), run.clocks_s()
     hashes, rewards = [rank["parameters_sha256"] for rank in run.ranks], run.samples("reward_mean")
-    reward_mean = np.nansum(rewards, axis=0) / (~np.isnan(rewards)).sum(axis=0)  # of the processes that have one
+    reward_mean, success_mean = (  # of the processes that have one
+        np.nansum(own, axis=0) / (~np.isnan(own)).sum(axis=0) for own in (rewards, run.samples("success_mean"))
+    )
     reward_window = _reward_window(run)
     gpus, machine_gpus = seen.get("gpus", []), machine["gpus"]
     wanted, stolen, others = (seen.get(f"host_{name}_percent") for name in ("cpu", "stolen", "others"))
@@ -264,6 +266,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "last_reward": _ending(np.median, reward_mean[-SMOOTHING:], SMOOTHING),
         "reward_window": reward_window,
         "learned_reward": _ending(np.mean, reward_mean[-reward_window:], reward_window),
+        "learned_success": _ending(np.mean, success_mean[-reward_window:], reward_window),
         **{name: _median(run.samples(column)[0, window]) for name, column in _OF_LEROBOT.items()},
         "peak_memory_gb": _most(rank["peak_memory_gb"] for rank in run.ranks),
         "gpu_memory_gb": _most(gpu["memory_used_gb"] and gpu["memory_used_gb"]["max"] for gpu in gpus),

@@ -206,7 +206,8 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
     case, machine, settings, samples = run.case, run.machine, rank["settings"], rank["samples"]
     if case["workload"] == "train" and not _SHA256.fullmatch(rank["parameters_sha256"] or ""):
         place.fault("parameters_sha256", rank["parameters_sha256"], "a SHA-256")
-    place.between("success_rate", samples.get("success_rate", ()), 0, 1)
+    for name in ("success_mean", "success_rate"):  # that of the last episodes to end, in the runs of before
+        place.between(name, samples.get(name, ()), 0, 1)
     work: Json = run.record["workload"] or {}
     if None not in map(work.get, ("episode_length_s", "env.sim.dt", "decimation")):
         most = math.ceil(work["episode_length_s"] / (work["env.sim.dt"] * work["decimation"])) + 1

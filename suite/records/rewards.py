@@ -15,9 +15,9 @@ SMOOTHING_WINDOW: Final = 5
 type Rewards = Sequence[float | None]  # of each iteration; None before the first episode ended
 
 
-def mean_rewards(record: RunRecord) -> list[float | None]:
-    """The reward of each iteration, see ``suite.records.checks.mean_over_ranks``."""
-    return mean_over_ranks(rank.samples.get("reward_mean", ()) for rank in record.ranks)
+def mean_rewards(record: RunRecord, column: str = "reward_mean") -> list[float | None]:
+    """The reward of each iteration, see ``suite.records.checks.mean_over_ranks``; or what else a column has of it."""
+    return mean_over_ranks(rank.samples.get(column, ()) for rank in record.ranks)
 
 
 def last_reward(record: RunRecord) -> float | None:

@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from tasks.libraries import train_torchrl
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
+from tasks.rank.simulation import Simulation, success_mean, use_deterministic_torch
 
 LEARNER: Final = 0  # rank; the other one simulates
 HEADER: Final = 3  # whole numbers that go with a rollout
@@ -126,7 +126,7 @@ def simulate(context: RankContext, simulation: Simulation, env: Any, link: Rollo
         link.send_rollout(batch, version=version, begun_ns=begun_ns, ended_ns=time.perf_counter_ns())
         version = link.receive_weights(actor)
         timer.end()
-        timer.write({**dict.fromkeys((*train_torchrl.COLUMNS, *COLUMNS)), "success_rate": success_rate(env)})
+        timer.write({**dict.fromkeys((*train_torchrl.COLUMNS, *COLUMNS)), "success_mean": success_mean(env)})
     for module in (actor, critic):
         link.receive_weights(module)
     collector.shutdown()

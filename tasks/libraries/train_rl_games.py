@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
+from tasks.rank.simulation import Simulation, success_mean, use_deterministic_torch
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "rl_games_cfg_entry_point"
@@ -98,7 +98,7 @@ def _agent(env: Any, timer: IterationTimer, agents: list[Any], **kwargs: Any) ->
                 {
                     "reward_mean": _meter(self.game_rewards),
                     "episode_length_mean": _meter(self.game_lengths),
-                    "success_rate": success_rate(env),
+                    "success_mean": success_mean(env),
                     "rl_games.step_fps": frames / step_time_s,
                     "rl_games.step_inference_fps": frames / play_time_s,
                     "rl_games.total_fps": frames / total_time_s,

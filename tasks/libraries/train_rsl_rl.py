@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from tasks.rank.context import RankContext, Ranks
-from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
+from tasks.rank.simulation import Simulation, success_mean, use_deterministic_torch
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "rsl_rl_cfg_entry_point"
@@ -103,7 +103,7 @@ def _attach(runner: Any, env: Any, timer: IterationTimer) -> None:
             {
                 "reward_mean": _mean(runner.logger.rewbuffer),
                 "episode_length_mean": _mean(runner.logger.lenbuffer),
-                "success_rate": success_rate(env),
+                "success_mean": success_mean(env),
                 "rsl_rl.collection_time_s": fields["collect_time"],
                 "rsl_rl.learning_time_s": fields["learn_time"],
                 "rsl_rl.total_fps": frames / (fields["collect_time"] + fields["learn_time"]),

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation, success_rate
+from tasks.rank.simulation import Simulation, success_mean
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "sb3_cfg_entry_point"
@@ -73,7 +73,7 @@ def _attach(agent: Any, env: Any, timer: IterationTimer) -> None:
             {
                 "reward_mean": _mean(episodes, "r"),
                 "episode_length_mean": _mean(episodes, "l"),
-                "success_rate": success_rate(env),
+                "success_mean": success_mean(env),
             }
         )
 

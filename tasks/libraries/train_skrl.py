@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
+from tasks.rank.simulation import Simulation, success_mean, use_deterministic_torch
 
 AGENT_ENTRY_POINT = "skrl_cfg_entry_point"
 
@@ -66,7 +66,7 @@ def attach(agent: Any, env: Any, context: RankContext, finish: Callable[[], obje
         if at_boundary:
             finish()
             timer.end()
-            timer.write({**learning, "success_rate": success_rate(env)})
+            timer.write({**learning, "success_mean": success_mean(env)})
 
     agent.pre_interaction, agent.post_interaction = timed_pre, timed_post
 

@@ -14,13 +14,13 @@ from typing import Any, Final
 import torch
 
 from tasks.rank.context import RankContext
-from tasks.rank.simulation import Simulation, success_rate, use_deterministic_torch
+from tasks.rank.simulation import Simulation, success_mean, use_deterministic_torch
 from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "torchrl_cfg_entry_point"
 LAST_EPISODES: Final = 100  # that means are over, as in rsl_rl
 COLUMNS: Final = (  # of an iteration, besides those of the timer
-    "reward_mean", "episode_length_mean", "success_rate", "torchrl.collection_time_s", "torchrl.learning_time_s",
+    "reward_mean", "episode_length_mean", "success_mean", "torchrl.collection_time_s", "torchrl.learning_time_s",
     "torchrl.total_fps",
 )  # fmt: skip
 LAST_LOGGED: Final = "Perf/total_fps"  # of the figures that an iteration is written with
@@ -190,7 +190,7 @@ def _writing_log(
                 ended = collectors.made.batch["next"]
                 episodes.add(ended["reward"].squeeze(-1), ended["done"].squeeze(-1))
                 times = (logged[tag] for tag in ("Perf/collection_time", "Perf/learning_time", LAST_LOGGED))
-                values = (*episodes.means(), success_rate(env), *times)
+                values = (*episodes.means(), success_mean(env), *times)
                 timer.write({**dict(zip(COLUMNS, values, strict=True)), **more()})
 
     return WritingLog

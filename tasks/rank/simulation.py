@@ -7,12 +7,15 @@ nothing, there as here. Upstream's own benchmark passes the same flag on, but se
 
 import argparse
 import os
+import statistics
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import torch
 
 from suite.schema.record import Case
 from tasks.assets import missing_asset_named
@@ -21,6 +24,8 @@ from tasks.film.filming import serve_if_asked
 from tasks.rank.configuration import apply_overrides
 from tasks.rank.context import RankContext, Ranks
 from tasks.rank.timing import IterationTimer
+
+SUCCESS_RATE: Final = "Metrics/success_rate"  # in the log of every task of Isaac Lab that has a metric of success
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +114,7 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
         cleanup.callback(env.close)
         cleanup.enter_context(_timed(env.unwrapped.sim, context.timer))
         overflow = watch_overflow(env.unwrapped.sim, context.timer)
+        env.unwrapped._reset_idx = Successes(env.unwrapped)  # noqa: SLF001
         yield Simulation(env=env, env_cfg=env_cfg, agent_cfg=agent_cfg, overflow=overflow)
 
 
@@ -143,10 +149,33 @@ def _timed(sim: Any, timer: IterationTimer) -> Iterator[None]:
         del sim.step, sim.render
 
 
-def success_rate(env: Any) -> float | None:
-    """The task's own success metric from the log of its last step, or None. rl_games' wrapper renames the log."""
-    from isaaclab.benchmark.metrics import success_rate_step_value
+class Successes:
+    """Resets environments as Isaac Lab does, and keeps how often the task says that the episodes so ended succeeded.
 
-    extras = env.unwrapped.extras
-    value = success_rate_step_value(extras.get("log") or extras.get("episode") or {})
-    return None if value is None else float(value)
+    The task logs the mean over the episodes that a single step ended: of one environment, late in a training.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self._env, self._reset_idx = env, env._reset_idx  # noqa: SLF001  called where an episode ended, and at first
+        self._ended: list[tuple[torch.Tensor, int]] = []  # mean and number
+
+    def __call__(self, env_ids: Any) -> None:
+        self._reset_idx(env_ids)
+        rate = self._env.extras.get("log", {}).get(SUCCESS_RATE)
+        if rate is not None and self._env.common_step_counter:  # before the first step none ended
+            number = len(env_ids) if isinstance(env_ids, torch.Tensor) else self._env.num_envs
+            self._ended.append((torch.as_tensor(rate), number))
+
+    def drain(self) -> float | None:
+        """The mean over the episodes that ended since the last drain; None, not 0, if none did."""
+        ended, self._ended = self._ended, []
+        if not ended:
+            return None
+        rates, numbers = zip(*ended, strict=True)
+        return statistics.fmean(torch.stack(rates).tolist(), numbers)
+
+
+def success_mean(env: Any) -> float | None:
+    """The task's own success rate, mean over the episodes that ended since it was asked last; None if none did."""
+    successes: Successes = env.unwrapped._reset_idx  # noqa: SLF001  as ``simulation`` replaced it
+    return successes.drain()

@@ -162,6 +162,13 @@ def test_ranks_explore_apart_and_train_one_policy(trained: Trained) -> None:
     assert len(digest) == 64
 
 
+def test_success_is_known_as_soon_as_an_episode_ended(trained: Trained) -> None:
+    samples = trained.record.ranks[0].samples
+    ended, known = ([value is not None for value in samples[name]] for name in ("episode_length_mean", "success_mean"))
+    assert known[0] == ended[0]  # None, not 0: the reset before the first step ended no episode
+    assert known[-1] >= ended[-1]  # skrl keeps no length yet
+
+
 def test_settings_say_what_it_ran_with(trained: Trained) -> None:
     for rank in trained.record.ranks:
         settings = rank.settings

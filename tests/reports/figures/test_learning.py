@@ -63,7 +63,8 @@ def learned(processes: int, *, pace: float = 1.0, paces: Sequence[float] = SEEDS
     for index, own in enumerate(paces):
         record = make_record(case, index=index)
         rewards = (None, *(4 * (1 - math.exp(-own * pace * number / 6)) for number in range(1, 60)))
-        ranks = tuple(replace(rank, samples={**rank.samples, "reward_mean": rewards}) for rank in record.ranks)
+        samples = {"reward_mean": rewards, "success_mean": (None,) * 55 + (own / 4,) * 5}
+        ranks = tuple(replace(rank, samples={**rank.samples, **samples}) for rank in record.ranks)
         records.append(replace(record, ranks=ranks))
     return CaseResult(case=case, rounds=tuple(records))
 
@@ -333,6 +334,19 @@ def test_only_a_number_of_gpus_that_ran_is_said_not_to_have_the_reward() -> None
     assert "on 4 not every run had it" in paragraph(times(not_reached)).text
     nothing_learned = line_of(time_to_reward_s=time, reached={1: (3.0,), 2: (3.0,)})
     assert "not every run" not in paragraph(times(nothing_learned)).text
+
+
+def test_every_number_of_processes_has_its_reward_and_success_at_the_end(tmp_path: Path) -> None:
+    rows = figures(tmp_path, gpus=measured(gpus=(1, 2)), one=[learned(1), learned(2), learned(4, paces=(0.8,))])
+    (line,) = over_gpus(read_version(tmp_path, name="v"), "Ant")
+    base = f"gpus/{SERIES}-n128-1x1"
+    names = {"1": base, "2": f"gpus/{SERIES}-n256-1x2", "4": f"{base}/4"}
+    assert [rows[f"{name}/learned_success"]["value"] for name in names.values()] == [0.25, 0.25, 0.2]
+    for (number, name), cells in zip(names.items(), tasks._at_the_end(line), strict=True):
+        reward, success = (paragraph(cell).markup for cell in cells[-2:])
+        assert cells[1] == number
+        assert f'value="{name}/learned_reward"' in reward
+        assert f'value="{name}/learned_success"' in success
 
 
 def test_a_curve_of_rewards_is_of_runs_of_these_before_it_is_of_most_gpus(tmp_path: Path) -> None:

@@ -299,7 +299,7 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
         (lambda rows: rows.update(x={**rows[f"{LEARNS}/sooner"], "id": f"{LEARNS}/sooner_2"}), "over the base of what"),
         *(
             (lambda rows, name=name: rows.pop(f"{LEARNS}/{name}"), f"the figure {LEARNS}/{name} is missing")
-            for name in ("reached", "sooner_60", "fewer_frames_60")
+            for name in ("reached", "sooner_60", "fewer_frames_60", "learned_success")
         ),
     ],
 )  # fmt: skip

@@ -221,7 +221,7 @@ UNSOUND = [
     ),
     (replace(SOUND, started_utc=None), "its wall_time_s is 60 without a started_utc"),
     (replace(SOUND, ranks=SOUND.ranks[::-1]), "its ranks are [1, 0], needed are 0 to 1"),
-    (with_samples(marked=(0.0,) * 11), "rank 1 has 12 samples of success_rate and 11 of marked"),
+    (with_samples(marked=(0.0,) * 11), "rank 1 has 12 samples of success_mean and 11 of marked"),
     (
         replace(SOUND, ranks=(SOUND.ranks[0], cut(SOUND, 11).ranks[1])),
         "rank 1 has times of 11 of 12 iterations",

@@ -1,7 +1,7 @@
 """Parts of the worker that need torch and no simulation.
 
-A timer's NVTX ranges, written down instead of made, its sections by a clock that counts its marks, and what LeRobot's
-control says of frames that come back as they were given and of other ones.
+A timer's NVTX ranges, written down instead of made, its sections by a clock that counts its marks, the success of
+episodes, and what LeRobot's control says of frames that come back as they were given and of other ones.
 """
 
 import itertools
@@ -9,6 +9,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -81,6 +82,24 @@ def sections() -> dict[str, Any]:
     return results
 
 
+def successes() -> list[float | None]:
+    """Drain before a step, after steps that ended three episodes and one, and at once again."""
+    import torch
+
+    from tasks.rank.simulation import SUCCESS_RATE, Successes
+
+    rates = iter([0.0, 1.0, 0.0])
+    env = SimpleNamespace(extras={}, common_step_counter=0, num_envs=4)
+    env._reset_idx = lambda _: env.extras.update(log={SUCCESS_RATE: torch.tensor(next(rates))})
+    ended = Successes(env)
+    ended(slice(None))
+    before = ended.drain()
+    env.common_step_counter = 1
+    ended(torch.arange(3))
+    ended(torch.arange(1))
+    return [before, ended.drain(), ended.drain()]
+
+
 def judged_frames() -> list[Any]:
     import torch
 
@@ -96,4 +115,4 @@ def judged_frames() -> list[Any]:
 
 if __name__ == "__main__":
     results = {"sections": sections(), "read_back": judged_frames(), "ranges": ranges(is_profiled=False)}
-    print(json.dumps({**results, "ranges_below_nsys": ranges(is_profiled=True)}))
+    print(json.dumps({**results, "successes": successes(), "ranges_below_nsys": ranges(is_profiled=True)}))

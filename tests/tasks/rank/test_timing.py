@@ -1,4 +1,4 @@
-"""Sections count what they should, by a clock whose every mark is one second after the last."""
+"""Sections count what they should, by a clock whose every mark is one second after the last; and so does success."""
 
 from typing import Any
 
@@ -19,3 +19,8 @@ def test_sections_count_each_call_once(parts: dict[str, Any]) -> None:
         "two_sums": [4 * 5 + 2 * 6, 2.0, 2, 0],
         "not_counted": 0,
     }
+
+
+@pytest.mark.worker
+def test_success_is_of_all_episodes_that_ended_in_an_iteration(parts: dict[str, Any]) -> None:
+    assert parts["successes"] == [None, 0.75, None]  # the mean of four, not that of the last; None is not 0
