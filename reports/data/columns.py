@@ -145,10 +145,6 @@ def _learned(record: RunRecord, column: str = "reward_mean") -> float | None:
     return levels[-1] if levels else None
 
 
-def _work(case: Case) -> str:
-    return hashlib.sha256(iteration_of(case).encode()).hexdigest()[:16]
-
-
 def _mps(record: RunRecord) -> bool | None:
     value = record.ranks[0].settings.get("mps") if record.ranks else None
     return value if isinstance(value, bool) else None
@@ -167,10 +163,6 @@ def _imports_s(record: RunRecord) -> float | None:
 
 def _iteration_s(record: RunRecord, share: float) -> float:
     return round_time_s(record, window(record, share))
-
-
-def _frames_per_s(record: RunRecord) -> float | None:
-    return record.case.frames_per_iteration / round_time_s(record) if record.case.has_frames else None
 
 
 def _share(part: str) -> Callable[[RunRecord], float | None]:
@@ -229,7 +221,10 @@ IDENTITY: Final = (
     _flag("is_alone", "whether it copies a configuration to measure it without turns", lambda run: run.is_alone),
     _count("run", "number of the run, from 0", lambda run: run.record.round),
     _text("block", "equal for runs that took turns with each other; null: alone", lambda run: _block(run.record)),
-    _text("work", "equal for runs of any campaign whose iterations do the same", lambda run: _work(run.record.case)),
+    _text(
+        "work", "equal for runs of any campaign whose iterations do the same",
+        lambda run: hashlib.sha256(iteration_of(run.record.case).encode()).hexdigest()[:16],
+    ),
 )  # fmt: skip
 WORK: Final = (
     _text("series", "configurations that were planned together", lambda run: run.record.case.series),
@@ -315,7 +310,10 @@ MEASURED: Final = (
     _timed("iteration_s", "s", "mean time of an iteration, over the last 80 % of them", round_time_s),
     _timed("iteration_95_s", "s", "the same over the last 95 %", lambda record: _iteration_s(record, 0.95)),
     _timed("iteration_50_s", "s", "the same over the last 50 %", lambda record: _iteration_s(record, 0.5)),
-    _timed("frames_per_s", "frames/s", "of all processes", _frames_per_s),
+    _timed(
+        "frames_per_s", "frames/s", "of all processes",
+        lambda record: record.case.frames_per_iteration / round_time_s(record) if record.case.has_frames else None,
+    ),
     _timed(
         "step_frames_per_s", "frames/s", "of steps alone",
         lambda record: throughput(record, "environment_step_time_s", marked_iterations(record)),

@@ -10,16 +10,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from reports.display.html import Html
-from reports.figures.lines import Line
-from suite.files.wording import counted
+from reports.figures.lines import Figure, Line
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 HEADINGS: Final = ("GPUs", "Hours for these frames", "GPU-hours", "Cost", "Seconds to the reward")
 WITHOUT_SCRIPTS: Final = "Hours are frames / frames per second / 3,600: see Explore."
 
 
-def calculator(lines: Sequence[tuple[str, Line]]) -> Html:
-    """Return the calculator of these lines, each with the name of its task; there has to be one."""
-    trainings = html.escape(json.dumps([_training(task, line) for task, line in lines], separators=(",", ":")))
+def calculator(lines: Sequence[tuple[str, Line]], rewards: Sequence[tuple[str, Line]]) -> Html:
+    """Return the calculator of these lines, each with the name of its task; there has to be one.
+
+    ``rewards``: the lines that say most of rewards. Those of a machine may be of another than those of frames.
+    """
+    known = {(task, line.label): line for task, line in rewards}
+    rows = [_training(task, line, known.get((task, line.label))) for task, line in lines]
+    rows.sort(key=lambda training: training["rows"][0][4] is None)  # first what says when the reward comes
+    trainings = html.escape(json.dumps(rows, separators=(",", ":")))
     heads = "".join(f'<th scope="col">{name}</th>' for name in HEADINGS)
     return Html(
         markup=(
@@ -39,23 +45,24 @@ def calculator(lines: Sequence[tuple[str, Line]]) -> Html:
     )
 
 
-def _training(task: str, line: Line) -> Mapping[str, Any]:
-    rows = [(row, line.figure(row, "frames_per_s"), line.figure(row, "time_to_reward_s")) for row in line.rows]
+def _training(task: str, line: Line, of_rewards: Line | None) -> Mapping[str, Any]:
+    times: dict[int, Figure | None] = {}
+    said = f"Measured on {line.where}, with settings as shipped, without start-up."
+    if of_rewards and (seeds := of_rewards.seeds) and seeds["value"] >= MIN_ROUNDS_FOR_INTERVAL:
+        times = {row["gpus"]: of_rewards.figure(row, "time_to_reward_s") for row in of_rewards.rows}
+        if reward := of_rewards.figure(of_rewards.base, "reward_mean_to_reach"):
+            said += f" The reward is {reward['value']:.3g} ({seeds['value']:.0f} seeds, {of_rewards.where})."
     return {
         "task": task,
         "training": line.label,
         "rows": [
-            [row["gpus"], fps["value"], fps["low"], fps["high"], time["value"] if time else None]
-            for row, fps, time in rows
-            if fps
+            [row["gpus"], *_ends(fps), *_ends(times.get(row["gpus"]))]
+            for row in line.rows
+            if (fps := line.figure(row, "frames_per_s"))
         ],
-        "said": f"Measured on {line.where}, with settings as shipped, without start-up. {_reward(line)}".strip(),
+        "said": f"{said} n/a: fewer than {MIN_ROUNDS_FOR_INTERVAL} seeds ran, or one ended before it had the reward.",
     }
 
 
-def _reward(line: Line) -> str:
-    reward, seeds = line.figure(line.base, "reward_mean_to_reach"), line.seeds
-    if reward is None or seeds is None:
-        return ""
-    seeds_in_words = counted(int(seeds["value"]), "seed")
-    return f"The reward is {reward['value']:.3g} ({seeds_in_words}); n/a: a run ended before it had it, or none ran."
+def _ends(figure: Figure | None) -> tuple[float | None, ...]:
+    return (figure["value"], figure["low"], figure["high"]) if figure else (None, None, None)

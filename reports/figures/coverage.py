@@ -82,7 +82,10 @@ class _Ratio:
 
 def _figures(ratios: Iterable[_Ratio]) -> Iterator[tuple[str, float]]:
     """Yield nothing where no ratio has both intervals."""
-    pairs = [(_outcome(ratio, _by_model), _outcome(ratio, _unpaired)) for ratio in ratios]
+    pairs = [
+        (_outcome(ratio, lambda runs: SeriesModel(runs).ratio("two", "one")), _outcome(ratio, _unpaired))
+        for ratio in ratios
+    ]
     known = [(model, unpaired) for model, unpaired in pairs if model and unpaired]
     if known:
         yield "ratios", len(known)
@@ -102,10 +105,6 @@ def _outcome(ratio: _Ratio, estimate: Callable[[Sequence[RunTime]], Estimate]) -
     width = math.hypot(*(math.log(high / low) / 2 for low, high in intervals))
     value = math.log(estimates[0].value) - (math.log(estimates[1].value) if ratio.beside else ratio.truth)
     return abs(value) <= width, width
-
-
-def _by_model(runs: Sequence[RunTime]) -> Estimate:
-    return SeriesModel(runs).ratio("two", "one")
 
 
 def _unpaired(runs: Sequence[RunTime]) -> Estimate:

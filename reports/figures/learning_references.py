@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from reports.data.samples import present
 from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.matrix.catalog import load_catalog
@@ -65,14 +66,11 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
         raise UsageError(
             f"no run has {counted(min(at), 'iteration')} with rewards. Name folders of longer runs, or another --at."
         )
-    worst = {size: {seed: _worst(runs) for seed, runs in of_seeds.items()} for size, of_seeds in rewards.items()}
+    worst = {  # None, which no episode's end had before, is worse than any
+        size: {seed: None if None in runs else min(present(runs)) for seed, runs in of_seeds.items()}
+        for size, of_seeds in rewards.items()
+    }
     return {size: _least(size, of_seeds) for size, of_seeds in sorted(worst.items())}
-
-
-def _worst(rewards: Sequence[float | None]) -> float | None:
-    """None, which no episode's end had before, is worse than any."""
-    known = [reward for reward in rewards if reward is not None]
-    return min(known) if len(known) == len(rewards) else None
 
 
 def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:

@@ -32,7 +32,7 @@ from reports.figures.tables import rows_by_id, runs_of
 from reports.pages import method, one_gpu, releases
 from reports.pages.rewards import seeds, sooner_on, times
 from reports.sets.version import Version
-from suite.files.wording import counted, joined
+from suite.files.wording import counted, day_in_words, joined
 from suite.schema.record import RunRecord
 from suite.statistics.speed import side_of
 
@@ -186,6 +186,9 @@ def _for_a_reward(line: Line) -> str:
     if len(clear) == len(known):
         return "use one GPU: more bring it later"
     depends = [f"on {gpus} GPUs it {own['status']}" for gpus, own in known if own and "depends" in own["status"]]
+    gpus, most = known[-1]
+    if not depends and most and (most["high"] or gpus) < gpus / 2:
+        return f"use one GPU: {gpus} GPUs bring the reward {measured(most)} times as soon"
     return f"open: {'; '.join(depends) or 'measure it; frames are no rewards'}"
 
 
@@ -231,7 +234,7 @@ def main(version: Version) -> Html:
     rows = [[name, measured(own)] for name, (_, _, own) in zip(names, kept, strict=True)]
     data = html_table(["Training", "share_kept"], rows, label="Share of the ideal speed")
     drawn = make_figure(forest.forest(points, texts), figure_id="share", data=data)
-    return together([drawn, calculator(known)])
+    return together([drawn, calculator(known, lines(version, of_rewards=True))])
 
 
 def is_a_release_slower(version: Version) -> Html:
@@ -285,12 +288,6 @@ def _versions(records: Sequence[RunRecord]) -> str:
 
 def _days(records: Sequence[RunRecord]) -> str:
     """Time from the start of the first run to that of the last."""
-    days = sorted(datetime.fromisoformat(record.started_utc).date() for record in records if record.started_utc)
-    if not days:
-        return "on an unknown day"
-    first, last = days[0], days[-1]
-    end = f"{last.day} {last:%B %Y}"
-    if first == last:
-        return end
-    is_one_month = (first.year, first.month) == (last.year, last.month)
-    return f"{first.day if is_one_month else f'{first.day} {first:%B %Y}'} to {end}"
+    started = sorted(record.started_utc for record in records if record.started_utc)
+    days = [day_in_words(datetime.fromisoformat(day)) for day in (*started[:1], *started[-1:])]
+    return " to ".join(dict.fromkeys(days)) or "on an unknown day"

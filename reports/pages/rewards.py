@@ -66,7 +66,14 @@ def time_to_reward(line: Line) -> str:
     reward = line.figure(line.base, "reward_mean_to_reach")
     if reward is None or not line.figure(line.base, "time_to_reward_s"):
         return ""
-    return f"{line.label}: a reward of {measured(reward)} after {times(line)} ({seeds(line)})."
+    compared = [
+        f"{measured(own)} times as soon on {row['gpus']} GPUs ({own['status'].replace('clear', clear)})"
+        for row in line.rows[1:]
+        if (own := sooner_on(line, row)) and own["low"] is not None
+        for clear in ["surely sooner" if own["value"] > 1 else "surely later"]
+    ]
+    more = f" The reward comes {', '.join(compared)}." if compared else ""
+    return f"{line.label}: a reward of {measured(reward)} after {times(line)} ({seeds(line)}).{more}"
 
 
 def seeds(line: Line, *others: Figure | None) -> str:

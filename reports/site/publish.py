@@ -78,7 +78,8 @@ def _write_site(
         own.name: [*(hashes[other.name] for other in (own, *own.older)), hashes[""], repr(siblings)] for own in versions
     }
     stamps = {name: hashlib.sha256("\n".join(own).encode()).hexdigest() for name, own in parts.items()}
-    changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
+    there = {path.parents[1].name: path.read_text(encoding="utf-8") for path in out_dir.glob(f"*/{STAMP}")}
+    changed = [version for version in versions if there.get(version.name) != stamps[version.name]]
     build_sites({out_dir / version.name: version for version in changed}, siblings=siblings)
     built = [version.name for version in changed]
     for name in built:
@@ -114,11 +115,6 @@ def version_names(results_dir: Path) -> list[str]:
             " report.toml there."
         )
     return sorted(names, key=version_order, reverse=True)
-
-
-def _stamp(path: Path) -> str | None:
-    """What a site was made of; None where there is none."""
-    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def _sha256_of(paths: Iterable[Path]) -> str:

@@ -42,7 +42,7 @@ def findings(versions: Sequence[Version]) -> str:
         for finding in (finding for finding in read_findings(version.folder) if finding.readme):
             shown = [_figure(version, finding, name) for name in finding.readme]
             lines.append("\n".join([f"- **{finding.claim}**", *(f"  - {_measured(version, row)}" for row in shown)]))
-            rows += [_configuration(version, row["of"]) for row in shown]
+            rows += [_configuration(version, _ratio(version, row)["of"]) for row in shown]
     return "\n".join([*lines, "", f"Each figure compares means over runs in fresh processes. {_versions(rows)}."])
 
 
@@ -53,6 +53,11 @@ def _figure(version: Version, finding: Finding, name: str) -> Figure:
     return row
 
 
+def _ratio(version: Version, row: Figure) -> Figure:
+    """The figure that compares two configurations: of how much sooner a reward comes, that of their speeds."""
+    return rows_by_id(version)[row["of"].rpartition("&")[2].partition("=")[0]] if row["kind"] == "product" else row
+
+
 def _configuration(version: Version, selection: str) -> Row:
     """The work of the configuration that a figure is of, or over."""
     wanted = dict(part.split("=", 1) for part in selection.split("&"))
@@ -60,7 +65,7 @@ def _configuration(version: Version, selection: str) -> Row:
 
 
 def _measured(version: Version, row: Figure) -> str:
-    of, over = (_configuration(version, row[side]) for side in ("of", "over"))
+    of, over = (_configuration(version, _ratio(version, row)[side]) for side in ("of", "over"))
     (result_set,) = (result_set for result_set in version.sets if result_set.name == of["set"])
     where = f"[{result_set.title.partition(':')[0]}]({FOLDER}/{version.name}/{result_set.name})"
     sure = side_of(estimate(row)) if row["kind"] == "share_kept" else row["status"]
@@ -72,7 +77,7 @@ def _value(row: Figure) -> str:
     value, low, high = (f"{factor * row[name]:.{digits}f}" for name in ("value", "low", "high"))
     words = {
         "share_kept": f"an efficiency of {value} %", "sooner": f"the reward as shipped comes {value} times as soon",
-        "ratio": f"{value} times the frames/s",
+        "ratio": f"{value} times the frames/s", "product": f"the reward comes {value} times as soon",
     }  # fmt: skip
     return f"{words[row['kind']]} ({low} to {high}"
 

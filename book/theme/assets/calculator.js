@@ -15,6 +15,12 @@ function threeDigits(value) {
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
+function withInterval(ends) {
+  const [value, least, most] = ends.map((end) => end && threeDigits(end));
+  if (value === null) return "n/a";
+  return least ? `${value} (${least} to ${most})` : value;
+}
+
 function start(calculator) {
   const form = calculator.querySelector("form");
   const range = form.querySelector("input[type=range]");
@@ -51,16 +57,13 @@ function start(calculator) {
     range.setAttribute("aria-valuetext", amount);
     const body = calculator.querySelector("tbody");
     body.replaceChildren();
-    for (const [gpus, perSecond, low, high, rewardAfter] of rows) {
-      const hours = (times) => {
-        const [value, least, most] = [perSecond, high, low].map((each) => each && threeDigits((times * frames) / each / 3600));
-        return least ? `${value} (${least} to ${most})` : value;
-      };
+    for (const [gpus, perSecond, low, high, ...rewardAfter] of rows) {
+      const hours = (times) => withInterval([perSecond, high, low].map((end) => end && (times * frames) / end / 3600));
       const row = body.insertRow();
       const head = document.createElement("th");
       Object.assign(head, { scope: "row", textContent: gpus });
       row.append(head);
-      for (const text of [hours(1), hours(gpus), hours(gpus * Number(price.value)), rewardAfter === null ? "n/a" : threeDigits(rewardAfter)]) row.insertCell().textContent = text;
+      for (const text of [hours(1), hours(gpus), hours(gpus * Number(price.value)), withInterval(rewardAfter)]) row.insertCell().textContent = text;
     }
     calculator.querySelector(".fine").textContent = said;
     if (isAsked) history.replaceState(null, "", `#${new URLSearchParams({ ...chosen, frames, price: price.value })}`);

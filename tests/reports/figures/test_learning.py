@@ -17,7 +17,7 @@ from reports.figures.lines import Figure, Line, over_environments, over_gpus
 from reports.figures.tables import computed, runs_of
 from reports.pages import home, tasks
 from reports.pages.home import _for_a_reward
-from reports.pages.rewards import by_marks, filled_or_added, sooner, times
+from reports.pages.rewards import by_marks, filled_or_added, sooner, time_to_reward, times
 from reports.sets.version import read_version
 from reports.verification.figures import _declared
 from reports.verification.runs import _reward_window as verified_window
@@ -281,6 +281,8 @@ def line_of(**known: Mapping[int, tuple[float, ...]]) -> Known:
         ((0.8, 0.7, 0.9), (2.0,), "open"),
         ((0.8, 0.7, 0.9), (0.6, 0.5, 0.7), "use one GPU"),
         ((0.8, 0.7, 0.9), None, "open"),  # not every run on four had it
+        ((1.0, 0.8, 1.2), (1.1, 0.9, 1.4), "use one GPU"),  # at most a third of the ideal
+        ((1.0, 0.8, 1.2), (1.5, 0.9, 2.5), "open"),
     ],
 )
 def test_what_to_do_for_a_reward_follows_from_what_is_clear(
@@ -319,6 +321,19 @@ def test_how_much_sooner_is_clear_if_all_marks_agree(
     is_open = _for_a_reward(line).startswith("open")
     assert is_open == (words != "clear" or at_60 == LATER)  # on 4 GPUs nothing is known
     assert ("on 2 GPUs it depends on the mark" in _for_a_reward(line)) == words.startswith("depends")
+
+
+@pytest.mark.parametrize(
+    ("own", "words"), [(SOONER, "surely sooner"), (LATER, "surely later"), (OPEN, "within noise"), ((1.6,), None)]
+)
+def test_a_task_says_how_much_sooner_its_reward_comes_with_an_interval(
+    own: tuple[float, ...], words: str | None
+) -> None:
+    known = {"reward_mean_to_reach": {1: (9.0,)}, "time_to_reward_s": {1: (5.0,)}, "seeds": {1: (3.0,)}}
+    line = line_of(**known, **{f"sooner{end}": {2: own} for end in MARKS})
+    text = paragraph(time_to_reward(line)).text
+    assert text.count("times as soon on 2 GPUs") == (words is not None)
+    assert text.endswith(f"({words})." if words else "(3 seeds).")
 
 
 def test_marks_at_which_as_many_runs_have_the_reward_are_said_together() -> None:

@@ -17,7 +17,7 @@ from tests.fixtures.results.generated_results import make_case, make_result, on_
 
 def training_of(version: Version, task: str, training: str) -> dict[str, Any]:
     """What the calculator has of a training."""
-    markup = calculator(home.lines(version)).markup
+    markup = calculator(home.lines(version), home.lines(version, of_rewards=True)).markup
     (data,) = re.findall(r'data-trainings="([^"]+)"', markup)
     trainings: list[dict[str, Any]] = json.loads(html.unescape(data))
     return next(shown for shown in trainings if (shown["task"], shown["training"]) == (task, training))
@@ -35,6 +35,12 @@ def test_the_calculator_has_the_figures_of_each_training() -> None:
     assert "4 x H200, 64 vCPU, 28 Nov 2026" in ant["said"]
     seeds = min(rows[f"{name}reached"]["runs"] for name in names)
     assert f"The reward is {rows[f'{names[0]}reward_mean_to_reach']['value']:.3g} ({seeds} seed" in ant["said"]
+    of_few_seeds = training_of(newest_version(), "Ant", "rsl_rl, 1,024 per GPU")
+    assert [row[4:] for row in of_few_seeds["rows"]] == 3 * [[None, None, None]]
+    elsewhere = training_of(newest_version(), "Cartpole", "rl_games, 4,096 per GPU")  # frames of 4 GPUs, rewards of 2
+    assert [row[4] is None for row in elsewhere["rows"]] == [False, False, True]
+    assert "Measured on 4 x H200" in elsewhere["said"]
+    assert "seeds, 2 x H200" in elsewhere["said"]
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_the_readme_is_short_and_links_every_page_of_the_guide() -> None:
 
 def test_no_finding_is_of_a_set_without_fingerprints() -> None:
     sets = set(re.findall(r"\(reports/results/([\w.]+/[\w-]+)\)", README))
-    assert len(sets) == 7
+    assert len(sets) == 8
     without = {
         f"{version.name}/{own.name}"
         for version in versions()
