@@ -204,7 +204,7 @@ def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Html]:
     known = [(line, gpus, own, kind) for line in lines for gpus, (own, kind) in sorted(sooner(line).items()) if own]
     note = "Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval."
     if any(line.rows[-1]["gpus"] == 1 for line, *_ in known):
-        note += " One GPU: with as many environments as so many have."
+        note += " A line of one GPU: with the environments of so many."
     return _over_gpus(version, task, known, "sooner", f"How many times as soon {task} has a reward", note)
 
 
