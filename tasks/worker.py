@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         compilation=compilation,
         run_dir=run_dir,
     )
-    started_utc = upstream.now_utc()
+    started_utc = datetime.now(UTC).isoformat()
     log.write("settings", settings={f"environment.{name}": value for name, value in recorded(os.environ).items()})
     if backend_of(case) == "nccl":
         os.environ |= machine.nccl_log_variables(run_dir, ranks.rank, os.environ)
