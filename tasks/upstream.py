@@ -69,10 +69,6 @@ def iteration_times_s(case: Case, logged: Mapping[str, Sequence[float]]) -> list
 # ---- bundle ----
 
 
-def now_utc() -> str:
-    return datetime.now(UTC).isoformat()
-
-
 def has_bundle(case: Case) -> bool:
     """Whether a bundle can say what the case trained: schema 1.4 has no name for TorchRL, and a bundle one training."""
     return case.learns and case.trainings_per_gpu == 1 and case.rl_library != "torchrl"
@@ -126,7 +122,7 @@ def _identity(context: "RankContext", running: "Simulation", started_utc: str) -
 
     case = context.case
     config, library = capture.run_config_from_env_cfg(running.env_cfg), upstreams_name(case.rl_library)
-    ended_utc = now_utc()
+    ended_utc = datetime.now(UTC).isoformat()
     return builders.build_run_identity(
         run_id=capture.synth_run_id(library, config.physics_backend, case.task, context.seed, ended_utc[:19]),
         framework=library,

@@ -13,11 +13,12 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
 from suite.external.parent_death import end_with_parent
-from suite.schema.rank_protocol import read_configuration, round_of
+from suite.schema.rank_protocol import read_configuration, recorded, round_of
 from suite.schema.record import Case
 from tasks.checks import gpu
 from tasks.rank import configuration, kernel_cache, machine, profiling
@@ -90,8 +91,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         compilation=compilation,
         run_dir=run_dir,
     )
-    started_utc = upstream.now_utc()
-    log.write("settings", settings=settings.environment_variables())
+    started_utc = datetime.now(UTC).isoformat()
+    log.write("settings", settings={f"environment.{name}": value for name, value in recorded(os.environ).items()})
     if backend_of(case) == "nccl":
         os.environ |= machine.nccl_log_variables(run_dir, ranks.rank, os.environ)
     with joined(case, ranks, device, log):

@@ -19,7 +19,17 @@ def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> 
     """Store a case and return it if no round follows on this machine; else None."""
     records, decided = ended_records(folder, item.case), decision(campaign, folder, item.case)
     if item.infeasible and not records:
-        records, because = (_skipped(campaign, item),), None
+        skipped = RunRecord(
+            case=item.case,
+            round=0,
+            outcome="skipped",
+            reason=item.infeasible,
+            exit_code=None,
+            started_utc=None,
+            wall_time_s=None,
+            environment=campaign.machine,
+        )
+        records, because = (skipped,), None
     elif not decided.go_on:
         because = decided.reason
     elif item.infeasible:  # it goes on where it can run
@@ -77,19 +87,6 @@ def _require_rounds(folder: Folder, stored: CaseResult, rounds: Sequence[int]) -
             f"{folder.record_path(stored.case, gone[0])} is missing. Put OUT/raw back where it was, or choose another "
             "folder with --out: stored results are never removed."
         )
-
-
-def _skipped(campaign: Campaign, item: PlannedCase) -> RunRecord:
-    return RunRecord(
-        case=item.case,
-        round=0,
-        outcome="skipped",
-        reason=item.infeasible,
-        exit_code=None,
-        started_utc=None,
-        wall_time_s=None,
-        environment=campaign.machine,
-    )
 
 
 def note_plan(campaign: Campaign, folder: Folder) -> None:

@@ -143,9 +143,8 @@ def require_identity(root: Path) -> None:
     """
     path = root / CAMPAIGN_FILE
     try:
-        if path.exists() or (result := _result_of_bench(root)) is None:
-            return
-        if path.exists():  # checked again: a command that started meanwhile wrote both
+        result = None if path.exists() else _result_of_bench(root)
+        if result is None or path.exists():  # checked again: a command that started meanwhile wrote both
             return
     except OSError as error:
         raise CampaignError(

@@ -100,13 +100,9 @@ def _add_watch_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def watch_options(arguments: argparse.Namespace) -> Options:
-    """Return the options of a plan of the cases that were named."""
-    return Options.of(argparse.Namespace(matrix=arguments.matrix, case_globs=[arguments.case]))
-
-
 def _watch(arguments: argparse.Namespace, console: Console) -> None:
-    execute((learn_tasks, make_plan, watch), watch_options(arguments), console)
+    options = Options.of(argparse.Namespace(matrix=arguments.matrix, case_globs=[arguments.case]))
+    execute((learn_tasks, make_plan, watch), options, console)
 
 
 def _add_accept_options(parser: argparse.ArgumentParser) -> None:

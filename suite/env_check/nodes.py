@@ -93,7 +93,6 @@ def collect_slurm(
     nodes: Sequence[str],
     folder: Path,
     environ: Mapping[str, str],
-    timeout_s: float = TIMEOUT_S,
 ) -> Collected:
     """Run ``command`` on every node. ``folder``: empty, and on a file system that all nodes share.
 
@@ -102,8 +101,8 @@ def collect_slurm(
     """
 
     def ask(*asked: str) -> dict[str, Report | NodeFailure]:
-        argv = slurm_argv(command, nodes=asked, folder=folder, timeout_s=timeout_s)
-        run = run_program(argv, environ=environ, timeout_s=timeout_s)
+        argv = slurm_argv(command, nodes=asked, folder=folder, timeout_s=TIMEOUT_S)
+        run = run_program(argv, environ=environ, timeout_s=TIMEOUT_S)
         return {node: written(node, run) for node in asked}
 
     def written(node: str, run: ProgramRun) -> Report | NodeFailure:

@@ -209,10 +209,6 @@ def sample_until(
     stream.writelines(map(line_of, sampler.events()))
 
 
-def _stdin_closes(wait_s: float) -> bool:
-    return bool(select.select([sys.stdin], [], [], wait_s)[0])
-
-
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="suite.launch.telemetry_sampler", description=__doc__)
     parser.add_argument("run_dir", type=Path)
@@ -223,7 +219,7 @@ def main(argv: list[str]) -> int:
     node: int | None = arguments.node
     sampler = Sampler(arguments.run_dir, num_gpus=arguments.gpus, num_ranks=arguments.ranks, node=node)
     with telemetry_path(arguments.run_dir, node).open("ab", buffering=0) as stream:
-        sample_until(_stdin_closes, sampler, stream)
+        sample_until(lambda wait_s: bool(select.select([sys.stdin], [], [], wait_s)[0]), sampler, stream)
     sampler.gpus.close()
     return 0
 

@@ -225,7 +225,8 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
         yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
         yield "has no other process to reduce gradients with; needs 2 processes or more"
-    if case.num_envs * case.num_simulating != case.num_envs_global:
+    num_simulating = 1 if case.is_pipeline else case.num_processes
+    if case.num_envs * num_simulating != case.num_envs_global:
         yield (
             f"{counted(case.num_envs_global, 'environment')} cannot be divided among {case.world_size} processes; "
             f"needs a multiple of {case.world_size}"

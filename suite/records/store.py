@@ -21,7 +21,8 @@ from suite.files.input_file import read_input
 from suite.records import validation
 from suite.records.folders import case_files
 from suite.replay.session import replay
-from suite.schema.record import Case, CaseResult, RunRecord
+from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, RunRecord
+from suite.schema.stored import plain
 
 _SIGNIFICANT_DIGITS: Final = 9
 AGAIN_ROUND: Final = (
@@ -41,7 +42,7 @@ def write_record(record: RunRecord, path: Path) -> RunRecord:
     rounded = _rounded(record)
     if fault := validation.fault_of(rounded):
         raise StoreError(f"{path} is not valid: {fault}. {_UNWRITTEN}")
-    _write(validation.stored_record(rounded), path)
+    _write({"schema_version": SCHEMA_VERSION, **plain(rounded)}, path)
     return rounded
 
 

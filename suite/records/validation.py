@@ -70,10 +70,6 @@ _MADE: Final = TypeAdapter(
 # ---- to a file ----
 
 
-def stored_record(record: RunRecord) -> dict[str, Any]:
-    return {"schema_version": SCHEMA_VERSION, **plain(record)}
-
-
 def stored_case(result: CaseResult) -> dict[str, Any]:
     """Return the form of a case in its document: its configuration and its machines stand there once."""
     machines = list(dict.fromkeys(record.environment for record in result.rounds))

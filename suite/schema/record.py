@@ -181,11 +181,6 @@ class Case:
         return self.device == "cuda" and not self.only_learning
 
     @property
-    def num_simulating(self) -> int:
-        """Processes that simulate ``num_envs`` environments each."""
-        return 1 if self.is_pipeline else self.num_processes
-
-    @property
     def num_processes(self) -> int:
         """All ranks of all trainings; as many as ``world_size`` for one training."""
         return self.nnodes * self.processes_per_node

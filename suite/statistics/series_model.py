@@ -51,14 +51,14 @@ class RunTime:
     log_probe: float | None  # x, of seconds; None if a process was not probed
 
 
-def run_time(record: RunRecord, within: range | None = None) -> RunTime:
-    """Return what the model reads of a completed run. ``within`` and errors: as of ``suite.statistics.reduce``."""
-    columns, counted = [rank.samples.get("core_probe_time_s", ()) for rank in record.ranks], within or window(record)
+def run_time(record: RunRecord) -> RunTime:
+    """Return what the model reads of a completed run. Raises ValueError as ``suite.statistics.reduce.window`` does."""
+    columns, counted = [rank.samples.get("core_probe_time_s", ()) for rank in record.ranks], window(record)
     probes_s = np.array([[_probe(column, iteration) for iteration in counted] for column in columns], float)
     return RunTime(
         configuration=record.case.case_id.removesuffix(SUFFIX),
         block=(record.round, min(record.case.case_id, *record.turns.beside)) if record.turns else None,
-        log_time=math.log(round_time_s(record, within)),
+        log_time=math.log(round_time_s(record)),
         log_probe=_mean_log(probes_s),
     )
 

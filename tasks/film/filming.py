@@ -133,14 +133,9 @@ class Schedule:
     """What is filmed of a training of ``steps`` environment steps of ``step_s`` simulated seconds.
 
     A frame is taken after every ``every`` steps, and lasts ``frame_s``.
-
-    Raises:
-        ValueError: there is no step to film.
     """
 
     def __init__(self, *, steps: int, step_s: float) -> None:
-        if steps < 1 or step_s <= 0:
-            raise ValueError(f"{steps} steps of {step_s} s are nothing to film")
         self.every = min(max(1, round(1 / (FRAMES_PER_S * step_s))), steps)
         self.frame_s = self.every * step_s
         self._frames = min(steps // self.every, max(1, round(LONGEST_S / self.frame_s)))

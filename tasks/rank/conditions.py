@@ -131,12 +131,10 @@ class Conditions:
         self._on_gpu = on_gpu
         self._thread = Thread()
         self._memory = MemoryProbe()
-        self._steal = False
         self._begun = self._thread.counters(steal=False)
 
     def begin(self, *, steal: bool) -> None:
         """Read the counters before an iteration; ``steal``: those of the core too."""
-        self._steal = steal
         self._begun = self._thread.counters(steal=steal)
 
     def end(self, *, marked: bool, long_enough: bool) -> dict[str, float | None]:
@@ -145,7 +143,7 @@ class Conditions:
         ``long_enough``: the core is probed in every iteration.
         """
         return {
-            **between(self._begun, self._thread.counters(steal=self._steal)),
+            **between(self._begun, self._thread.counters(steal=marked)),
             "core_probe_time_s": core_probe_s() if marked or long_enough else None,
             "memory_probe_time_s": self._memory.load_s() if marked else None,
             "launch_probe_time_s": launch_probe_s() if marked and self._on_gpu else None,

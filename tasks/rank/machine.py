@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from suite.schema.observations import UNKNOWN_INTERFACE
 
@@ -93,29 +93,17 @@ def _interface_of(text: str, names: Mapping[str, str]) -> str:
 type When = Literal["start", "end"]  # of the round
 
 
-class Store(Protocol):
-    """The part of torch's store that is used; ``get`` waits until the key exists."""
-
-    def set(self, key: str, value: str) -> object: ...
-
-    def get(self, key: str) -> bytes: ...
-
-
-def read_clocks() -> tuple[float, float]:
-    """Read the monotonic clock and the wall clock [s]."""
-    return time.perf_counter(), time.time()
-
-
 def clock_offset(
-    store: Store,
+    store: Any,
     when: When,
     *,
     rank: int,
     first_ranks: tuple[int, ...],
-    clocks: Callable[[], tuple[float, float]] = read_clocks,
+    clocks: Callable[[], tuple[float, float]] = lambda: (time.perf_counter(), time.time()),
 ) -> dict[str, float] | None:
     """Compare this node's clocks with those of rank 0, which gets None; the first rank of every node calls this.
 
+    ``store`` is torch's, whose ``get`` waits until the key exists. ``clocks`` reads the monotonic and wall clock [s].
     ``offset_s`` is this node's monotonic clock, which times samples, minus that of rank 0, and ``wall_offset_s`` that
     of the wall clock, which times errors [s]. The true offset differs by at most ``bound_s``.
     """

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from suite.schema.rank_protocol import recorded
 from tasks.checks import gpu, physics
 from tasks.rank import machine
 from tasks.rank.context import RankContext, backend_of
@@ -53,11 +52,6 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "decimation": int(running.env_cfg.decimation),
         **_versions(context.case.with_packages, on_gpu=on_gpu),
     }
-
-
-def environment_variables() -> dict[str, str]:
-    """Return the variables of this rank that may decide its speed."""
-    return {f"environment.{name}": value for name, value in recorded(os.environ).items()}
 
 
 def determinism() -> dict[str, str | bool | None]:

@@ -345,19 +345,13 @@ def _next_steps(campaign: Campaign) -> Iterator[tuple[str, str]]:
     if failed and not has_speed:
         yield "run what failed again", f"{_command(campaign)} --retry-failed"
     has_gpus = has_speed or (campaign.device == "cuda" and only_learning(campaign.results))
-    yield from _next_on_gpus() if has_gpus else _next_elsewhere()
-
-
-def _next_elsewhere() -> Iterator[tuple[str, str]]:
-    yield "check a GPU machine and what to repair", f"{_program('env_check')}, on that machine"
-    yield "take a first measurement", f"{_program('bench')}, on that machine"
-    yield "measure everything", f"{_program('bench', '--matrix', 'full')}, on that machine"
-    yield OWN_TASK
-
-
-def _next_on_gpus() -> Iterator[tuple[str, str]]:
-    yield "see what everything would cost", _program("plan", "--matrix", "full")
-    yield "measure every task and number of GPUs", _program("bench", "--matrix", "full")
+    if has_gpus:
+        yield "see what everything would cost", _program("plan", "--matrix", "full")
+        yield "measure every task and number of GPUs", _program("bench", "--matrix", "full")
+    else:
+        yield "check a GPU machine and what to repair", f"{_program('env_check')}, on that machine"
+        yield "take a first measurement", f"{_program('bench')}, on that machine"
+        yield "measure everything", f"{_program('bench', '--matrix', 'full')}, on that machine"
     yield OWN_TASK
 
 

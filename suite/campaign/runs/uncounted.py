@@ -42,13 +42,11 @@ from suite.schema.record import Case
 RANKS_VARIABLE: Final = "LABSCALE_PROFILE_RANKS"
 NSYS_VARIABLE: Final = "LABSCALE_NSYS"
 
-# tasks/film/filming.py reads the variable and writes the files.
+# tasks/film/filming.py reads both variables, writes the files, and serves at this host.
 FILM_VARIABLE: Final = "LABSCALE_FILM"
 VIDEO_FILE: Final = "film.mp4"
 POSTER_FILE: Final = "film.jpg"
 FACTS_FILE: Final = "film.json"
-
-# tasks/film/watching.py reads the variable and serves at this host.
 WATCH_VARIABLE: Final = "LABSCALE_WATCH"
 HOST: Final = "127.0.0.1"
 PINS: Final = "watch"  # the worker's with a viewer, apart from the worker that measures

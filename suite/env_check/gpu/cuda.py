@@ -35,9 +35,9 @@ class CudaFacts:
     end: End = "answered"  # of the process that asked
 
 
-def read_cuda(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> CudaFacts:
+def read_cuda(environ: Mapping[str, str]) -> CudaFacts:
     """Ask the CUDA driver in a child process, because a broken driver may hang or abort."""
-    run = run_probe("machine", "cuda", environ=environ, timeout_s=timeout_s)
+    run = run_probe("machine", "cuda", environ=environ, timeout_s=TIMEOUT_S)
     if run.end != "answered":
         last_words = "".join(f": {line}" for line in run.stderr.strip().splitlines()[-1:])
         return CudaFacts(message=f"the CUDA driver {run.how} when asked{last_words}", end=run.end)

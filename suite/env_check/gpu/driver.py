@@ -78,10 +78,6 @@ class DriverFacts:
         return next(library for library in self.libraries if library.name == name)
 
     @property
-    def has_userspace(self) -> bool:
-        return any(library.path for library in self.libraries)
-
-    @property
     def gpu_nodes(self) -> tuple[str, ...]:
         return tuple(node for node in self.nodes if node.removeprefix("/dev/nvidia").isdecimal())
 
@@ -230,7 +226,7 @@ def _nvml_fault(facts: DriverFacts, fault: NvmlFault) -> tuple[str, str]:
 
 def _no_kernel_driver(facts: DriverFacts) -> tuple[str, str]:
     give_gpus = facts.container.repair_without_gpus if facts.container.is_container else None
-    if facts.has_userspace:
+    if any(library.path for library in facts.libraries):
         load = "Load it: sudo modprobe nvidia, and if that fails see dmesg (Secure Boot, new kernel)."
         return "driver_not_loaded", give_gpus or load
     if give_gpus:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from suite.env_check.check import Judgement, Subject
@@ -81,15 +80,15 @@ class GraphicsFacts:
     egl_frame: FrameFacts
 
 
-def read_graphics(environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")) -> GraphicsFacts:
+def read_graphics(environ: Mapping[str, str], *, driver_version: str | None) -> GraphicsFacts:
     """Read manifests, devices and frames in parallel. ``driver_version``: NVIDIA's kernel driver; None without one."""
 
     def of_vulkan() -> tuple[ManifestFacts, VulkanFacts]:
-        manifests = read_manifests("vulkan", environ, driver_version=driver_version, root=root)
+        manifests = read_manifests("vulkan", environ, driver_version=driver_version)
         return manifests, read_vulkan(environ, manifests)
 
     def of_egl() -> tuple[ManifestFacts, EglFacts, FrameFacts]:
-        manifests = read_manifests("egl", environ, driver_version=driver_version, root=root)
+        manifests = read_manifests("egl", environ, driver_version=driver_version)
         facts = read_egl(environ, manifests)
         return manifests, facts, read_frame("egl", frame_device(facts), environ=environ)
 

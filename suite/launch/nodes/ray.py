@@ -79,9 +79,8 @@ def _messages(driver: LineProgram, control: RunControl) -> Iterator[Mapping[str,
 
 def error_of(message: Mapping[str, Any]) -> LabscaleError:
     """The error that the driver met, with its exit code."""
-    kind = getattr(errors, message["kind"])
-    error: LabscaleError = kind(message["text"])
-    return error
+    kind: type[LabscaleError] = getattr(errors, message["kind"])
+    return kind(message["text"])
 
 
 def resources() -> Resources:

@@ -1,9 +1,7 @@
 """CPU use of a host from counters whose answer is known, and from this machine's own."""
 
-import time
 from collections.abc import Sequence
 
-import psutil
 import pytest
 
 from suite.external.machine import Counters, CpuUse, HostCpu
@@ -48,23 +46,3 @@ def test_without_the_time_of_every_rank_that_of_others_is_not_known(rank_percent
 
 def test_counters_that_stand_still_say_nothing() -> None:
     assert between(at(1.0, idle=0.5), at(1.0, idle=0.5), [100.0]) == CpuUse()
-
-
-def test_this_machine_is_as_busy_several_times_a_second_as_over_all_of_it() -> None:
-    """What psutil's own percentages got wrong on few cores."""
-    host, over_all, busy = HostCpu(), HostCpu(), []
-    host.use(())
-    over_all.use(())
-    process = psutil.Process()
-    process.cpu_percent()
-    for _ in range(10):
-        until_s = time.monotonic() + 0.1
-        while time.monotonic() < until_s:
-            pass
-        time.sleep(0.1)
-        busy.append(host.use(()).busy)
-    whole = over_all.use([process.cpu_percent()])
-    percents = [percent for percent in busy if percent is not None]
-    assert len(percents) == 10
-    assert sum(percents) / 10 == pytest.approx(whole.busy, abs=3)
-    assert whole.others is not None

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from suite.external.nvml.values import GpuReading
@@ -406,23 +405,3 @@ def test_the_window_is_that_of_rank_0s_iterations(one_node: RunRecord) -> None:
     assert kept == kept_readings(samples, one_node, ZERO_S)
     with pytest.raises(ValueError, match="clock"):
         summarise_nodes(one_node, RankFile(rank=0), {0: samples})
-
-
-def test_energy_utilisation_and_memory_can_be_computed_again_from_what_is_kept(one_node: RunRecord) -> None:
-    rank_0 = replace(RANK_0, clock=Clock(event="clock", zero_monotonic_s=ZERO_S))
-    samples = TelemetryContent(samples=[at_5_hz(number) for number in range(400)])
-    summary, (kept,) = summarise_nodes(one_node, rank_0, {0: samples})
-    (gpu,), window = summary.gpus, Window(spans=((8.3, 32.3),))
-    columns = {name: np.array(kept.columns[name], float) for name in kept.columns if "slowdowns" not in name}
-    counter, power = (
-        list(zip(columns["time_s"], columns[f"gpu0.{name}"], strict=True)) for name in ("energy_j", "power_w")
-    )
-    assert counted_energy_j(counter, window) == pytest.approx(gpu.energy_counter_j, rel=1e-6)
-    assert integrated_energy_j(clipped(power, window)) == pytest.approx(gpu.energy_integrated_j, rel=1e-6)
-    inside = (columns["time_s"] > 8.3) & (columns["time_s"] < 32.3)
-    assert gpu.sm_utilisation_percent is not None
-    assert columns["gpu0.sm_utilisation_percent"][inside].mean() == pytest.approx(
-        gpu.sm_utilisation_percent.mean, rel=0.01
-    )
-    assert gpu.memory_used_gb is not None
-    assert columns["gpu0.memory_used_gb"].max() == pytest.approx(gpu.memory_used_gb.max, rel=1e-5)

@@ -1,15 +1,11 @@
 """When a case has enough rounds: the interval of the figure, the decision, the order, repeats of baselines."""
 
-import math
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from suite.schema.record import Case, RunRecord
-from suite.statistics import stopping_rule
-from suite.statistics.intervals import mean_of
 from suite.statistics.set_model import SetModel
 from suite.statistics.stopping_rule import Rule, decide, relative_half_width, rotated
 from suite.statistics.twins import is_twin, ratios_of, with_twins
@@ -30,24 +26,6 @@ def rounds(times_s: Sequence[float | None], case: Case = ONE) -> list[RunRecord]
         else make_record(case, index=index, iteration_time_s=time_s)
         for index, time_s in enumerate(times_s)
     ]
-
-
-@pytest.mark.parametrize("spread", [0.01, 0.03, 0.1])
-def test_the_interval_where_a_case_stops_contains_the_time_in_at_least_92_of_100_cases(
-    spread: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A case stops at the first narrow interval, so it is less often than 95 of 100; hence six rounds to begin with."""
-    monkeypatch.setattr(stopping_rule, "completed_times_s", list)  # a round is its own number here
-    generator = random.Random(5)  # noqa: S311  (the same numbers every time)
-    rule = Rule(rounds=6, precision=0.01, max_rounds=12)
-    hits, draws = 0, 1500
-    for _ in range(draws):
-        times_s: list[float] = []
-        while decide(times_s, rule).go_on:  # type: ignore[arg-type]
-            times_s.append(generator.lognormvariate(0.0, spread))
-        low, high = mean_of(times_s).interval or (math.inf, 0.0)
-        hits += low <= 1.0 <= high
-    assert hits / draws >= 0.92
 
 
 @pytest.mark.parametrize(
