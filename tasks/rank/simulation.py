@@ -159,12 +159,13 @@ class Successes:
         self._env, self._reset_idx = env, env._reset_idx  # noqa: SLF001  called where an episode ended, and at first
         self._ended: list[tuple[torch.Tensor, int]] = []  # mean and number
 
-    def __call__(self, env_ids: Any) -> None:
-        self._reset_idx(env_ids)
+    def __call__(self, *env_ids: Any, **as_mask: Any) -> None:
+        self._reset_idx(*env_ids, **as_mask)
         rate = self._env.extras.get("log", {}).get(SUCCESS_RATE)
-        if rate is not None and self._env.common_step_counter:  # before the first step none ended
-            number = len(env_ids) if isinstance(env_ids, torch.Tensor) else self._env.num_envs
-            self._ended.append((torch.as_tensor(rate), number))
+        if rate is None or not env_ids or not self._env.common_step_counter:  # before the first step none ended
+            return  # by a mask, as isaaclab_experimental resets, nobody knows how many ended without waiting for the GPU
+        number = len(env_ids[0]) if isinstance(env_ids[0], torch.Tensor) else self._env.num_envs
+        self._ended.append((torch.as_tensor(rate), number))
 
     def drain(self) -> float | None:
         """The mean over the episodes that ended since the last drain; None, not 0, if none did."""

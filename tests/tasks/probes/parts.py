@@ -83,21 +83,23 @@ def sections() -> dict[str, Any]:
 
 
 def successes() -> list[float | None]:
-    """Drain before a step, after steps that ended three episodes and one, and at once again."""
+    """Drain before a step, after steps that ended three episodes and one, at once again, and after a reset by a mask."""
     import torch
 
     from tasks.rank.simulation import SUCCESS_RATE, Successes
 
-    rates = iter([0.0, 1.0, 0.0])
+    rates = iter([0.0, 1.0, 0.0, 1.0])
     env = SimpleNamespace(extras={}, common_step_counter=0, num_envs=4)
-    env._reset_idx = lambda _: env.extras.update(log={SUCCESS_RATE: torch.tensor(next(rates))})
+    env._reset_idx = lambda ids=None, mask=None: env.extras.update(log={SUCCESS_RATE: torch.tensor(next(rates))})
     ended = Successes(env)
     ended(slice(None))
     before = ended.drain()
     env.common_step_counter = 1
     ended(torch.arange(3))
     ended(torch.arange(1))
-    return [before, ended.drain(), ended.drain()]
+    both = [ended.drain(), ended.drain()]
+    ended(mask=torch.ones(4))
+    return [before, *both, ended.drain()]
 
 
 def judged_frames() -> list[Any]:
