@@ -83,23 +83,30 @@ def sections() -> dict[str, Any]:
 
 
 def successes() -> list[float | None]:
-    """Drain before a step, after steps that ended three episodes and one, at once again, and after a reset by a mask."""
+    """The success before a step, after steps that ended three episodes, one, and none, after a reset by a mask, and later.
+
+    The last of these steps end the episodes of two environments of four, then of three.
+    """
     import torch
 
     from tasks.rank.simulation import SUCCESS_RATE, Successes
 
-    rates = iter([0.0, 1.0, 0.0, 1.0])
+    rates = iter([0.0, 1.0, 0.0, 0.5, 0.5, 0.0])
     env = SimpleNamespace(extras={}, common_step_counter=0, num_envs=4)
     env._reset_idx = lambda ids=None, mask=None: env.extras.update(log={SUCCESS_RATE: torch.tensor(next(rates))})
     ended = Successes(env)
     ended(slice(None))
-    before = ended.drain()
+    means = [ended.mean()]
     env.common_step_counter = 1
     ended(torch.arange(3))
     ended(torch.arange(1))
-    both = [ended.drain(), ended.drain()]
+    means += [ended.mean(), ended.mean()]
     ended(mask=torch.ones(4))
-    return [before, *both, ended.drain()]
+    means.append(ended.mean())
+    for number in (2, 3):
+        ended(torch.arange(number))
+        means.append(ended.mean())
+    return means
 
 
 def judged_frames() -> list[Any]:
