@@ -51,7 +51,7 @@ def _training(task: str, line: Line, of_rewards: Line | None) -> Mapping[str, An
     if of_rewards and (seeds := of_rewards.seeds) and seeds["value"] >= MIN_ROUNDS_FOR_INTERVAL:
         times = {row["gpus"]: of_rewards.figure(row, "time_to_reward_s") for row in of_rewards.rows}
         if reward := of_rewards.figure(of_rewards.base, "reward_mean_to_reach"):
-            said += f" The reward is {reward['value']:.3g} ({seeds['value']:.0f} seeds, {of_rewards.where})."
+            said += f" The reward is {reward['value']:.3g} ({seeds['value']:.0f} seeds; speed: {of_rewards.where})."
     return {
         "task": task,
         "training": line.label,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Final
 
 from reports.data.columns import RUN_COLUMNS
@@ -178,8 +178,8 @@ def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
     for end, mark in MARKS.items():
         yield Declaration(id=_id(of, f"reached{end}"), kind="reached", column=f"{column}{mark}", of=own, over=target)
     yield Declaration(id=_id(of, "seeds"), kind="count", column="seed", of=own)
-    for name in ("learned_reward", "learned_success"):
-        yield Declaration(id=_id(of, name), kind="median", column=name, of=own)
+    for name, (end, kind) in product(("learned_reward", "learned_success"), SPREAD.items()):
+        yield Declaration(id=_id(of, f"{name}{end}"), kind=kind, column=name, of=own)
 
 
 def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator[Declaration]:

@@ -30,11 +30,13 @@ def listing(version: Version) -> Html:
 
 
 def section(version: Version, finding: Finding) -> list[Html]:
+    campaigns = [result_set.campaign for name in finding.sets for result_set in version.sets if result_set.name == name]
+    places = dict.fromkeys(plain_name(campaign.largest_place) for campaign in campaigns if campaign.places)
     lines: dict[str, Sequence[str | None]] = {
         "How sure": [finding.status],
         "Measured": _measured(version, finding),
         "So what": [finding.so_what],
-        "Where": [_where(version, finding)],
+        "Where": ["; ".join(places)],
         "Corrects": [finding.replaces],
     }
     known = {name: [text for text in texts if text] for name, texts in lines.items() if any(texts)}
@@ -62,8 +64,3 @@ def _measured(version: Version, finding: Finding) -> list[str]:
             subject = row["id"].rpartition("/")[0]  # a series, for one, is of no configuration
             lines.append(f"{measured(row)}: {names.get(subject, subject.partition('/')[2])}")
     return [*lines, "more in figures.csv"] if len(rows) > MAX_FIGURES else lines
-
-
-def _where(version: Version, finding: Finding) -> str:
-    campaigns = [result_set.campaign for name in finding.sets for result_set in version.sets if result_set.name == name]
-    return "; ".join(dict.fromkeys(plain_name(campaign.largest_place) for campaign in campaigns if campaign.places))

@@ -100,7 +100,7 @@ def _advice(version: Version) -> str:
     """What filling one GPU makes; then what the most GPUs bring in frames and in reward."""
     sentences = []
     if filled := _largest_steps(_clear(ratios(version, "environments_per_gpu"))):
-        advice = "Start with one GPU and fill it: more environments on it" if _all_more(filled) else "More environments"
+        advice = "For frames fill one GPU first: more environments on it" if _all_more(filled) else "More environments"
         sentences.append(f"{advice} make {span([ratio.own for ratio in filled])} times the frames.")
     task, line = max(lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
     last, reward = line.rows[-1], "how much sooner a reward comes was not measured"

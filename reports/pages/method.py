@@ -87,7 +87,7 @@ def limits(version: Version) -> Html:
     return bullets(
         [
             *([f"{measured(slowed)} of the looks at a CPU core found it slowed."] if slowed else []),
-            f"{'Some runs' if official else 'No run'} had NVIDIA's own assets; else parts of them are stand-ins.",
+            f"{'Some runs' if official else 'No run'} had NVIDIA's own assets; offline assets are partly stand-ins.",
             _overflows(version),
             _not_measured(version),
         ]

@@ -26,10 +26,9 @@ REWARD: Final = (
     " seeds that both have. Runs of one seed say nothing of another."
 )
 LEARNED: Final = (
-    "how many frames it takes is measured with as many processes on one GPU, which learn alike; the time is these"
+    "how many frames it takes is measured with as many processes on one GPU, which do the same work; the time is these"
     " frames over the frames per second of the GPUs. They ran on"
 )
-
 AGREEMENT: Final = (
     "Rewards of processes on one GPU were compared with those of runs of the same seed on as many GPUs, over the"
     " iterations of these. Where they are most apart, mean of pairs of runs, it is by this part of the rise:"

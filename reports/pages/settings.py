@@ -83,13 +83,15 @@ class Ratio:
         name, row = task_name(self.pair.of["task"]), self.pair.of
         if self.setting.column != "library":
             return f"{name}, {row['library']}"
-        return f"{name}, {row['environments']:,}" + (f" on {row['gpus']} GPUs" if row["gpus"] > 1 else "")
+        gpus = f" on {row['gpus']} GPUs" if row["gpus"] > 1 else ""
+        physics = "" if row["physics"] == "kitless" else f", {physics_name(row['physics'])}"
+        trainings = f", {trainings_text(row)}" if row["trainings_per_gpu"] > 1 else ""
+        return f"{name}, {row['environments']:,}{gpus}{physics}{trainings}"
 
     @property
     def is_training(self) -> bool:
         """Whether it is of a training; others are of single parts."""
-        ends = self.pair.of["workload"], self.pair.over["workload"]
-        return set(ends) <= {"train", "async_pipeline"}
+        return {self.pair.of["workload"], self.pair.over["workload"]} <= {"train", "async_pipeline"}
 
     @property
     def where(self) -> str:
@@ -175,8 +177,7 @@ def chart(version: Version) -> Html:
         [ratio.setting.title, ratio.subject, ratio.setting.value(ratio.pair.of), measured(ratio.figure)]
         for ratio in shown.values()
     ]
-    headings = ["What changes", "Task and library", "To", "Times the speed"]
-    data = html_table(headings, rows, label="Values of the chart")
+    data = html_table(["What changes", "Task and library", "To", "Times the speed"], rows, label="Values of the chart")
     texts = Texts(
         title="What settings make of the frames per second",
         note="Over the configuration that differs in this setting alone, which is 1.",

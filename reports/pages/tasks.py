@@ -204,7 +204,7 @@ def _sooner(version: Version, task: str, lines: Sequence[Line]) -> list[Html]:
     known = [(line, gpus, own, kind) for line in lines for gpus, (own, kind) in sorted(sooner(line).items()) if own]
     note = "Dashed: predicted, as if each doubling of GPUs brought what the last one did. Hollow: no interval."
     if any(line.rows[-1]["gpus"] == 1 for line, *_ in known):
-        note += " One GPU: with as many environments as so many have."
+        note += " A line of one GPU: with the environments of so many."
     return _over_gpus(version, task, known, "sooner", f"How many times as soon {task} has a reward", note)
 
 
@@ -295,9 +295,13 @@ def _learning(version: Version, task: str, others: Sequence[Line]) -> list[Html]
     if not points:
         return []
     texts = Texts(title=f"What {task} learns", source=source_line(version.name, places), x="Million frames", y="Reward")
-    headings = ("Training", "Processes", "Environments", "Million frames", "last_reward", "learned_success")
-    data = html_table(headings, (row for line in lines for row in _at_the_end(line)), label="Rewards at the end")
-    return [_drawn(task, "learning", curves(points, texts), data), *_times(version, task, scaling)]
+    headings = (
+        "Training", "Processes", "Environments", "Million frames", "last_reward", "Least", "Most", "learned_success",
+    )  # fmt: skip
+    filled = [own for own in over_environments(version, task, of_rewards=True) if own.learned and own.base["gpus"] == 1]
+    learned = [*lines, *(replace(own, rows=tuple(own.learned)) for own in filled)]
+    data = html_table(headings, (row for line in learned for row in _at_the_end(line)), label="Rewards at the end")
+    return [_drawn(task, "learning", curves(points, texts), data), *_times(version, task, scaling, filled)]
 
 
 def _at_the_end(line: Line) -> Iterator[list[str]]:
@@ -306,17 +310,17 @@ def _at_the_end(line: Line) -> Iterator[list[str]]:
     more = runs.learned_on_more(line.rows[-1]) if line.rows[-1]["gpus"] > line.base["gpus"] else ()
     for row in (*line.rows, *more):
         of, start = (line.base, f"{processes_of(row)}/") if row in more else (row, "")
-        learned, success = (line.figure(of, f"{start}learned_{end}") for end in ("reward", "success"))
+        learned, *ends = (line.figure(of, f"{start}learned_reward{end}") for end in ("", "_least", "_most"))
         own = (learned and runs.learned(row)) or row
         if reward := learned or line.figure(of, f"{start}last_reward"):
             frames = own["environments"] * own["steps"] * own["iterations"] / 1e6
-            size = f"{row['environments']:,}"
-            yield [line.label, str(processes_of(row)), size, f"{frames:,.0f}", measured(reward), measured(success)]
+            size, success = f"{row['environments']:,}", line.figure(of, f"{start}learned_success")
+            shown = map(measured, (reward, *ends, success))
+            yield [line.label, str(processes_of(row)), size, f"{frames:,.0f}", *shown]
 
 
-def _times(version: Version, task: str, scaling: Sequence[Line]) -> Iterator[Html]:
+def _times(version: Version, task: str, scaling: Sequence[Line], filled: Sequence[Line]) -> Iterator[Html]:
     """Yield when the reward comes on more GPUs, and on one with more environments."""
-    filled = [own for own in over_environments(version, task, of_rewards=True) if own.learned and own.base["gpus"] == 1]
     rewards = [(line, own["value"]) for line in scaling if (own := line.figure(line.base, "reward_mean_to_reach"))]
     best = max((reward for _, reward in rewards), default=0.0)
     # A training that ended below half of the best reward had not learned the task: its time says nothing.

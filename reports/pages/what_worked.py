@@ -110,7 +110,9 @@ def _table(version: Version, series: Sequence[Sequence[Row]]) -> list[Html]:
 def _chart(version: Version, rows: Sequence[Row]) -> Html:
     """A line for each configuration of a series that reports rewards."""
     task = task_name(rows[0]["task"])
-    points = [point for row in rows for point in curve(version, row, _label(row))]
+    # A label of the chart follows a reward, so it does not begin with a number.
+    sizes = ((row, f"{counted(row['processes'], 'process')}, {environments_text(row['environments'])}") for row in rows)
+    points = [point for row, size in sizes for point in curve(version, row, f"{_trained_by(row)}, {size}")]
     if not points:
         return paragraph(f"No run of {task} reported a reward: training was too short for an episode to end.")
     name = rows[0]["set"]
@@ -130,11 +132,6 @@ def _series(rows: Sequence[Row]) -> str:
     least, largest = min(row["size"] for row in rows), max(rows, key=lambda row: row["size"])
     size = size_text(largest).replace(" ", " environments ", 1)
     return f"{task_name(rows[0]['task'])}, " + (f"{least:,} to {size}" if least < largest["size"] else size)
-
-
-def _label(row: Row) -> str:
-    """A label of a chart follows a reward, so it does not begin with a number."""
-    return f"{_trained_by(row)}, {counted(row['processes'], 'process')}, {environments_text(row['environments'])}"
 
 
 def _trained_by(row: Row) -> str:

@@ -67,7 +67,7 @@ def _show(verified: Verified) -> None:
         )
     if verified.known_weaknesses:
         known = counted(len(verified.known_weaknesses), "known weakness", "known weaknesses")
-        print(f"{known}, listed with why each stands in {WEAKNESSES}.")
+        print(f"{known}, listed in {WEAKNESSES} with the reason.")
     published = counted(verified.published_cases, "published configuration")
     read = f"{counted(verified.cases, 'configuration')}, {counted(verified.rounds, 'run')}"
     read += f", {verified.samples:,} samples"

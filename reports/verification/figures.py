@@ -273,8 +273,9 @@ def _frames(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration
     for end, mark in MARKS.items():
         yield f"{name}/reached{end}", ("reached", f"frames_per_iteration{mark}", _pool(own), target)
     yield f"{name}/seeds", ("count", "seed", _pool(own), "")
-    for end in ("reward", "success"):
-        yield f"{name}/learned_{end}", ("median", f"learned_{end}", _pool(own), "")
+    for column in ("learned_reward", "learned_success"):
+        for kind in ("median", "least", "most"):
+            yield f"{name}/{column}{'' if kind == 'median' else f'_{kind}'}", (kind, column, _pool(own), "")
 
 
 def _sooner(name: str, own: Row, target: str, what: str, faster: str) -> Iterator[tuple[str, Declaration]]:

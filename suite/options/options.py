@@ -61,8 +61,8 @@ class Rounds:
         metavar="N",
     )
     target_precision: float | None = option(
-        "add runs until half the width of the 95 %% interval of the ratio to the baseline of the series (of a "
-        "baseline: of its median) is at most this fraction of it "
+        "add runs until half the width of the 95 %% interval of the ratio to the baseline of the series "
+        "(without a ratio: of its mean time) is at most this fraction of it "
         f"(without a value: {TARGET_PRECISION}; default: the matrix's)",
         type=types.fraction, nargs="?", const=TARGET_PRECISION, metavar="FRACTION",
         unused=("--capacity", "only_learning"),

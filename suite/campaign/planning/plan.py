@@ -221,14 +221,14 @@ def print_plan(
         learning = f"nothing is trained: {case.workload}"
         if case.learns or case.is_pipeline:
             learning = (
-                f"minibatch {case.minibatch_size:,} a process ({case.global_minibatch_size:,} in all), "
+                f"minibatch {case.minibatch_size:,} a process ({case.global_minibatch_size:,} in total), "
                 f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
             )
         say(console, case.case_id, style="bold")
         say(
             console,
             f"  {case.task}, {counted(case.num_processes, 'process')}{nodes}, {counted(case.num_envs, 'environment')} "
-            f"{where}, {case.num_envs_global:,} in all, {case.iterations} iterations, "
+            f"{where}, {case.num_envs_global:,} in total, {case.iterations} iterations, "
             f"{counted(item.rounds, 'run')}{seeds}\n  {learning}",
         )
         if item.infeasible:
@@ -300,7 +300,7 @@ def _known_costs(items: Sequence[PlannedCase]) -> list[tuple[float, float]]:
 def _cost_in_words(item: PlannedCase) -> str:
     if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
         return "cost unknown"
-    gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
+    gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in total" if item.case.device == "cuda" else ""
     cold = ", and the time that its kernels take to compile in every run" if item.case.kernel_cache == "empty" else ""
     return f"about {clock(item.estimated_wall_s)} a run{gpu}{cold}"
 

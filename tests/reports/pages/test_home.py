@@ -40,7 +40,7 @@ def test_the_calculator_has_the_figures_of_each_training() -> None:
     elsewhere = training_of(newest_version(), "Cartpole", "rl_games, 4,096 per GPU")  # frames of 4 GPUs, rewards of 2
     assert [row[4] is None for row in elsewhere["rows"]] == [False, False, True]
     assert "Measured on 4 x H200" in elsewhere["said"]
-    assert "seeds, 2 x H200" in elsewhere["said"]
+    assert "seeds; speed: 2 x H200" in elsewhere["said"]
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:

@@ -14,5 +14,8 @@ def test_the_table_has_the_newest_clear_ratio_of_each_comparison_as_it_is_stored
         figure = figures[ratio.pair.id]
         assert row[4].startswith(f"{figure['value']:.2f}")
         assert row[5] == figure["status"]
+    alike = {row[1] for row in rows if row[0] == "RL library"}
+    assert {"Ant, 4,096, 4 trainings", "Cartpole, 4,096, PhysX", "Cartpole, 4,096"} <= alike
+    assert "Ant, 4,096" not in alike
     shared = {row[3] for row in rows if row[0] == "Trainings at once"}
     assert shared == {"2 trainings", "4 trainings", "2 trainings with MPS", "4 trainings with MPS"}

@@ -52,7 +52,7 @@ NO_MEASUREMENT: Final[Mapping[str, str]] = {
     "work of a run": rf"{_COUNTS} (?:environments?|iterations|steps|trainings?|per GPU|in total|on each|in place of)\b",
     "environments of each": rf"{_COUNT} per (?:training|process)\b",
     "work in a cell": rf"{_COUNTS}(?:, as shipped|, wide| (?:Environments|Million frames|Processes|Ranks|From|To)\b)",
-    "settings": rf"Environments, {_COUNT}|(?:Ant|Cartpole), {_COUNT}(?=$| Task and library)",
+    "settings": rf"Environments, {_COUNT}|(?:Ant|Cartpole), {_COUNT}(?=$|, PhysX| Task and library)",
     "what a task is": r"(?:observes|with|and) [\dx]+ numbers?|physics step is [\d.]+ ms|lasts \d+ of them",
     "packages": rf"(?:Isaac Lab|Isaac Sim|Newton|Warp) {_VERSION}(?: and {_VERSION})?",
     "versions": r"\b20\d\d\.\d+\b|\b\d+(?:\.\d+){2,}",

@@ -97,7 +97,7 @@ def test_a_set_of_a_version_has_the_known_weaknesses_of_the_version() -> None:
 
 def test_only_a_weakness_in_the_very_words_is_known(version: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert session("verify", [str(version)]) == 0
-    assert "1 known weakness, listed with why each stands in weaknesses.toml." in capsys.readouterr().out
+    assert "1 known weakness, listed in weaknesses.toml with the reason." in capsys.readouterr().out
     listed = (version / "weaknesses.toml").read_text()
     (version / "weaknesses.toml").write_text(listed.replace("1 set", "2 sets"))
     write_hashes(version)
