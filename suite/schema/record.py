@@ -77,7 +77,7 @@ SAMPLE_COLUMNS: Final = (
     "launch_probe_time_s",  # of an empty kernel, until it has ended; None on a CPU
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
     "episode_length_mean",  # environment steps
-    "success_mean",  # the task's own metric, mean of the last episodes, of as many as environments; None before any ends
+    "success_mean",  # the task's own metric, mean of the last episodes, as many as environments; None before
 )
 
 

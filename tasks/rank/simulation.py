@@ -153,8 +153,8 @@ def _timed(sim: Any, timer: IterationTimer) -> Iterator[None]:
 class Successes:
     """Resets environments as Isaac Lab does, and keeps how often the task says that the episodes so ended succeeded.
 
-    The task logs the mean over the episodes that a single step ended: of one environment, late in a training. Those that
-    began together succeed together and fail one by one, so the few that an iteration ends may be failures alone.
+    The task logs the mean over the episodes that a single step ended: of one environment, late in a training. Episodes
+    that began together succeed together and fail one by one, so those that an iteration ends may be failures alone.
     """
 
     def __init__(self, env: Any) -> None:
@@ -166,7 +166,7 @@ class Successes:
         self._reset_idx(*env_ids, **as_mask)
         rate = self._env.extras.get("log", {}).get(SUCCESS_RATE)
         if rate is None or not env_ids or not self._env.common_step_counter:  # before the first step none ended
-            return  # by a mask, as isaaclab_experimental resets, nobody knows how many ended without waiting for the GPU
+            return  # by a mask, as in isaaclab_experimental, nobody knows how many ended without waiting for the GPU
         number = len(env_ids[0]) if isinstance(env_ids[0], torch.Tensor) else self._env.num_envs
         self._ended.append((torch.as_tensor(rate), number))
 

@@ -83,9 +83,9 @@ def sections() -> dict[str, Any]:
 
 
 def successes() -> list[float | None]:
-    """The success before a step, after steps that ended three episodes, one, and none, after a reset by a mask, and later.
+    """The success before a step, after steps that ended three episodes and one, again, and after a reset by a mask.
 
-    The last of these steps end the episodes of two environments of four, then of three.
+    Then after a step that ended the episodes of two of the four environments, and after one of three.
     """
     import torch
 
@@ -93,7 +93,7 @@ def successes() -> list[float | None]:
 
     rates = iter([0.0, 1.0, 0.0, 0.5, 0.5, 0.0])
     env = SimpleNamespace(extras={}, common_step_counter=0, num_envs=4)
-    env._reset_idx = lambda ids=None, mask=None: env.extras.update(log={SUCCESS_RATE: torch.tensor(next(rates))})
+    env._reset_idx = lambda *_, mask=None: env.extras.update(log={SUCCESS_RATE: torch.tensor(next(rates))})  # noqa: ARG005
     ended = Successes(env)
     ended(slice(None))
     means = [ended.mean()]
