@@ -77,7 +77,7 @@ SAMPLE_COLUMNS: Final = (
     "launch_probe_time_s",  # of an empty kernel, until it has ended; None on a CPU
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
     "episode_length_mean",  # environment steps
-    "success_mean",  # the task's own metric, mean of the episodes that ended in the iteration; None if none did
+    "success_mean",  # the task's own metric, mean of the last episodes, as many as environments; None before
 )
 
 

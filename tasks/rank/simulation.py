@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -152,30 +153,35 @@ def _timed(sim: Any, timer: IterationTimer) -> Iterator[None]:
 class Successes:
     """Resets environments as Isaac Lab does, and keeps how often the task says that the episodes so ended succeeded.
 
-    The task logs the mean over the episodes that a single step ended: of one environment, late in a training.
+    The task logs the mean over the episodes that a single step ended: of one environment, late in a training. Episodes
+    that began together succeed together and fail one by one, so those that an iteration ends may be failures alone.
     """
 
     def __init__(self, env: Any) -> None:
         self._env, self._reset_idx = env, env._reset_idx  # noqa: SLF001  called where an episode ended, and at first
-        self._ended: list[tuple[torch.Tensor, int]] = []  # mean and number
+        self._ended: list[tuple[torch.Tensor, int]] = []  # mean and number, of steps since ``mean``; read from no GPU
+        self._known: list[tuple[float, int]] = []  # of steps before, the last of them
 
-    def __call__(self, env_ids: Any) -> None:
-        self._reset_idx(env_ids)
+    def __call__(self, *env_ids: Any, **as_mask: Any) -> None:
+        self._reset_idx(*env_ids, **as_mask)
         rate = self._env.extras.get("log", {}).get(SUCCESS_RATE)
-        if rate is not None and self._env.common_step_counter:  # before the first step none ended
-            number = len(env_ids) if isinstance(env_ids, torch.Tensor) else self._env.num_envs
-            self._ended.append((torch.as_tensor(rate), number))
+        if rate is None or not env_ids or not self._env.common_step_counter:  # before the first step none ended
+            return  # by a mask, as in isaaclab_experimental, nobody knows how many ended without waiting for the GPU
+        number = len(env_ids[0]) if isinstance(env_ids[0], torch.Tensor) else self._env.num_envs
+        self._ended.append((torch.as_tensor(rate), number))
 
-    def drain(self) -> float | None:
-        """The mean over the episodes that ended since the last drain; None, not 0, if none did."""
-        ended, self._ended = self._ended, []
-        if not ended:
-            return None
-        rates, numbers = zip(*ended, strict=True)
-        return statistics.fmean(torch.stack(rates).tolist(), numbers)
+    def mean(self) -> float | None:
+        """The mean over the last episodes, as many as there are environments or more; None, not 0, before any ended."""
+        if self._ended:
+            rates, numbers = zip(*self._ended, strict=True)
+            known = [*self._known, *zip(torch.stack(rates).tolist(), numbers, strict=True)]
+            totals = accumulate(number for _, number in reversed(known))
+            needed = 1 + sum(total < self._env.num_envs for total in totals)
+            self._ended, self._known = [], known[-needed:]
+        return statistics.fmean(*zip(*self._known, strict=True)) if self._known else None
 
 
 def success_mean(env: Any) -> float | None:
-    """The task's own success rate, mean over the episodes that ended since it was asked last; None if none did."""
+    """The task's own success rate, mean over the last episodes; None before any ended."""
     successes: Successes = env.unwrapped._reset_idx  # noqa: SLF001  as ``simulation`` replaced it
-    return successes.drain()
+    return successes.mean()

@@ -217,6 +217,7 @@ def print_plan(
         case = item.case
         seeds = ", each with seeds of its own" if case.seed_per_round and item.rounds > 1 else ""
         nodes = f" on {case.nnodes} nodes" if case.nnodes > 1 else ""
+        where = "in one of them" if case.is_pipeline else "a process"
         learning = f"nothing is trained: {case.workload}"
         if case.learns or case.is_pipeline:
             learning = (
@@ -227,7 +228,7 @@ def print_plan(
         say(
             console,
             f"  {case.task}, {counted(case.num_processes, 'process')}{nodes}, {counted(case.num_envs, 'environment')} "
-            f"a process, {case.num_envs_global:,} in total, {case.iterations} iterations, "
+            f"{where}, {case.num_envs_global:,} in total, {case.iterations} iterations, "
             f"{counted(item.rounds, 'run')}{seeds}\n  {learning}",
         )
         if item.infeasible:

@@ -83,21 +83,30 @@ def sections() -> dict[str, Any]:
 
 
 def successes() -> list[float | None]:
-    """Drain before a step, after steps that ended three episodes and one, and at once again."""
+    """The success before a step, after steps that ended three episodes and one, again, and after a reset by a mask.
+
+    Then after a step that ended the episodes of two of the four environments, and after one of three.
+    """
     import torch
 
     from tasks.rank.simulation import SUCCESS_RATE, Successes
 
-    rates = iter([0.0, 1.0, 0.0])
+    rates = iter([0.0, 1.0, 0.0, 0.5, 0.5, 0.0])
     env = SimpleNamespace(extras={}, common_step_counter=0, num_envs=4)
-    env._reset_idx = lambda _: env.extras.update(log={SUCCESS_RATE: torch.tensor(next(rates))})
+    env._reset_idx = lambda *_, mask=None: env.extras.update(log={SUCCESS_RATE: torch.tensor(next(rates))})  # noqa: ARG005
     ended = Successes(env)
     ended(slice(None))
-    before = ended.drain()
+    means = [ended.mean()]
     env.common_step_counter = 1
     ended(torch.arange(3))
     ended(torch.arange(1))
-    return [before, ended.drain(), ended.drain()]
+    means += [ended.mean(), ended.mean()]
+    ended(mask=torch.ones(4))
+    means.append(ended.mean())
+    for number in (2, 3):
+        ended(torch.arange(number))
+        means.append(ended.mean())
+    return means
 
 
 def judged_frames() -> list[Any]:

@@ -22,5 +22,9 @@ def test_sections_count_each_call_once(parts: dict[str, Any]) -> None:
 
 
 @pytest.mark.worker
-def test_success_is_of_all_episodes_that_ended_in_an_iteration(parts: dict[str, Any]) -> None:
-    assert parts["successes"] == [None, 0.75, None]  # the mean of four, not that of the last; None is not 0
+def test_success_is_of_as_many_episodes_as_there_are_environments(parts: dict[str, Any]) -> None:
+    before, first, again, by_mask, more, last = parts["successes"]
+    assert before is None  # not 0
+    assert first == again == by_mask == 0.75  # the mean of four, not that of the last
+    assert more == pytest.approx((0.5 * 2 + 0.0 + 1.0 * 3) / 6)  # the first three are the fourth
+    assert last == pytest.approx((0.0 + 0.5 * 2) / 5)

@@ -26,7 +26,7 @@ from suite.matrix.file import load_matrix
 from suite.matrix.resources import GPU_SHARE, slowdown, time_of_block_s
 from suite.options.options import Releases, flag_of
 from suite.records import store
-from suite.schema.record import CaseResult, Device, Environment, PlannedCase, RunRecord
+from suite.schema.record import CaseResult, Device, Environment, PlannedCase, RunRecord, Workload
 from suite.statistics.reduce import round_time_s
 from suite.statistics.stopping_rule import Rule
 from suite.statistics.twins import is_twin, with_twins
@@ -247,6 +247,14 @@ def test_the_plan_says_that_a_cpu_has_no_speeds(num_gpus: int, matrix: str, *, i
     campaign = planned(num_gpus, matrix=matrix)
     print_plan(campaign.console, campaign.planned, [None] * len(campaign.planned), campaign.machine, [])
     assert (NO_SPEEDS in printed(campaign)) == is_said
+
+
+@pytest.mark.parametrize(("workload", "where"), [("train", "a process"), ("async_pipeline", "in one of them")])
+def test_the_plan_says_which_processes_have_the_environments(workload: Workload, where: str) -> None:
+    campaign = planned(1, matrix="shared-gpu")
+    item = replace(campaign.planned[0], case=replace(campaign.planned[0].case, workload=workload))
+    print_plan(campaign.console, [item], [None], campaign.machine, [])
+    assert f"4,096 environments {where}, 4,096 in total" in printed(campaign)
 
 
 @pytest.mark.parametrize(("matrix", "is_used"), [("learning-scaling", True), ("shared-gpu", True), ("short", False)])
