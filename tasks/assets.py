@@ -255,6 +255,9 @@ def missing_asset_named(case: Case, asset_root: str | None) -> Iterator[None]:
 
 
 def main(argv: list[str]) -> int:
+    if len(argv) != 2:  # noqa: PLR2004
+        print("usage: python -m tasks.assets DIR", file=sys.stderr)
+        return 2
     manifest = build(Path(argv[1]))
     print(f"asset root {manifest.parent}, manifest {hashlib.sha256(manifest.read_bytes()).hexdigest()[:12]}")
     return 0

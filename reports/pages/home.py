@@ -186,9 +186,9 @@ def _for_a_reward(line: Line) -> str:
     if len(clear) == len(known):
         return "use one GPU: more bring it later"
     depends = [f"on {gpus} GPUs it {own['status']}" for gpus, own in known if own and "depends" in own["status"]]
-    gpus, most = known[-1]
-    if not depends and most and (most["high"] or gpus) < gpus / 2:
-        return f"use one GPU: {gpus} GPUs bring the reward {measured(most)} times as soon"
+    # Surely less than half of what more GPUs would ideally bring.
+    if not depends and all(own and (own["high"] or gpus) < (1 + gpus) / 2 for gpus, own in known):
+        return f"use one GPU: {known[-1][0]} GPUs bring the reward {measured(known[-1][1])} times as soon"
     return f"open: {'; '.join(depends) or 'measure it; frames are no rewards'}"
 
 

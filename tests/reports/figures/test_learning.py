@@ -281,8 +281,9 @@ def line_of(**known: Mapping[int, tuple[float, ...]]) -> Known:
         ((0.8, 0.7, 0.9), (2.0,), "open"),
         ((0.8, 0.7, 0.9), (0.6, 0.5, 0.7), "use one GPU"),
         ((0.8, 0.7, 0.9), None, "open"),  # not every run on four had it
-        ((1.0, 0.8, 1.2), (1.1, 0.9, 1.4), "use one GPU"),  # at most a third of the ideal
-        ((1.0, 0.8, 1.2), (1.5, 0.9, 2.5), "open"),
+        ((1.0, 0.8, 1.4), (1.1, 0.9, 2.4), "use one GPU"),  # less than half of what would be ideal
+        ((1.0, 0.8, 1.4), (1.1, 0.9, 2.6), "open"),
+        ((1.0, 0.8, 1.6), (1.1, 0.9, 1.4), "open"),
     ],
 )
 def test_what_to_do_for_a_reward_follows_from_what_is_clear(
