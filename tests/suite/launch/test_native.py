@@ -15,26 +15,20 @@ from typing import get_args
 import pytest
 
 from suite.errors import StoreError, UsageError, WorkerEnvironmentError
-from suite.install.worker import Worker
 from suite.launch.contract import RunControl
 from suite.launch.native import EmulatedSettings, parts_of, run, run_in_parts, visible_gpus
 from suite.launch.processes import RUN_ID_VARIABLE
 from suite.launch.registry import resources
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources
-from suite.records.collect import collect
 from suite.schema.rank_protocol import read_configuration
 from suite.schema.record import Case, Environment, Launch, Stack
 from tests.fixtures.runs.asked_options import changed, options_with
 from tests.fixtures.runs.real_runs import (
     MARK,
     NUM_CPUS,
-    cartpole,
-    cases_of,
     is_running,
-    launch_of,
     marked_processes,
-    matrix_of,
 )  # fmt: skip
 from tests.suite.launch.contract import LauncherContract, NodesContract, Place, Round
 from tests.suite.matrix.test_plan import ANT, CATALOG
@@ -302,21 +296,3 @@ def test_the_host_is_one_place_with_so_many_nodes(environment: Environment) -> N
         resources(changed(options, launcher_settings=EmulatedSettings(emulate_nodes=9)), machine)
     with pytest.raises(UsageError, match="--emulate-nodes N"):
         resources(changed(options, launcher_settings=None), machine)
-
-
-@pytest.mark.slow  # what it adds to that of two hosts over ssh is above
-@pytest.mark.worker
-def test_two_emulated_nodes_train_to_a_complete_record(
-    worker: Worker, environment: Environment, tmp_path: Path
-) -> None:
-    (case,) = cases_of(matrix_of(cartpole("rsl_rl", topologies=("1x2",))), tmp_path)
-    launch = launch_of(worker, replace(case, nnodes=2, nproc_per_node=1), tmp_path / "r0")
-    result = run_in_parts(launch, gpus=(), cpus=(0, NUM_CPUS - 1))
-    assert marked_processes(launch.run_dir) == []
-    record = collect(tmp_path / "r0", launch.case, 0, result, environment, argv=launch.argv)
-    assert record.outcome == "completed", record.reason
-    assert record.transport is not None
-    assert (record.transport.emulated, record.transport.interfaces) == (True, ("lo",))
-    assert record.clocks is not None
-    assert [clock.node for clock in record.clocks] == [1]
-    assert len({rank.parameters_sha256 for rank in record.ranks}) == 1
