@@ -3,11 +3,9 @@
 import html
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from reports.data.words import task_name
 from reports.display.calculator import calculator
 from reports.display.charts import forest
 from reports.display.charts.drawing import Texts
@@ -26,11 +24,11 @@ from reports.display.html import (
     together,
 )
 from reports.display.page import read_text
-from reports.figures.compare import Pair
-from reports.figures.lines import Line, by_reward, estimate, over_gpus, tasks
-from reports.figures.tables import rows_by_id, runs_of
+from reports.figures.lines import Figure, Line, by_reward, estimate, over_gpus, tasks
+from reports.figures.tables import rows_by_id
 from reports.pages import method, one_gpu, releases
 from reports.pages.rewards import seeds, sooner_on, times
+from reports.pages.settings import clear
 from reports.sets.version import Version
 from suite.files.wording import counted, day_in_words, joined
 from suite.schema.record import RunRecord
@@ -43,31 +41,9 @@ PUBLISHED: Final = (
 ADD_COMMANDS: Final = ("bench -- --matrix full", "submit -- runs/full")
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A pair of training configurations with its figure."""
-
-    pair: Pair
-    own: Mapping[str, Any]
-
-    @property
-    def subject(self) -> str:
-        return f"{task_name(self.pair.of['task'])}, {self.pair.of['library']}"
-
-
 def completed(version: Version) -> list[RunRecord]:
     """Every completed run of a version that may be compared."""
     return [record for result_set in version.scaling for record in result_set.campaign.completed]
-
-
-def ratios(version: Version, column: str) -> list[Ratio]:
-    """Every ratio of trainings that differ in the column."""
-    sets, rows = {result_set.name or "results" for result_set in version.scaling}, rows_by_id(version)
-    return [
-        Ratio(pair, rows[pair.id])
-        for pair in runs_of(version).pairs()
-        if pair.change.column == column and pair.set_name in sets and pair.of["workload"] == "train"
-    ]
 
 
 def lines(version: Version, *, of_rewards: bool = False) -> list[tuple[str, Line]]:
@@ -99,9 +75,9 @@ def answer(version: Version) -> list[str]:
 def _advice(version: Version) -> str:
     """What filling one GPU makes; then what the most GPUs bring in frames and in reward."""
     sentences = []
-    if filled := _largest_steps(_clear(ratios(version, "environments_per_gpu"))):
+    if filled := clear(version, "environments_per_gpu"):
         advice = "For frames fill one GPU first: more environments on it" if _all_more(filled) else "More environments"
-        sentences.append(f"{advice} make {span([ratio.own for ratio in filled])} times the frames.")
+        sentences.append(f"{advice} make {span(filled)} times the frames.")
     task, line = max(lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
     last, reward = line.rows[-1], "how much sooner a reward comes was not measured"
     if line.figure(line.base, "time_to_reward_s"):
@@ -121,7 +97,7 @@ FRAMES: Final = "times the frames"
 
 def table(version: Version) -> Html:
     """Show what to do for five wishes, with what was measured; a wish of which nothing was measured is left out."""
-    environments, shared = ratios(version, "environments_per_gpu"), ratios(version, "trainings_per_gpu")
+    environments, shared = clear(version, "environments_per_gpu"), clear(version, "trainings_per_gpu")
     own = [item for item in lines(version) if item[1].base["scaling"] == "weak"]
     split = [item for item in lines(version) if item[1].base["scaling"] == "strong"]
     fill = "give it more environments" if _all_more(environments) else "measure how many it takes"
@@ -138,11 +114,8 @@ def table(version: Version) -> Html:
     return html_table(HEADINGS, known, label="What to do with GPUs") if has_more else together(())
 
 
-def _of_ratios(all_ratios: Sequence[Ratio], what: str) -> list[str]:
-    clear = _clear(all_ratios)
-    if not clear:
-        return []
-    return [f"{span([ratio.own for ratio in _largest_steps(clear)])} {what}", "clear"]
+def _of_ratios(figures: Sequence[Figure], what: str) -> list[str]:
+    return [f"{span(figures)} {what}", "clear"] if figures else []
 
 
 def _how_many(of_lines: Sequence[tuple[str, Line]]) -> str:
@@ -169,12 +142,18 @@ def _of_lines(of_lines: Sequence[tuple[str, Line]], name: str, what: str) -> lis
 
 
 def _rewards(version: Version) -> list[str]:
-    """The time to a reward of the training that says most of it."""
+    """The time to a reward of the training that says most of it, and on the most GPUs of others what is clear."""
     known = [item for item in lines(version, of_rewards=True) if item[1].figure(item[1].base, "time_to_reward_s")]
     if not known:
         return []
     task, line = max(known, key=lambda item: by_reward(item[1]))
-    return [_for_a_reward(line), f"{times(line)} ({task}, {line.base['library']})", seeds(line)]
+    others = [
+        f"; the reward comes {measured(own)} times as soon on {other.rows[-1]['gpus']} GPUs ({name}, {other.label})"
+        for name, other in known
+        if other is not line and (own := sooner_on(other, other.rows[-1])) and own["status"] == "clear"
+    ]
+    shown = f"{times(line)} ({task}, {line.base['library']}){''.join(others)}"
+    return [_for_a_reward(line), shown, seeds(line)]
 
 
 def _for_a_reward(line: Line) -> str:
@@ -192,23 +171,9 @@ def _for_a_reward(line: Line) -> str:
     return f"open: {'; '.join(depends) or 'measure it; frames are no rewards'}"
 
 
-def _all_more(ratios: Sequence[Ratio]) -> bool:
+def _all_more(figures: Sequence[Figure]) -> bool:
     """Whether some ratio is clear, and every clear one is above 1."""
-    clear = _clear(ratios)
-    return bool(clear) and all(ratio.own["value"] > 1 for ratio in clear)
-
-
-def _clear(ratios: Sequence[Ratio]) -> list[Ratio]:
-    return [ratio for ratio in ratios if ratio.own["status"] == "clear"]
-
-
-def _largest_steps(ratios: Sequence[Ratio]) -> list[Ratio]:
-    """The ratios of each task and library whose environments, of all trainings, differ by the largest factor."""
-    steps = {id(ratio): ratio.pair.of["environments"] / ratio.pair.over["environments"] for ratio in ratios}
-    largest: dict[str, float] = {}
-    for own in ratios:
-        largest[own.subject] = max(steps[id(own)], largest.get(own.subject, 0))
-    return [ratio for ratio in ratios if steps[id(ratio)] == largest[ratio.subject]]
+    return bool(figures) and all(own["value"] > 1 for own in figures)
 
 
 # --- chart, calculator, releases, trust ------------------------------------------------------------------------------

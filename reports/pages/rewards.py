@@ -12,7 +12,7 @@ from reports.display.charts.drawing import Point
 from reports.display.charts.speedup import PREDICTED
 from reports.display.html import measured, runs_in
 from reports.figures.compare import Row, processes_of
-from reports.figures.declarations import MARKS
+from reports.figures.declarations import MARKS, SPREAD
 from reports.figures.lines import Figure, Line, estimate, figure
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
@@ -139,8 +139,20 @@ def filled_or_added(filled: Line, added: Line) -> str:
     return (
         f"{claim} than {f'is predicted of {number}' if kind else number}: against one with {environments_text(size)} it"
         f" comes {comes[0]} with {environments_text(gpus * size)}, and {comes[1]} on {number} ({filled.label};"
-        f" {seeds(filled, added.seeds, added.figure(added.base, f'{gpus}/seeds'))})."
+        f" {seeds(filled, added.seeds, added.figure(added.base, f'{gpus}/seeds'))}).{_at_the_end(filled, added, gpus)}"
     )
+
+
+def _at_the_end(filled: Line, added: Line, gpus: int) -> str:
+    """The rewards at the end of both, with the least and the most of all seeds; empty if one is not known."""
+    (full,) = (row for row in filled.rows if row["environments"] == gpus * filled.base["environments"])
+    ran = {row["gpus"]: row for row in added.rows}
+    places = [(filled, full, ""), (added, ran.get(gpus, added.base), "" if gpus in ran else f"{gpus}/")]
+    ends = [[line.figure(row, f"{start}learned_reward{end}") for end in SPREAD] for line, row, start in places]
+    if any(None in own for own in ends):
+        return ""
+    one, several = ("{} ({} to {} by seed)".format(*map(measured, own)) for own in ends)
+    return f" At the end its reward is {one}, and {several} with {counted(gpus, 'process')}."
 
 
 def _answer(filled: Figure | None, added: Figure | None) -> str:

@@ -118,15 +118,8 @@ def ratios_of_settings(version: Version) -> tuple[Ratio, ...]:
 
 def answer(version: Version) -> Html:
     """Say what each setting makes of the frames of a training, in clear ratios alone."""
-    sentences = []
-    for setting in SETTINGS:
-        figures = [
-            ratio.figure
-            for ratio in ratios_of_settings(version)
-            if ratio.setting is setting and ratio.figure["status"] == "clear" and ratio.is_training
-        ]
-        if figures:
-            sentences.append(setting.claim.format(f"{span(figures)} times the frames"))
+    known = [(setting, figures) for setting in SETTINGS if (figures := clear(version, setting.column))]
+    sentences = [setting.claim.format(f"{span(figures)} times the frames") for setting, figures in known]
     text = f"{joined(sentences)}." if sentences else "No ratio is clear: too few runs."
     return answer_of_page(text[0].upper() + text[1:])
 
@@ -157,13 +150,25 @@ def table(version: Version) -> Html:
     return html_table(HEADINGS, rows, label="Ratios of configurations that differ in one setting")
 
 
-def chart(version: Version) -> Html:
-    """Draw of each setting, task and library the ratio of the newest campaign with the largest step."""
+@cache
+def largest(version: Version) -> tuple[Ratio, ...]:
+    """Return of each setting, task and library the ratio of training of the newest campaign with the largest step."""
     shown: dict[tuple[str, str], Ratio] = {}
     for ratio in newest(version):
         place = ratio.setting.column, ratio.subject
         if ratio.is_training and ratio.estimate.interval and (place not in shown or _step(ratio) > _step(shown[place])):
             shown[place] = ratio
+    return tuple(shown.values())
+
+
+def clear(version: Version, column: str) -> list[Mapping[str, Any]]:
+    """Return the figures of the largest steps of a setting that are clear."""
+    ratios = (ratio for ratio in largest(version) if ratio.setting.column == column)
+    return [ratio.figure for ratio in ratios if ratio.figure["status"] == "clear"]
+
+
+def chart(version: Version) -> Html:
+    """Draw what the largest steps make of the frames."""
     points = [
         row_of(
             f"{ratio.setting.title}, {ratio.setting.value(ratio.pair.of)}: {ratio.subject}",
@@ -171,17 +176,17 @@ def chart(version: Version) -> Html:
             ratio.pair.id,
             kind=ratio.setting.title,
         )
-        for ratio in shown.values()
+        for ratio in largest(version)
     ]
     rows = [
         [ratio.setting.title, ratio.subject, ratio.setting.value(ratio.pair.of), measured(ratio.figure)]
-        for ratio in shown.values()
+        for ratio in largest(version)
     ]
     data = html_table(["What changes", "Task and library", "To", "Times the speed"], rows, label="Values of the chart")
     texts = Texts(
         title="What settings make of the frames per second",
         note="Over the configuration that differs in this setting alone, which is 1.",
-        source=source_line(version.name, dict.fromkeys(ratio.where for ratio in shown.values())),
+        source=source_line(version.name, dict.fromkeys(ratio.where for ratio in largest(version))),
         x="Times the speed",
     )
     return make_figure(forest(points, texts), figure_id="settings", data=data)

@@ -424,6 +424,8 @@ def test_filling_a_gpu_is_said_to_be_sooner_than_adding_gpus_only_where_their_in
     (added,), (one,) = over_gpus(version, "Ant", of_rewards=True), over_environments(version, "Ant", of_rewards=True)
     sentence = paragraph(filled_or_added(one, added))
     assert sentence.text.startswith(claim)
+    assert "4 processes" in sentence.text
+    assert {name.rpartition("/")[2] for name in rows if f'"{name}"' in sentence.markup} >= {"learned_reward_least"}
     ratios = [name for name in rows if f'"{name}"' in sentence.markup and "sooner" in name]
     assert len(ratios) == shown
     seeds = min(len(filled_paces), len(paces))
