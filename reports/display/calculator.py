@@ -52,16 +52,14 @@ def _training(task: str, line: Line, of_rewards: Line | None) -> Mapping[str, An
         times = {row["gpus"]: of_rewards.figure(row, "time_to_reward_s") for row in of_rewards.rows}
         if reward := of_rewards.figure(of_rewards.base, "reward_mean_to_reach"):
             said += f" The reward is {reward['value']:.3g} ({seeds['value']:.0f} seeds; speed: {of_rewards.where})."
-    return {
-        "task": task,
-        "training": line.label,
-        "rows": [
-            [row["gpus"], *_ends(fps), *_ends(times.get(row["gpus"]))]
-            for row in line.rows
-            if (fps := line.figure(row, "frames_per_s"))
-        ],
-        "said": f"{said} n/a: fewer than {MIN_ROUNDS_FOR_INTERVAL} seeds ran, or one ended before it had the reward.",
-    }
+    rows = [
+        [row["gpus"], *_ends(fps), *_ends(times.get(row["gpus"]))]
+        for row in line.rows
+        if (fps := line.figure(row, "frames_per_s"))
+    ]
+    if None in (row[4] for row in rows):
+        said += f" n/a: fewer than {MIN_ROUNDS_FOR_INTERVAL} seeds ran, or one ended before it had the reward."
+    return {"task": task, "training": line.label, "rows": rows, "said": said}
 
 
 def _ends(figure: Figure | None) -> tuple[float | None, ...]:

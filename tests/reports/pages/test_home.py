@@ -39,6 +39,9 @@ def test_the_calculator_has_the_figures_of_each_training() -> None:
     assert [row[4:] for row in of_few_seeds["rows"]] == 3 * [[None, None, None]]
     elsewhere = training_of(newest_version(), "Cartpole", "rl_games, 4,096 per GPU")  # frames of 4 GPUs, rewards of 2
     assert [row[4] is None for row in elsewhere["rows"]] == [False, False, True]
+    assert "n/a" in of_few_seeds["said"]
+    assert "n/a" in elsewhere["said"]
+    assert ("n/a" in ant["said"]) == (None in times_s)
     assert "Measured on 4 x H200" in elsewhere["said"]
     assert "seeds; speed: 2 x H200" in elsewhere["said"]
 
